@@ -1,0 +1,1 @@
+"""Node agents: bound pods start, run and end."""

@@ -1,0 +1,1 @@
+"""The in-process API server: store, watch and admission."""

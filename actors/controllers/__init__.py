@@ -1,0 +1,1 @@
+"""Controllers: Volcano jobs, pod groups of plain pods, queues."""

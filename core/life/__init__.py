@@ -1,0 +1,1 @@
+"""Life cycles of tasks, pod groups and queues, one table each."""

@@ -1,0 +1,1 @@
+"""Messages between actors: commands, events, decisions and replies."""

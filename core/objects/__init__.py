@@ -1,0 +1,1 @@
+"""Kubernetes dictionaries read into immutable specs."""

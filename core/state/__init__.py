@@ -1,0 +1,1 @@
+"""State of the scheduler: specs shared, columns copied."""

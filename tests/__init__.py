@@ -1,0 +1,1 @@
+"""Tests of Pumice; the folders mirror the packages."""

@@ -1,0 +1,1 @@
+"""Builders of the Kubernetes objects that tests are made of."""
