@@ -1,0 +1,15 @@
+"""Priority classes."""
+
+from tests.kit.objects import CREATED, Object, metadata, without_empty
+
+
+def priority_class(
+    name: str, value: int, *, default: bool = False, preemption_policy: str | None = None, created: str = CREATED
+) -> Object:
+    """A priority class; with `default` it is the one that pods without a class get."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": metadata(name, created=created),
+        "value": value,
+    } | without_empty(globalDefault=default or None, preemptionPolicy=preemption_policy)
