@@ -1,0 +1,235 @@
+"""Commands, one closed union a receiver: ApiRequest, CacheCommand, RecorderCommand, and so on."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
+from core.messages.message import Message
+
+# --- to the api server --------------------------------------------------------------------------------------------
+
+
+class Create(Message, frozen=True):
+    """Admit and store a new object (MessagePack). `dry_run`: admission only. Reply: Accepted | Refused."""
+
+    blob: bytes
+    dry_run: bool = False
+    user: str = ""
+
+
+class Update(Message, frozen=True):
+    """Replace an object; metadata.resourceVersion, when present, must be the stored one (409 Conflict otherwise)."""
+
+    blob: bytes
+    user: str = ""
+
+
+class UpdateStatus(Message, frozen=True):
+    """JSON merge patch (MessagePack of it) under `status`; 409 unless `resource_version` is None or the stored one."""
+
+    kind: str
+    namespace: str
+    name: str
+    blob: bytes
+    resource_version: str | None = None
+    user: str = ""
+
+
+class Patch(Message, frozen=True):
+    """JSON merge patch (MessagePack of it) of the whole object, status left alone."""
+
+    kind: str
+    namespace: str
+    name: str
+    blob: bytes
+    user: str = ""
+
+
+class Delete(Message, frozen=True):
+    """Delete, gracefully where the object has a grace period; `uid` guards against a namesake."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str | None = None
+    grace_period_s: int | None = None
+    user: str = ""
+
+
+class BindPod(Message, frozen=True):
+    """The binding subresource. `cause` is the operation id "cycle/uid", `sequence` the decision's journal number."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    cause: str = ""
+    sequence: int = 0
+
+
+class StatusCondition(Struct, frozen=True, gc=False):
+    """A condition to be set on a pod."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+class EvictPod(Message, frozen=True):
+    """Set the conditions on the pod, then delete it with its own grace period (not when nothing changed: Volcano 6.5)."""
+
+    namespace: str
+    name: str
+    uid: str
+    conditions: tuple[StatusCondition, ...] = ()
+    cause: str = ""
+    sequence: int = 0
+
+
+class Get(Message, frozen=True):
+    """Reply: Accepted(revision of the store, blob) | Refused 404."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+class List(Message, frozen=True):
+    """Reply: Listing. `label_selector` is Kubernetes' text form."""
+
+    kind: str
+    namespace: str | None = None
+    label_selector: str | None = None
+
+
+class Watch(Message, frozen=True):
+    """Changes after revision `since` of the named kinds (all when empty), at most `limit`. Reply: Events, at once."""
+
+    since: int
+    kinds: tuple[str, ...] = ()
+    limit: int = 1000
+
+
+ApiRequest = Create | Update | UpdateStatus | Patch | Delete | BindPod | EvictPod | Get | List | Watch
+
+# --- to the cache (its events are in core.messages.events) --------------------------------------------------------
+
+
+class TakeSnapshot(Message, frozen=True):
+    """Reply: SnapshotTaken. `known_version` is the version of the asker's last snapshot."""
+
+    known_version: int = -1
+
+
+class Assume(Message, frozen=True):
+    """Hold the decisions of a cycle in the view until their outcomes come. Reply: Assumed."""
+
+    cycle: int
+    binds: tuple[Bind, ...] = ()
+    evicts: tuple[Evict, ...] = ()
+
+
+class CheckView(Message, frozen=True):
+    """Reply: ViewChecked."""
+
+
+CacheCommand = TakeSnapshot | Assume | CheckView
+
+# --- to the recorder ----------------------------------------------------------------------------------------------
+
+
+class Entry(Struct, frozen=True, gc=False):
+    """One record for the journal; `payload` is the very bytes that travelled."""
+
+    kind: str
+    payload: bytes
+    cause: int = 0
+
+
+class Append(Message, frozen=True):
+    """Write these records, in order, in one transaction. Reply (when asked): Appended, once they are on disk."""
+
+    entries: tuple[Entry, ...]
+
+
+RecorderCommand = Append
+
+# --- to the session runner, the action and dry-run workers --------------------------------------------------------
+
+
+class RunCycle(Message, frozen=True):
+    """Run a cycle now, changed or not. Reply: Done after it."""
+
+
+RunnerCommand = RunCycle
+
+
+class RunAction(Message, frozen=True):
+    """The baton: only its holder may touch the session. Reply: ActionDone | ActionFailed."""
+
+    session: int
+    action: str
+
+
+ActionCommand = RunAction
+
+
+class Chunk(Message, frozen=True):
+    """Dry-run rows first..last-1 (offset order) with the named pure function. Reply: Candidates | DryRunFailed.
+
+    `argument` is MessagePack, the same for all chunks of a request; `want`: stop after so many findings (0: all).
+    """
+
+    request: int
+    chunk: int
+    function: str
+    argument: bytes
+    first: int
+    last: int
+    want: int = 0
+
+
+DryRunCommand = Chunk
+
+# --- to the workers that carry decisions out ----------------------------------------------------------------------
+
+
+class BindOrder(Message, frozen=True):
+    """Carry out these binds. `first_sequence` is the journal number of the first one's decision; they are in a row."""
+
+    cycle: int
+    first_sequence: int
+    binds: tuple[Bind, ...]
+
+
+class EvictOrder(Message, frozen=True):
+    """Carry out these evictions."""
+
+    cycle: int
+    first_sequence: int
+    evicts: tuple[Evict, ...]
+
+
+class WriteStatus(Message, frozen=True):
+    """Write what a cycle says about pods, PodGroups and queues."""
+
+    cycle: int
+    pod_conditions: tuple[PodCondition, ...] = ()
+    pod_groups: tuple[PodGroupStatus, ...] = ()
+    queues: tuple[QueueStatus, ...] = ()
+
+
+BindWorkerCommand = BindOrder
+EvictWorkerCommand = EvictOrder
+StatusWriterCommand = WriteStatus
+
+# --- to the metrics actor -----------------------------------------------------------------------------------------
+
+
+class Expose(Message, frozen=True):
+    """Reply: Exposition."""
+
+
+MetricsCommand = Expose

@@ -1,0 +1,133 @@
+"""What one scheduling cycle decided: the return value of `core.cycle.close_session`, in the order of commitment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, field
+
+from core.messages.message import Message
+
+
+class Bind(Message, frozen=True):
+    """Put a pod on a node. `job` is "namespace/podgroup-name"."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    job: str
+
+
+class Evict(Message, frozen=True):
+    """Take a pod off its node. `preemptor` is "namespace/name" of the task it makes room for, "" when there is none."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    job: str
+    reason: str
+    preemptor: str = ""
+    action: str = ""
+
+
+class PodCondition(Message, frozen=True):
+    """PodScheduled=False to be written on a pod.
+
+    `nominated` is the node for status.nominatedNodeName ("" clears nothing and sets nothing). An empty `reason` and
+    `message` with a nomination means: write the nomination only.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+    message: str
+    nominated: str = ""
+
+
+class PodGroupCondition(Struct, frozen=True, gc=False):
+    """One condition of a PodGroup; transition time and id are added by who writes it."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+class PodGroupStatus(Message, frozen=True):
+    """The status a PodGroup is to have; `conditions` is the whole list, `annotations` only what is to be set."""
+
+    namespace: str
+    name: str
+    phase: str
+    conditions: tuple[PodGroupCondition, ...] = ()
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    annotations: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class QueueStatus(Message, frozen=True):
+    """status.allocated of a queue: resource name -> canonical quantity."""
+
+    name: str
+    allocated: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class PendingReason(Struct, frozen=True, gc=False):
+    """Why a task was left pending: the reason and message its PodScheduled condition has or would have."""
+
+    reason: str
+    message: str
+
+
+class TaskAtOpen(Struct, frozen=True, gc=False):
+    """What filters and scores say of a pending task before any action: node -> reason, node -> total score."""
+
+    pre_predicate: str = ""
+    rejected: dict[str, str] = field(default_factory=dict[str, str])
+    scores: dict[str, float] = field(default_factory=dict[str, float])
+
+
+class CycleReport(Struct, frozen=True, gc=False):
+    """What a reader wants to know beside the decisions; computed only when the session was opened with report=True.
+
+    Keys are "namespace/pod" (pipelined, uncommitted, pending, tasks_at_open) or "namespace/podgroup" (phases,
+    task_status, conditions). `queues` holds the gauges at opening under Volcano's metric names without `volcano_queue_`
+    (cpu and scalars in milli-units, memory in bytes). `timings` (seconds by stage) is left empty by the core.
+    """
+
+    pipelined: dict[str, str] = field(default_factory=dict[str, str])
+    uncommitted: dict[str, str] = field(default_factory=dict[str, str])
+    phases: dict[str, str] = field(default_factory=dict[str, str])
+    task_status: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    conditions: dict[str, list[PodGroupCondition]] = field(default_factory=dict[str, list[PodGroupCondition]])
+    pending: dict[str, PendingReason] = field(default_factory=dict[str, PendingReason])
+    queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    tasks_at_open: dict[str, TaskAtOpen] = field(default_factory=dict[str, TaskAtOpen])
+    timings: dict[str, float] = field(default_factory=dict[str, float])
+
+
+class CycleResult(Message, frozen=True):
+    """Everything one cycle writes, and what lives on to the next.
+
+    `digest` (hex) is over all that the cycle writes, in order. `carry` is `Carry.to_dict()`. `wake_at` is the earliest
+    moment (seconds since the epoch) at which time alone would change the answer of a plugin; None: never.
+    """
+
+    cycle: int
+    digest: str
+    binds: tuple[Bind, ...] = ()
+    evicts: tuple[Evict, ...] = ()
+    pod_conditions: tuple[PodCondition, ...] = ()
+    pod_groups: tuple[PodGroupStatus, ...] = ()
+    queues: tuple[QueueStatus, ...] = ()
+    carry: dict[str, Any] = field(default_factory=dict[str, Any])
+    report: CycleReport = CycleReport()
+    wake_at: float | None = None
+
+
+Decision = Bind | Evict
+"""A journal record of kind "decision"."""

@@ -1,0 +1,221 @@
+"""Events: what happened. Outcomes of decisions carry the cause id ("cycle/uid") of their decision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, field
+
+from core.messages.message import Message
+
+# --- outcomes: every decision ends as one of these ----------------------------------------------------------------
+
+
+class Bound(Message, frozen=True):
+    """The api accepted the binding, at `revision`."""
+
+    cause: str
+    sequence: int
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    revision: int = 0
+
+
+class BindRefused(Message, frozen=True):
+    """The api refused the binding."""
+
+    cause: str
+    sequence: int
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class BindTimedOut(Message, frozen=True):
+    """No answer in time, or the answer was lost: bound or not is unknown until the pod is read again."""
+
+    cause: str
+    sequence: int
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    message: str = ""
+
+
+class Evicted(Message, frozen=True):
+    """The api accepted the eviction; the pod may still be terminating."""
+
+    cause: str
+    sequence: int
+    namespace: str
+    name: str
+    uid: str
+    revision: int = 0
+
+
+class EvictRefused(Message, frozen=True):
+    """The api refused the eviction (a budget, or another pod of that name)."""
+
+    cause: str
+    sequence: int
+    namespace: str
+    name: str
+    uid: str
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class EvictTimedOut(Message, frozen=True):
+    """No answer in time: evicted or not is unknown until the pod is read again."""
+
+    cause: str
+    sequence: int
+    namespace: str
+    name: str
+    uid: str
+    message: str = ""
+
+
+class StatusRefused(Message, frozen=True):
+    """A status could not be written, even after reading again."""
+
+    cycle: int
+    kind: str
+    namespace: str
+    name: str
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+Outcome = Bound | BindRefused | BindTimedOut | Evicted | EvictRefused | EvictTimedOut | StatusRefused
+"""A journal record of kind "outcome"."""
+
+CacheEvent = Bound | BindRefused | BindTimedOut | Evicted | EvictRefused | EvictTimedOut
+"""What the cache hears of them."""
+
+# --- measurements -------------------------------------------------------------------------------------------------
+
+
+class CycleMeasured(Message, frozen=True):
+    """How long the parts of a cycle took (seconds) and what came out (counts)."""
+
+    cycle: int
+    total_s: float
+    open_s: float
+    close_s: float
+    actions: dict[str, float] = field(default_factory=dict[str, float])
+    plugins: dict[str, float] = field(default_factory=dict[str, float])
+    attempts: dict[str, int] = field(default_factory=dict[str, int])
+    victims: int = 0
+    preemption_attempts: int = 0
+    unscheduled: dict[str, int] = field(default_factory=dict[str, int])
+    queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+
+
+class TasksBound(Message, frozen=True):
+    """Seconds from decision to outcome of a batch of binds."""
+
+    seconds: tuple[float, ...] = ()
+
+
+MetricsEvent = CycleMeasured | TasksBound
+
+# --- journal records ----------------------------------------------------------------------------------------------
+
+
+class Mutation(Message, frozen=True):
+    """A change of the api's truth, kind "api": replaying them in order rebuilds the store."""
+
+    revision: int
+    type: str
+    kind: str
+    namespace: str
+    name: str
+    blob: bytes
+    user: str = ""
+
+
+class ViewOperation(Struct, frozen=True, gc=False):
+    """A change the cache made to the view itself, after it had seen api revision `revision`.
+
+    `operation` is assume (all decisions of `cycle`), forget, unevict (one pod) or relist (the view was built anew).
+    """
+
+    revision: int
+    operation: str
+    cycle: int = 0
+    namespace: str = ""
+    name: str = ""
+
+
+class CycleRecord(Message, frozen=True):
+    """One cycle, kind "cycle": what it saw (revision, the view's own operations, now, seed, config) and what came out.
+
+    `decisions` records of kind "decision" follow it in the same transaction. `statuses` is the WriteStatus it sends.
+    """
+
+    cycle: int
+    now: float
+    seed: int
+    revision: int
+    version: int
+    config_digest: str
+    digest: str
+    decisions: int
+    carry_before: dict[str, Any] = field(default_factory=dict[str, Any])
+    carry: dict[str, Any] = field(default_factory=dict[str, Any])
+    operations: tuple[ViewOperation, ...] = ()
+    statuses: bytes = b""
+    wake_at: float | None = None
+
+
+class ConfigLoaded(Message, frozen=True):
+    """The scheduler configuration in force from here on, kind "config"; `error`: it was refused and the old one kept."""
+
+    digest: str
+    text: str
+    source: str
+    error: str = ""
+
+
+class ActorStarted(Message, frozen=True):
+    """Kind "actor"."""
+
+    actor: str
+    at: float
+
+
+class ActorCrashed(Message, frozen=True):
+    """Kind "actor". `restart_in_s` is None when it is not started again."""
+
+    actor: str
+    at: float
+    error: str
+    restart_in_s: float | None = None
+
+
+class ActorStopped(Message, frozen=True):
+    """Kind "actor"."""
+
+    actor: str
+    at: float
+
+
+class CycleDropped(Message, frozen=True):
+    """Kind "actor": a cycle was lost with its session before anything of it was sent."""
+
+    cycle: int
+    at: float
+    error: str
+
+
+ActorEvent = ActorStarted | ActorCrashed | ActorStopped | CycleDropped

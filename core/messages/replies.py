@@ -1,0 +1,143 @@
+"""Answers to an ask: nouns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import field
+
+from core.messages.events import ViewOperation
+from core.messages.message import Message
+
+
+class Accepted(Message, frozen=True):
+    """The api did it (or would have: dry run). `blob` is the object after it, as MessagePack; empty after a delete."""
+
+    revision: int
+    blob: bytes = b""
+
+
+class Refused(Message, frozen=True):
+    """The api said no: code, reason and message as in a Kubernetes Status; `details` as in status.details."""
+
+    code: int
+    reason: str
+    message: str
+    details: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Listing(Message, frozen=True):
+    """Objects of one kind as MessagePack, ordered by namespace and name, as of `revision`."""
+
+    revision: int
+    blobs: tuple[bytes, ...] = ()
+
+
+class WatchEvent(Message, frozen=True):
+    """One change. `type` is ADDED, MODIFIED or DELETED; `blob` the object after it (before it, when DELETED)."""
+
+    type: str
+    kind: str
+    namespace: str
+    name: str
+    revision: int
+    blob: bytes
+
+
+class Events(Message, frozen=True):
+    """Answer to Watch: changes in revision order. The watcher continues from `revision`.
+
+    `gone` (410): the log no longer reaches back to `since`; the watcher must list again. `more`: the limit cut it.
+    """
+
+    revision: int
+    events: tuple[WatchEvent, ...] = ()
+    gone: bool = False
+    more: bool = False
+
+
+ApiReply = Accepted | Refused | Listing | Events
+
+
+class Appended(Message, frozen=True):
+    """The records are on disk under the sequence numbers first..last (0, 0 when there were none)."""
+
+    first: int
+    last: int
+
+
+class SnapshotTaken(Message, frozen=True):
+    """A snapshot lies in the registry under `handle`.
+
+    `version` is the view's version, `revision` the last api revision it has seen. `operations` are the cache's own
+    changes to the view since the last snapshot, in order (`core.messages.events.ViewOperation`), which a replay needs.
+    """
+
+    handle: int
+    version: int
+    revision: int
+    operations: tuple[ViewOperation, ...] = ()
+
+
+class Assumed(Message, frozen=True):
+    """The view holds the cycle's binds and evictions; `missing` are uids of binds whose pod is gone or already placed."""
+
+    version: int
+    missing: tuple[str, ...] = ()
+
+
+class ActionDone(Message, frozen=True):
+    """An action has run to its end; the baton is back. `plugins`: seconds by plugin, as far as known."""
+
+    session: int
+    action: str
+    seconds: float
+    plugins: dict[str, float] = field(default_factory=dict[str, float])
+
+
+class ActionFailed(Message, frozen=True):
+    """An action raised; the session is lost."""
+
+    session: int
+    action: str
+    error: str
+
+
+class Candidates(Message, frozen=True):
+    """What a dry run found in one chunk: (row in offset order, MessagePack of the finding), in the chunk's order."""
+
+    request: int
+    chunk: int
+    found: tuple[tuple[int, bytes], ...] = ()
+
+
+class DryRunFailed(Message, frozen=True):
+    """The pure function raised on this chunk."""
+
+    request: int
+    chunk: int
+    error: str
+
+
+class ViewChecked(Message, frozen=True):
+    """Broken invariants of the view; empty when whole."""
+
+    problems: tuple[str, ...] = ()
+
+
+class Exposition(Message, frozen=True):
+    """Metrics in the Prometheus text format."""
+
+    text: bytes
+
+
+class Done(Message, frozen=True):
+    """Done; nothing to say."""
+
+
+class Failed(Message, frozen=True):
+    """The receiver could not answer: it stopped or crashed while the message was with it."""
+
+    actor: str
+    error: str
+    stopped: bool = False
