@@ -1,0 +1,129 @@
+"""The root of Pumice's error tree, split by whose fault it is.
+
+    PumiceError
+    ├── ConfigError              the user's configuration: source:line, dotted path, expected, found
+    │   ├── ConfigSyntaxError        not YAML at all, or not the shape of a scheduler.conf
+    │   ├── UnknownNameError         a key, action or plugin nobody knows (the nearest known name is offered)
+    │   ├── NotBuiltError            a name that Volcano knows and this release does not do yet
+    │   ├── WrongTypeError           a known key with a value of the wrong kind or out of range
+    │   └── ConflictError            two settings that exclude each other
+    ├── RequestError             the user's request: an HTTP code and a Kubernetes reason
+    │   └── core/errors.py: QuantityError
+    ├── WorldError               the outside world: files, databases, sockets; retried or reported, and journaled
+    │   └── storage/errors.py, actors/errors.py
+    └── InternalError            ours: names itself a bug and carries the story that led to it
+        └── core/errors.py: ResourceAssertionError, ...
+
+Each layer's branch lives in its own ``errors.py`` and hangs from one of the four. An expected failure inside the program is a value, not
+one of these: errors cross a border (file, request, process) or stop it.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class PumiceError(Exception):
+    """Root of every error that Pumice raises on purpose."""
+
+
+class ConfigError(PumiceError):
+    """The configuration is at fault.
+
+    ``source`` is the file (or what stands for it), ``line`` counts from 1 (0: unknown), ``path`` is dotted
+    (``tiers[1].plugins[0].enableJobOrder``).
+    """
+
+    def __init__(self, problem: str, *, source: str = "", line: int = 0, path: str = "") -> None:
+        self.problem = problem
+        self.source = source
+        self.line = line
+        self.path = path
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        place = f"{self.source}:{self.line}" if self.source and self.line else self.source
+        return ": ".join(part for part in (place, self.path, self.problem) if part)
+
+
+class ConfigSyntaxError(ConfigError):
+    """The text is not YAML, or the top of it is not what a scheduler.conf looks like."""
+
+
+class UnknownNameError(ConfigError):
+    """A key, action or plugin that does not exist; ``nearest`` is the best known spelling or None."""
+
+    def __init__(
+        self, what: str, name: str, known: Iterable[str], *, source: str = "", line: int = 0, path: str = ""
+    ) -> None:
+        known = tuple(known)
+        self.name = name
+        self.nearest = nearest_name(name, known)
+        hint = f", did you mean {self.nearest!r}?" if self.nearest else f"; known: {', '.join(sorted(known))}"
+        super().__init__(f"unknown {what} {name!r}{hint}", source=source, line=line, path=path)
+
+
+class NotBuiltError(ConfigError):
+    """A name Volcano has which this release does not support yet."""
+
+
+class WrongTypeError(ConfigError):
+    """A value of the wrong kind: says what was expected and what was found."""
+
+    def __init__(self, expected: str, found: object, *, source: str = "", line: int = 0, path: str = "") -> None:
+        self.expected = expected
+        self.found = found
+        problem = f"expected {expected}, was {describe(found)}"
+        super().__init__(problem, source=source, line=line, path=path)
+
+
+class ConflictError(ConfigError):
+    """Two settings that exclude each other."""
+
+
+class RequestError(PumiceError):
+    """The user's request is at fault: becomes a Kubernetes ``Status`` with this HTTP ``code`` and ``reason``."""
+
+    code: int = 400
+    reason: str = "BadRequest"
+
+
+class WorldError(PumiceError):
+    """The outside world failed: a file, a database, a socket, another program."""
+
+
+class InternalError(PumiceError):
+    """A bug in Pumice: ``story`` tells what led to it, oldest first."""
+
+    def __init__(self, problem: str, story: tuple[str, ...] = ()) -> None:
+        self.problem = problem
+        self.story = story
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        return "\n  ".join((f"bug in Pumice: {self.problem}", *self.story))
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name closest to ``name`` (letter case does not count), or None when none is near."""
+    by_folded = {candidate.casefold(): candidate for candidate in sorted(known)}
+    matches = get_close_matches(name.casefold(), list(by_folded), n=1, cutoff=0.6)
+    return by_folded[matches[0]] if matches else None
+
+
+def describe(value: object) -> str:
+    """A short account of a YAML value for an error message."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,326 @@
+"""Kubernetes quantities, exactly as Go's ``k8s.io/apimachinery/pkg/api/resource`` reads, rounds and prints them.
+
+Go keeps a quantity in one of two forms, and its overflows differ between them, so both are kept apart here:
+
+- *narrow* (Go's ``int64Amount``): an int64 times a power of ten. A scaled value that does not fit is 0.
+- *wide* (Go's ``inf.Dec``): arbitrary precision, at most nano. A scaled value that does not fit wraps around 2**64.
+
+A text that is already canonical is kept and printed as it was given ("01" stays "01", "+5" stays "+5"), as Go does.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from enum import Enum
+from functools import lru_cache
+from math import isfinite
+from typing import NamedTuple
+
+import msgspec
+
+from core.errors import QuantityError
+
+__all__ = ["Format", "Quantity", "format_bytes", "format_milli", "format_whole", "parse_quantity", "quantity_of"]
+
+INT64_MAX = 2**63 - 1
+_WRAP = 2**64
+_NANO = -9
+_INT64_DIGITS = 18  # decimal digits Go trusts to fit an int64
+_MOST_DIGITS = 4000  # Python refuses to turn longer texts into integers; no cluster has such a quantity
+_MOST_EXPONENT = 100_000  # Go tries to hold 10**exponent in memory; beyond this it is refused here
+_CACHED_TEXTS = 1 << 16
+
+_TEXT = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+
+
+class Format(Enum):
+    """How a quantity is printed: the family of suffixes it was written with."""
+
+    DECIMAL_EXPONENT = "DecimalExponent"  # 12e6
+    BINARY_SI = "BinarySI"  # 12Mi
+    DECIMAL_SI = "DecimalSI"  # 12M
+
+
+class _Suffix(NamedTuple):
+    base: int
+    exponent: int
+    format: Format
+
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_SUFFIXES = {name: _Suffix(10, exponent, Format.DECIMAL_SI) for name, exponent in _DECIMAL.items()} | {
+    name: _Suffix(2, exponent, Format.BINARY_SI) for name, exponent in _BINARY.items()
+}
+_DECIMAL_NAMES = {exponent: name for name, exponent in _DECIMAL.items()}
+_BINARY_NAMES = {0: "", **{exponent: name for name, exponent in _BINARY.items()}}
+
+
+class Quantity(msgspec.Struct, frozen=True, gc=False):
+    """``unscaled`` times ten to the ``exponent``; ``wide`` and ``text`` as the module docstring tells."""
+
+    unscaled: int
+    exponent: int = 0
+    format: Format = Format.DECIMAL_SI
+    wide: bool = False
+    text: str = ""
+
+    def value(self) -> int:
+        """In whole units, rounded up as Go's ``Value`` does (an int64: may be 0 or wrapped when too large)."""
+        return self._scaled(0)
+
+    def milli_value(self) -> int:
+        """In thousandths, rounded up as Go's ``MilliValue`` does (an int64: may be 0 or wrapped when too large)."""
+        return self._scaled(-3)
+
+    def sign(self) -> int:
+        """-1, 0 or 1."""
+        return (self.unscaled > 0) - (self.unscaled < 0)
+
+    def canonical(self) -> str:
+        """The text Go prints: no fraction, the largest suffix that loses nothing."""
+        return self.text or _canonical(self)
+
+    def compare(self, other: Quantity) -> int:
+        """-1, 0 or 1: exact, whatever the formats."""
+        left, right, _ = _aligned(self, other)
+        return (left > right) - (left < right)
+
+    def plus(self, other: Quantity) -> Quantity:
+        """The exact sum; a zero left side takes the right side's format, as Go's ``Add`` does."""
+        if not self.unscaled:
+            return other
+        left, right, exponent = _aligned(self, other)
+        total = left + right
+        wide = self.wide or other.wide or not -INT64_MAX <= total <= INT64_MAX
+        return Quantity(total, exponent, self.format, wide)
+
+    def _scaled(self, exponent: int) -> int:
+        if self.wide:
+            return _wide_scaled(self.unscaled, self.exponent, exponent)
+        return _narrow_scaled(self.unscaled, self.exponent, exponent)
+
+
+def quantity_of(value: object) -> Quantity:
+    """A quantity as it stands in JSON or YAML (Go's ``UnmarshalJSON``): text with blanks around it, a number, or null (zero).
+
+    Raises QuantityError for anything else.
+    """
+    if isinstance(value, str):
+        return parse_quantity(value.strip())
+    if value is None:
+        return _ZERO
+    if isinstance(value, int) and not isinstance(value, bool):
+        return parse_quantity(str(value))
+    if isinstance(value, float):
+        return parse_quantity(_float_text(value))
+    raise QuantityError(value, "expected a text or a number")
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def parse_quantity(text: str) -> Quantity:
+    """Go's ``ParseQuantity``. Raises QuantityError. Cached: clusters repeat few texts very often."""
+    if not text:
+        raise QuantityError(text, "is empty")
+    if text == "0":
+        return _ZERO
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise QuantityError(text, "expected a number and a suffix such as m, k, M, Gi or e3")
+    sign, whole, fraction, suffix_text = match.groups(default="")
+    suffix = _suffix(text, suffix_text)
+    if len(whole) + len(fraction) > _MOST_DIGITS:
+        raise QuantityError(text[:40] + "...", f"more than {_MOST_DIGITS} digits")
+    narrow = _narrow(text, sign == "-", whole or "0", fraction, suffix)
+    if narrow is not None:
+        return narrow
+    if not whole and not fraction and "0" not in text[: len(text) - len(suffix_text)]:
+        raise QuantityError(text, "has no digits")
+    return _wide(text, sign == "-", whole, fraction, suffix)
+
+
+def format_milli(milli: int) -> str:
+    """Thousandths as canonical DecimalSI text (Go's ``NewMilliQuantity``): 1500 -> "1500m", 2000 -> "2"."""
+    return _canonical(Quantity(milli, -3))
+
+
+def format_bytes(count: int) -> str:
+    """Bytes as canonical BinarySI text (Go's ``NewQuantity(n, BinarySI)``): 1048576 -> "1Mi"."""
+    return _canonical(Quantity(count, 0, Format.BINARY_SI))
+
+
+def format_whole(count: int) -> str:
+    """A count as canonical DecimalSI text (Go's ``NewQuantity(n, DecimalSI)``): 110 -> "110", 2000 -> "2k"."""
+    return _canonical(Quantity(count))
+
+
+def _suffix(text: str, suffix: str) -> _Suffix:
+    found = _SUFFIXES.get(suffix)
+    if found is not None:
+        return found
+    if len(suffix) > 1 and suffix[0] in "eE":
+        try:
+            exponent = int(suffix[1:])
+        except ValueError:
+            exponent = 2**63
+        if -(2**63) <= exponent < 2**63:
+            return _Suffix(10, _int32(exponent), Format.DECIMAL_EXPONENT)
+    raise QuantityError(text, f"unknown suffix {suffix!r}")
+
+
+def _narrow(text: str, negative: bool, whole: str, fraction: str, suffix: _Suffix) -> Quantity | None:
+    """The int64 form, or None when Go would go for arbitrary precision."""
+    factor = 1
+    scale = suffix.exponent
+    if suffix.format is Format.BINARY_SI:
+        scale = 0
+        # 2**10 has about three decimal digits
+        if fraction or 15 - len(whole) - suffix.exponent * 3 // 10 - 1 < 0:
+            return None
+        factor = 1 << suffix.exponent
+    elif len(whole) + len(fraction) > _INT64_DIGITS:
+        return None
+    scale = _int32(scale - len(fraction))
+    if scale < _NANO:
+        return None
+    digits = whole + fraction
+    number = int(digits)
+    if number * factor > INT64_MAX:
+        return None
+    if suffix.format is Format.BINARY_SI:
+        canonical = number & 7 != 0
+    else:
+        canonical = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+    unscaled = -number * factor if negative else number * factor
+    return Quantity(unscaled, scale, suffix.format, wide=False, text=text if canonical else "")
+
+
+def _wide(text: str, negative: bool, whole: str, fraction: str, suffix: _Suffix) -> Quantity:
+    """The arbitrary precision form: rounded up to nano; binary amounts are capped at the largest int64."""
+    amount = int(whole + fraction or "0")
+    exponent = -len(fraction)
+    if suffix.base == 10:
+        exponent = _int32(exponent + suffix.exponent)
+    else:
+        amount <<= suffix.exponent
+    if exponent > _MOST_EXPONENT:
+        raise QuantityError(text, f"exponent beyond {_MOST_EXPONENT}")
+    format_ = suffix.format
+    if amount:
+        amount = _to_nano(amount, exponent)
+        exponent = _NANO
+        if format_ is Format.BINARY_SI and amount > INT64_MAX * 10**9:
+            amount, exponent = INT64_MAX, 0
+        if format_ is Format.BINARY_SI and exponent == _NANO and amount < 10**9:
+            format_ = Format.DECIMAL_SI
+    return Quantity(-amount if negative else amount, exponent, format_, wide=True)
+
+
+def _to_nano(amount: int, exponent: int) -> int:
+    """A positive amount in nano units, rounded up."""
+    if exponent >= _NANO:
+        return amount * 10 ** (exponent - _NANO)
+    shift = _NANO - exponent
+    if shift > _MOST_DIGITS + 20:  # far below one nano, and 10**shift may not fit in memory
+        return 1
+    return -(-amount // 10**shift)
+
+
+def _narrow_scaled(unscaled: int, exponent: int, target: int) -> int:
+    """Go's ``int64Amount.AsScaledInt64``: rounds away from zero, 0 on overflow."""
+    if exponent < target:
+        divisor = 10 ** (target - exponent)
+        return -(unscaled // -divisor) if unscaled >= 0 else unscaled // divisor
+    shift = _int32(exponent - target)
+    if unscaled == 0 or shift <= 0:
+        return unscaled
+    if shift > _INT64_DIGITS:
+        return 0
+    scaled = unscaled * 10**shift
+    return scaled if -INT64_MAX - 1 <= scaled <= INT64_MAX else 0
+
+
+def _wide_scaled(unscaled: int, exponent: int, target: int) -> int:
+    """Go's ``scaledValue``, with its wrapping and its upward rounding of negative remainders."""
+    shift = target - exponent
+    if shift <= 0:
+        return _int64(_int64(unscaled) * _pow10_int64(-shift))
+    if unscaled < INT64_MAX and shift < 19:
+        low = _int64(unscaled)
+        divisor = 10**shift
+        result = abs(low) // divisor
+        result = -result if low < 0 else result
+        return result + 1 if low % divisor else result
+    return _int64(-(-unscaled // 10**shift))
+
+
+def _pow10_int64(exponent: int) -> int:
+    # Go turns the float64 10**exponent into an int64; too large a float becomes the smallest int64 on amd64
+    return 10**exponent if exponent <= _INT64_DIGITS else -INT64_MAX - 1
+
+
+def _canonical(quantity: Quantity) -> str:
+    if not quantity.unscaled:
+        return "0"
+    if quantity.format is Format.BINARY_SI:
+        whole = _whole(quantity)
+        if whole is not None and abs(whole) >= 1024:
+            return _binary_text(whole)
+        return _decimal_text(quantity.unscaled, quantity.exponent, Format.DECIMAL_SI)
+    return _decimal_text(quantity.unscaled, quantity.exponent, quantity.format)
+
+
+def _whole(quantity: Quantity) -> int | None:
+    """The exact number of units, or None when there is a fraction."""
+    if quantity.exponent >= 0:
+        return quantity.unscaled * 10**quantity.exponent
+    whole, rest = divmod(quantity.unscaled, 10**-quantity.exponent)
+    return None if rest else whole
+
+
+def _binary_text(amount: int) -> str:
+    exponent = 0
+    while amount % 1024 == 0:
+        amount //= 1024
+        exponent += 10
+    # Go prints no suffix where it knows none
+    return f"{amount}{_BINARY_NAMES.get(exponent, '')}"
+
+
+def _decimal_text(amount: int, exponent: int, format_: Format) -> str:
+    while amount % 10 == 0:
+        amount //= 10
+        exponent += 1
+    amount *= 10 ** (exponent % 3)
+    exponent -= exponent % 3
+    if format_ is Format.DECIMAL_EXPONENT:
+        return f"{amount}e{exponent}" if exponent else str(amount)
+    return f"{amount}{_DECIMAL_NAMES.get(exponent, '')}"
+
+
+def _aligned(left: Quantity, right: Quantity) -> tuple[int, int, int]:
+    """Both amounts at the smaller of the two exponents."""
+    exponent = min(left.exponent, right.exponent)
+    return left.unscaled * 10 ** (left.exponent - exponent), right.unscaled * 10 ** (right.exponent - exponent), exponent
+
+
+def _float_text(value: float) -> str:
+    """A float as Go's encoding/json writes it: plain digits between 1e-6 and 1e21, else an exponent."""
+    if not isfinite(value):
+        raise QuantityError(value, "is not a finite number")
+    if value == 0 or 1e-6 <= abs(value) < 1e21:
+        return format(Decimal(repr(value)), "f").removesuffix(".0")
+    mantissa, exponent = repr(value).split("e")
+    return f"{mantissa}e{int(exponent):+d}"
+
+
+def _int32(value: int) -> int:
+    return (value + 2**31) % 2**32 - 2**31
+
+
+def _int64(value: int) -> int:
+    return (value + 2**63) % _WRAP - 2**63
+
+
+_ZERO = Quantity(0, text="0")
