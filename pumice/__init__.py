@@ -1,3 +1,11 @@
 """Pumice: the Volcano batch scheduler as one long-lived process made of actors."""
 
-__version__ = "0.1.0"
+from typing import Final
+
+from pumice.guard import ForeignLayer, check_layers
+
+__all__ = ["ForeignLayer", "__version__"]
+
+__version__: Final = "0.1.0"
+
+check_layers(__version__)
