@@ -1,0 +1,10 @@
+"""The command line: one command a file, wired together in `app.py`."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """The console script `pumice`. Ends the process with the exit codes of the command line's contract."""
+    from pumice.cli.app import run
+
+    raise SystemExit(run())

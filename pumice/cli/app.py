@@ -1,0 +1,44 @@
+"""The commands in one visible table, and the way from an exception to an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+import typer
+
+from pumice.cli import conformance
+from pumice.cli.exits import Exit
+
+app: Final = typer.Typer(
+    name="pumice",
+    help="The Volcano batch scheduler as one long-lived process made of actors.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("conformance", help=conformance.HELP, epilog=conformance.EXAMPLE)(conformance.conformance)
+
+
+@app.callback()
+def version(
+    show: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
+) -> None:
+    """Options of `pumice` itself."""
+    if show:
+        from pumice import __version__
+
+        sys.stdout.write(f"pumice {__version__}\n")
+        raise typer.Exit(Exit.DONE)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command and give its exit code."""
+    try:
+        app(args=arguments, prog_name="pumice", standalone_mode=True)
+    except SystemExit as ending:
+        return ending.code if isinstance(ending.code, int) else int(Exit.USAGE)
+    return int(Exit.DONE)

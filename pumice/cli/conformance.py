@@ -1,0 +1,71 @@
+"""`pumice conformance`: run case files and say what differs from the real Volcano."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from config.errors import ConfigError
+from pumice.cli.exits import Exit, guarded
+from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Quiet, Workers
+from pumice.cli.terminal import Terminal
+from pumice.cli.verdicts import show_verdict
+from pumice.conformance.case import find_suites
+from pumice.conformance.runner import run_suites
+from pumice.conformance.score import Score, Tally, score_of
+
+HELP: Final = "Run conformance cases and say, case by case, what differs from the real Volcano."
+EXAMPLE: Final = "Example: [bold]pumice conformance ../shared/conformance -k oracle/default --workers 2[/bold]"
+
+LINE_LENGTH: Final = 400
+
+
+@guarded
+def conformance(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Case files, or folders to be walked.")],
+    workers: Workers,
+    wanted: Annotated[str, typer.Option("-k", metavar="SUBSTRING", help="Only cases whose 'suite: name' has it.")] = "",
+    debug: Annotated[bool, typer.Option("--debug", hidden=True, help="Show outcome, traces, all differences.")] = False,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+    lenient: Lenient = False,
+) -> int:
+    """Run the cases; the exit code is 1 when one of them fails."""
+    del lenient  # a case's configuration is part of the case
+    terminal = Terminal(output if not debug else Format.TABLE, quiet, log_level)
+    files = find_suites(paths)
+    with terminal.progress("cases", sum(file.cases for file in files)) as advance:
+        verdicts = run_suites(files, wanted=wanted, workers=1 if debug else workers, progress=advance)
+    if not verdicts:
+        raise ConfigError(f"no case matches {wanted!r}" if wanted else "no cases found")
+    score = score_of(verdicts)
+    if debug:
+        for verdict in score.failures or verdicts:
+            show_verdict(terminal.out, verdict)
+    terminal.emit(score.to_dict(), lambda console: show(console, score))
+    return Exit.DIFFERS if score.failures else Exit.DONE
+
+
+def show(console: Console, score: Score) -> None:
+    """One line a failing case, then the suites, then the totals."""
+    for failure in score.failures:
+        line = f"{failure.suite}: {failure.case}: {failure.diff}"
+        console.print(line if len(line) <= LINE_LENGTH else line[:LINE_LENGTH] + " …", markup=False, soft_wrap=True)
+    table = Table("suite", "cases", "passed", "failed")
+    for suite, tally in sorted(score.by_suite.items()):
+        table.add_row(suite, *_columns(tally))
+    table.add_section()
+    for group, tally in score.by_group.items():
+        table.add_row(f"on {group}", *_columns(tally))
+    table.add_section()
+    table.add_row("all", *_columns(score.whole))
+    console.print(table)
+
+
+def _columns(tally: Tally) -> tuple[str, str, str]:
+    return str(tally.total), str(tally.passed), str(tally.total - tally.passed)

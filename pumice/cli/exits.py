@@ -1,0 +1,97 @@
+"""Exit codes, and the decorator that turns an error into the right one with one clear sentence on stderr."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import sys
+import traceback
+from collections.abc import Callable
+from enum import IntEnum
+from typing import ParamSpec
+
+import typer
+
+from config.errors import ConfigError, InternalError, PumiceError, RequestError
+
+P = ParamSpec("P")
+
+
+class Exit(IntEnum):
+    """What the process says when it ends."""
+
+    DONE = 0
+    DIFFERS = 1
+    USAGE = 2
+    WORLD = 3
+    INTERRUPTED = 130
+
+
+class UsageError(ConfigError):
+    """The command line itself is at fault: an option's value, or options that exclude each other."""
+
+
+def exit_code_of(error: BaseException) -> Exit:
+    """Whose fault an error is, as an exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        return Exit.INTERRUPTED
+    if isinstance(error, (ConfigError, RequestError)):
+        return Exit.USAGE
+    if isinstance(error, InternalError):
+        return Exit.DIFFERS
+    return Exit.WORLD
+
+
+def guarded(command: Callable[P, int]) -> Callable[P, None]:
+    """Wrap a command: it returns its exit code, and an expected error becomes a sentence instead of a traceback."""
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            code = command(*args, **kwargs)
+        except (PumiceError, OSError, KeyboardInterrupt) as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            _say(error)
+            code = exit_code_of(error)
+        except BaseExceptionGroup as group:
+            code = _exit_of_group(group)
+        raise typer.Exit(int(code))
+
+    return wrapped
+
+
+def _exit_of_group(group: BaseExceptionGroup[BaseException]) -> Exit:
+    """A task group's errors: an interrupt wins; one that nobody expected is shown whole."""
+    leaves = list(_leaves(group))
+    for error in leaves:
+        if isinstance(error, KeyboardInterrupt):
+            return Exit.INTERRUPTED
+    for error in leaves:
+        if not isinstance(error, (PumiceError, OSError)):
+            raise group
+    for error in leaves:
+        _say(error)
+    return exit_code_of(leaves[0])
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
+
+
+def _say(error: BaseException) -> None:
+    if isinstance(error, KeyboardInterrupt):
+        return
+    if isinstance(error, InternalError):
+        traceback.print_exception(error, file=sys.stderr)
+    sys.stderr.write(f"pumice: {describe(error)}\n")
+
+
+def describe(error: BaseException) -> str:
+    """One line a person can act on."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror or errno.errorcode.get(error.errno or 0, 'failed')}"
+    return str(error) or type(error).__name__

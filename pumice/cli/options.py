@@ -1,0 +1,83 @@
+"""Options that more than one command takes, written once."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """How a command prints its result."""
+
+    JSON = "json"
+    YAML = "yaml"
+    TABLE = "table"
+
+
+class LogLevel(StrEnum):
+    """How much the log on stderr says."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+Output = Annotated[
+    Format | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="How to print the result. Default: table on a terminal, json elsewhere.",
+        envvar="PUMICE_OUTPUT",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.", envvar="PUMICE_QUIET")
+]
+Level = Annotated[
+    LogLevel, typer.Option("--log-level", help="The least severe messages to log.", envvar="PUMICE_LOG_LEVEL")
+]
+Lenient = Annotated[
+    bool,
+    typer.Option(
+        "--lenient",
+        help="Unknown keys, actions and plugins of the configuration warn instead of failing.",
+        envvar="PUMICE_LENIENT",
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="Volcano's scheduler.conf, plain or inside its ConfigMap. Default: Volcano's stock configuration.",
+        envvar="PUMICE_CONFIG",
+        show_default=False,
+    ),
+]
+Manifests = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-f",
+        "--filename",
+        metavar="PATH",
+        help="A file, a folder, - for stdin, or openb:NODES.csv,PODS.csv. May be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+Workers = Annotated[
+    int,
+    typer.Option("--workers", min=1, help="Number of processes.", envvar="PUMICE_WORKERS", default_factory=cores),
+]

@@ -1,0 +1,76 @@
+"""Where a command's words go: the result alone to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import yaml
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from pumice.cli.options import Format, LogLevel
+
+Advance = Callable[[int], None]
+
+
+class Terminal:
+    """stdout and stderr of one command.
+
+    `format` is settled here: what was asked for, else a table on a terminal, else JSON.
+    """
+
+    def __init__(self, output: Format | None, quiet: bool, level: LogLevel) -> None:
+        self.format = output or (Format.TABLE if sys.stdout.isatty() else Format.JSON)
+        self.quiet = quiet
+        self.out = Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+        self.err = Console(file=sys.stderr, highlight=False, soft_wrap=not sys.stderr.isatty())
+        _configure_log(level, quiet)
+
+    @property
+    def tables(self) -> bool:
+        """Whether a person reads stdout."""
+        return self.format is Format.TABLE
+
+    def emit(self, result: dict[str, Any], table: Callable[[Console], None]) -> None:
+        """Print the result once: as JSON or YAML, or through `table`."""
+        if self.format is Format.JSON:
+            sys.stdout.write(msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n")
+        elif self.format is Format.YAML:
+            sys.stdout.write(yaml.safe_dump(msgspec.to_builtins(result), sort_keys=False, allow_unicode=True))
+        else:
+            table(self.out)
+        sys.stdout.flush()
+
+    def say(self, text: str) -> None:
+        """A line about the work, on stderr; --quiet drops it."""
+        if not self.quiet:
+            self.err.print(text, markup=False)
+
+    def warn(self, text: str) -> None:
+        """Something the user should know and the work survived."""
+        self.say(f"warning: {text}")
+
+    @contextmanager
+    def progress(self, what: str, total: int) -> Iterator[Advance]:
+        """A progress bar on stderr when that is a terminal; gives the function that advances it."""
+        if self.quiet or not sys.stderr.isatty():
+            yield _ignore
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=self.err, transient=True) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda step: bar.advance(task, step)
+
+
+def _ignore(step: int) -> None:
+    """The advance of a bar that is not shown."""
+
+
+def _configure_log(level: LogLevel, quiet: bool) -> None:
+    number = logging.ERROR if quiet else getattr(logging, level.name)
+    logging.basicConfig(stream=sys.stderr, level=number, format="%(levelname)s %(name)s: %(message)s", force=True)

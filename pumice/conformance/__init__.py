@@ -1,0 +1,1 @@
+"""Runs conformance cases (what the real Volcano does, as data) and counts what holds."""

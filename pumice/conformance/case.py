@@ -1,0 +1,101 @@
+"""Case files: finding them, reading them, and what a case needs to be run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from config.errors import ConfigError
+from config.load import from_parsed, parse_scheduler_config
+from config.schema import SchedulerConfig
+from pumice.oneshot.cycles import Setup
+from pumice.oneshot.moment import DEFAULT_NOW, parse_moment
+
+RESOURCES_SUITE = "resources"
+
+Raw = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFile:
+    """One case file: `suite` is its key in the score; `cases` how many it holds; `bytes` its size (what it will cost)."""
+
+    path: Path
+    suite: str
+    cases: int
+    bytes: int
+
+    @property
+    def is_resources(self) -> bool:
+        return self.suite == RESOURCES_SUITE
+
+
+def find_suites(paths: Iterable[Path]) -> list[SuiteFile]:
+    """Every case file under the paths, sorted. ConfigError names a path that is missing or a file that holds no cases."""
+    found: dict[Path, SuiteFile] = {}
+    for path in paths:
+        if not path.exists():
+            raise ConfigError("no such file or folder", source=str(path))
+        files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        for file in files:
+            found.setdefault(file.resolve(), _describe(file))
+    return list(found.values())
+
+
+def read_raw(path: Path) -> Raw:
+    """The decoded file. ConfigError when it is not a JSON object."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"not a case file: {error}", source=str(path)) from error
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", source=str(path)) from error
+
+
+@lru_cache(maxsize=2)
+def read_cases(path: Path) -> tuple[Raw, ...]:
+    """The cases of one suite, in order. The newest files stay decoded, since a worker takes several slices of one."""
+    return tuple(read_raw(path)["cases"])
+
+
+def setup_of(case: Raw, *, close_hooks: bool) -> Setup:
+    """What one-shot cycles need to run this case. ConfigError when its configuration is refused."""
+    probe: dict[str, Any] = (case["expect"].get("atOpen") or {}).get("tasks") or {}
+    return Setup(
+        objects=case["objects"],
+        config=config_of(case),
+        now=parse_moment(case.get("now") or DEFAULT_NOW),
+        node_usage=case.get("nodeUsage") or {},
+        hyper_nodes=case.get("hyperNodes"),
+        shard=case.get("shard"),
+        ignored_provisioners=tuple(case.get("ignoredProvisioners") or ()),
+        probe=tuple(probe),
+        close_hooks=close_hooks,
+    )
+
+
+def config_of(case: Raw) -> SchedulerConfig:
+    """The case's scheduler configuration with its options laid over it."""
+    if "confYaml" in case:
+        config = parse_scheduler_config(case["confYaml"], source=f"{case['name']}: confYaml")
+    else:
+        config = from_parsed(case["conf"], bool(case.get("flagsDefaultOn")))
+    share: int = (case.get("options") or {}).get("percentageOfNodesToFind", 0)
+    pumice = msgspec.structs.replace(config.pumice, percentage_of_nodes_to_find=share)
+    return msgspec.structs.replace(config, pumice=pumice)
+
+
+def _describe(path: Path) -> SuiteFile:
+    raw = read_raw(path)
+    if "quantities" in raw or "operations" in raw:
+        cases = len(raw.get("quantities") or ()) + len(raw.get("operations") or ())
+        return SuiteFile(path, RESOURCES_SUITE, cases, path.stat().st_size)
+    if not isinstance(raw.get("cases"), list):
+        raise ConfigError("not a case file: expected the key cases (or quantities)", source=str(path))
+    suite = "/".join(path.resolve().with_suffix("").parts[-2:])
+    return SuiteFile(path, suite, len(raw["cases"]), path.stat().st_size)

@@ -1,0 +1,88 @@
+"""Comparing what came out with what a case expects: exact, key by key, each difference with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
+
+Group = Literal["decisions", "numbers", "words"]
+
+GROUP_OF: Final[Mapping[str, Group]] = {
+    "binds": "decisions",
+    "evictions": "decisions",
+    "pipelined": "decisions",
+    "uncommitted": "decisions",
+    "phases": "decisions",
+    "taskStatus": "decisions",
+    "nominated": "decisions",
+    "queueAllocated": "numbers",
+    "conditions": "words",
+    "podConditions": "words",
+}
+"""Which of the three scores a key of an OUTCOME counts for."""
+
+ABSENT: Final = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where expectation and outcome part: `path` is dotted, with the cycle in front of a story's."""
+
+    group: Group
+    path: str
+    expected: Any
+    found: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: expected {_short(self.expected)}, was {_short(self.found)}"
+
+
+def compare_outcome(expected: Mapping[str, Any], found: Mapping[str, Any], where: str = "") -> list[Difference]:
+    """Differences over the keys that the expectation has; a key it lacks is not checked. ValueError for a key nobody knows."""
+    differences: list[Difference] = []
+    for key, value in expected.items():
+        if key not in GROUP_OF:
+            raise ValueError(f"unknown key {key!r} in an expected outcome")
+        wanted: Any = sorted(value) if key == "evictions" else value
+        differences += compare_value(GROUP_OF[key], wanted, found.get(key), where + key)
+    return differences
+
+
+def compare_value(group: Group, expected: Any, found: Any, path: str) -> list[Difference]:
+    """Differences of two plain values, as deep as both are mappings. Numbers are compared as float64."""
+    return [Difference(group, *parts) for parts in _walk(expected, found, path)]
+
+
+def _walk(expected: Any, found: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(expected, dict):
+        left = cast(dict[str, Any], expected)
+        right = cast(dict[str, Any], found) if isinstance(found, dict) else {}
+        for key in sorted({*left, *right}):
+            yield from _walk(left.get(key, ABSENT), right.get(key, ABSENT), f"{path}.{key}")
+    elif not _equal(expected, found):
+        yield path, expected, found
+
+
+def _equal(expected: Any, found: Any) -> bool:
+    if _is_number(expected) and _is_number(found):
+        return float(expected) == float(found)
+    return bool(expected == found)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in cast(list[Any], value)):
+        return "; ".join(_condition(one) for one in cast(list[dict[str, Any]], value))
+    return value if value is ABSENT else repr(value)
+
+
+def _condition(condition: Mapping[str, Any]) -> str:
+    """A PodGroup condition in one breath: `Unschedulable (NotEnoughResources): 2/4 tasks ...`."""
+    kind = str(condition.get("type", condition))
+    if condition.get("status", "True") != "True":
+        kind += f"={condition['status']}"
+    return f"{kind} ({condition.get('reason', '')}): {condition.get('message', '')}"

@@ -1,0 +1,131 @@
+"""One case run and judged: every difference found, or why it could not be run."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from config.errors import PumiceError
+from pumice.conformance.case import Raw, setup_of
+from pumice.conformance.compare import GROUP_OF, Difference, Group, compare_outcome, compare_value
+from pumice.conformance.upstream import compare_expect
+from pumice.oneshot.cycles import Cycle, run_cycles
+from pumice.oneshot.outcome import Outcome, at_open
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a case's run gave. `checked` are the groups that the case says something about; `reason` why it could not be run,
+    `trace` where it was when it raised."""
+
+    suite: str
+    case: str
+    checked: frozenset[Group]
+    differences: tuple[Difference, ...] = ()
+    reason: str = ""
+    trace: str = ""
+    outcomes: tuple[Outcome, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return not self.reason and not self.differences
+
+    def passed_on(self, group: Group) -> bool:
+        """Whether everything of this group holds."""
+        return not self.reason and all(one.group != group for one in self.differences)
+
+    @property
+    def diff(self) -> str:
+        """What differed, in one line."""
+        return self.reason or "; ".join(str(one) for one in self.differences)
+
+
+def judge(suite: str, case: Raw) -> Verdict:
+    """Run one case. It never raises: a case that cannot be run fails, with the reason."""
+    checked = checked_groups(case)
+    try:
+        differences, cycles = _run(case)
+    except PumiceError as error:
+        return Verdict(suite, case["name"], checked, reason=f"{type(error).__name__}: {error}")
+    except Exception as error:
+        return Verdict(suite, case["name"], checked, reason=_raised(error), trace=traceback.format_exc())
+    outcomes = tuple(cycle.outcome for cycle in cycles)
+    return Verdict(suite, case["name"], checked, tuple(differences), outcomes=outcomes)
+
+
+def checked_groups(case: Raw) -> frozenset[Group]:
+    """The groups that a case checks anything of."""
+    expect: Raw = case["expect"]
+    outcomes: list[Outcome] = [case["documentedOrder"]] if "documentedOrder" in case else []
+    outcomes += expect.get("cycles") or []
+    for alternative in expect.get("anyOf") or []:
+        outcomes += alternative
+    groups: set[Group] = {GROUP_OF[key] for outcome in outcomes for key in outcome}
+    if "documentedOrder" in case and expect:
+        groups.add("decisions")
+    if "atOpen" in expect:
+        groups.add("numbers")
+    return frozenset(groups)
+
+
+def _run(case: Raw) -> tuple[list[Difference], list[Cycle]]:
+    upstream = "documentedOrder" in case
+    cycles = list(run_cycles(setup_of(case, close_hooks=not upstream), case.get("cycles", 1)))
+    outcomes = [cycle.outcome for cycle in cycles]
+    expect: Raw = case["expect"]
+    if upstream:
+        differences = compare_expect(case, outcomes[0], _jobs_of_pods(case["objects"]))
+        differences += compare_outcome(case["documentedOrder"], outcomes[0], "documentedOrder.")
+    elif "anyOf" in expect:
+        differences = _compare_any(expect["anyOf"], outcomes)
+    else:
+        differences = compare_cycles(expect["cycles"], outcomes)
+    if "atOpen" in expect:
+        differences += _compare_at_open(expect["atOpen"], cycles[0])
+    return differences, cycles
+
+
+def compare_cycles(expected: Sequence[Outcome], found: Sequence[Outcome]) -> list[Difference]:
+    """Differences of a whole story, cycle by cycle (numbered from 1 when there is more than one)."""
+    differences: list[Difference] = []
+    for number, (wanted, outcome) in enumerate(zip(expected, found, strict=True), start=1):
+        where = f"cycle {number}: " if len(expected) > 1 else ""
+        differences += compare_outcome(wanted, outcome, where)
+    return differences
+
+
+def _compare_any(alternatives: Iterable[Sequence[Outcome]], found: Sequence[Outcome]) -> list[Difference]:
+    """No difference when one alternative fits; otherwise those of the nearest one."""
+    return min((compare_cycles(one, found) for one in alternatives), key=len)
+
+
+def _compare_at_open(expected: Raw, first: Cycle) -> list[Difference]:
+    seen = at_open(first.result.report)
+    differences = compare_value("numbers", expected.get("queues", {}), _named(expected, seen, "queues"), "atOpen.queues")
+    for name, wanted in (expected.get("tasks") or {}).items():
+        differences += compare_value("numbers", wanted, seen["tasks"].get(name), f"atOpen.tasks.{name}")
+    return differences
+
+
+def _named(expected: Raw, seen: Raw, key: str) -> Any:
+    return seen[key] if key in expected else {}
+
+
+def _jobs_of_pods(objects: Iterable[Raw]) -> dict[str, str]:
+    jobs: dict[str, str] = {}
+    for obj in objects:
+        if obj["kind"] == "Pod":
+            metadata = obj["metadata"]
+            group = (metadata.get("annotations") or {}).get("scheduling.k8s.io/group-name", "")
+            namespace = metadata.get("namespace", "")
+            jobs[f"{namespace}/{metadata['name']}"] = f"{namespace}/{group}"
+    return jobs
+
+
+def _raised(error: Exception) -> str:
+    """The exception and the innermost place it came from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {'/'.join(frames[-1].filename.split('/')[-2:])}:{frames[-1].lineno}" if frames else ""
+    return f"raised {type(error).__name__}{place}: {error}"

@@ -1,0 +1,85 @@
+"""Running many cases: cut into slices, spread over processes, gathered in order.
+
+Every case is a function of its file, so the verdicts do not depend on how many processes there are.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Final
+
+from pumice.conformance.case import SuiteFile, read_cases, read_raw
+from pumice.conformance.judge import Verdict, judge
+from pumice.conformance.resources import run_resource_cases
+
+SLICE_BYTES: Final = 150_000
+"""A slice is about this much of a case file: small enough to balance two processes, large enough not to be felt."""
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Cases first..last (exclusive) of one file, and the substring their "suite: name" must contain."""
+
+    file: SuiteFile
+    first: int
+    last: int
+    wanted: str
+
+    @property
+    def cost(self) -> float:
+        return self.file.bytes * (self.last - self.first) / max(1, self.file.cases)
+
+
+def run_suites(
+    files: Sequence[SuiteFile], *, wanted: str = "", workers: int = 1, progress: Progress | None = None
+) -> list[Verdict]:
+    """Run every case whose "suite: name" contains `wanted`; `progress` is told how many cases a slice held."""
+    slices = [piece for file in files for piece in cut(file, wanted)]
+    verdicts: list[list[Verdict]] = [[] for _ in slices]
+    for index, found in _run_all(slices, workers):
+        verdicts[index] = found
+        if progress is not None:
+            progress(slices[index].last - slices[index].first)
+    return [verdict for group in verdicts for verdict in group]
+
+
+def cut(file: SuiteFile, wanted: str) -> Iterator[Slice]:
+    """Slices of a file, in order. The resource suite stays whole."""
+    step = file.cases
+    if not file.is_resources and file.cases:
+        step = max(1, SLICE_BYTES * file.cases // max(1, file.bytes))
+    for first in range(0, file.cases, max(1, step)):
+        yield Slice(file, first, min(file.cases, first + step), wanted)
+
+
+def run_slice(piece: Slice) -> list[Verdict]:
+    """The verdicts of one slice, in order."""
+    suite = piece.file.suite
+    if piece.file.is_resources:
+        verdicts = run_resource_cases(read_raw(piece.file.path))
+        return [
+            Verdict(suite, one.name, frozenset(), reason="" if one.passed else one.diff)
+            for one in verdicts
+            if piece.wanted in f"{suite}: {one.name}"
+        ]
+    cases = read_cases(piece.file.path)[piece.first : piece.last]
+    return [judge(suite, case) for case in cases if piece.wanted in f"{suite}: {case['name']}"]
+
+
+def _run_all(slices: Sequence[Slice], workers: int) -> Iterator[tuple[int, list[Verdict]]]:
+    if workers <= 1 or len(slices) <= 1:
+        for index, piece in enumerate(slices):
+            yield index, run_slice(piece)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(slices)), context, initializer=gc.freeze) as pool:
+        dearest_first = sorted(range(len(slices)), key=lambda index: -slices[index].cost)
+        futures = {pool.submit(run_slice, slices[index]): index for index in dearest_first}
+        for future in as_completed(futures):
+            yield futures[future], future.result()

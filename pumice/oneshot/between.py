@@ -1,0 +1,99 @@
+"""What happens between two one-shot cycles: the conformance README's "Between cycles", as a function on objects.
+
+The clock stands still; what remains keeps its order of arrival; bound pods run (without a start time); evicted pods and pods
+that were being deleted are gone; pod and PodGroup status and annotations are as the scheduler wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from core.messages.decisions import CycleResult, PodCondition, PodGroupStatus
+from pumice.oneshot.moment import format_moment
+from pumice.oneshot.outcome import condition_dict
+
+Object = dict[str, Any]
+
+
+def object_key(obj: Object) -> str:
+    """namespace/name of an object; an absent namespace is empty."""
+    metadata: dict[str, Any] = obj.get("metadata") or {}
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+
+
+def next_objects(objects: Sequence[Object], result: CycleResult, now: float) -> list[Object]:
+    """The objects as the next cycle finds them. The given ones are not changed."""
+    nodes = {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds}
+    evicted = {f"{evict.namespace}/{evict.name}" for evict in result.evicts}
+    updates = {f"{one.namespace}/{one.name}": one for one in result.pod_conditions}
+    groups = {f"{one.namespace}/{one.name}": one for one in result.pod_groups}
+    remaining: list[Object] = []
+    for obj in objects:
+        kind, key = obj.get("kind"), object_key(obj)
+        if kind == "Pod":
+            if key in evicted or (obj.get("metadata") or {}).get("deletionTimestamp"):
+                continue
+            remaining.append(_pod_after(obj, nodes.get(key), updates.get(key), now))
+        elif kind == "PodGroup" and key in groups:
+            remaining.append(_pod_group_after(obj, groups[key], now))
+        else:
+            remaining.append(obj)
+    return remaining
+
+
+def nominations_of(objects: Iterable[Object]) -> dict[str, str]:
+    """"ns/pod" -> status.nominatedNodeName, where there is one."""
+    found: dict[str, str] = {}
+    for obj in objects:
+        if obj.get("kind") == "Pod":
+            node = (obj.get("status") or {}).get("nominatedNodeName")
+            if node:
+                found[object_key(obj)] = node
+    return found
+
+
+def _pod_after(pod: Object, node: str | None, update: PodCondition | None, now: float) -> Object:
+    if node is None and update is None:
+        return pod
+    status: dict[str, Any] = dict(pod.get("status") or {})
+    after = {**pod, "status": status}
+    if update is not None:
+        if update.reason or update.message:
+            status["conditions"] = _with_unscheduled(status.get("conditions") or [], update, now)
+        if update.nominated:
+            status["nominatedNodeName"] = update.nominated
+    if node is not None:
+        after["spec"] = {**(pod.get("spec") or {}), "nodeName": node}
+        status["phase"] = "Running"
+        status.pop("startTime", None)
+    return after
+
+
+def _with_unscheduled(conditions: list[dict[str, Any]], update: PodCondition, now: float) -> list[dict[str, Any]]:
+    written = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": update.reason,
+        "message": update.message,
+        "lastTransitionTime": format_moment(now),
+    }
+    kept = [one for one in conditions if one.get("type") != "PodScheduled"]
+    return [*kept, written]
+
+
+def _pod_group_after(group: Object, written: PodGroupStatus, now: float) -> Object:
+    metadata: dict[str, Any] = dict(group.get("metadata") or {})
+    if written.annotations:
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **written.annotations}
+    status: dict[str, Any] = {
+        **(group.get("status") or {}),
+        "phase": written.phase,
+        "conditions": [
+            {**condition_dict(one), "lastTransitionTime": format_moment(now)} for one in written.conditions
+        ],
+        "running": written.running,
+        "succeeded": written.succeeded,
+        "failed": written.failed,
+    }
+    return {**group, "metadata": metadata, "status": status}

@@ -1,0 +1,82 @@
+"""A cycle's result as an OUTCOME: the plain dictionary that `decide -o json` prints and conformance cases hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.messages.decisions import CycleReport, CycleResult, PodGroupCondition, TaskAtOpen
+
+Outcome = dict[str, Any]
+
+
+def outcome_of(result: CycleResult, nominations: Mapping[str, str]) -> Outcome:
+    """OUTCOME of one cycle.
+
+    `nominations` is "ns/pod" -> status.nominatedNodeName as of the opening: a status update that leaves the nomination
+    alone still shows the old one.
+    """
+    report = result.report
+    return {
+        "binds": {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds},
+        "evictions": sorted(f"{evict.namespace}/{evict.name}" for evict in result.evicts),
+        "pipelined": dict(sorted(report.pipelined.items())),
+        "uncommitted": dict(sorted(report.uncommitted.items())),
+        "phases": dict(sorted(report.phases.items())),
+        "taskStatus": {job: _counts(counts) for job, counts in sorted(report.task_status.items())},
+        "nominated": _nominated(result, nominations),
+        "conditions": _conditions(report),
+        "podConditions": _pod_conditions(result),
+        "queueAllocated": {queue.name: dict(queue.allocated) for queue in result.queues},
+    }
+
+
+def at_open(report: CycleReport) -> dict[str, Any]:
+    """`atOpen` of a case: queue gauges, and what filters and scores said before any action."""
+    return {
+        "queues": report.queues,
+        "tasks": {name: _task_at_open(task) for name, task in report.tasks_at_open.items()},
+    }
+
+
+def condition_dict(condition: PodGroupCondition) -> dict[str, str]:
+    """A PodGroup condition without its transition time and id."""
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+    }
+
+
+def _counts(counts: Mapping[str, int]) -> dict[str, int]:
+    return {status: count for status, count in sorted(counts.items()) if count}
+
+
+def _nominated(result: CycleResult, nominations: Mapping[str, str]) -> dict[str, str]:
+    after: dict[str, str] = {}
+    for update in result.pod_conditions:
+        name = f"{update.namespace}/{update.name}"
+        node = update.nominated or nominations.get(name, "")
+        if node:
+            after[name] = node
+    return after
+
+
+def _conditions(report: CycleReport) -> dict[str, list[dict[str, str]]]:
+    return {job: [condition_dict(one) for one in listed] for job, listed in sorted(report.conditions.items()) if listed}
+
+
+def _pod_conditions(result: CycleResult) -> dict[str, dict[str, str]]:
+    return {
+        f"{update.namespace}/{update.name}": {"reason": update.reason, "message": update.message}
+        for update in result.pod_conditions
+        if update.reason or update.message
+    }
+
+
+def _task_at_open(task: TaskAtOpen) -> dict[str, Any]:
+    seen: dict[str, Any] = {"rejected": task.rejected, "scores": task.scores}
+    if task.pre_predicate:
+        seen["prePredicate"] = task.pre_predicate
+    return seen
