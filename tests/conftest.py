@@ -1,4 +1,4 @@
-"""Fixtures every test may use.
+"""Fixtures every test may use, and the settings of Hypothesis.
 
 Two plugins run asynchronous tests here, each where it is asked to and nowhere else:
 
@@ -6,7 +6,15 @@ Two plugins run asynchronous tests here, each where it is asked to and nowhere e
 * `@pytest.mark.trio`: pytest-trio, for tests with timers; its `autojump_clock` fixture makes time virtual.
 """
 
+import os
+
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no reason to fail, and a build that fails must fail again when it is repeated.
+settings.register_profile("daily", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("daily"), derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "daily")
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -21,7 +21,7 @@ def gang(
     created: str = CREATED,
     **each: Any,
 ) -> list[Object]:
-    """A pod group and its pods, `name-0`, `name-1` …, in that order; all of them are needed unless `min_member` says so.
+    """A pod group and its pods, `name-0`, `name-1` …, in that order; all are needed unless `min_member` says so.
 
     The first pods run on `nodes`, as many as are named. The other arguments are those of `pod`.
     """

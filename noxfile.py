@@ -1,0 +1,69 @@
+"""Daily commands as nox sessions: `nox -l` lists them, `nox -s lint` runs one.
+
+They use the environment that nox itself runs in and install nothing.
+"""
+
+import sys
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "none"
+nox.options.sessions = ["lint", "types", "layers", "tests"]
+
+BIN = Path(sys.executable).parent
+
+
+def _run(session: nox.Session, tool: str, *arguments: str) -> None:
+    session.run(str(BIN / tool), *arguments, external=True)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests, on every core; what follows `--` goes to pytest."""
+    _run(session, "python", "-m", "pytest", *(session.posargs or ["-n", "auto"]))
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """The linter and the formatter; both only look."""
+    _run(session, "ruff", "check", ".")
+    _run(session, "ruff", "format", "--check", ".")
+
+
+@nox.session
+def form(session: nox.Session) -> None:
+    """Format, and repair what the linter can repair."""
+    _run(session, "ruff", "check", "--fix", ".")
+    _run(session, "ruff", "format", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Both type checkers, strict."""
+    _run(session, "mypy", "--strict")
+    _run(session, "pyright", "--pythonpath", str(BIN / "python"))
+
+
+@nox.session
+def layers(session: nox.Session) -> None:
+    """Who may import whom."""
+    _run(session, "lint-imports", "--no-cache")
+
+
+@nox.session
+def tidy(session: nox.Session) -> None:
+    """Lengths, names, layers and documents, as tests."""
+    _run(session, "python", "-m", "pytest", "tests/test_tidy.py", "tests/test_layers.py", "tests/test_docs.py")
+
+
+@nox.session
+def draw(session: nox.Session) -> None:
+    """Draw the picture of the actors again."""
+    _run(session, "python", "docs/draw_actors.py")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """A benchmark; what follows `--` are its name and options, as `pumice bench` takes them."""
+    _run(session, "pumice", "bench", *(session.posargs or ["allocate"]))

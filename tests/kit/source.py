@@ -1,0 +1,50 @@
+"""The project's own source as data, for the tests that look at it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+LAYERS: Final = ("pumice", "actors", "storage", "core", "config")
+FOLDERS: Final = (*LAYERS, "tests", "docs", ".ci")
+NOT_OURS: Final = {".git", "__pycache__", ".hypothesis", ".pytest_cache"}
+
+
+def relative(path: Path) -> str:
+    """The path as the project names it, from its root."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def files(*suffixes: str, folders: tuple[str, ...] = FOLDERS) -> list[Path]:
+    """Files with these suffixes in the folders and, when all folders are asked for, at the root; sorted."""
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    if folders == FOLDERS:
+        found += [path for path in ROOT.iterdir() if path.is_file()]
+    ours = (path for path in found if not NOT_OURS.intersection(path.parts))
+    return sorted(path for path in ours if path.suffix in suffixes)
+
+
+def modules(*folders: str) -> Iterator[tuple[str, ast.Module]]:
+    """Every Python file of the folders, by its name from the root, parsed."""
+    for path in files(".py", folders=folders):
+        yield relative(path), ast.parse(path.read_text("utf-8"), filename=str(path))
+
+
+def code_lines(source: str, tree: ast.AST) -> set[int]:
+    """Numbers of the lines that carry code: no blank lines, comments or docstrings."""
+    written = {
+        number
+        for number, line in enumerate(source.splitlines(), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    }
+    return written - {number for node in ast.walk(tree) for number in _docstring_lines(node)}
+
+
+def _docstring_lines(node: ast.AST) -> range:
+    match node:
+        case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef() if ast.get_docstring(node):
+            first = node.body[0]
+            return range(first.lineno, (first.end_lineno or first.lineno) + 1)
+        case _:
+            return range(0)

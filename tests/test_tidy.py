@@ -1,0 +1,132 @@
+"""Style as a test, with a ratchet: the exceptions are listed with their size, and may only shrink or go.
+
+Lengths of functions are lines of code: blank lines, comments and docstrings do not count, the signature does.
+"""
+
+import ast
+import re
+import statistics
+from functools import cache
+from typing import Final
+
+import pytest
+
+from tests.kit import source
+
+MODULE_LINES: Final = 300
+FUNCTION_LINES: Final = 60
+MEDIAN_LINES: Final = 8
+P95_LINES: Final = 30
+
+# path: lines, or path::function: lines. Each row says why; a row that is no longer needed fails the test.
+LONG_MODULES: Final[dict[str, int]] = {}
+LONG_FUNCTIONS: Final[dict[str, int]] = {}
+
+SAYS_NOTHING: Final = re.compile(r"(utils?|helpers?|common|base|managers?|misc)", re.IGNORECASE)
+MACHINE_PATH: Final = re.compile(r"/(?:work|farm|root|home|Users)/")
+TEXT: Final = (".py", ".md", ".toml", ".conf", ".yaml", ".yml", ".json", ".svg", ".cfg", ".ini", ".sh", "")
+
+
+@cache
+def function_lengths(*folders: str) -> dict[str, int]:
+    """Lines of code of every function in the folders, nested ones too, as `path::Class.function`."""
+    lengths: dict[str, int] = {}
+    for path, tree in source.modules(*folders):
+        counted = source.code_lines((source.ROOT / path).read_text("utf-8"), tree)
+        for name, node in functions(tree):
+            body = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            lengths[f"{path}::{name}"] = len(counted.intersection(body))
+    return lengths
+
+
+def functions(node: ast.AST, inside: str = "") -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Functions below the node, by dotted name."""
+    found: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]] = []
+    for child in ast.iter_child_nodes(node):
+        name = inside.removesuffix(".")
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{inside}{child.name}"
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append((name, child))
+        found += functions(child, f"{name}." if name else "")
+    return found
+
+
+def ratchet(measured: dict[str, int], limit: int, known: dict[str, int]) -> list[str]:
+    """What is wrong: too long and not known, longer than known, or known and no longer too long."""
+    complaints: list[str] = []
+    for name in sorted(known.keys() | {name for name, size in measured.items() if size > limit}):
+        size, allowed = measured.get(name, 0), known.get(name)
+        if allowed is None:
+            complaints.append(f"{name}: {size} lines, at most {limit}")
+        elif size <= limit:
+            complaints.append(f"{name}: the exception is no longer needed, remove it")
+        elif size != allowed:
+            complaints.append(f"{name}: {'grew' if size > allowed else 'shrank'} from {allowed} to {size} lines")
+    return complaints
+
+
+def test_modules_are_short() -> None:
+    lengths = {source.relative(path): len(path.read_text("utf-8").splitlines()) for path in source.files(".py")}
+    assert ratchet(lengths, MODULE_LINES, LONG_MODULES) == []
+
+
+def test_functions_are_short() -> None:
+    lengths = function_lengths(*source.LAYERS, "tests", "docs")
+    assert ratchet(lengths, FUNCTION_LINES, LONG_FUNCTIONS) == []
+
+
+def test_most_functions_are_very_short() -> None:
+    lengths = sorted(function_lengths(*source.LAYERS).values())
+    assert statistics.median(lengths) <= MEDIAN_LINES
+    assert lengths[int(len(lengths) * 0.95)] <= P95_LINES
+
+
+@pytest.mark.parametrize(
+    ("known", "complaint"),
+    [
+        ({}, "f: 61 lines, at most 60"),
+        ({"f": 60}, "f: grew from 60 to 61 lines"),
+        ({"f": 70}, "f: shrank from 70 to 61 lines"),
+        ({"f": 61, "g": 99}, "g: the exception is no longer needed, remove it"),
+    ],
+)
+def test_the_ratchet_turns_one_way(known: dict[str, int], complaint: str) -> None:
+    assert ratchet({"f": 61, "g": 60}, 60, known) == [complaint]
+
+
+def test_the_ratchet_holds_what_it_knows() -> None:
+    assert ratchet({"f": 61, "g": 60}, 60, {"f": 61}) == []
+
+
+def test_no_file_name_says_nothing() -> None:
+    named = {path for path in source.files(".py") if SAYS_NOTHING.fullmatch(path.stem)}
+    named |= {
+        path for path in source.files(".py") if any(SAYS_NOTHING.fullmatch(part) for part in folders_of(path.parts))
+    }
+    assert named == set()
+
+
+def folders_of(parts: tuple[str, ...]) -> tuple[str, ...]:
+    return parts[len(source.ROOT.parts) : -1]
+
+
+def test_no_file_names_a_place_on_one_machine() -> None:
+    found = [
+        f"{source.relative(path)}:{number}"
+        for path in source.files(*TEXT)
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
+        if MACHINE_PATH.search(line)
+    ]
+    assert found == []
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [path for path, tree in source.modules(*source.LAYERS) if tree.body and not ast.get_docstring(tree)]
+    assert silent == []
+
+
+def test_every_package_is_typed_and_ours() -> None:
+    for layer in source.LAYERS:
+        assert (source.ROOT / layer / "py.typed").exists()
+        assert (source.ROOT / layer / "README.md").exists()
