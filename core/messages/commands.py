@@ -233,3 +233,9 @@ class Expose(Message, frozen=True):
 
 
 MetricsCommand = Expose
+
+# --- to actors that only watch ------------------------------------------------------------------------------------
+
+
+class Poke(Message, frozen=True):
+    """Look again now. Reply: Done."""

@@ -1,0 +1,53 @@
+"""actors' branch of the error tree (root: config/errors.py).
+
+WorldError
+└── RecorderFailedError       the journal cannot be written: the process stops rather than run unlogged
+InternalError
+├── UnknownMessageError       a message that its receiver does not know
+├── UnexpectedReplyError      an answer of another type than the one asked for
+├── ActorStoppedError         the receiver has stopped: nobody reads that mailbox any more
+├── ActorFailedError          the receiver crashed while the message was with it
+├── WiringError               the table of links in actors/system.py is broken
+└── BrokenViewError           the scheduler's own view contradicts itself
+"""
+
+from __future__ import annotations
+
+from config.errors import InternalError, WorldError
+
+
+class RecorderFailedError(WorldError):
+    """The recorder could not write; nothing may go on unlogged."""
+
+
+class UnknownMessageError(InternalError):
+    """A message that is not in the closed union of its receiver."""
+
+
+class UnexpectedReplyError(InternalError):
+    """An answer of another type than the one asked for."""
+
+
+class ActorStoppedError(InternalError):
+    """The receiver has stopped."""
+
+    def __init__(self, actor: str) -> None:
+        self.actor = actor
+        super().__init__(f"actor {actor} has stopped")
+
+
+class ActorFailedError(InternalError):
+    """The receiver crashed while the message was with it."""
+
+    def __init__(self, actor: str, error: str) -> None:
+        self.actor = actor
+        self.error = error
+        super().__init__(f"actor {actor} crashed over this message: {error}")
+
+
+class WiringError(InternalError):
+    """The table of links is broken: a cycle of blocking sends, or a name that does not exist."""
+
+
+class BrokenViewError(InternalError):
+    """The scheduler's own view contradicts itself (`View.check`)."""

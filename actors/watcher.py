@@ -1,0 +1,103 @@
+"""Pulling the api's changes: how the cache, the node agents and the controllers watch.
+
+Not an actor but a part of one: it asks the api for what is newer than its revision and sleeps on the level signal in
+between, so nobody ever pushes into a full mailbox. Behind the log (410) it lists again and reports what it missed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from actors.errors import UnexpectedReplyError
+from core.messages.commands import List, Watch
+from core.messages.replies import Events, Listing, WatchEvent
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from actors.ports import Activity, ApiPort, LevelSignal
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What one pull brought. `relisted`: these are all objects there are, and a DELETED for each that vanished."""
+
+    events: Sequence[WatchEvent]
+    revision: int
+    relisted: bool = False
+
+
+class Watcher:
+    """One actor's view of the api's log. `kinds` empty means all. Call `done` once the changes are dealt with."""
+
+    def __init__(
+        self,
+        name: str,
+        api: ApiPort,
+        news: LevelSignal,
+        activity: Activity,
+        kinds: Sequence[str],
+        *,
+        since: int = 0,
+        limit: int = 1000,
+    ) -> None:
+        self.name = name
+        self.revision = since
+        self._api = api
+        self._news = news
+        self._activity = activity
+        self._kinds = tuple(kinds)
+        self._limit = limit
+        self._known: set[tuple[str, str, str]] = set()
+        self._more = False
+        activity.seen(name, since)
+
+    async def next(self) -> Changes:
+        """Wait for news and return it; may return no events (news of other kinds)."""
+        if not self._more:
+            await self._news.wait_beyond(self.revision)
+        with self._activity.busy():
+            reply = await self._api.ask_for(Watch(self.revision, self._kinds, self._limit), Events)
+            if reply.gone:
+                return await self._relist()
+        self._more = reply.more
+        self._remember(reply.events)
+        return Changes(reply.events, reply.revision)
+
+    def done(self, changes: Changes) -> None:
+        """These changes, and every request they led to, are dealt with."""
+        self.revision = changes.revision
+        self._activity.seen(self.name, changes.revision)
+
+    async def _relist(self) -> Changes:
+        self._more = False
+        listings = await self._api.ask_many([List(kind) for kind in self._kinds])
+        events: list[WatchEvent] = []
+        revision = self._news.value
+        for kind, listing in zip(self._kinds, listings, strict=True):
+            if not isinstance(listing, Listing):
+                raise UnexpectedReplyError(f"listing {kind}: {listing!r}")
+            # what changes between two of these lists is seen again from the oldest of them on
+            revision = min(revision, listing.revision)
+            events.extend(_as_event(kind, listing.revision, blob) for blob in listing.blobs)
+        present = {(event.kind, event.namespace, event.name) for event in events}
+        vanished = [_vanished(*key, revision) for key in sorted(self._known - present)]
+        self._known = present
+        return Changes([*vanished, *events], revision, relisted=True)
+
+    def _remember(self, events: Iterable[WatchEvent]) -> None:
+        for event in events:
+            key = (event.kind, event.namespace, event.name)
+            (self._known.discard if event.type == "DELETED" else self._known.add)(key)
+
+
+def _as_event(kind: str, revision: int, blob: bytes) -> WatchEvent:
+    metadata = codec.unpack(blob)["metadata"]
+    return WatchEvent("MODIFIED", kind, metadata.get("namespace", ""), metadata["name"], revision, blob)
+
+
+def _vanished(kind: str, namespace: str, name: str, revision: int) -> WatchEvent:
+    blob = codec.pack({"kind": kind, "metadata": {"namespace": namespace, "name": name}})
+    return WatchEvent("DELETED", kind, namespace, name, revision, blob)
