@@ -19,3 +19,13 @@ class QuantityError(RequestError):
 
 class ResourceAssertionError(InternalError):
     """Volcano's ``Resource.Sub`` assertion: the right side does not fit into the left one."""
+
+
+class InvalidTransition(InternalError):  # noqa: N818 - named like the table's other words
+    """A life cycle was asked for a step its table does not have; nothing changed."""
+
+    def __init__(self, who: str, state: str, trigger: str, story: tuple[str, ...] = ()) -> None:
+        self.who = who
+        self.state = state
+        self.trigger = trigger
+        super().__init__(f"{who} is {state} and cannot {trigger}", story)

@@ -1,0 +1,76 @@
+"""The life cycle of a task: states, triggers and the one table that joins them.
+
+States and their sets are Volcano's (`pkg/scheduler/api/types.go`); Volcano itself checks no transition, the table is Pumice's.
+"""
+
+from enum import IntEnum, StrEnum
+from typing import Final
+
+from core.errors import InvalidTransition
+
+
+class TaskStatus(IntEnum):
+    """Status of a task as the scheduler sees it; the integer is the value in the status column (int8)."""
+
+    PENDING = 0
+    ALLOCATED = 1
+    PIPELINED = 2
+    BINDING = 3
+    BOUND = 4
+    RUNNING = 5
+    RELEASING = 6
+    SUCCEEDED = 7
+    FAILED = 8
+    UNKNOWN = 9
+
+    @property
+    def label(self) -> str:
+        """The name Volcano prints, e.g. in ``5 Pending``."""
+        return LABELS[self]
+
+
+LABELS: Final = tuple(s.name.capitalize() for s in TaskStatus)
+COUNT: Final = len(TaskStatus)
+
+ALLOCATED_STATUSES: Final = (TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED)
+READY_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED)
+SCHEDULED_STATUSES: Final = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED)
+COMPLETED_STATUSES: Final = (TaskStatus.FAILED, TaskStatus.SUCCEEDED)
+PREEMPTABLE_STATUSES: Final = (TaskStatus.BOUND, TaskStatus.RUNNING)
+VALID_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED, TaskStatus.PIPELINED, TaskStatus.PENDING)
+TERMINATED_STATUSES: Final = (TaskStatus.FAILED, TaskStatus.SUCCEEDED)
+
+IS_ALLOCATED: Final = tuple(s in ALLOCATED_STATUSES for s in TaskStatus)
+
+
+class Trigger(StrEnum):
+    """What moves a task inside a session or between decision and outcome."""
+
+    ALLOCATE = "allocate"
+    UNALLOCATE = "unallocate"
+    PIPELINE = "pipeline"
+    UNPIPELINE = "unpipeline"
+    COMMIT = "commit"
+    EVICT = "evict"
+    UNEVICT = "unevict"
+
+
+TRANSITIONS: Final[dict[tuple[TaskStatus, Trigger], TaskStatus]] = {
+    (TaskStatus.PENDING, Trigger.ALLOCATE): TaskStatus.ALLOCATED,
+    (TaskStatus.PENDING, Trigger.PIPELINE): TaskStatus.PIPELINED,
+    (TaskStatus.ALLOCATED, Trigger.UNALLOCATE): TaskStatus.PENDING,
+    (TaskStatus.ALLOCATED, Trigger.COMMIT): TaskStatus.BINDING,
+    (TaskStatus.BINDING, Trigger.UNALLOCATE): TaskStatus.PENDING,  # the bind was refused
+    (TaskStatus.PIPELINED, Trigger.UNPIPELINE): TaskStatus.PENDING,
+    (TaskStatus.BOUND, Trigger.EVICT): TaskStatus.RELEASING,
+    (TaskStatus.RUNNING, Trigger.EVICT): TaskStatus.RELEASING,
+    (TaskStatus.RELEASING, Trigger.UNEVICT): TaskStatus.RUNNING,  # even when it was Bound: Volcano does so
+}
+
+
+def move(status: int, trigger: Trigger, who: str = "task") -> TaskStatus:
+    """Next status, or :class:`InvalidTransition` naming the task, its status and the trigger."""
+    after = TRANSITIONS.get((status, trigger))  # type: ignore[call-overload]
+    if after is None:
+        raise InvalidTransition(who, LABELS[status], str(trigger))
+    return after  # type: ignore[no-any-return]

@@ -1,0 +1,44 @@
+"""What every Kubernetes object has: names, labels, times; read without trusting that anything is there."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, cast
+
+Object = dict[str, Any]
+
+_EMPTY: dict[str, Any] = {}
+
+
+def section(obj: Object, name: str) -> dict[str, Any]:
+    """The mapping under `name`, empty when absent or null."""
+    return cast("dict[str, Any]", obj.get(name) or _EMPTY)
+
+
+def text_map(value: object) -> dict[str, str]:
+    """Labels or annotations as a plain dict, empty when absent."""
+    return cast("dict[str, str]", value) if value else {}
+
+
+def key_of(namespace: str, name: str) -> str:
+    """`namespace/name`, the id of jobs and the sort key of pods."""
+    return f"{namespace}/{name}"
+
+
+@lru_cache(maxsize=65536)
+def parse_time(text: str | None) -> float:
+    """Seconds since the epoch of an RFC 3339 time; 0.0 for an absent one (Go's zero time sorts first as well)."""
+    if not text:
+        return 0.0
+    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()
+
+
+def parse_bool(text: str) -> bool | None:
+    """Go's strconv.ParseBool; None where that is an error."""
+    if text in ("1", "t", "T", "TRUE", "true", "True"):
+        return True
+    if text in ("0", "f", "F", "FALSE", "false", "False"):
+        return False
+    return None

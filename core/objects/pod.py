@@ -1,0 +1,188 @@
+"""A pod as the scheduler sees it: a task. Source: Volcano `NewTaskInfo` and `getTaskStatus` (`api/job_info.go`, `api/helpers.go`)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from core.life.task import TaskStatus
+from core.objects.metadata import Object, key_of, parse_bool, parse_time, section, text_map
+from core.objects.pod_template import PodTemplate, read_template
+from core.state.dimensions import Dimensions
+
+GROUP_NAME = "scheduling.k8s.io/group-name"
+TASK_SPEC = "volcano.sh/task-spec"
+TASK_PRIORITY = "volcano.sh/task-priority"
+PREEMPTABLE = "volcano.sh/preemptable"
+REVOCABLE_ZONE = "volcano.sh/revocable-zone"
+QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+
+_POD_FIELDS = (
+    "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "volumes", "resourceClaims", "schedulingGates",
+    "preemptionPolicy", "overhead", "resources", "hostNetwork",
+)
+_CONTAINER_FIELDS = ("resources", "ports", "image", "restartPolicy")
+_INT32 = 2**31
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One pod. Immutable once built (the view replaces it as a whole); what changes in a cycle lives in columns at `row`.
+
+    `job` is "namespace/podgroup-name" or "" for a pod without one. `created` and `started` are seconds since the epoch, 0.0
+    for none. `index` is the trailing number of the pod's name where Volcano compares by it (CompareTask), else None.
+    `condition` is (reason, message) of the PodScheduled=False condition the API has now, None without one.
+    """
+
+    row: int
+    uid: str
+    namespace: str
+    name: str
+    key: str
+    job: str
+    role: str
+    priority: int
+    created: float
+    started: float
+    index: int | None
+    template: PodTemplate
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    status: TaskStatus
+    node_name: str
+    deleting: bool
+    preemptable: bool
+    revocable_zone: str
+    gated: bool
+    nominated: str
+    condition: tuple[str, str] | None
+    scheduler: str
+
+    @property
+    def only_volcano_gate(self) -> bool:
+        """Whether the single scheduling gate is Volcano's own queue-allocation gate."""
+        return self.template.scheduling_gates == (QUEUE_ALLOCATION_GATE,)
+
+
+def _relevant(spec: dict[str, Any]) -> dict[str, Any]:
+    """The part of a pod spec that scheduling reads: what differs between the pods of a role (env, names) must stay out."""
+    kept: dict[str, Any] = {name: spec[name] for name in _POD_FIELDS if spec.get(name)}
+    for group in ("containers", "initContainers"):
+        if spec.get(group):
+            kept[group] = [{f: c[f] for f in _CONTAINER_FIELDS if c.get(f)} for c in spec[group]]
+    return kept
+
+
+class TemplateTable:
+    """Interns pod templates by content."""
+
+    def __init__(self, dimensions: Dimensions) -> None:
+        self._dimensions = dimensions
+        self._by_content: dict[bytes, PodTemplate] = {}
+
+    def intern(self, spec: dict[str, Any]) -> PodTemplate:
+        """The one template of this content; raises QuantityError on a malformed request."""
+        kept = _relevant(spec)
+        content = msgspec.json.encode(kept)
+        template = self._by_content.get(content)
+        if template is None:
+            template = read_template(kept, len(self._by_content), self._dimensions)
+            self._by_content[content] = template
+        return template
+
+
+def task_status(pod: Object) -> TaskStatus:
+    """Status from phase, deletion and node (getTaskStatus)."""
+    phase = section(pod, "status").get("phase") or ""
+    deleting = bool(section(pod, "metadata").get("deletionTimestamp"))
+    if phase == "Running":
+        return TaskStatus.RELEASING if deleting else TaskStatus.RUNNING
+    if phase == "Pending":
+        if deleting:
+            return TaskStatus.RELEASING
+        return TaskStatus.BOUND if section(pod, "spec").get("nodeName") else TaskStatus.PENDING
+    if phase == "Succeeded":
+        return TaskStatus.SUCCEEDED
+    if phase == "Failed":
+        return TaskStatus.FAILED
+    return TaskStatus.UNKNOWN
+
+
+def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
+    for source in (annotations, labels):
+        if PREEMPTABLE in source:
+            return bool(parse_bool(source[PREEMPTABLE]))
+    return True
+
+
+def revocable_zone(annotations: dict[str, str]) -> str:
+    """"*" or "" (GetPodRevocableZone: only the wildcard is supported)."""
+    if REVOCABLE_ZONE in annotations:
+        return "*" if annotations[REVOCABLE_ZONE] == "*" else ""
+    return "*" if parse_bool(annotations.get(PREEMPTABLE, "")) else ""
+
+
+def _priority(spec: dict[str, Any], annotations: dict[str, str]) -> int:
+    text = annotations.get(TASK_PRIORITY)
+    if text is not None:
+        try:
+            value = int(text)
+        except ValueError:
+            value = _INT32
+        if -_INT32 <= value < _INT32 and "_" not in text and text.strip() == text:
+            return value
+    priority = spec.get("priority")
+    return 1 if priority is None else int(priority)
+
+
+def pod_index(name: str) -> int | None:
+    """The number after the last dash of a name with at least three parts; None where it is no number (GetPodIndexUnderTask)."""
+    parts = name.split("-")
+    if len(parts) < 3:
+        return None
+    last = parts[-1]
+    digits = last[1:] if last[:1] in ("+", "-") else last
+    return int(last) if digits.isdigit() and digits.isascii() else None
+
+
+def _condition(status: dict[str, Any]) -> tuple[str, str] | None:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled":
+            if condition.get("status") == "False":
+                return condition.get("reason") or "", condition.get("message") or ""
+            return None
+    return None
+
+
+def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
+    """Build the task of a pod. Raises QuantityError for a malformed request."""
+    meta, spec, status = section(pod, "metadata"), section(pod, "spec"), section(pod, "status")
+    annotations, labels = text_map(meta.get("annotations")), text_map(meta.get("labels"))
+    namespace, name = meta.get("namespace") or "default", meta.get("name") or ""
+    group = annotations.get(GROUP_NAME)
+    template = templates.intern(spec)
+    return Task(
+        row=row,
+        uid=meta.get("uid") or key_of(namespace, name),
+        namespace=namespace,
+        name=name,
+        key=key_of(namespace, name),
+        job=key_of(namespace, group) if group else "",
+        role=annotations.get(TASK_SPEC) or labels.get(TASK_SPEC) or "",
+        priority=_priority(spec, annotations),
+        created=parse_time(meta.get("creationTimestamp")),
+        started=parse_time(status.get("startTime")),
+        index=pod_index(name),
+        template=template,
+        labels=labels,
+        annotations=annotations,
+        status=task_status(pod),
+        node_name=spec.get("nodeName") or "",
+        deleting=bool(meta.get("deletionTimestamp")),
+        preemptable=_preemptable(annotations, labels),
+        revocable_zone=revocable_zone(annotations),
+        gated=bool(template.scheduling_gates),
+        nominated=status.get("nominatedNodeName") or "",
+        condition=_condition(status),
+        scheduler=spec.get("schedulerName") or "",
+    )

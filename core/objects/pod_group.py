@@ -1,0 +1,90 @@
+"""A PodGroup's immutable part: a job's specification. Source: Volcano `SetPodGroup` (`api/job_info.go`)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.messages.decisions import PodGroupCondition
+from core.objects.metadata import Object, key_of, parse_bool, parse_time, section, text_map
+from core.objects.pod import PREEMPTABLE, revocable_zone
+from core.resources import Resource
+
+
+@dataclass(slots=True, eq=False)
+class PodGroupSpec:
+    """One PodGroup. `min_resources` is None when the API has none (then enqueue asks nobody); `created` in seconds."""
+
+    key: str
+    namespace: str
+    name: str
+    uid: str
+    queue: str
+    min_member: int
+    min_task_member: dict[str, int]
+    min_resources: Resource | None
+    priority_class: str
+    created: float
+    phase: str
+    conditions: tuple[PodGroupCondition, ...]
+    running: int
+    succeeded: int
+    failed: int
+    preemptable: bool
+    revocable_zone: str
+    network_topology: dict[str, Any] | None
+    sub_group_policy: tuple[dict[str, Any], ...]
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    pod_group: Object
+
+    @property
+    def min_task_total(self) -> int:
+        """Sum of the roles' minimums (TaskMinAvailableTotal)."""
+        return sum(self.min_task_member.values())
+
+
+def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
+    for source in (annotations, labels):
+        if PREEMPTABLE in source:
+            return bool(parse_bool(source[PREEMPTABLE]))
+    return False
+
+
+def _conditions(status: dict[str, Any]) -> tuple[PodGroupCondition, ...]:
+    return tuple(
+        PodGroupCondition(
+            type=c.get("type") or "", status=c.get("status") or "", reason=c.get("reason") or "", message=c.get("message") or ""
+        )
+        for c in status.get("conditions") or ()
+    )
+
+
+def read_pod_group(pod_group: Object, default_queue: str = "default") -> PodGroupSpec:
+    """Build a job's specification; an empty queue becomes the default one (as Volcano's cache does)."""
+    meta, spec, status = section(pod_group, "metadata"), section(pod_group, "spec"), section(pod_group, "status")
+    annotations, labels = text_map(meta.get("annotations")), text_map(meta.get("labels"))
+    namespace, name = meta.get("namespace") or "default", meta.get("name") or ""
+    minimum = spec.get("minResources")
+    return PodGroupSpec(
+        key=key_of(namespace, name),
+        namespace=namespace,
+        name=name,
+        uid=meta.get("uid") or "",
+        queue=spec.get("queue") or default_queue,
+        min_member=int(spec.get("minMember") or 0),
+        min_task_member={role: int(n) for role, n in section(spec, "minTaskMember").items()},
+        min_resources=None if minimum is None else Resource.from_list(minimum),
+        priority_class=spec.get("priorityClassName") or "",
+        created=parse_time(meta.get("creationTimestamp")),
+        phase=status.get("phase") or "",
+        conditions=_conditions(status),
+        running=int(status.get("running") or 0),
+        succeeded=int(status.get("succeeded") or 0),
+        failed=int(status.get("failed") or 0),
+        preemptable=_preemptable(annotations, labels),
+        revocable_zone=revocable_zone(annotations),
+        network_topology=spec.get("networkTopology"),
+        sub_group_policy=tuple(spec.get("subGroupPolicy") or ()),
+        labels=labels,
+        annotations=annotations,
+        pod_group=pod_group,
+    )

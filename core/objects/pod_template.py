@@ -1,0 +1,167 @@
+"""What of a pod decides where it may go: interned, so that the tasks of one role share one object.
+
+Sources: Volcano `pkg/scheduler/api/pod_info.go` (requests), kube-scheduler `util/pod_resources.go` (non-zero requests).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.objects.metadata import section
+from core.quantity import parse_quantity
+from core.resources import Resource
+from core.state.dimensions import Dimensions
+
+DEFAULT_MILLI_CPU = 100.0  # what kube-scheduler's scorers assume for a container without a request
+DEFAULT_MEMORY = 200.0 * 1024 * 1024
+
+
+@dataclass(slots=True, eq=False)
+class PodTemplate:
+    """The scheduling-relevant part of a pod's spec. One object per distinct content; compare by identity.
+
+    `request`: Volcano's Resreq (= InitResreq at creation), `pods` included; `items`: the same as (dimension, value), cpu and memory
+    always, scalars as far as the request names them (even with 0), in name order. `nonzero_cpu` in milli-cores and `nonzero_memory`
+    in bytes as kube-scheduler's NonZeroRequested. Everything else is the spec's own JSON, read by the filters that need it.
+    """
+
+    number: int
+    request: Resource
+    items: tuple[tuple[int, float], ...]
+    best_effort: bool
+    nonzero_cpu: float
+    nonzero_memory: float
+    node_selector: dict[str, str]
+    affinity: dict[str, Any]
+    tolerations: tuple[dict[str, Any], ...]
+    spread_constraints: tuple[dict[str, Any], ...]
+    host_ports: tuple[tuple[str, str, int], ...]  # (host IP, protocol, port)
+    images: tuple[str, ...]
+    volumes: tuple[dict[str, Any], ...]
+    resource_claims: tuple[dict[str, Any], ...]
+    scheduling_gates: tuple[str, ...]
+    preemption_policy: str
+    container_count: int
+    spec: dict[str, Any]
+
+
+def _is_sidecar(container: dict[str, Any]) -> bool:
+    return container.get("restartPolicy") == "Always"
+
+
+def _requests(container: dict[str, Any]) -> dict[str, Any]:
+    # Limits without requests are the API server's business: admission has copied them by the time a pod is seen.
+    resources = container.get("resources")
+    return (resources.get("requests") or {}) if resources else {}
+
+
+def pod_request(spec: dict[str, Any]) -> Resource:
+    """max(sum of containers and sidecars, init peak), pod-level requests, overhead, and one pod (GetPodResourceRequest)."""
+    result = Resource()
+    for container in spec.get("containers") or ():
+        result.add(Resource.from_list(_requests(container)))
+    sidecars, peak = Resource(), Resource()
+    for container in spec.get("initContainers") or ():
+        request = Resource.from_list(_requests(container))
+        if _is_sidecar(container):
+            result.add(request)
+            sidecars.add(request)
+            request = sidecars
+        else:
+            request = request.clone().add(sidecars)
+        peak.set_max_resource(request)
+    result.set_max_resource(peak)
+    _add_scalar(result, "pods", 1.0)
+    _apply_pod_level(result, spec)
+    if spec.get("overhead"):
+        result.add(Resource.from_list(spec["overhead"]))
+    return result
+
+
+def _add_scalar(resource: Resource, name: str, value: float) -> None:
+    if resource.scalars is None:
+        resource.scalars = {}
+    resource.scalars[name] = resource.scalars.get(name, 0.0) + value
+
+
+def _apply_pod_level(result: Resource, spec: dict[str, Any]) -> None:
+    """Pod-level requests replace the sum for cpu, memory and huge pages (gate PodLevelResources)."""
+    requests = section(section(spec, "resources"), "requests")
+    supported = {n: q for n, q in requests.items() if n in ("cpu", "memory") or n.startswith("hugepages-")}
+    if not supported:
+        return
+    level = Resource.from_list(supported)
+    if "cpu" in supported:
+        result.milli_cpu = level.milli_cpu
+    if "memory" in supported:
+        result.memory = level.memory
+    for name, value in (level.scalars or {}).items():
+        if result.scalars is None:
+            result.scalars = {}
+        result.scalars[name] = value
+
+
+def _nonzero(container: dict[str, Any]) -> tuple[float, float]:
+    requests = _requests(container)
+    cpu = float(parse_quantity(requests["cpu"]).milli_value()) if "cpu" in requests else DEFAULT_MILLI_CPU
+    memory = float(parse_quantity(requests["memory"]).value()) if "memory" in requests else DEFAULT_MEMORY
+    return cpu, memory
+
+
+def nonzero_request(spec: dict[str, Any]) -> tuple[float, float]:
+    """(milli-cores, bytes) with kube-scheduler's defaults for containers that ask for nothing (PodRequests, NonMissingContainerRequests)."""
+    cpu = memory = side_cpu = side_memory = peak_cpu = peak_memory = 0.0
+    for container in spec.get("containers") or ():
+        c, m = _nonzero(container)
+        cpu, memory = cpu + c, memory + m
+    for container in spec.get("initContainers") or ():
+        c, m = _nonzero(container)
+        if _is_sidecar(container):
+            cpu, memory = cpu + c, memory + m
+            side_cpu, side_memory = side_cpu + c, side_memory + m
+            c, m = side_cpu, side_memory
+        else:
+            c, m = c + side_cpu, m + side_memory
+        peak_cpu, peak_memory = max(peak_cpu, c), max(peak_memory, m)
+    overhead = spec.get("overhead") or {}
+    cpu, memory = max(cpu, peak_cpu), max(memory, peak_memory)
+    cpu += float(parse_quantity(overhead["cpu"]).milli_value()) if "cpu" in overhead else 0.0
+    memory += float(parse_quantity(overhead["memory"]).value()) if "memory" in overhead else 0.0
+    return cpu, memory
+
+
+def _host_ports(spec: dict[str, Any]) -> tuple[tuple[str, str, int], ...]:
+    ports: list[tuple[str, str, int]] = []
+    sidecars = [c for c in spec.get("initContainers") or () if _is_sidecar(c)]
+    for container in [*(spec.get("containers") or ()), *sidecars]:
+        for port in container.get("ports") or ():
+            number = port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") else 0) or 0
+            if number > 0:
+                ports.append((port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", int(number)))
+    return tuple(ports)
+
+
+def read_template(spec: dict[str, Any], number: int, dimensions: Dimensions) -> PodTemplate:
+    """Build the template of a pod spec; raises QuantityError for a request that is no quantity."""
+    request = pod_request(spec)
+    cpu, memory = nonzero_request(spec)
+    containers = spec.get("containers") or []
+    return PodTemplate(
+        number=number,
+        request=request,
+        items=dimensions.items(request),
+        best_effort=request.is_empty(),
+        nonzero_cpu=cpu,
+        nonzero_memory=memory,
+        node_selector=spec.get("nodeSelector") or {},
+        affinity=spec.get("affinity") or {},
+        tolerations=tuple(spec.get("tolerations") or ()),
+        spread_constraints=tuple(spec.get("topologySpreadConstraints") or ()),
+        host_ports=_host_ports(spec),
+        images=tuple(c.get("image") or "" for c in containers),
+        volumes=tuple(spec.get("volumes") or ()),
+        resource_claims=tuple(spec.get("resourceClaims") or ()),
+        scheduling_gates=tuple(gate.get("name", "") for gate in spec.get("schedulingGates") or ()),
+        preemption_policy=spec.get("preemptionPolicy") or "",
+        container_count=len(containers) + len(spec.get("initContainers") or ()),
+        spec=spec,
+    )

@@ -1,0 +1,115 @@
+"""Why a node was refused, as data: interned codes in an int32 column, texts only when somebody reads them.
+
+Sources: Volcano `api/unschedule_info.go` (FitErrors) and kube-scheduler's status codes.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int32]
+
+
+class Code(IntEnum):
+    """What a filter says. Plain Unschedulable may be cured by evicting pods, Unresolvable may not."""
+
+    SUCCESS = 0
+    ERROR = 1
+    UNSCHEDULABLE = 2
+    UNRESOLVABLE = 3
+    WAIT = 4
+    SKIP = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One status: who says it (a filter's name), its code, and Kubernetes' or Volcano's text to the letter."""
+
+    plugin: str
+    code: Code
+    text: str
+
+
+class ReasonTable:
+    """Interns tuples of reasons; 0 stands for "passes". Numbers are stable within one session."""
+
+    def __init__(self) -> None:
+        self._tuples: list[tuple[Reason, ...]] = [()]
+        self._index: dict[tuple[Reason, ...], int] = {(): 0}
+        self._terminal: list[bool] = [False]
+
+    def intern(self, *reasons: Reason) -> int:
+        """The number of this list of reasons."""
+        number = self._index.get(reasons)
+        if number is None:
+            number = self._index[reasons] = len(self._tuples)
+            self._tuples.append(reasons)
+            self._terminal.append(any(r.code != Code.UNSCHEDULABLE for r in reasons))
+        return number
+
+    def reasons(self, number: int) -> tuple[Reason, ...]:
+        """The reasons behind a number."""
+        return self._tuples[number]
+
+    def is_terminal(self, number: int) -> bool:
+        """Whether filtering of a node stops here: anything but a plain Unschedulable does."""
+        return self._terminal[number]
+
+    def join(self, first: int, second: int) -> int:
+        """Both lists, in order: a later filter adds to an earlier plain Unschedulable."""
+        return self.intern(*self._tuples[first], *self._tuples[second])
+
+
+@dataclass(slots=True)
+class FitErrors:
+    """Why a task found no node. `codes`: int32 over the session's node rows (0: not refused or not looked at); `text` replaces
+    the counts where there is no node to blame; `hyper_node` names the domain that was tried."""
+
+    table: ReasonTable
+    codes: IntArray | None = None
+    text: str = ""
+    hyper_node: str = ""
+    _message: str = field(default="", repr=False)
+
+    def histogram(self) -> Counter[str]:
+        """Reason text -> number of nodes that gave it."""
+        counts: Counter[str] = Counter()
+        if self.codes is None:
+            return counts
+        for number, nodes in enumerate(np.bincount(self.codes).tolist()):
+            if number and nodes:
+                for reason in self.table.reasons(number):
+                    counts[reason.text] += nodes
+        return counts
+
+    def message(self) -> str:
+        """Kubernetes' one-line summary: ``0/4 nodes are unavailable: 3 Insufficient cpu, 1 node(s) were unschedulable.``"""
+        if not self._message:
+            self._message = self._format()
+        return self._message
+
+    def _format(self) -> str:
+        refused = 0 if self.codes is None else int(np.count_nonzero(self.codes))
+        head = self.text or f"0/{refused} nodes are unavailable"
+        if not refused:
+            return head
+        lines = sorted(f"{n} {text}" for text, n in self.histogram().items())
+        body = f"{head}: {', '.join(lines)}."
+        return f"In hyperNode {self.hyper_node}: {body}" if self.hyper_node else body
+
+    def unresolvable_rows(self) -> npt.NDArray[np.bool_]:
+        """Mask over node rows that no eviction can help."""
+        assert self.codes is not None
+        hopeless = [any(r.code == Code.UNRESOLVABLE for r in self.table.reasons(n)) for n in range(int(self.codes.max()) + 1)]
+        return np.array(hopeless, dtype=np.bool_)[self.codes]
+
+
+class FitFailure(Exception):  # noqa: N818 - a verdict that travels as an exception through PreFilter, not an error of ours
+    """A task that no node can take (PrePredicate): the same reason counts for every node."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.text)
+        self.reason = reason

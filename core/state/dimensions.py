@@ -1,0 +1,38 @@
+"""Which row of a column stands for which resource."""
+
+from core.resources import Resource
+
+CPU, MEMORY, PODS = 0, 1, 2
+
+
+class Dimensions:
+    """An append-only registry of resource names. cpu (milli-cores), memory (bytes) and pods (a count) come first, scalars as seen."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = ["cpu", "memory", "pods"]
+        self._index: dict[str, int] = {name: i for i, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def index(self, name: str) -> int:
+        """Row of `name`, added at the end when it is new."""
+        found = self._index.get(name)
+        if found is None:
+            found = self._index[name] = len(self.names)
+            self.names.append(name)
+        return found
+
+    def items(self, resource: Resource) -> tuple[tuple[int, float], ...]:
+        """(row, value) of cpu, memory, and each scalar the resource names, scalars in name order."""
+        scalars = resource.scalars or {}
+        return (
+            (CPU, resource.milli_cpu),
+            (MEMORY, resource.memory),
+            *((self.index(name), scalars[name]) for name in sorted(scalars)),
+        )
+
+    def resource(self, values: list[float]) -> Resource:
+        """Back from a column's values; scalars that are 0 are left out."""
+        scalars = {self.names[i]: v for i, v in enumerate(values) if i >= PODS and v != 0.0}
+        return Resource(values[CPU], values[MEMORY], scalars)

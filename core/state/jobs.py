@@ -1,0 +1,178 @@
+"""Jobs of the view: a PodGroup's specification, its tasks, and counts and sums over them as columns.
+
+Columns follow Volcano's `JobInfo` (reference section 5.3): counts by status, Allocated, TotalRequest and what is pending.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from core.life.pod_group import BY_LABEL, Phase
+from core.life.task import COUNT, IS_ALLOCATED, TaskStatus
+from core.state.columns import FloatArray, Rows, grown, heightened
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.objects.pod_group import PodGroupSpec
+    from core.state.dimensions import Dimensions
+
+NO_QUEUE = -1
+
+
+class Job:
+    """A job and its tasks. Never changed once a snapshot has seen it: the table replaces it by a copy then.
+
+    `spec` is None while only pods have been seen. `tasks`: by pod uid.
+    """
+
+    __slots__ = ("_sorted", "epoch", "key", "name", "namespace", "row", "spec", "tasks")
+
+    def __init__(self, row: int, key: str, epoch: int) -> None:
+        self.row = row
+        self.key = key
+        self.namespace, _, self.name = key.partition("/")
+        self.epoch = epoch
+        self.spec: PodGroupSpec | None = None
+        self.tasks: dict[str, Task] = {}
+        self._sorted: list[Task] | None = None
+
+    @property
+    def pod_group(self) -> PodGroupSpec:
+        """The specification; only jobs that have one are in a session."""
+        assert self.spec is not None
+        return self.spec
+
+    def in_uid_order(self) -> list[Task]:
+        """The tasks by pod uid: the documented order of a job's tasks."""
+        if self._sorted is None:
+            self._sorted = [self.tasks[uid] for uid in sorted(self.tasks)]
+        return self._sorted
+
+    def put(self, task: Task) -> None:
+        """Add a task or replace the one of its uid."""
+        self.tasks[task.uid] = task
+        self._sorted = None
+
+    def drop(self, task: Task) -> None:
+        """Remove a task."""
+        self.tasks.pop(task.uid, None)
+        self._sorted = None
+
+    def copy(self, epoch: int) -> Job:
+        """The same job, free to change."""
+        twin = Job(self.row, self.key, epoch)
+        twin.spec = self.spec
+        twin.tasks = dict(self.tasks)
+        return twin
+
+
+class JobTable:
+    """Columns over job rows.
+
+    `counts` int32 [status, job]; `best_effort` int32: pending tasks that ask for nothing; `gated` int32: gated tasks; `allocated`,
+    `pending`, `total` float64 [dimension, job]: requests of allocated-class, of pending, and of all tasks; `min_member` int32;
+    `phase` int8; `priority` int64; `queue` int32 queue row or NO_QUEUE; `in_session` bool: has a PodGroup and a known queue.
+    """
+
+    VECTORS = ("allocated", "pending", "total")
+    PLAIN = ("counts", "best_effort", "gated", "min_member", "phase", "priority", "queue", "has_spec", "has_min_resources")
+
+    def __init__(self, dimensions: Dimensions) -> None:
+        self.dimensions = dimensions
+        self.rows = Rows()
+        self.epoch = 0
+        self.by_key: dict[str, Job] = {}
+        self.handles: list[Job | None] = []
+        self.keys: list[str] = []  # sorted
+        self._order: npt.NDArray[np.intp] | None = None
+        self.allocated: FloatArray = np.zeros((4, 16))
+        self.pending: FloatArray = np.zeros((4, 16))
+        self.total: FloatArray = np.zeros((4, 16))
+        self.counts: npt.NDArray[np.int32] = np.zeros((COUNT, 16), dtype=np.int32)
+        self.best_effort: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
+        self.gated: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
+        self.min_member: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
+        self.phase: npt.NDArray[np.int8] = np.zeros(16, dtype=np.int8)
+        self.priority: npt.NDArray[np.int64] = np.zeros(16, dtype=np.int64)
+        self.queue: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
+        self.has_spec: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
+        self.has_min_resources: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
+
+    def fit_dimensions(self) -> None:
+        """Make room for every known dimension."""
+        if len(self.dimensions) > self.allocated.shape[0]:
+            for name in self.VECTORS:
+                setattr(self, name, heightened(getattr(self, name), len(self.dimensions)))
+
+    def writable(self, key: str) -> Job:
+        """The job of that key, created when new, copied first when a snapshot has seen it."""
+        job = self.by_key.get(key)
+        if job is None:
+            return self._create(key)
+        if job.epoch != self.epoch:
+            job = self.by_key[key] = self.handles[job.row] = job.copy(self.epoch)
+        return job
+
+    def _create(self, key: str) -> Job:
+        row = self.rows.take()
+        if row >= len(self.handles):
+            self.handles.append(None)
+        if row >= len(self.phase):
+            for name in (*self.VECTORS, *self.PLAIN):
+                setattr(self, name, grown(getattr(self, name), row + 1))
+        job = self.by_key[key] = self.handles[row] = Job(row, key, self.epoch)
+        self.queue[row] = NO_QUEUE
+        insort(self.keys, key)
+        self._order = None
+        return job
+
+    def in_key_order(self) -> npt.NDArray[np.intp]:
+        """Rows of all jobs by "namespace/name"."""
+        if self._order is None:
+            by_key = self.by_key
+            self._order = np.array([by_key[key].row for key in self.keys], dtype=np.intp)
+        return self._order
+
+    def release_if_empty(self, job: Job) -> None:
+        """A job with neither PodGroup nor tasks is forgotten."""
+        if job.spec is not None or job.tasks:
+            return
+        for name in (*self.VECTORS, *self.PLAIN):
+            getattr(self, name)[..., job.row] = 0
+        del self.by_key[job.key]
+        self.handles[job.row] = None
+        self.rows.give_back(job.row)
+        del self.keys[bisect_left(self.keys, job.key)]
+        self._order = None
+
+    def set_spec(self, job: Job, spec: PodGroupSpec | None) -> None:
+        """Attach or detach the PodGroup."""
+        job.spec = spec
+        row = job.row
+        self.has_spec[row] = spec is not None
+        if spec is None:
+            self.queue[row] = NO_QUEUE
+            return
+        self.min_member[row] = spec.min_member
+        self.phase[row] = BY_LABEL.get(spec.phase, Phase.PENDING)
+        self.has_min_resources[row] = spec.min_resources is not None
+
+    def count(self, job: Job, task: Task, status: int, sign: int) -> None:
+        """Add (sign 1) or take off (-1) a task of that status in counts and sums."""
+        row, template = job.row, task.template
+        self.counts[status, row] += sign
+        pending = status == TaskStatus.PENDING
+        if pending and template.best_effort:
+            self.best_effort[row] += sign
+        if task.gated:
+            self.gated[row] += sign
+        column: Any = self.allocated if IS_ALLOCATED[status] else self.pending if pending else None
+        for dimension, value in template.items:
+            amount = sign * value
+            self.total[dimension, row] += amount
+            if column is not None:
+                column[dimension, row] += amount

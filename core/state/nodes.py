@@ -1,0 +1,145 @@
+"""Nodes of the view: specs, and what is idle, used and releasing on each, as columns.
+
+Accounting follows Volcano's `NodeInfo.AddTask` / `RemoveTask` (reference section 5.2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from core.life.task import TaskStatus
+from core.state.columns import FloatArray, grown, heightened
+
+if TYPE_CHECKING:
+    from core.objects.node import NodeSpec
+    from core.objects.pod_template import PodTemplate
+    from core.resources import Resource
+    from core.state.dimensions import Dimensions
+
+
+class NodeTable:
+    """Columns over node rows, float64 [dimension, node]: cpu in milli-cores, memory in bytes, pods a count, scalars in milli-units.
+
+    `pod_count` int32 and `nonzero` float64 [cpu milli, memory bytes; node] are kube-scheduler's count and non-zero requests of the pods on it.
+    Rows are in name order after :meth:`compact`; `arrival` numbers the nodes in the order in which they came.
+    """
+
+    VECTORS = ("allocatable", "idle", "used", "releasing")
+    PLAIN = ("nonzero", "pod_count", "max_pods", "arrival")
+
+    def __init__(self, dimensions: Dimensions) -> None:
+        self.dimensions = dimensions
+        self.row: dict[str, int] = {}
+        self.specs: list[NodeSpec] = []
+        self.sorted = True
+        self.memo: dict[Any, Any] = {}
+        self.arrivals = 0
+        self.allocatable: FloatArray = np.zeros((4, 16))
+        self.idle: FloatArray = np.zeros((4, 16))
+        self.used: FloatArray = np.zeros((4, 16))
+        self.releasing: FloatArray = np.zeros((4, 16))
+        self.nonzero: FloatArray = np.zeros((2, 16))
+        self.pod_count: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
+        self.max_pods: npt.NDArray[np.int64] = np.zeros(16, dtype=np.int64)
+        self.arrival: npt.NDArray[np.int64] = np.zeros(16, dtype=np.int64)
+
+    @property
+    def count(self) -> int:
+        """How many nodes there are."""
+        return len(self.specs)
+
+    def fit_dimensions(self) -> None:
+        """Make room for every known dimension."""
+        if len(self.dimensions) > self.idle.shape[0]:
+            for name in self.VECTORS:
+                setattr(self, name, heightened(getattr(self, name), len(self.dimensions)))
+
+    def add(self, spec: NodeSpec) -> int:
+        """A new node at the end, nothing on it."""
+        row = self.count
+        self.specs.append(spec)
+        self.row[spec.name] = row
+        if row >= self.idle.shape[1]:
+            for name in (*self.VECTORS, *self.PLAIN):
+                setattr(self, name, grown(getattr(self, name), row + 1))
+        self.sorted = row == 0 or (self.sorted and self.specs[row - 1].name < spec.name)
+        self.arrival[row] = self.arrivals
+        self.arrivals += 1
+        self.used[:, row] = self.releasing[:, row] = 0.0
+        self.nonzero[:, row] = self.pod_count[row] = 0
+        self._set_allocatable(row, spec)
+        return row
+
+    def update(self, row: int, spec: NodeSpec) -> None:
+        """A changed node: what is on it stays."""
+        self.specs[row] = spec
+        self._set_allocatable(row, spec)
+
+    def remove(self, name: str) -> None:
+        """Drop a node; the last row moves into its place."""
+        row, last = self.row.pop(name), self.count - 1
+        if row != last:
+            for column in (*self.VECTORS, *self.PLAIN):
+                array = getattr(self, column)
+                array[..., row] = array[..., last]
+            self.specs[row] = self.specs[last]
+            self.row[self.specs[row].name] = row
+            self.sorted = False
+        self.specs.pop()
+        self.memo = {}
+
+    def _set_allocatable(self, row: int, spec: NodeSpec) -> None:
+        self._write(self.allocatable, row, spec.allocatable)
+        self.idle[:, row] = self.allocatable[:, row] - self.used[:, row]
+        if spec.allocatable.scalars is None:  # Go's nil map: subtracting a scalar from it does nothing
+            self.idle[2:, row] = 0.0
+        self.max_pods[row] = spec.max_pods
+        self.memo = {}
+
+    def _write(self, column: FloatArray, row: int, resource: Resource) -> None:
+        items = self.dimensions.items(resource)
+        if len(self.dimensions) > column.shape[0]:
+            self.fit_dimensions()
+            column = self.allocatable
+        column[:, row] = 0.0
+        for dimension, value in items:
+            column[dimension, row] = value
+
+    def place(self, row: int, template: PodTemplate, status: int, sign: int) -> None:
+        """Add (sign 1) or take off (-1) a task of that status."""
+        self.pod_count[row] += sign
+        self.nonzero[0, row] += sign * template.nonzero_cpu
+        self.nonzero[1, row] += sign * template.nonzero_memory
+        keeps_scalars = self.specs[row].allocatable.scalars is not None
+        idle, used, releasing = self.idle, self.used, self.releasing
+        for dimension, value in template.items:
+            amount = sign * value
+            used[dimension, row] += amount
+            if dimension < 2 or keeps_scalars:
+                idle[dimension, row] -= amount
+            if status == TaskStatus.RELEASING:
+                releasing[dimension, row] += amount
+
+    def compact(self) -> npt.NDArray[np.int32] | None:
+        """Bring the rows into name order. Returns old row -> new row (int32), or None when they were."""
+        if self.sorted:
+            return None
+        order = sorted(range(self.count), key=lambda r: self.specs[r].name)
+        permutation = np.array(order, dtype=np.intp)
+        for column in (*self.VECTORS, *self.PLAIN):
+            array = getattr(self, column)
+            array[..., : self.count] = array[..., permutation]
+        self.specs = [self.specs[r] for r in order]
+        self.row = {spec.name: r for r, spec in enumerate(self.specs)}
+        moved = np.empty(self.count, dtype=np.int32)
+        moved[permutation] = np.arange(self.count, dtype=np.int32)
+        self.sorted = True
+        self.memo = {}
+        return moved
+
+    def in_arrival_order(self) -> npt.NDArray[np.intp]:
+        """Rows in the order in which the nodes came (Volcano's NodeList)."""
+        return cast("npt.NDArray[np.intp]", np.argsort(self.arrival[: self.count], kind="stable"))

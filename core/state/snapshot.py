@@ -1,0 +1,79 @@
+"""What a session starts from: copies of the view's columns beside the shared immutable specs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from core.state.columns import FloatArray
+
+if TYPE_CHECKING:
+    from core.objects.metadata import Object
+    from core.objects.node import NodeSpec
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.state.dimensions import Dimensions
+    from core.state.jobs import Job
+
+
+@dataclass(slots=True)
+class TaskColumns:
+    """Over task rows: `status` int8, `node` int32 (row or -1); `handles[row]` is the task or None."""
+
+    status: npt.NDArray[np.int8]
+    node: npt.NDArray[np.int32]
+    handles: list[Task | None]
+
+
+@dataclass(slots=True)
+class NodeColumns:
+    """Over node rows in name order; vectors float64 [dimension, node]. `arrival`: rows as the nodes came. `memo` lives until a spec changes."""
+
+    names: list[str]
+    specs: list[NodeSpec]
+    row: dict[str, int]
+    arrival: npt.NDArray[np.intp]
+    allocatable: FloatArray
+    idle: FloatArray
+    used: FloatArray
+    releasing: FloatArray
+    max_pods: npt.NDArray[np.int64]
+    pod_count: npt.NDArray[np.int32]
+    nonzero: FloatArray
+    memo: dict[Any, Any]
+
+
+@dataclass(slots=True)
+class JobColumns:
+    """Over job rows (see JobTable); `order`: rows of the jobs in the session, by "namespace/name"."""
+
+    handles: list[Job | None]
+    order: npt.NDArray[np.intp]
+    allocated: FloatArray
+    pending: FloatArray
+    total: FloatArray
+    counts: npt.NDArray[np.int32]
+    best_effort: npt.NDArray[np.int32]
+    gated: npt.NDArray[np.int32]
+    min_member: npt.NDArray[np.int32]
+    phase: npt.NDArray[np.int8]
+    priority: npt.NDArray[np.int64]
+    queue: npt.NDArray[np.int32]
+    has_min_resources: npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """Everything a cycle may read. `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name."""
+
+    version: int
+    dimensions: Dimensions
+    tasks: TaskColumns
+    nodes: NodeColumns
+    jobs: JobColumns
+    queues: list[Queue]
+    node_tasks: dict[str, dict[str, Task]]
+    objects: dict[str, dict[str, Object]]

@@ -1,0 +1,50 @@
+"""Tasks of the view: one immutable object and two numbers (status, node row) each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from core.state.columns import Rows, grown
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+
+NOWHERE = -1
+
+
+class TaskTable:
+    """Columns over task rows. `status`: int8 TaskStatus; `node`: int32 node row or NOWHERE; `job`: int32 job row or NOWHERE.
+
+    `resides[row]` is the name of the node on which the task is counted, "" for none; the node itself may not have been seen yet.
+    """
+
+    def __init__(self) -> None:
+        self.rows = Rows()
+        self.by_key: dict[str, Task] = {}
+        self.handles: list[Task | None] = []
+        self.resides: list[str] = []
+        self.status: npt.NDArray[np.int8] = np.zeros(16, dtype=np.int8)
+        self.node: npt.NDArray[np.int32] = np.full(16, NOWHERE, dtype=np.int32)
+        self.job: npt.NDArray[np.int32] = np.full(16, NOWHERE, dtype=np.int32)
+
+    def take_row(self) -> int:
+        """A row for a new task; the columns reach that far afterwards."""
+        row = self.rows.take()
+        if row >= len(self.handles):
+            self.handles.append(None)
+            self.resides.append("")
+        if row >= len(self.status):
+            self.status = cast("npt.NDArray[np.int8]", grown(self.status, row + 1))
+            self.node = cast("npt.NDArray[np.int32]", grown(self.node, row + 1))
+            self.job = cast("npt.NDArray[np.int32]", grown(self.job, row + 1))
+        return row
+
+    def release(self, task: Task) -> None:
+        """Forget a task and free its row."""
+        del self.by_key[task.key]
+        self.handles[task.row] = None
+        self.node[task.row] = self.job[task.row] = NOWHERE
+        self.rows.give_back(task.row)

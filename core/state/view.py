@@ -1,0 +1,350 @@
+"""The scheduler's own view of the cluster: API events in, snapshots out. One writer (the cache actor).
+
+Event semantics follow Volcano's `pkg/scheduler/cache/event_handlers.go` (reference section 6.2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.life.task import COMPLETED_STATUSES, PREEMPTABLE_STATUSES, TaskStatus
+from core.objects.metadata import Object, key_of, section
+from core.objects.node import read_node
+from core.objects.pod import Task, TemplateTable, read_task
+from core.objects.pod_group import PodGroupSpec, read_pod_group
+from core.objects.queue import Queue, read_queue
+from core.state.check import check_view
+from core.state.columns import FloatArray
+from core.state.dimensions import Dimensions
+from core.state.jobs import NO_QUEUE, JobTable
+from core.state.nodes import NodeTable
+from core.state.snapshot import JobColumns, NodeColumns, Snapshot, TaskColumns
+from core.state.tasks import NOWHERE, TaskTable
+
+if TYPE_CHECKING:
+    from core.state.jobs import Job
+
+DEFAULT_SCHEDULERS = ("volcano",)
+
+
+class View:
+    """Tasks, jobs, nodes and queues as the API last said, plus what this scheduler has in flight (assumed binds, evictions).
+
+    `version` rises with every change that could alter a decision.
+    """
+
+    def __init__(self, default_queue: str = "default") -> None:
+        self.version = 0
+        self.default_queue = default_queue
+        self.dimensions = Dimensions()
+        self.templates = TemplateTable(self.dimensions)
+        self.tasks = TaskTable()
+        self.jobs = JobTable(self.dimensions)
+        self.nodes = NodeTable(self.dimensions)
+        self.queues: dict[str, Queue] = {}
+        self.priority_classes: dict[str, tuple[int, bool]] = {}
+        self.node_tasks: dict[str, dict[str, Task]] = {}  # node name -> pod key -> task, nodes not yet seen included
+        self.objects: dict[str, dict[str, Object]] = {}
+        self._assumed: dict[str, str] = {}  # pod key -> node of a bind in flight
+        self._evicting: set[str] = set()  # pod keys of evictions in flight
+        self._queue_rows: dict[str, int] = {}
+        self._shared: set[str] = set()  # node names whose dict in node_tasks a snapshot has seen
+
+    # --- events -------------------------------------------------------------------------------------------------------------------
+
+    def apply(self, event: str, obj: Object) -> None:
+        """Take over one watch event: "ADDED", "MODIFIED" or "DELETED". Raises QuantityError for a malformed quantity (nothing changes)."""
+        kind, deleted = obj.get("kind"), event == "DELETED"
+        if kind == "Pod":
+            self._apply_pod(obj, deleted)
+        elif kind == "PodGroup":
+            self._apply_pod_group(obj, deleted)
+        elif kind == "Node":
+            self._apply_node(obj, deleted)
+        elif kind == "Queue":
+            self._apply_queue(obj, deleted)
+        elif kind == "PriorityClass":
+            self._apply_priority_class(obj, deleted)
+        elif kind:
+            self._apply_other(str(kind), obj, deleted)
+        self.version += 1
+
+    def _apply_pod(self, pod: Object, deleted: bool) -> None:
+        meta = section(pod, "metadata")
+        key = key_of(meta.get("namespace") or "default", meta.get("name") or "")
+        known = self.tasks.by_key.get(key)
+        if deleted:
+            self._end_flight(key)
+            if known is not None:
+                self._take_out(known)
+            return
+        task = read_task(pod, NOWHERE, self.templates)
+        if known is not None:
+            self._take_out(known)
+            if known.uid != task.uid:
+                self._end_flight(key)
+        if task.status != TaskStatus.PENDING:
+            self._assumed.pop(key, None)  # the API knows by now
+        if task.status not in PREEMPTABLE_STATUSES:
+            self._evicting.discard(key)
+        self._put_in(task)
+
+    def _end_flight(self, key: str) -> None:
+        self._assumed.pop(key, None)
+        self._evicting.discard(key)
+
+    def _put_in(self, task: Task) -> None:
+        task.row = self.tasks.take_row()
+        self._fit_dimensions()
+        self.tasks.by_key[task.key] = task
+        self.tasks.handles[task.row] = task
+        if task.job:
+            self.jobs.writable(task.job).put(task)
+        self._enter(task)
+
+    def _take_out(self, task: Task) -> None:
+        self._leave(task)
+        if task.job:
+            job = self.jobs.writable(task.job)
+            job.drop(task)
+            self.jobs.release_if_empty(job)
+        self.tasks.release(task)
+
+    def _effective(self, task: Task) -> tuple[TaskStatus, str]:
+        """What the API said, overlaid with what is in flight."""
+        if task.status == TaskStatus.PENDING and task.key in self._assumed:
+            return TaskStatus.BINDING, self._assumed[task.key]
+        if task.key in self._evicting and task.status in PREEMPTABLE_STATUSES:
+            return TaskStatus.RELEASING, task.node_name
+        return task.status, task.node_name
+
+    def _enter(self, task: Task) -> None:
+        """Count a task where it belongs: its job's columns and its node's."""
+        row = task.row
+        status, node_name = self._effective(task)
+        self.tasks.status[row] = status
+        self.tasks.node[row] = self.tasks.job[row] = NOWHERE
+        if task.job:
+            job = self.jobs.by_key[task.job]
+            self.jobs.count(job, task, status, 1)
+            self.tasks.job[row] = job.row
+        self.tasks.resides[row] = node_name if status not in COMPLETED_STATUSES else ""
+        if self.tasks.resides[row]:
+            self._residents(node_name)[task.key] = task
+            node = self.nodes.row.get(node_name)
+            if node is not None:
+                self.tasks.node[row] = node
+                self.nodes.place(node, task.template, status, 1)
+
+    def _leave(self, task: Task) -> None:
+        """The reverse of :meth:`_enter`."""
+        row = task.row
+        status = int(self.tasks.status[row])
+        if task.job:
+            self.jobs.count(self.jobs.by_key[task.job], task, status, -1)
+        name = self.tasks.resides[row]
+        if name:
+            del self._residents(name)[task.key]
+            node = int(self.tasks.node[row])
+            if node != NOWHERE:
+                self.nodes.place(node, task.template, status, -1)
+
+    def _residents(self, node_name: str) -> dict[str, Task]:
+        if node_name in self._shared:
+            self.node_tasks[node_name] = dict(self.node_tasks[node_name])
+            self._shared.discard(node_name)
+        return self.node_tasks.setdefault(node_name, {})
+
+    def _apply_pod_group(self, pod_group: Object, deleted: bool) -> None:
+        spec = read_pod_group(pod_group, self.default_queue)
+        if deleted and spec.key not in self.jobs.by_key:
+            return
+        job = self.jobs.writable(spec.key)
+        self.jobs.set_spec(job, None if deleted else spec)
+        if deleted:
+            self.jobs.release_if_empty(job)
+            return
+        self._fit_dimensions()
+        self._resolve(job, spec)
+
+    def _resolve(self, job: Job, spec: PodGroupSpec) -> None:
+        self.jobs.priority[job.row] = self._priority(spec.priority_class)
+        self.jobs.queue[job.row] = self._queue_rows.get(spec.queue, NO_QUEUE)
+
+    def _priority(self, name: str) -> int:
+        if name in self.priority_classes:
+            return self.priority_classes[name][0]
+        return next((value for value, is_default in self.priority_classes.values() if is_default), 0)
+
+    def _apply_node(self, node: Object, deleted: bool) -> None:
+        spec = read_node(node)
+        row = self.nodes.row.get(spec.name)
+        if deleted:
+            if row is not None:
+                self._remove_node(spec.name, row)
+            return
+        self.dimensions.items(spec.allocatable)
+        self._fit_dimensions()
+        if row is not None:
+            self.nodes.update(row, spec)
+            return
+        row = self.nodes.add(spec)
+        for task in self.node_tasks.get(spec.name, {}).values():
+            self.tasks.node[task.row] = row
+            self.nodes.place(row, task.template, int(self.tasks.status[task.row]), 1)
+
+    def _remove_node(self, name: str, row: int) -> None:
+        last = self.nodes.count - 1
+        for task in self.node_tasks.get(name, {}).values():
+            self.tasks.node[task.row] = NOWHERE
+        if row != last:
+            for task in self.node_tasks.get(self.nodes.specs[last].name, {}).values():
+                self.tasks.node[task.row] = row
+        self.nodes.remove(name)
+
+    def _apply_queue(self, obj: Object, deleted: bool) -> None:
+        queue = read_queue(obj)
+        changed = deleted or queue.name not in self.queues
+        if deleted:
+            self.queues.pop(queue.name, None)
+        else:
+            self.queues[queue.name] = queue
+        if changed:
+            self._queue_rows = {name: row for row, name in enumerate(sorted(self.queues))}
+            self._resolve_all()
+
+    def _apply_priority_class(self, obj: Object, deleted: bool) -> None:
+        name = section(obj, "metadata").get("name") or ""
+        if deleted:
+            self.priority_classes.pop(name, None)
+        else:
+            self.priority_classes[name] = (int(obj.get("value") or 0), bool(obj.get("globalDefault")))
+        self._resolve_all()
+
+    def _resolve_all(self) -> None:
+        for job in self.jobs.by_key.values():
+            if job.spec is not None:
+                self._resolve(job, job.spec)
+
+    def _apply_other(self, kind: str, obj: Object, deleted: bool) -> None:
+        meta = section(obj, "metadata")
+        name = meta.get("name") or ""
+        key = key_of(meta["namespace"], name) if meta.get("namespace") else name
+        of_kind = dict(self.objects.get(kind, {}))  # a snapshot may hold the old one
+        if deleted:
+            of_kind.pop(key, None)
+        else:
+            of_kind[key] = obj
+        self.objects = {**self.objects, kind: of_kind}
+
+    def _fit_dimensions(self) -> None:
+        self.nodes.fit_dimensions()
+        self.jobs.fit_dimensions()
+
+    # --- what is in flight --------------------------------------------------------------------------------------------------------
+
+    def _recount(self, task: Task) -> None:
+        self._enter(task)
+        self.version += 1
+
+    def assume(self, namespace: str, name: str, node: str) -> bool:
+        """A bind is on its way: Binding on that node. False when the pod is gone or placed, or the node is gone."""
+        task = self.tasks.by_key.get(key_of(namespace, name))
+        if task is None or node not in self.nodes.row or self.tasks.status[task.row] != TaskStatus.PENDING:
+            return False
+        self._leave(task)
+        self._assumed[task.key] = node
+        self._recount(task)
+        return True
+
+    def forget(self, namespace: str, name: str) -> None:
+        """The bind failed: back to what the API last said."""
+        task = self.tasks.by_key.get(key_of(namespace, name))
+        if task is not None and task.key in self._assumed:
+            self._leave(task)
+            del self._assumed[task.key]
+            self._recount(task)
+
+    def evicting(self, namespace: str, name: str) -> None:
+        """An eviction is on its way: Releasing."""
+        task = self.tasks.by_key.get(key_of(namespace, name))
+        if task is not None and task.status in PREEMPTABLE_STATUSES and task.key not in self._evicting:
+            self._leave(task)
+            self._evicting.add(task.key)
+            self._recount(task)
+
+    def unevict(self, namespace: str, name: str) -> None:
+        """The eviction failed: back to what the API last said."""
+        task = self.tasks.by_key.get(key_of(namespace, name))
+        if task is not None and task.key in self._evicting:
+            self._leave(task)
+            self._evicting.discard(task.key)
+            self._recount(task)
+
+    # --- snapshots ----------------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Copies of the columns beside the shared specs; later events do not show in it."""
+        moved = self.nodes.compact()
+        used = self.tasks.rows.used
+        if moved is not None:
+            node = self.tasks.node[:used]
+            placed = node != NOWHERE
+            node[placed] = moved[node[placed]]
+        snapshot = Snapshot(
+            version=self.version,
+            dimensions=self.dimensions,
+            tasks=TaskColumns(self.tasks.status[:used].copy(), self.tasks.node[:used].copy(), list(self.tasks.handles)),
+            nodes=self._node_columns(),
+            jobs=self._job_columns(),
+            queues=[self.queues[name] for name in self._queue_rows],
+            node_tasks=dict(self.node_tasks),
+            objects=self.objects,
+        )
+        self.jobs.epoch += 1
+        self._shared = set(self.node_tasks)
+        return snapshot
+
+    def _node_columns(self) -> NodeColumns:
+        table, count, height = self.nodes, self.nodes.count, len(self.dimensions)
+
+        def vector(array: FloatArray) -> FloatArray:
+            return array[:height, :count].copy()
+
+        return NodeColumns(
+            names=[spec.name for spec in table.specs],
+            specs=list(table.specs),
+            row=dict(table.row),
+            arrival=table.in_arrival_order(),
+            allocatable=vector(table.allocatable),
+            idle=vector(table.idle),
+            used=vector(table.used),
+            releasing=vector(table.releasing),
+            max_pods=table.max_pods[:count].copy(),
+            pod_count=table.pod_count[:count].copy(),
+            nonzero=table.nonzero[:, :count].copy(),
+            memo=table.memo,
+        )
+
+    def _job_columns(self) -> JobColumns:
+        table, count, height = self.jobs, self.jobs.rows.used, len(self.dimensions)
+        queue, rows = table.queue, table.in_key_order()
+        return JobColumns(
+            handles=list(table.handles),
+            order=rows[queue[rows] != NO_QUEUE],
+            allocated=table.allocated[:height, :count].copy(),
+            pending=table.pending[:height, :count].copy(),
+            total=table.total[:height, :count].copy(),
+            counts=table.counts[:, :count].copy(),
+            best_effort=table.best_effort[:count].copy(),
+            gated=table.gated[:count].copy(),
+            min_member=table.min_member[:count].copy(),
+            phase=table.phase[:count].copy(),
+            priority=table.priority[:count].copy(),
+            queue=queue[:count].copy(),
+            has_min_resources=table.has_min_resources[:count].copy(),
+        )
+
+    def check(self) -> list[str]:
+        """Broken invariants, each named; empty when the view is whole."""
+        return check_view(self)
