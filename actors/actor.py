@@ -6,7 +6,8 @@ overrides `handle` (one message) or `handle_batch` (a drained batch), and `loops
 
 Stopping: the supervisor closes the mailbox; the actor handles what is queued, `on_stop` finishes what it has begun,
 its loops are cancelled, and every asker still waiting is answered with ActorStoppedError. After a crash the supervisor
-runs a new instance on the same mailbox: what was queued is still there, what the old one had in hand is answered as failed.
+runs a new instance on the same mailbox: what was queued is still there, what the old one had in hand is answered as
+failed.
 """
 
 from __future__ import annotations

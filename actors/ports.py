@@ -1,13 +1,13 @@
 """What actors are handed besides mailboxes: the level signal, the activity board, the clock, the shelf, and port types.
 
-Nothing here is an actor. An actor never imports another one; it takes the ports (mailboxes) named here in its constructor,
-and `actors.system` alone decides whose they are.
+Nothing here is an actor. An actor never imports another one; it takes the ports (mailboxes) named here in its
+constructor, and `actors.system` alone decides whose they are.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -22,15 +22,16 @@ T = TypeVar("T")
 
 ApiPort = Mailbox[commands.ApiRequest, replies.ApiReply]
 RecorderPort = Mailbox[commands.RecorderCommand, replies.Appended]
-CachePort = Mailbox[
-    commands.CacheCommand | events.CacheEvent, replies.SnapshotTaken | replies.Assumed | replies.ViewChecked
-]
+CacheMessage = commands.CacheCommand | events.CacheEvent
+CacheReply = replies.SnapshotTaken | replies.Assumed | replies.ViewChecked
+CachePort = Mailbox[CacheMessage, CacheReply]
 RunnerPort = Mailbox[commands.RunnerCommand, replies.Done]
 ActionPort = Mailbox[commands.ActionCommand, replies.ActionDone | replies.ActionFailed]
 DryRunPort = Mailbox[commands.DryRunCommand, replies.Candidates | replies.DryRunFailed]
 BindPort = Mailbox[commands.BindWorkerCommand, replies.Done]
 EvictPort = Mailbox[commands.EvictWorkerCommand, replies.Done]
 StatusPort = Mailbox[commands.StatusWriterCommand, replies.Done]
+PokePort = Mailbox[commands.Poke, replies.Done]
 MetricsPort = Mailbox[commands.MetricsCommand | events.MetricsEvent, replies.Exposition]
 
 
@@ -113,7 +114,7 @@ class Activity:
             self._changed()
 
     @contextmanager
-    def busy(self) -> Iterator[None]:
+    def busy(self) -> Generator[None]:
         """Work in hand that no mailbox counts."""
         self.begin()
         try:

@@ -78,7 +78,7 @@ class StatusCondition(Struct, frozen=True, gc=False):
 
 
 class EvictPod(Message, frozen=True):
-    """Set the conditions on the pod, then delete it with its own grace period (not when nothing changed: Volcano 6.5)."""
+    """Set the conditions on the pod, then delete it with its own grace period (not when none of them changed)."""
 
     namespace: str
     name: str

@@ -179,7 +179,7 @@ class CycleRecord(Message, frozen=True):
 
 
 class ConfigLoaded(Message, frozen=True):
-    """The scheduler configuration in force from here on, kind "config"; `error`: it was refused and the old one kept."""
+    """The scheduler configuration from here on, kind "config"; `error`: it was refused and the old one kept."""
 
     digest: str
     text: str

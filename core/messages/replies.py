@@ -80,7 +80,7 @@ class SnapshotTaken(Message, frozen=True):
 
 
 class Assumed(Message, frozen=True):
-    """The view holds the cycle's binds and evictions; `missing` are uids of binds whose pod is gone or already placed."""
+    """The view holds the cycle's decisions; `missing` are uids of binds whose pod is gone or already placed."""
 
     version: int
     missing: tuple[str, ...] = ()
