@@ -1,0 +1,127 @@
+"""Draws docs/actors.svg from the tables below: `python docs/draw_actors.py`. A test draws it again and compares."""
+
+from pathlib import Path
+from typing import Final, NamedTuple
+from xml.sax.saxutils import escape
+
+WIDTH, HEIGHT = 1120, 640
+PICTURE: Final = Path(__file__).with_name("actors.svg")
+
+
+class Box(NamedTuple):
+    """A box around its centre; `module` is where it lives below actors/, empty for what is no actor."""
+
+    module: str
+    title: str
+    note: str
+    x: int
+    y: int
+    width: int = 170
+    height: int = 54
+    style: str = "actor"
+
+
+class Arrow(NamedTuple):
+    """A line through the points; its label stands at the last pair; `style` is "" or "both" for two heads."""
+
+    points: tuple[tuple[int, int], ...]
+    label: str
+    at: tuple[int, int]
+    style: str = ""
+
+
+BOXES: Final = (
+    Box("", "manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),
+    Box("metrics", "metrics", "reads statistics() of all", 780, 60),
+    Box("supervisor", "supervisor", "starts, restarts, stops all", 1010, 60),
+    Box("controllers", "controllers", "jobs, pod groups, queues", 110, 160),
+    Box("agents", "node agents", "run pods to their end", 110, 270),
+    Box("api", "api server", "the truth, with revisions", 340, 215),
+    Box("cache", "cache", "the scheduler's view", 560, 215),
+    Box("session_runner", "session runner", "one cycle at a time", 780, 215),
+    Box("action_worker", "action workers", "one for each action", 1010, 215),
+    Box("dry_run_worker", "dry-run workers × N", "trial preemption", 1010, 345, 180),
+    Box("", "effects", "", 560, 405, 190, 214, "group"),
+    Box("bind_worker", "bind workers × N", "idempotent", 560, 345),
+    Box("evict_worker", "evict workers × N", "idempotent", 560, 410),
+    Box("status_writer", "status writer", "phases, conditions", 560, 475),
+    Box("recorder", "recorder", "group commit: what it acknowledges is on disk", 560, 575, 620),
+    Box("", "SQLite journal", "hash-chained", 1010, 575, 170, 54, "outside"),
+)
+
+ARROWS: Final = (
+    Arrow(((340, 80), (340, 188)), "create", (346, 138)),
+    Arrow(((195, 160), (300, 160), (300, 188)), "watch, write", (203, 153), "both"),
+    Arrow(((195, 270), (300, 270), (300, 242)), "watch, write", (203, 285), "both"),
+    Arrow(((425, 215), (475, 215)), "watch", (431, 208)),
+    Arrow(((645, 215), (695, 215)), "snapshot", (643, 208)),
+    Arrow(((865, 207), (925, 207)), "session", (871, 200)),
+    Arrow(((925, 225), (865, 225)), "decided", (871, 240)),
+    Arrow(((1010, 242), (1010, 318)), "candidates", (1016, 284), "both"),
+    Arrow(((750, 242), (750, 405), (655, 405)), "committed", (677, 398)),
+    Arrow(((560, 298), (560, 242)), "outcomes", (566, 274)),
+    Arrow(((465, 405), (365, 405), (365, 242)), "bind, evict, …", (371, 398)),
+    Arrow(((320, 242), (320, 548)), "mutations", (258, 440)),
+    Arrow(((560, 512), (560, 548)), "outcomes", (566, 535)),
+    Arrow(((810, 242), (810, 548)), "cycles, decisions", (816, 440)),
+    Arrow(((870, 575), (925, 575)), "", (0, 0)),
+)
+
+STYLE: Final = """
+  .paper { fill: #ffffff; }
+  rect { stroke: #33475b; stroke-width: 1.4; }
+  .actor { fill: #e8f1fa; }
+  .outside { fill: #ffffff; stroke-dasharray: 5 4; }
+  .group { fill: #f6f7f9; stroke: #9aa7b4; }
+  text { font-family: Helvetica, Arial, sans-serif; fill: #1d2b38; }
+  .title { font-size: 14px; font-weight: 600; text-anchor: middle; }
+  .note { font-size: 11px; text-anchor: middle; fill: #52616f; }
+  .label { font-size: 11px; fill: #8a4b08; }
+  .line { fill: none; stroke: #33475b; stroke-width: 1.4; }
+"""
+HEAD: Final = (
+    '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
+    'orient="auto-start-reverse">'
+    '<path d="M0 0 L8 4 L0 8 z" fill="#33475b"/></marker>'
+)
+
+
+def draw_box(box: Box) -> str:
+    """The box, its title, and its note under it; the title of a group stands at its top."""
+    left, top = box.x - box.width // 2, box.y - box.height // 2
+    shape = f'<rect class="{box.style}" x="{left}" y="{top}" width="{box.width}" height="{box.height}" rx="7"/>'
+    if box.style == "group":
+        return shape
+    lines = [("title", box.title, -3 if box.note else 5), *([("note", box.note, 15)] if box.note else [])]
+    words = (f'<text class="{kind}" x="{box.x}" y="{box.y + down}">{escape(text)}</text>' for kind, text, down in lines)
+    return "\n".join([shape, *words])
+
+
+def draw_arrow(arrow: Arrow) -> str:
+    """The line with its heads, and its label."""
+    heads = 'marker-end="url(#head)"' + (' marker-start="url(#head)"' if arrow.style == "both" else "")
+    line = f'<polyline class="line" points="{" ".join(f"{x},{y}" for x, y in arrow.points)}" {heads}/>'
+    if not arrow.label:
+        return line
+    x, y = arrow.at
+    return f'{line}\n<text class="label" x="{x}" y="{y}">{escape(arrow.label)}</text>'
+
+
+def draw() -> str:
+    """The whole picture as SVG text."""
+    size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="The actors of Pumice">',
+            f"<style>{STYLE}</style>",
+            f"<defs>{HEAD}</defs>",
+            f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="10"/>',
+            *(draw_box(box) for box in BOXES),
+            *(draw_arrow(arrow) for arrow in ARROWS),
+            "</svg>\n",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(draw(), "utf-8")

@@ -1,0 +1,113 @@
+"""What the documents say is tried: commands exist with their options, links lead somewhere, pictures are current."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+import typer
+
+import docs.draw_actors as drawing
+from pumice.cli.app import app
+from tests.kit import source
+
+DOCUMENTS: Final = source.files(".md")
+FENCE: Final = re.compile(r"^```(?:sh|console|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK: Final = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+ROW: Final = re.compile(r"^\| `(pumice [^`]+)`", re.MULTILINE)
+HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+# What stands in actors/ and is no actor, or not one of its own in the picture.
+NO_ACTORS: Final = {"actor", "envelope", "errors", "mailbox", "ports", "system"}
+
+
+class Command(NamedTuple):
+    """One `pumice …` command line and the document that shows it."""
+
+    document: str
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.document}: {shlex.join(self.words)}"
+
+
+def shown() -> Iterator[Command]:
+    """Every pumice command in a fenced block or in the first column of a table."""
+    for path in DOCUMENTS:
+        text = path.read_text("utf-8")
+        for line in "\n".join(FENCE.findall(text)).replace("\\\n", " ").splitlines():
+            for part in re.split(r"&&|\|", line):
+                yield from commands(source.relative(path), part)
+        for row in ROW.findall(text):
+            yield from commands(source.relative(path), row)
+
+
+def commands(document: str, line: str) -> Iterator[Command]:
+    """The command in one line of shell, if it is pumice that is called."""
+    words = shlex.split(line, comments=True)
+    if words and Path(words[0]).name == "pumice":
+        yield Command(document, tuple(words[1:]))
+
+
+def known_commands() -> dict[str, Any]:
+    """The commands of the command line by name, as typer has built them."""
+    group: Any = typer.main.get_command(app)
+    return dict(group.commands)
+
+
+@pytest.mark.parametrize("command", list(shown()), ids=str)
+def test_a_shown_command_exists_with_its_options(command: Command) -> None:
+    known = known_commands()
+    name = next((word for word in command.words if not word.startswith("-")), None)
+    if name is None:
+        assert set(command.words) <= {"--help", "-h", "--version"}
+        return
+    assert name in known, f"there is no `pumice {name}`"
+    options = {
+        spelling for parameter in known[name].params for spelling in (*parameter.opts, *parameter.secondary_opts)
+    }
+    used = {word.partition("=")[0] for word in command.words if word.startswith("-") and word != "-"}
+    assert used <= options | {"--help", "-h"}
+
+
+def test_every_command_is_shown_in_the_readme() -> None:
+    named = {command.words[0] for command in shown() if command.document == "README.md"}
+    assert set(known_commands()) <= named
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a document's headings, as a forge makes them."""
+    words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(path.read_text("utf-8")))
+    return {heading.strip().replace(" ", "-") for heading in words}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=source.relative)
+def test_links_lead_somewhere(path: Path) -> None:
+    for link in LINK.findall(path.read_text("utf-8")):
+        if link.startswith(("https://", "mailto:")):
+            continue
+        place, _, anchor = link.partition("#")
+        target = (path.parent / place).resolve() if place else path
+        assert target.exists(), f"{link} leads nowhere"
+        assert not anchor or anchor in anchors(target), f"{link}: no such heading"
+
+
+def test_the_picture_is_what_the_script_draws() -> None:
+    assert drawing.PICTURE.read_text("utf-8") == drawing.draw(), "run `nox -s draw`"
+
+
+def test_the_picture_shows_every_actor() -> None:
+    drawn = {box.module for box in drawing.BOXES if box.module}
+    present = {path.stem for path in (source.ROOT / "actors").iterdir() if path.suffix == ".py" or path.is_dir()}
+    present -= {name for name in present if name.startswith("_")}
+    assert present - NO_ACTORS == drawn
+
+
+def test_the_build_finds_its_commands_in_the_readme() -> None:
+    text = (source.ROOT / "README.md").read_text("utf-8")
+    found = dict(re.findall(r"<!-- ci: (\w+) -->\n```sh\n(.+)\n```", text))
+    assert found["tests"].startswith("python3.11 -m venv .venv && ")
+    assert re.fullmatch(r"\.venv/bin/python -m pytest( -n \w+)?", found["tests"].split(" && ")[-1])
+    assert found["run"].endswith(".venv/bin/pumice run --until idle")
