@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pumice.cli.app import run
+
 
 def main() -> None:
     """The console script `pumice`. Ends the process with the exit codes of the command line's contract."""
-    from pumice.cli.app import run
-
     raise SystemExit(run())

@@ -7,6 +7,7 @@ from typing import Final
 
 import typer
 
+from pumice import __version__
 from pumice.cli import conformance
 from pumice.cli.exits import Exit
 
@@ -29,8 +30,6 @@ def version(
 ) -> None:
     """Options of `pumice` itself."""
     if show:
-        from pumice import __version__
-
         sys.stdout.write(f"pumice {__version__}\n")
         raise typer.Exit(Exit.DONE)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
-from config.errors import ConfigError
 from config.load import from_parsed, parse_scheduler_config
 from config.schema import SchedulerConfig
+
+from config.errors import ConfigError
 from pumice.oneshot.cycles import Setup
 from pumice.oneshot.moment import DEFAULT_NOW, parse_moment
 
@@ -23,7 +23,7 @@ Raw = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SuiteFile:
-    """One case file: `suite` is its key in the score; `cases` how many it holds; `bytes` its size (what it will cost)."""
+    """One case file: `suite` is its key in the score; `cases` how many it holds; `bytes` what it weighs."""
 
     path: Path
     suite: str
@@ -36,7 +36,7 @@ class SuiteFile:
 
 
 def find_suites(paths: Iterable[Path]) -> list[SuiteFile]:
-    """Every case file under the paths, sorted. ConfigError names a path that is missing or a file that holds no cases."""
+    """Every case file under the paths, sorted. ConfigError names one that is missing or holds none."""
     found: dict[Path, SuiteFile] = {}
     for path in paths:
         if not path.exists():

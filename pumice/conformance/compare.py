@@ -39,7 +39,7 @@ class Difference:
 
 
 def compare_outcome(expected: Mapping[str, Any], found: Mapping[str, Any], where: str = "") -> list[Difference]:
-    """Differences over the keys that the expectation has; a key it lacks is not checked. ValueError for a key nobody knows."""
+    """Differences over the keys that the expectation has; others are not checked. ValueError: a key nobody knows."""
     differences: list[Difference] = []
     for key, value in expected.items():
         if key not in GROUP_OF:

@@ -1,7 +1,7 @@
 """What happens between two one-shot cycles: the conformance README's "Between cycles", as a function on objects.
 
-The clock stands still; what remains keeps its order of arrival; bound pods run (without a start time); evicted pods and pods
-that were being deleted are gone; pod and PodGroup status and annotations are as the scheduler wrote them.
+The clock stands still; what remains keeps its order of arrival; bound pods run (without a start time); evicted pods
+and pods that were being deleted are gone; pod and PodGroup status and annotations are as the scheduler wrote them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def next_objects(objects: Sequence[Object], result: CycleResult, now: float) -> 
 
 
 def nominations_of(objects: Iterable[Object]) -> dict[str, str]:
-    """"ns/pod" -> status.nominatedNodeName, where there is one."""
+    """status.nominatedNodeName by "ns/pod", where there is one."""
     found: dict[str, str] = {}
     for obj in objects:
         if obj.get("kind") == "Pod":
@@ -89,9 +89,7 @@ def _pod_group_after(group: Object, written: PodGroupStatus, now: float) -> Obje
     status: dict[str, Any] = {
         **(group.get("status") or {}),
         "phase": written.phase,
-        "conditions": [
-            {**condition_dict(one), "lastTransitionTime": format_moment(now)} for one in written.conditions
-        ],
+        "conditions": [{**condition_dict(one), "lastTransitionTime": format_moment(now)} for one in written.conditions],
         "running": written.running,
         "succeeded": written.succeeded,
         "failed": written.failed,

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.schema import SchedulerConfig
-from core.cycle import Carry, Clock, open_session, close_session, run_action
-from core.messages.decisions import CycleResult
+from core.cycle import Carry, Clock, close_session, open_session, run_action
 from core.state.view import View
+
+from core.messages.decisions import CycleResult
 from pumice.oneshot.between import Object, next_objects, nominations_of
 from pumice.oneshot.outcome import Outcome, outcome_of
 
@@ -19,8 +20,9 @@ class Setup:
     """Everything that a one-shot run depends on.
 
     `objects` in order of arrival; `now` in seconds since the epoch; `node_usage` per cent by node, resource and period;
-    `hyper_nodes` and `shard` as in the conformance README; `probe` names pending tasks ("ns/pod") to be asked about before any
-    action; without `close_hooks` the session ends after the job status update (as Volcano's test harness reads it).
+    `hyper_nodes` and `shard` as in the conformance README; `probe` names pending tasks ("ns/pod") to be asked about
+    before any action; without `close_hooks` the session ends after the job status update (as Volcano's test
+    harness reads it).
     """
 
     objects: Sequence[Object]

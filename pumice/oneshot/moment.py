@@ -10,7 +10,7 @@ DEFAULT_NOW: Final = "2026-11-21T02:00:00Z"
 
 
 def parse_moment(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 text (`2026-11-21T02:00:00Z`), or of a plain number. ValueError otherwise."""
+    """Seconds since the epoch of an RFC 3339 text or a plain number; ValueError for anything else."""
     try:
         return float(text)
     except ValueError:

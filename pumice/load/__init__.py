@@ -1,0 +1,1 @@
+"""Readers of what people hand in: manifests, `kubectl` dumps, traces."""

@@ -1,0 +1,192 @@
+"""Manifests and `kubectl get` dumps to Kubernetes objects.
+
+One bad document does not stop the others: what cannot be used is a problem in the result, named by file, document and
+line; kinds nobody here knows are skipped and named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TextIO, cast
+
+import msgspec
+
+from actors.api.kinds import Kind, kind_of, known_types
+from config.errors import describe
+from pumice.errors import InputError
+from pumice.load.documents import Document, DocumentError, read_documents
+from pumice.load.openb import PREFIX, read_openb
+from pumice.load.source import read_texts
+
+Object = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What came in: objects in order of arrival, problems (input that was not used), and kinds that were skipped."""
+
+    objects: list[Object] = field(default_factory=list[Object])
+    problems: list[InputError] = field(default_factory=list[InputError])
+    skipped: list[str] = field(default_factory=list[str])
+    places: dict[tuple[str, str, str], str] = field(default_factory=dict[tuple[str, str, str], str])
+
+    def place_of(self, obj: Object) -> str:
+        """Where an object was given, for an error about it; empty when unknown."""
+        kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
+        return self.places.get(_identity(kind, obj), "") if kind else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one object stands."""
+
+    source: str
+    document: int
+    line: int
+
+    def error(self, problem: str, path: str = "") -> InputError:
+        return InputError(problem, source=self.source, document=self.document, line=self.line, path=path)
+
+
+def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
+    """Everything behind the paths, in order. InputError for a path that is not there."""
+    loaded = Loaded()
+    for path in paths:
+        if path.startswith(PREFIX):
+            for obj in read_openb(path):
+                _take(loaded, obj, Place(path, 0, 0))
+            continue
+        for source, text in read_texts(path, stdin):
+            if isinstance(text, InputError):
+                loaded.problems.append(text)
+            else:
+                load_text(text, source, loaded)
+    return loaded
+
+
+def load_text(text: str, source: str, loaded: Loaded) -> None:
+    """Add the objects of one text (YAML or JSON, several documents, List kinds) to what is loaded."""
+    try:
+        for document in _documents(text, source):
+            for value, place in _flatten(document, source):
+                _take(loaded, value, place)
+    except DocumentError as error:
+        problem = f"{error.problem} (column {error.column})"
+        loaded.problems.append(InputError(problem, source=source, document=error.document, line=error.line))
+
+
+def _documents(text: str, source: str) -> Iterator[Document]:
+    if text.lstrip()[:1] not in ("{", "["):
+        return read_documents(text)
+    try:
+        return iter([Document(1, 0, msgspec.json.decode(text))])
+    except msgspec.DecodeError:
+        return _json_stream(text) if source.endswith((".json", ".json.gz")) else read_documents(text)
+
+
+def _json_stream(text: str) -> Iterator[Document]:
+    """JSON documents one after another, as some tools print them."""
+    decoder, position, number = json.JSONDecoder(), 0, 0
+    while position < len(text.rstrip()):
+        while text[position].isspace():
+            position += 1
+        number += 1
+        line = text.count("\n", 0, position) + 1
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except json.JSONDecodeError as error:
+            raise DocumentError(f"malformed JSON: {error.msg}", error.lineno, error.colno, number) from error
+        yield Document(number, line, value)
+
+
+def _flatten(document: Document, source: str) -> Iterator[tuple[Any, Place]]:
+    """The document itself, or the items of a List; an empty document gives nothing."""
+    value = document.value
+    if value is None:
+        return
+    place = Place(source, document.number, document.line)
+    if not isinstance(value, dict):
+        yield value, place
+        return
+    listing = cast(Object, value)
+    kind: Any = listing.get("kind")
+    items: Any = listing.get("items")
+    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
+        yield listing, place
+        return
+    lines: Sequence[int] = document.item_lines
+    entries: list[Any] = items
+    for index, item in enumerate(entries):
+        line = lines[index] if index < len(lines) else 0
+        yield _typed_item(item, listing), Place(source, document.number, line)
+
+
+def _typed_item(item: Any, listing: Object) -> Any:
+    """Items of a PodList need not say that they are Pods."""
+    kind: str = listing["kind"]
+    if not isinstance(item, dict) or "kind" in item or kind == "List":
+        return cast(Any, item)
+    return {"apiVersion": listing.get("apiVersion"), "kind": kind.removesuffix("List"), **cast(Object, item)}
+
+
+def _take(loaded: Loaded, value: Any, place: Place) -> None:
+    problem = _shape_problem(value, place)
+    if problem is not None:
+        loaded.problems.append(problem)
+        return
+    obj: Object = value
+    kind = kind_of(obj["apiVersion"], obj["kind"])
+    if kind is None:
+        loaded.skipped.append(str(place.error(f"skipped {_unknown(obj)}")))
+        return
+    named = _named(obj, kind)
+    key = _identity(kind, named)
+    if key[2] and key in loaded.places:
+        name = "/".join(part for part in key[1:] if part)
+        loaded.problems.append(place.error(f"{kind.kind} {name} was already given at {loaded.places[key]}"))
+        return
+    loaded.places[key] = InputError("", source=place.source, document=place.document, line=place.line).place
+    loaded.objects.append(named)
+
+
+def _shape_problem(value: Any, place: Place) -> InputError | None:
+    if not isinstance(value, dict):
+        return place.error(f"expected an object (a mapping with apiVersion and kind), was {describe(value)}")
+    obj = cast(Object, value)
+    for key in ("apiVersion", "kind"):
+        if not isinstance(obj.get(key), str):
+            return place.error(f"expected a text, was {describe(obj.get(key))}", key)
+    who = obj["kind"]
+    if not isinstance(obj.get("metadata"), dict):
+        return place.error(f"expected a mapping, was {describe(obj.get('metadata'))}", f"{who}: metadata")
+    metadata: Object = obj["metadata"]
+    name = metadata.get("name", metadata.get("generateName"))
+    if not isinstance(name, str) or not name:
+        return place.error(f"expected a name, was {describe(name)}", f"{who}: metadata.name")
+    for key in ("spec", "status"):
+        if not isinstance(obj.get(key, {}), (dict, type(None))):
+            return place.error(f"expected a mapping, was {describe(obj[key])}", f"{who} {name}: {key}")
+    return None
+
+
+def _unknown(obj: Object) -> str:
+    """The kind as it stands, with the versions under which it would be known."""
+    same_kind = sorted(version for version, kind in known_types() if kind == obj["kind"])
+    hint = f" (known as {', '.join(same_kind)})" if same_kind else ""
+    name = obj["metadata"].get("name") or obj["metadata"].get("generateName")
+    return f"{obj['apiVersion']} {obj['kind']} {name!r}: not a kind that Pumice knows{hint}"
+
+
+def _named(obj: Object, kind: Kind) -> Object:
+    """With the namespace that kubectl would have filled in."""
+    metadata: Object = obj["metadata"]
+    if not kind.namespaced or metadata.get("namespace"):
+        return obj
+    return {**obj, "metadata": {**metadata, "namespace": "default"}}
+
+
+def _identity(kind: Kind, obj: Object) -> tuple[str, str, str]:
+    metadata: Object = obj["metadata"]
+    return kind.key, str(metadata.get("namespace") or ""), str(metadata.get("name") or "")

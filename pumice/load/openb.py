@@ -1,0 +1,154 @@
+"""The openb trace (a heterogeneous GPU cluster) as Nodes and Pods: `openb:NODES.csv,PODS.csv`, each plain or gzipped.
+
+Nodes: sn, cpu_milli, memory_mib, gpu, model. Pods: name, cpu_milli, memory_mib, num_gpu, gpu_milli and, in most
+files, gpu_spec and creation_time. A GPU is 1000 units of the scalar `alibabacloud.com/gpu-milli`; a pod's gpu_spec
+("A|B") becomes required node affinity on the label with the card model. Every pod is Pending, whatever the trace says
+became of it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from pumice.errors import InputError
+from pumice.load.source import read_text
+from pumice.oneshot.moment import format_moment
+
+PREFIX: Final = "openb:"
+GPU: Final = "alibabacloud.com/gpu-milli"
+MODEL: Final = "alibabacloud.com/gpu-card-model"
+NAMESPACE: Final = "default"
+NODE_PODS: Final = "110"
+START: Final = 1_577_836_800  # 2020-01-01T00:00:00Z: second 0 of the trace
+
+Object = dict[str, Any]
+Row = dict[str, str]
+
+
+def read_openb(argument: str) -> Iterator[Object]:
+    """Nodes, then pods, in the order of the files. InputError names file, line and column of what is wrong."""
+    names = argument.removeprefix(PREFIX).split(",")
+    if len(names) != 2:
+        raise InputError(f"expected {PREFIX}NODES.csv,PODS.csv", source=argument)
+    nodes, pods = Path(names[0]), Path(names[1])
+    for line, row in _rows(nodes, ("sn", "cpu_milli", "memory_mib", "gpu", "model")):
+        yield _node(_Cells(row, nodes, line))
+    for line, row in _rows(pods, ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")):
+        yield _pod(_Cells(row, pods, line))
+
+
+def pod_group_of(pod: Object) -> tuple[Object, Object]:
+    """The pod tied to a PodGroup of its own, and that PodGroup, as the PodGroup controller would make it."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    name = f"podgroup-{metadata['name']}"
+    annotations: Object = {**(metadata.get("annotations") or {}), "scheduling.k8s.io/group-name": name}
+    group: Object = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": name,
+            "namespace": metadata["namespace"],
+            "creationTimestamp": metadata["creationTimestamp"],
+        },
+        "spec": {
+            "minMember": 1,
+            "queue": "default",
+            "minResources": dict(spec["containers"][0]["resources"]["requests"]),
+        },
+        "status": {"phase": "Pending"},
+    }
+    return {**pod, "metadata": {**metadata, "annotations": annotations}}, group
+
+
+class _Cells:
+    """One row of a CSV file and where it stands."""
+
+    def __init__(self, row: Row, path: Path, line: int) -> None:
+        self.row = row
+        self.path = path
+        self.line = line
+
+    def text(self, column: str) -> str:
+        return self.row.get(column) or ""
+
+    def number(self, column: str) -> int:
+        text = self.text(column)
+        try:
+            value = int(float(text))
+        except ValueError:
+            value = -1
+        if value < 0:
+            problem = f"expected a number ≥ 0, was {text!r}"
+            raise InputError(problem, source=str(self.path), line=self.line, path=column)
+        return value
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, Row]]:
+    reader = csv.DictReader(read_text(path).splitlines())
+    missing = [column for column in columns if column not in (reader.fieldnames or ())]
+    if missing:
+        raise InputError(f"expected the columns {', '.join(missing)}", source=str(path), line=1)
+    for row in reader:
+        yield reader.line_num, row
+
+
+def _node(cells: _Cells) -> Object:
+    name, model = cells.text("sn"), cells.text("model")
+    quantities = {
+        "cpu": f"{cells.number('cpu_milli')}m",
+        "memory": f"{cells.number('memory_mib')}Mi",
+        "pods": NODE_PODS,
+    }
+    gpus = cells.number("gpu")
+    if gpus:
+        quantities[GPU] = str(1000 * gpus)
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **({MODEL: model} if model else {})}},
+        "spec": {},
+        "status": {
+            "allocatable": quantities,
+            "capacity": dict(quantities),
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def _pod(cells: _Cells) -> Object:
+    name = cells.text("name")
+    requests = {"cpu": f"{cells.number('cpu_milli')}m", "memory": f"{cells.number('memory_mib')}Mi"}
+    gpu = cells.number("num_gpu") * cells.number("gpu_milli")
+    if gpu:
+        requests[GPU] = str(gpu)
+    created = cells.number("creation_time") if cells.text("creation_time") else cells.line
+    spec: Object = {
+        "schedulerName": "volcano",
+        "containers": [
+            {"name": "main", "image": "openb", "resources": {"requests": requests, "limits": _limits(requests)}}
+        ],
+        "restartPolicy": "Never",
+    }
+    models = [model for model in cells.text("gpu_spec").split("|") if model]
+    if models:
+        spec["affinity"] = _affinity(models)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE, "creationTimestamp": format_moment(START + created)},
+        "spec": spec,
+        "status": {"phase": "Pending"},
+    }
+
+
+def _limits(requests: Row) -> Row:
+    """Extended resources cannot be overcommitted: their limit is their request."""
+    return {GPU: requests[GPU]} if GPU in requests else {}
+
+
+def _affinity(models: list[str]) -> Object:
+    term = {"matchExpressions": [{"key": MODEL, "operator": "In", "values": models}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}

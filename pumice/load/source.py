@@ -1,0 +1,51 @@
+"""From what stands on the command line to texts: files, folders walked in order, stdin."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, TextIO
+
+from pumice.errors import InputError
+
+SUFFIXES: Final = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
+STDIN: Final = "-"
+
+
+def find_files(path: str) -> list[Path]:
+    """The file itself, or every manifest under a folder, sorted. InputError when there is none."""
+    root = Path(path)
+    if root.is_file():
+        return [root]
+    if not root.exists():
+        raise InputError("no such file or folder", source=path)
+    files = sorted(file for file in root.rglob("*") if file.is_file() and file.name.endswith(SUFFIXES))
+    if not files:
+        raise InputError(f"no manifest in this folder (looked for {', '.join(SUFFIXES[:3])})", source=path)
+    return files
+
+
+def read_texts(path: str, stdin: TextIO) -> Iterator[tuple[str, str | InputError]]:
+    """(name, text) of every file behind `path`, in order; an InputError in place of a text that cannot be read."""
+    if path == STDIN:
+        yield "stdin", stdin.read()
+        return
+    for file in find_files(path):
+        try:
+            yield str(file), read_text(file)
+        except InputError as error:
+            yield str(file), error
+
+
+def read_text(file: Path) -> str:
+    """UTF-8 text of a file, unzipped when its name ends in .gz. InputError says why it cannot be read."""
+    try:
+        data = file.read_bytes()
+        return (gzip.decompress(data) if file.suffix == ".gz" else data).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 text (byte {error.start})", source=str(file)) from error
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise InputError(f"not a whole gzip file: {error}", source=str(file)) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=str(file)) from error
