@@ -2,7 +2,7 @@
 
 Go keeps a quantity in one of two forms, and its overflows differ between them, so both are kept apart here:
 
-- *narrow* (Go's ``int64Amount``): an int64 times a power of ten. A scaled value that does not fit is 0.
+- *narrow* (Go's ``int64Amount``): an int64 times a power of ten. A scaled value that does not fit wraps or is 0.
 - *wide* (Go's ``inf.Dec``): arbitrary precision, at most nano. A scaled value that does not fit wraps around 2**64.
 
 A text that is already canonical is kept and printed as it was given ("01" stays "01", "+5" stays "+5"), as Go does.
@@ -29,6 +29,7 @@ _NANO = -9
 _INT64_DIGITS = 18  # decimal digits Go trusts to fit an int64
 _MOST_DIGITS = 4000  # Python refuses to turn longer texts into integers; no cluster has such a quantity
 _MOST_EXPONENT = 100_000  # Go tries to hold 10**exponent in memory; beyond this it is refused here
+_WRAPPING_SHIFTS = (1, 2, 3, 6, 9)  # powers of ten that Go multiplies by in one step, its overflow check unread
 _CACHED_TEXTS = 1 << 16
 
 _TEXT = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
@@ -228,16 +229,16 @@ def _to_nano(amount: int, exponent: int) -> int:
 
 
 def _narrow_scaled(unscaled: int, exponent: int, target: int) -> int:
-    """Go's ``int64Amount.AsScaledInt64``: rounds away from zero, 0 on overflow."""
+    """Go's ``int64Amount.AsScaledInt64``: rounds away from zero; what overflows wraps or is 0, as the shift has it."""
     if exponent < target:
         divisor = 10 ** (target - exponent)
         return -(unscaled // -divisor) if unscaled >= 0 else unscaled // divisor
     shift = _int32(exponent - target)
     if unscaled == 0 or shift <= 0:
         return unscaled
-    if shift > _INT64_DIGITS:
-        return 0
-    scaled = unscaled * 10**shift
+    if shift in _WRAPPING_SHIFTS:
+        return _int64(unscaled * 10**shift)
+    scaled = unscaled * 10 ** min(shift, _INT64_DIGITS + 1)
     return scaled if -INT64_MAX - 1 <= scaled <= INT64_MAX else 0
 
 

@@ -1,0 +1,78 @@
+"""Between Kubernetes resource lists (name -> quantity) and amounts.
+
+Source: Volcano's ``NewResource`` and ``ConvertRes2ResList``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from core.quantity import format_bytes, format_milli, format_whole, parse_quantity, quantity_of
+from core.resources.amounts import CPU, MEMORY, PODS
+from core.resources.names import is_count_quota, is_scalar_resource_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+_CACHED_TEXTS = 1 << 16
+_EPHEMERAL_STORAGE = "ephemeral-storage"
+
+
+def amounts_from_list(
+    quantities: Mapping[str, Any] | None, ignored: Collection[str] = ()
+) -> tuple[float, float, dict[str, float] | None]:
+    """(milli-cpu, bytes of memory, scalars or None); ``ignored`` are device names that are dropped. Raises QuantityError."""
+    milli_cpu = memory = 0.0
+    scalars: dict[str, float] | None = None
+    for name, value in (quantities or {}).items():
+        if name == CPU:
+            milli_cpu = milli_of(value)
+        elif name == MEMORY:
+            memory = whole_of(value)
+        elif counts_as_scalar(name) and name not in ignored:
+            if scalars is None:
+                scalars = {}
+            scalars[name] = whole_of(value) if name == PODS else milli_of(value)
+    return milli_cpu, memory, scalars
+
+
+def list_from_amounts(milli_cpu: float, memory: float, scalars: Mapping[str, float] | None) -> dict[str, str]:
+    """Canonical quantity texts: cpu, memory, then the scalars in key order."""
+    texts = {CPU: format_milli(to_int64(milli_cpu)), MEMORY: format_bytes(to_int64(memory))}
+    for name, amount in sorted((scalars or {}).items()):
+        texts[name] = (format_whole if name == PODS else format_milli)(to_int64(amount))
+    return texts
+
+
+def milli_of(value: object) -> float:
+    """A quantity (text, number or null) in milli-units, rounded up to a whole one."""
+    return _milli_of_text(value) if type(value) is str else float(quantity_of(value).milli_value())
+
+
+def whole_of(value: object) -> float:
+    """A quantity (text, number or null) in units, rounded up to a whole one."""
+    return _whole_of_text(value) if type(value) is str else float(quantity_of(value).value())
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def _milli_of_text(text: str) -> float:
+    return float(parse_quantity(text.strip()).milli_value())
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def _whole_of_text(text: str) -> float:
+    return float(parse_quantity(text.strip()).value())
+
+
+@lru_cache(maxsize=4096)
+def counts_as_scalar(name: str) -> bool:
+    """Whether ``NewResource`` keeps the name among the scalars (devices to ignore apart)."""
+    if name in (PODS, _EPHEMERAL_STORAGE):
+        return True
+    return not is_count_quota(name) and is_scalar_resource_name(name)
+
+
+def to_int64(amount: float) -> int:
+    """Go's conversion on amd64: towards zero; what does not fit becomes the smallest int64."""
+    return int(amount) if -(2.0**63) <= amount < 2.0**63 else -(2**63)

@@ -1,0 +1,44 @@
+"""Which names in a Kubernetes resource list count as scalar resources.
+
+Source: kube-scheduler's ``IsScalarResourceName`` and the helpers below it (Kubernetes 1.35).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_NATIVE_PREFIX = "kubernetes.io/"
+_QUOTA_PREFIX = "requests."
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_PREFIX = re.compile(rf"{_LABEL}(\.{_LABEL})*", re.ASCII)
+_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
+
+
+def is_count_quota(name: str) -> bool:
+    """Whether the name counts objects (``count/pods``), as Volcano's ``IsCountQuota``."""
+    return name.startswith("count/")
+
+
+@lru_cache(maxsize=4096)
+def is_scalar_resource_name(name: str) -> bool:
+    """Extended resources, huge pages, names under kubernetes.io/ and attachable volumes."""
+    return (
+        _NATIVE_PREFIX in name
+        or name.startswith("hugepages-")
+        or name.startswith("attachable-volumes-")
+        or is_extended_resource_name(name)
+    )
+
+
+def is_extended_resource_name(name: str) -> bool:
+    """A name with a domain that is not Kubernetes' own and still a qualified name as a quota (``requests.`` in front)."""
+    if "/" not in name or _NATIVE_PREFIX in name or name.startswith(_QUOTA_PREFIX):
+        return False
+    prefix, _, rest = f"{_QUOTA_PREFIX}{name}".partition("/")
+    return (
+        len(prefix) <= 253
+        and len(rest) <= 63
+        and _PREFIX.fullmatch(prefix) is not None
+        and _NAME.fullmatch(rest) is not None
+    )
