@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import yaml
+
+from pumice.load.shapes import is_list, is_mapping
 
 _INT: Final = re.compile(r"[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)\Z")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
@@ -57,7 +59,7 @@ def read_documents(text: str) -> Iterator[Document]:
     try:
         events: Iterator[Any] = yaml.parse(text, Loader=_Loader)
         for event in events:
-            if type(event) is yaml.DocumentStartEvent:
+            if event.__class__ is yaml.DocumentStartEvent:
                 number += 1
                 yield _Builder(number).build(events)
     except yaml.MarkedYAMLError as error:
@@ -117,7 +119,7 @@ class _Builder:
 
     def build(self, events: Iterator[Any]) -> Document:
         for event in events:
-            kind = type(event)
+            kind: Any = event.__class__
             if kind is yaml.ScalarEvent:
                 self._value(self._scalar(event), event)
             elif kind is yaml.MappingStartEvent:
@@ -139,7 +141,7 @@ class _Builder:
         self.stack.append(_Open(value, event.anchor, event.start_mark.line + 1))
 
     def _value(self, value: Any, event: Any) -> None:
-        if event.anchor is not None and type(event) is not yaml.AliasEvent:
+        if event.anchor is not None and event.__class__ is not yaml.AliasEvent:
             self.anchors[event.anchor] = value
         if not self.stack:
             self.document.value = value
@@ -167,11 +169,10 @@ class _Builder:
             mapping[top.key] = value
 
     def _merge(self, mapping: dict[Any, Any], value: Any, event: Any) -> None:
-        sources: list[Any] = cast(list[Any], value) if isinstance(value, list) else [value]
-        for source in sources:
-            if not isinstance(source, dict):
+        for source in value if is_list(value) else [value]:
+            if not is_mapping(source):
                 raise self._error("expected a mapping to merge", event)
-            for key, inherited in cast(dict[Any, Any], source).items():
+            for key, inherited in source.items():
                 mapping.setdefault(key, inherited)
 
     def _key(self, value: Any, event: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 import msgspec
 
@@ -18,6 +18,7 @@ from config.errors import describe
 from pumice.errors import InputError
 from pumice.load.documents import Document, DocumentError, read_documents
 from pumice.load.openb import PREFIX, read_openb
+from pumice.load.shapes import is_list, is_mapping
 from pumice.load.source import read_texts
 
 Object = dict[str, Any]
@@ -107,28 +108,22 @@ def _flatten(document: Document, source: str) -> Iterator[tuple[Any, Place]]:
     if value is None:
         return
     place = Place(source, document.number, document.line)
-    if not isinstance(value, dict):
+    items = value.get("items") if is_mapping(value) and str(value.get("kind")).endswith("List") else None
+    if not is_list(items):
         yield value, place
         return
-    listing = cast(Object, value)
-    kind: Any = listing.get("kind")
-    items: Any = listing.get("items")
-    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
-        yield listing, place
-        return
     lines: Sequence[int] = document.item_lines
-    entries: list[Any] = items
-    for index, item in enumerate(entries):
+    for index, item in enumerate(items):
         line = lines[index] if index < len(lines) else 0
-        yield _typed_item(item, listing), Place(source, document.number, line)
+        yield _typed_item(item, value), Place(source, document.number, line)
 
 
 def _typed_item(item: Any, listing: Object) -> Any:
     """Items of a PodList need not say that they are Pods."""
     kind: str = listing["kind"]
-    if not isinstance(item, dict) or "kind" in item or kind == "List":
-        return cast(Any, item)
-    return {"apiVersion": listing.get("apiVersion"), "kind": kind.removesuffix("List"), **cast(Object, item)}
+    if not is_mapping(item) or "kind" in item or kind == "List":
+        return item
+    return {"apiVersion": listing.get("apiVersion"), "kind": kind.removesuffix("List"), **item}
 
 
 def _take(loaded: Loaded, value: Any, place: Place) -> None:
@@ -152,9 +147,9 @@ def _take(loaded: Loaded, value: Any, place: Place) -> None:
 
 
 def _shape_problem(value: Any, place: Place) -> InputError | None:
-    if not isinstance(value, dict):
+    if not is_mapping(value):
         return place.error(f"expected an object (a mapping with apiVersion and kind), was {describe(value)}")
-    obj = cast(Object, value)
+    obj = value
     for key in ("apiVersion", "kind"):
         if not isinstance(obj.get(key), str):
             return place.error(f"expected a text, was {describe(obj.get(key))}", key)
