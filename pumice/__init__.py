@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from pumice.guard import ForeignLayer, check_layers
+from pumice.guard import ForeignLayerError, check_layers
 
-__all__ = ["ForeignLayer", "__version__"]
+__all__ = ["ForeignLayerError", "__version__"]
 
 __version__: Final = "0.1.0"
 

@@ -19,7 +19,7 @@ ADVICE: Final = (
 )
 
 
-class ForeignLayer(ImportError):
+class ForeignLayerError(ImportError):
     """Another module answers to the name of one of Pumice's layers. `name` is the layer and `path` the foreign file."""
 
 
@@ -40,7 +40,7 @@ def check_layers(version: str) -> None:
 def _find(layer: str) -> ModuleSpec:
     spec = importlib.util.find_spec(layer)
     if spec is None:
-        raise ForeignLayer(
+        raise ForeignLayerError(
             f"Pumice's package {layer!r} is missing: the installation is not whole. {ADVICE}", name=layer
         )
     if spec.submodule_search_locations is None or spec.origin is None:
@@ -63,5 +63,5 @@ def _file(module: ModuleType) -> str:
     return module.__file__ or "a module without a file"
 
 
-def _foreign(layer: str, path: str | None, why: str) -> ForeignLayer:
-    return ForeignLayer(f"{path}, imported as {layer!r}, {why}. {ADVICE}", name=layer, path=path)
+def _foreign(layer: str, path: str | None, why: str) -> ForeignLayerError:
+    return ForeignLayerError(f"{path}, imported as {layer!r}, {why}. {ADVICE}", name=layer, path=path)

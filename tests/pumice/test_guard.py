@@ -31,7 +31,7 @@ def test_a_shadowing_file_is_named_and_never_run(tmp_path: Path, layer: str) -> 
     foreign.write_text("print('executed')\n")
     done = start(tmp_path)
     assert done.returncode == 1
-    assert "ForeignLayer" in done.stderr
+    assert "ForeignLayerError" in done.stderr
     assert str(foreign) in done.stderr
     assert "executed" not in done.stdout
 
@@ -63,7 +63,7 @@ def test_an_empty_folder_does_not_shadow_ours(tmp_path: Path) -> None:
 
 def test_a_missing_layer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "LAYERS", ("a_layer_that_nobody_has",))
-    with pytest.raises(guard.ForeignLayer, match="'a_layer_that_nobody_has' is missing"):
+    with pytest.raises(guard.ForeignLayerError, match="'a_layer_that_nobody_has' is missing"):
         guard.check_layers("0.1.0")
 
 
