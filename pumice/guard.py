@@ -1,8 +1,8 @@
 """Makes sure that the layers about to be imported are Pumice's own.
 
-`config`, `core`, `storage` and `actors` are names that any other distribution, or a stray file in the working directory,
-may carry too. Each of ours says so with `__pumice__`, the version it belongs to. This module imports nothing of ours and
-nothing from outside the standard library, so that it can run first.
+`config`, `core`, `storage` and `actors` are names that any other distribution, or a stray file in the working
+directory, may carry too. Each of ours says so with `__pumice__`, the version it belongs to. This module imports nothing
+of ours and nothing from outside the standard library, so that it can run first.
 """
 
 import importlib
