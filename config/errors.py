@@ -14,8 +14,8 @@
     └── InternalError            ours: names itself a bug and carries the story that led to it
         └── core/errors.py: ResourceAssertionError, ...
 
-Each layer's branch lives in its own ``errors.py`` and hangs from one of the four. An expected failure inside the program is a value, not
-one of these: errors cross a border (file, request, process) or stop it.
+Each layer's branch lives in its own ``errors.py`` and hangs from one of the four. An expected failure inside the
+program is a value, not one of these: errors cross a border (file, request, process) or stop it.
 """
 
 from __future__ import annotations

@@ -20,16 +20,25 @@ from typing import NamedTuple
 import msgspec
 
 from core.errors import QuantityError
+from core.fixed_point import (
+    BINARY,
+    DECIMAL,
+    INT64_DIGITS,
+    INT64_MAX,
+    NANO,
+    binary_text,
+    decimal_text,
+    int32,
+    narrow_scaled,
+    pow10,
+    to_nano,
+    wide_scaled,
+)
 
 __all__ = ["Format", "Quantity", "format_bytes", "format_milli", "format_whole", "parse_quantity", "quantity_of"]
 
-INT64_MAX = 2**63 - 1
-_WRAP = 2**64
-_NANO = -9
-_INT64_DIGITS = 18  # decimal digits Go trusts to fit an int64
 _MOST_DIGITS = 4000  # Python refuses to turn longer texts into integers; no cluster has such a quantity
-_MOST_EXPONENT = 100_000  # Go tries to hold 10**exponent in memory; beyond this it is refused here
-_WRAPPING_SHIFTS = (1, 2, 3, 6, 9)  # powers of ten that Go multiplies by in one step, its overflow check unread
+_MOST_EXPONENT = 4000  # Go tries to hold 10**exponent in memory; beyond this it is refused here
 _CACHED_TEXTS = 1 << 16
 
 _TEXT = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
@@ -49,13 +58,9 @@ class _Suffix(NamedTuple):
     format: Format
 
 
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_SUFFIXES = {name: _Suffix(10, exponent, Format.DECIMAL_SI) for name, exponent in _DECIMAL.items()} | {
-    name: _Suffix(2, exponent, Format.BINARY_SI) for name, exponent in _BINARY.items()
+_SUFFIXES = {name: _Suffix(10, exponent, Format.DECIMAL_SI) for name, exponent in DECIMAL.items()} | {
+    name: _Suffix(2, exponent, Format.BINARY_SI) for name, exponent in BINARY.items()
 }
-_DECIMAL_NAMES = {exponent: name for name, exponent in _DECIMAL.items()}
-_BINARY_NAMES = {0: "", **{exponent: name for name, exponent in _BINARY.items()}}
 
 
 class Quantity(msgspec.Struct, frozen=True, gc=False):
@@ -89,7 +94,7 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
         return (left > right) - (left < right)
 
     def plus(self, other: Quantity) -> Quantity:
-        """The exact sum; a zero left side takes the right side's format, as Go's ``Add`` does."""
+        """The exact sum; a zero left side takes the right side's format, as Go's ``Add`` does. Raises QuantityError."""
         if not self.unscaled:
             return other
         left, right, exponent = _aligned(self, other)
@@ -99,12 +104,12 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
 
     def _scaled(self, exponent: int) -> int:
         if self.wide:
-            return _wide_scaled(self.unscaled, self.exponent, exponent)
-        return _narrow_scaled(self.unscaled, self.exponent, exponent)
+            return wide_scaled(self.unscaled, self.exponent, exponent)
+        return narrow_scaled(self.unscaled, self.exponent, exponent)
 
 
 def quantity_of(value: object) -> Quantity:
-    """A quantity as it stands in JSON or YAML (Go's ``UnmarshalJSON``): text with blanks around it, a number, or null (zero).
+    """A quantity as JSON and YAML have it (Go's ``UnmarshalJSON``): text with blanks around it, a number, null (zero).
 
     Raises QuantityError for anything else.
     """
@@ -166,7 +171,7 @@ def _suffix(text: str, suffix: str) -> _Suffix:
         except ValueError:
             exponent = 2**63
         if -(2**63) <= exponent < 2**63:
-            return _Suffix(10, _int32(exponent), Format.DECIMAL_EXPONENT)
+            return _Suffix(10, int32(exponent), Format.DECIMAL_EXPONENT)
     raise QuantityError(text, f"unknown suffix {suffix!r}")
 
 
@@ -180,10 +185,10 @@ def _narrow(text: str, negative: bool, whole: str, fraction: str, suffix: _Suffi
         if fraction or 15 - len(whole) - suffix.exponent * 3 // 10 - 1 < 0:
             return None
         factor = 1 << suffix.exponent
-    elif len(whole) + len(fraction) > _INT64_DIGITS:
+    elif len(whole) + len(fraction) > INT64_DIGITS:
         return None
-    scale = _int32(scale - len(fraction))
-    if scale < _NANO:
+    scale = int32(scale - len(fraction))
+    if scale < NANO:
         return None
     digits = whole + fraction
     number = int(digits)
@@ -202,63 +207,20 @@ def _wide(text: str, negative: bool, whole: str, fraction: str, suffix: _Suffix)
     amount = int(whole + fraction or "0")
     exponent = -len(fraction)
     if suffix.base == 10:
-        exponent = _int32(exponent + suffix.exponent)
+        exponent = int32(exponent + suffix.exponent)
     else:
         amount <<= suffix.exponent
     if exponent > _MOST_EXPONENT:
         raise QuantityError(text, f"exponent beyond {_MOST_EXPONENT}")
     format_ = suffix.format
     if amount:
-        amount = _to_nano(amount, exponent)
-        exponent = _NANO
+        amount = to_nano(amount, exponent)
+        exponent = NANO
         if format_ is Format.BINARY_SI and amount > INT64_MAX * 10**9:
             amount, exponent = INT64_MAX, 0
-        if format_ is Format.BINARY_SI and exponent == _NANO and amount < 10**9:
+        if format_ is Format.BINARY_SI and exponent == NANO and amount < 10**9:
             format_ = Format.DECIMAL_SI
     return Quantity(-amount if negative else amount, exponent, format_, wide=True)
-
-
-def _to_nano(amount: int, exponent: int) -> int:
-    """A positive amount in nano units, rounded up."""
-    if exponent >= _NANO:
-        return amount * 10 ** (exponent - _NANO)
-    shift = _NANO - exponent
-    if shift > _MOST_DIGITS + 20:  # far below one nano, and 10**shift may not fit in memory
-        return 1
-    return -(-amount // 10**shift)
-
-
-def _narrow_scaled(unscaled: int, exponent: int, target: int) -> int:
-    """Go's ``int64Amount.AsScaledInt64``: rounds away from zero; what overflows wraps or is 0, as the shift has it."""
-    if exponent < target:
-        divisor = 10 ** (target - exponent)
-        return -(unscaled // -divisor) if unscaled >= 0 else unscaled // divisor
-    shift = _int32(exponent - target)
-    if unscaled == 0 or shift <= 0:
-        return unscaled
-    if shift in _WRAPPING_SHIFTS:
-        return _int64(unscaled * 10**shift)
-    scaled = unscaled * 10 ** min(shift, _INT64_DIGITS + 1)
-    return scaled if -INT64_MAX - 1 <= scaled <= INT64_MAX else 0
-
-
-def _wide_scaled(unscaled: int, exponent: int, target: int) -> int:
-    """Go's ``scaledValue``, with its wrapping and its upward rounding of negative remainders."""
-    shift = target - exponent
-    if shift <= 0:
-        return _int64(_int64(unscaled) * _pow10_int64(-shift))
-    if unscaled < INT64_MAX and shift < 19:
-        low = _int64(unscaled)
-        divisor = 10**shift
-        result = abs(low) // divisor
-        result = -result if low < 0 else result
-        return result + 1 if low % divisor else result
-    return _int64(-(-unscaled // 10**shift))
-
-
-def _pow10_int64(exponent: int) -> int:
-    # Go turns the float64 10**exponent into an int64; too large a float becomes the smallest int64 on amd64
-    return 10**exponent if exponent <= _INT64_DIGITS else -INT64_MAX - 1
 
 
 def _canonical(quantity: Quantity) -> str:
@@ -267,43 +229,30 @@ def _canonical(quantity: Quantity) -> str:
     if quantity.format is Format.BINARY_SI:
         whole = _whole(quantity)
         if whole is not None and abs(whole) >= 1024:
-            return _binary_text(whole)
-        return _decimal_text(quantity.unscaled, quantity.exponent, Format.DECIMAL_SI)
-    return _decimal_text(quantity.unscaled, quantity.exponent, quantity.format)
+            return binary_text(whole)
+        return decimal_text(quantity.unscaled, quantity.exponent, as_power=False)
+    as_power = quantity.format is Format.DECIMAL_EXPONENT
+    return decimal_text(quantity.unscaled, quantity.exponent, as_power=as_power)
 
 
 def _whole(quantity: Quantity) -> int | None:
     """The exact number of units, or None when there is a fraction."""
     if quantity.exponent >= 0:
-        return quantity.unscaled * 10**quantity.exponent
-    whole, rest = divmod(quantity.unscaled, 10**-quantity.exponent)
+        return quantity.unscaled * pow10(quantity.exponent)
+    whole, rest = divmod(quantity.unscaled, pow10(-quantity.exponent))
     return None if rest else whole
 
 
-def _binary_text(amount: int) -> str:
-    exponent = 0
-    while amount % 1024 == 0:
-        amount //= 1024
-        exponent += 10
-    # Go prints no suffix where it knows none
-    return f"{amount}{_BINARY_NAMES.get(exponent, '')}"
-
-
-def _decimal_text(amount: int, exponent: int, format_: Format) -> str:
-    while amount % 10 == 0:
-        amount //= 10
-        exponent += 1
-    amount *= 10 ** (exponent % 3)
-    exponent -= exponent % 3
-    if format_ is Format.DECIMAL_EXPONENT:
-        return f"{amount}e{exponent}" if exponent else str(amount)
-    return f"{amount}{_DECIMAL_NAMES.get(exponent, '')}"
-
-
 def _aligned(left: Quantity, right: Quantity) -> tuple[int, int, int]:
-    """Both amounts at the smaller of the two exponents."""
+    """Both amounts at the smaller of the two exponents. Raises QuantityError when they are too far apart to hold."""
     exponent = min(left.exponent, right.exponent)
-    return left.unscaled * 10 ** (left.exponent - exponent), right.unscaled * 10 ** (right.exponent - exponent), exponent
+    if max(left.exponent, right.exponent) - exponent > _MOST_EXPONENT:
+        raise QuantityError(f"{left.canonical()} and {right.canonical()}", f"exponent beyond {_MOST_EXPONENT}")
+    return (
+        left.unscaled * pow10(left.exponent - exponent),
+        right.unscaled * pow10(right.exponent - exponent),
+        exponent,
+    )
 
 
 def _float_text(value: float) -> str:
@@ -314,14 +263,6 @@ def _float_text(value: float) -> str:
         return format(Decimal(repr(value)), "f").removesuffix(".0")
     mantissa, exponent = repr(value).split("e")
     return f"{mantissa}e{int(exponent):+d}"
-
-
-def _int32(value: int) -> int:
-    return (value + 2**31) % 2**32 - 2**31
-
-
-def _int64(value: int) -> int:
-    return (value + 2**63) % _WRAP - 2**63
 
 
 _ZERO = Quantity(0, text="0")

@@ -1,8 +1,8 @@
 """What a resource holds: cpu, memory and scalars, and the questions that concern one resource alone.
 
-Source: Volcano ``pkg/scheduler/api/resource_info.go``. cpu is in milli-units, memory in bytes, scalars in milli-units except ``pods``, a
-plain count. Everything is float64. Go's nil map is ``scalars is None``; it differs from an empty one in some comparisons.
-Go's map order is random where names are listed; here it is key order, after cpu and memory.
+Source: Volcano ``pkg/scheduler/api/resource_info.go``. cpu is in milli-units, memory in bytes, scalars in milli-units
+except ``pods``, a plain count. Everything is float64. Go's nil map is ``scalars is None``; it differs from an empty one
+in some comparisons. Go's map order is random where names are listed; here it is key order, after cpu and memory.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ PODS: Final = "pods"
 LARGEST: Final = 1.7976931348623157e308
 """Go's ``math.MaxFloat64``: no limit."""
 _LARGEST_INT64: Final = 9.223372036854775807e18
+
 
 class Amounts:
     """Mutable, as in Volcano: arithmetic changes the left side. ``==`` is exact; the tolerant test is ``equal``."""

@@ -22,7 +22,7 @@ _EPHEMERAL_STORAGE = "ephemeral-storage"
 def amounts_from_list(
     quantities: Mapping[str, Any] | None, ignored: Collection[str] = ()
 ) -> tuple[float, float, dict[str, float] | None]:
-    """(milli-cpu, bytes of memory, scalars or None); ``ignored`` are device names that are dropped. Raises QuantityError."""
+    """(milli-cpu, bytes of memory, scalars or None); ``ignored`` device names are dropped. Raises QuantityError."""
     milli_cpu = memory = 0.0
     scalars: dict[str, float] | None = None
     for name, value in (quantities or {}).items():

@@ -25,14 +25,13 @@ def is_scalar_resource_name(name: str) -> bool:
     """Extended resources, huge pages, names under kubernetes.io/ and attachable volumes."""
     return (
         _NATIVE_PREFIX in name
-        or name.startswith("hugepages-")
-        or name.startswith("attachable-volumes-")
+        or name.startswith(("hugepages-", "attachable-volumes-"))
         or is_extended_resource_name(name)
     )
 
 
 def is_extended_resource_name(name: str) -> bool:
-    """A name with a domain that is not Kubernetes' own and still a qualified name as a quota (``requests.`` in front)."""
+    """A name with a domain that is not Kubernetes' own, and a qualified name with ``requests.`` in front."""
     if "/" not in name or _NATIVE_PREFIX in name or name.startswith(_QUOTA_PREFIX):
         return False
     prefix, _, rest = f"{_QUOTA_PREFIX}{name}".partition("/")

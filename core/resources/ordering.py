@@ -2,7 +2,8 @@
 
 ``unset`` says what a scalar that only one side has counts as: ZERO or INFINITY (Volcano's ``DimensionDefaultValue``).
 
-The tolerant test, Go's ``l < r || abs(l-r) < 0.1``, is written ``l - r < 0.1``: the two agree for all floats, infinities and NaN included.
+The tolerant test, Go's ``l < r || abs(l-r) < 0.1``, is written ``l - r < 0.1``: the two agree for all floats,
+infinities and NaN included.
 """
 
 from __future__ import annotations
@@ -104,9 +105,7 @@ class Ordered(Amounts):
     def equal(self, other: Amounts, unset: Unset = ZERO) -> bool:
         """Within 0.1 in every dimension that this side has; ``unset`` has no effect (Volcano's ``Equal``)."""
         del unset
-        if not (
-            _close(self.milli_cpu, other.milli_cpu) and _close(self.memory, other.memory)
-        ):
+        if not (_close(self.milli_cpu, other.milli_cpu) and _close(self.memory, other.memory)):
             return False
         theirs = other.scalars or NO_SCALARS
         return all(_close(amount, theirs.get(name, 0.0)) for name, amount in (self.scalars or NO_SCALARS).items())

@@ -14,7 +14,8 @@ class PartlyOrdered(Ordered):
     def less_partly(self, other: Amounts, unset: Unset) -> bool:
         """Some dimension strictly smaller (Volcano's ``LessPartly``).
 
-        ZERO: a scalar that only ``other`` has counts as smaller here, whatever its value. INFINITY: so does one that only this side has.
+        ZERO: a scalar that only ``other`` has counts as smaller here, whatever its value. INFINITY: so does one that
+        only this side has.
         """
         if self.milli_cpu < other.milli_cpu or self.memory < other.memory:
             return True
@@ -83,7 +84,7 @@ class PartlyOrdered(Ordered):
     def greater_partly_with_relevant_dimensions(
         self, other: Amounts | None, req: Amounts | None
     ) -> tuple[bool, list[str]]:
-        """``greater_partly_with_dimension`` over what ``other`` knows: cpu and memory of at least 0.1, scalars it has."""
+        """The same over what ``other`` knows: cpu and memory of at least 0.1, and the scalars it has."""
         if req is None:
             return False, []
         other = other or NOTHING

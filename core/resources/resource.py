@@ -26,7 +26,8 @@ class Resource(PartlyOrdered):
     def from_list(cls, quantities: Mapping[str, Any] | None, ignored: Collection[str] = ()) -> Self:
         """Volcano's ``NewResource`` of a Kubernetes resource list (name -> quantity text or number).
 
-        Dropped: ``count/...``, names that are no scalar resource of Kubernetes, and ``ignored`` devices. Raises QuantityError.
+        Dropped: ``count/...``, names that are no scalar resource of Kubernetes, and ``ignored`` devices. Raises
+        QuantityError.
         """
         return cls(*amounts_from_list(quantities, ignored))
 
@@ -36,7 +37,7 @@ class Resource(PartlyOrdered):
         return cls(LARGEST, LARGEST)
 
     def to_list(self) -> dict[str, str]:
-        """Canonical quantity texts, truncated to int64 (Volcano's ``ConvertRes2ResList``); cpu and memory always there."""
+        """Canonical quantity texts of the int64 parts (``ConvertRes2ResList``); cpu and memory are always there."""
         return list_from_amounts(self.milli_cpu, self.memory, self.scalars)
 
     def add(self, other: Amounts) -> Self:
@@ -53,7 +54,7 @@ class Resource(PartlyOrdered):
         return self
 
     def sub(self, other: Resource) -> Self:
-        """``self -= other``; returns self. Raises ResourceAssertionError when ``other`` does not fit (tolerantly) into self."""
+        """``self -= other``; returns self. ResourceAssertionError when ``other`` is not tolerantly within self."""
         if not other.less_equal(self, ZERO):
             raise ResourceAssertionError(
                 f"resource is not sufficient to do operation: <{self.string()}> sub <{other.string()}>"
@@ -61,7 +62,7 @@ class Resource(PartlyOrdered):
         return self.sub_without_assert(other)
 
     def sub_without_assert(self, other: Amounts) -> Self:
-        """``self -= other``, also below zero; returns self. Scalars of ``other`` are lost when self has None of them."""
+        """``self -= other``, also below zero; returns self. Where self's scalars are None, the other's are lost."""
         self.milli_cpu -= other.milli_cpu
         self.memory -= other.memory
         mine = self.scalars
