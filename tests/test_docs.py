@@ -1,5 +1,7 @@
 """What the documents say is tried: commands exist with their options, links lead somewhere, pictures are current."""
 
+import ast
+import configparser
 import re
 import shlex
 from collections.abc import Iterator
@@ -18,9 +20,6 @@ FENCE: Final = re.compile(r"^```(?:sh|console|bash)\n(.*?)^```", re.MULTILINE | 
 LINK: Final = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 ROW: Final = re.compile(r"^\| `(pumice [^`]+)`", re.MULTILINE)
 HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
-
-# What stands in actors/ and is no actor, or not one of its own in the picture.
-NO_ACTORS: Final = {"actor", "envelope", "errors", "mailbox", "ports", "system"}
 
 
 class Command(NamedTuple):
@@ -98,11 +97,31 @@ def test_the_picture_is_what_the_script_draws() -> None:
     assert drawing.PICTURE.read_text("utf-8") == drawing.draw(), "run `nox -s draw`"
 
 
+def actors() -> set[str]:
+    """Modules and sub-packages of actors/ in which an actor is defined."""
+    return {
+        path.split("/")[1].removesuffix(".py")
+        for path, tree in source.modules("actors")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and any(is_actor(parent) for parent in node.bases)
+    }
+
+
+def is_actor(parent: ast.expr) -> bool:
+    """Whether a base class is `Actor` or `Actor[…]`."""
+    return isinstance(parent, ast.Subscript | ast.Name) and ast.unparse(parent).partition("[")[0] == "Actor"
+
+
 def test_the_picture_shows_every_actor() -> None:
     drawn = {box.module for box in drawing.BOXES if box.module}
-    present = {path.stem for path in (source.ROOT / "actors").iterdir() if path.suffix == ".py" or path.is_dir()}
-    present -= {name for name in present if name.startswith("_")}
-    assert present - NO_ACTORS == drawn
+    assert actors() | {"supervisor"} == drawn
+
+
+def test_actors_are_kept_apart() -> None:
+    contracts = configparser.ConfigParser()
+    contracts.read(source.ROOT / ".importlinter")
+    apart = contracts["importlinter:contract:actors-are-strangers"]["modules"].split()
+    assert {f"actors.{name}" for name in actors() | {"supervisor"}} == set(apart)
 
 
 def test_the_build_finds_its_commands_in_the_readme() -> None:
