@@ -1,0 +1,47 @@
+"""Admission: what a new or changed object must be like before it is stored, one module a kind, one table.
+
+A kind without a row is stored as it is, once its shape, name and labels are right.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from actors.api.admission import jobs, nodes, pod_groups, pods, priority_classes, queues, workloads
+from actors.api.admission.rules import Admission, Lookup
+
+__all__ = ["ADMISSION", "Admission", "Lookup"]
+
+ADMISSION: Final[dict[str, Admission]] = {
+    "Job": Admission(default=jobs.default, validate=jobs.validate, validate_update=jobs.validate_update),
+    "Node": Admission(default=nodes.default, validate=nodes.validate, validate_update=nodes.validate_update),
+    "Pod": Admission(
+        initial_status=pods.initial_status,
+        default=pods.default,
+        forbid=pods.forbid,
+        validate=pods.validate,
+        validate_update=pods.validate_update,
+    ),
+    "PodGroup": Admission(
+        default=pod_groups.default,
+        validate=pod_groups.validate,
+        validate_update=pod_groups.validate_update,
+    ),
+    "PriorityClass": Admission(
+        validate=priority_classes.validate,
+        validate_update=priority_classes.validate_update,
+    ),
+    "Queue": Admission(
+        initial_status=queues.initial_status,
+        default=queues.default,
+        validate=queues.validate,
+        validate_update=queues.validate_update,
+        forbid_delete=queues.forbid_delete,
+    ),
+    "Deployment": Admission(
+        default=workloads.default, validate=workloads.validate, validate_update=workloads.validate_update
+    ),
+    "ReplicaSet": Admission(
+        default=workloads.default, validate=workloads.validate, validate_update=workloads.validate_update
+    ),
+}

@@ -1,0 +1,42 @@
+"""Nodes: allocatable from capacity, amounts, taints."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.api.admission.amounts import amount_problems, settle_amounts
+from actors.api.admission.rules import Lookup
+from actors.api.refusals import Cause, unsupported
+from core.objects.metadata import Object, section
+
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def default(node: Object, lookup: Lookup) -> None:
+    """Amounts as text; all of the capacity is allocatable when nothing else is said."""
+    del lookup
+    status: dict[str, Any] = node.setdefault("status", {})
+    for part in ("capacity", "allocatable"):
+        if status.get(part):
+            settle_amounts(status[part])
+    if status.get("capacity") and not status.get("allocatable"):
+        status["allocatable"] = dict(status["capacity"])
+
+
+def validate(node: Object, lookup: Lookup) -> list[Cause]:
+    """Amounts and the effects of taints."""
+    del lookup
+    status = section(node, "status")
+    found: list[Cause] = []
+    for part in ("capacity", "allocatable"):
+        found += amount_problems(status.get(part) or {}, f"status.{part}")
+    for index, taint in enumerate(section(node, "spec").get("taints") or ()):
+        if taint["effect"] not in _EFFECTS:
+            found.append(unsupported(f"spec.taints[{index}].effect", taint["effect"], _EFFECTS))
+    return found
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """As for a new one."""
+    del old
+    return validate(new, lookup)

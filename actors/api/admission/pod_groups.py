@@ -1,0 +1,90 @@
+"""PodGroups: defaults and rules of Volcano's CRD and webhooks (`webhooks/admission/podgroups`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.api.admission.amounts import amount_problems, settle_amounts
+from actors.api.admission.rules import Lookup
+from actors.api.refusals import Cause, forbidden_field, invalid_value, missing
+from core.objects.metadata import Object, section
+
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+
+
+def default(pod_group: Object, lookup: Lookup) -> None:
+    """Queue `default`, or the one its namespace names; phase Pending; topology mode hard; subgroups of one."""
+    spec: dict[str, Any] = pod_group.setdefault("spec", {})
+    if not spec.get("queue"):
+        spec["queue"] = "default"
+    if spec["queue"] == "default":
+        namespace = lookup.get("Namespace", "", pod_group["metadata"]["namespace"]) or {}
+        annotations: dict[str, str] = section(namespace, "metadata").get("annotations") or {}
+        spec["queue"] = annotations.get(QUEUE_ANNOTATION, "default")
+    if spec.get("minResources"):
+        settle_amounts(spec["minResources"])
+    default_topology(spec)
+    for policy in spec.get("subGroupPolicy") or ():
+        policy.setdefault("subGroupSize", 1)
+        policy.setdefault("minSubGroups", 0)
+        default_topology(policy)
+    status: dict[str, Any] = pod_group.setdefault("status", {})
+    if not status.get("phase"):
+        status["phase"] = "Pending"
+
+
+def default_topology(holder: dict[str, Any]) -> None:
+    """The mode of a network topology, where there is one."""
+    if (topology := holder.get("networkTopology")) is not None:
+        topology.setdefault("mode", "hard")
+
+
+def validate(pod_group: Object, lookup: Lookup) -> list[Cause]:
+    """The queue is there and open, numbers are not negative, a topology names its tier in one way."""
+    spec = section(pod_group, "spec")
+    return _numbers(spec) + _queue(spec, lookup)
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """A group outlives its queue: the queue is looked at only when it changes."""
+    spec = section(new, "spec")
+    same = spec.get("queue") == section(old, "spec").get("queue")
+    return _numbers(spec) + ([] if same else _queue(spec, lookup))
+
+
+def _queue(spec: dict[str, Any], lookup: Lookup) -> list[Cause]:
+    name: str = spec.get("queue") or "default"
+    queue = lookup.get("Queue", "", name)
+    if queue is None:
+        return [missing("spec.queue", name, f'queue "{name}" does not exist')]
+    state = section(queue, "status").get("state") or "Open"
+    if state != "Open":
+        return [invalid_value("spec.queue", name, f"queue `{name}` takes no PodGroup: its state is `{state}`, not `Open`")]
+    return []
+
+
+def _numbers(spec: dict[str, Any]) -> list[Cause]:
+    found: list[Cause] = []
+    if (least := spec.get("minMember") or 0) < 0:
+        found.append(invalid_value("spec.minMember", least, "must be greater than or equal to 0"))
+    for task, count in (spec.get("minTaskMember") or {}).items():
+        if count < 0:
+            found.append(invalid_value(f"spec.minTaskMember[{task}]", count, "must be greater than or equal to 0"))
+    found += amount_problems(spec.get("minResources") or {}, "spec.minResources")
+    found += topology_problems(spec, "spec.networkTopology")
+    for index, policy in enumerate(spec.get("subGroupPolicy") or ()):
+        path = f"spec.subGroupPolicy[{index}]"
+        found += topology_problems(policy, f"{path}.networkTopology")
+        if policy.get("subGroupSize", 1) < 1:
+            found.append(invalid_value(f"{path}.subGroupSize", policy["subGroupSize"], "must be greater than or equal to 1"))
+    return found
+
+
+def topology_problems(holder: dict[str, Any], path: str) -> list[Cause]:
+    """`highestTierAllowed` or `highestTierName`, not both; mode hard or soft."""
+    topology: dict[str, Any] = holder.get("networkTopology") or {}
+    if topology.get("highestTierAllowed") is not None and topology.get("highestTierName"):
+        return [forbidden_field(path, "must not specify 'highestTierAllowed' and 'highestTierName' simultaneously")]
+    if (mode := topology.get("mode", "hard")) not in ("hard", "soft"):
+        return [invalid_value(f"{path}.mode", mode, "must be hard or soft")]
+    return []

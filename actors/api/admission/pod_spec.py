@@ -1,0 +1,184 @@
+"""Pod specs, wherever they stand: in a pod, or in the template of a Job, a Deployment or a ReplicaSet.
+
+The rules of Kubernetes' validation that matter to scheduling; an image is not asked for, since nothing is pulled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.api.admission.amounts import amount_problems, exceeds, quantity_total_too_large, settle_amounts
+from actors.api.metadata import label_problems
+from actors.api.names import label_problem
+from actors.api.refusals import Cause, duplicate, invalid_value, required, unsupported
+
+_RESTART: Final = ("Always", "OnFailure", "Never")
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_NODE_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def default_pod_spec(spec: dict[str, Any]) -> None:
+    """Fill in what scheduling reads: policies, names, and requests from limits."""
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("schedulerName", "default-scheduler")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    for container in _containers(spec):
+        if resources := container.get("resources"):
+            _default_requests(resources)
+    if overhead := spec.get("overhead"):
+        settle_amounts(overhead)
+
+
+def _default_requests(resources: dict[str, Any]) -> None:
+    limits, requests = resources.get("limits"), resources.get("requests")
+    if requests:
+        settle_amounts(requests)
+    if limits:
+        settle_amounts(limits)
+        missing = {name: amount for name, amount in limits.items() if not requests or name not in requests}
+        if missing:
+            resources["requests"] = {**(requests or {}), **missing}
+
+
+def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
+    """Everything wrong with a spec; `path` is where it stands, as `spec`."""
+    found: list[Cause] = []
+    if not spec.get("containers"):
+        found.append(required(f"{path}.containers", "a pod has at least one container"))
+    names: set[str] = set()
+    for group in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(group) or ()):
+            found += _container_problems(container, f"{path}.{group}[{index}]", names)
+    found += _sum_problems(spec, path)
+    restart = spec.get("restartPolicy")
+    if restart is not None and restart not in _RESTART:
+        found.append(unsupported(f"{path}.restartPolicy", restart, _RESTART))
+    if (grace := spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        found.append(invalid_value(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than or equal to 0"))
+    if overhead := spec.get("overhead"):
+        found += amount_problems(overhead, f"{path}.overhead")
+    if selector := spec.get("nodeSelector"):
+        found += label_problems(selector, f"{path}.nodeSelector")
+    for index, toleration in enumerate(spec.get("tolerations") or ()):
+        found += _toleration_problems(toleration, f"{path}.tolerations[{index}]")
+    if affinity := spec.get("affinity"):
+        found += _affinity_problems(affinity, f"{path}.affinity")
+    for index, spread in enumerate(spec.get("topologySpreadConstraints") or ()):
+        found += _spread_problems(spread, f"{path}.topologySpreadConstraints[{index}]")
+    return found
+
+
+def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+
+
+def _container_problems(container: dict[str, Any], path: str, names: set[str]) -> list[Cause]:
+    found: list[Cause] = []
+    name: str = container.get("name") or ""
+    if not name:
+        found.append(required(f"{path}.name"))
+    elif problem := label_problem(name):
+        found.append(invalid_value(f"{path}.name", name, problem))
+    elif name in names:
+        found.append(duplicate(f"{path}.name", name))
+    names.add(name)
+    if resources := container.get("resources"):
+        found += _resource_problems(resources, f"{path}.resources")
+    for index, port in enumerate(container.get("ports") or ()):
+        found += _port_problems(port, f"{path}.ports[{index}]")
+    return found
+
+
+def _resource_problems(resources: dict[str, Any], path: str) -> list[Cause]:
+    requests: dict[str, Any] = resources.get("requests") or {}
+    limits: dict[str, Any] = resources.get("limits") or {}
+    found = amount_problems(requests, f"{path}.requests") + amount_problems(limits, f"{path}.limits")
+    for name, amount in requests.items():
+        if name in limits and amount != limits[name] and exceeds(amount, limits[name]):
+            why = f"must be less than or equal to {name} limit of {limits[name]}"
+            found.append(invalid_value(f"{path}.requests[{name}]", amount, why))
+    return found
+
+
+def _sum_problems(spec: dict[str, Any], path: str) -> list[Cause]:
+    containers: list[dict[str, Any]] = spec.get("containers") or []
+    if len(containers) < 2:
+        return []
+    requests = [(container.get("resources") or {}).get("requests") or {} for container in containers]
+    names = dict.fromkeys(name for each in requests for name in each)
+    return [
+        invalid_value(f"{path}.containers", name, "the containers' requests together do not fit 64 bits")
+        for name in names
+        if quantity_total_too_large(name, [each[name] for each in requests if name in each])
+    ]
+
+
+def _port_problems(port: dict[str, Any], path: str) -> list[Cause]:
+    found: list[Cause] = []
+    for field, least in (("containerPort", 1), ("hostPort", 0)):
+        number = port.get(field)
+        if number is not None and not least <= number <= 65535:
+            found.append(invalid_value(f"{path}.{field}", number, "must be between 1 and 65535, inclusive"))
+    return found
+
+
+def _toleration_problems(toleration: dict[str, Any], path: str) -> list[Cause]:
+    found: list[Cause] = []
+    operator = toleration.get("operator") or "Equal"
+    if operator not in ("Equal", "Exists"):
+        found.append(unsupported(f"{path}.operator", operator, ("Equal", "Exists")))
+    if not toleration.get("key") and operator != "Exists":
+        found.append(invalid_value(f"{path}.operator", operator, "operator must be Exists when `key` is empty"))
+    if operator == "Exists" and toleration.get("value"):
+        found.append(invalid_value(f"{path}.value", toleration["value"], "must be empty when `operator` is 'Exists'"))
+    effect = toleration.get("effect")
+    if effect and effect not in _EFFECTS:
+        found.append(unsupported(f"{path}.effect", effect, _EFFECTS))
+    return found
+
+
+def _affinity_problems(affinity: dict[str, Any], path: str) -> list[Cause]:
+    node: dict[str, Any] = affinity.get("nodeAffinity") or {}
+    must: dict[str, Any] = node.get(_REQUIRED) or {}
+    found: list[Cause] = []
+    for index, term in enumerate(must.get("nodeSelectorTerms") or ()):
+        found += _node_term_problems(term, f"{path}.nodeAffinity.{_REQUIRED}.nodeSelectorTerms[{index}]")
+    for index, choice in enumerate(node.get(_PREFERRED) or ()):
+        place = f"{path}.nodeAffinity.{_PREFERRED}[{index}]"
+        found += _weight_problems(choice, place) + _node_term_problems(choice["preference"], f"{place}.preference")
+    for side in ("podAffinity", "podAntiAffinity"):
+        for index, choice in enumerate((affinity.get(side) or {}).get(_PREFERRED) or ()):
+            found += _weight_problems(choice, f"{path}.{side}.{_PREFERRED}[{index}]")
+    return found
+
+
+def _weight_problems(choice: dict[str, Any], path: str) -> list[Cause]:
+    weight = choice["weight"]
+    return [] if 1 <= weight <= 100 else [invalid_value(f"{path}.weight", weight, "must be in the range 1-100")]
+
+
+def _node_term_problems(term: dict[str, Any], path: str) -> list[Cause]:
+    found: list[Cause] = []
+    for group in ("matchExpressions", "matchFields"):
+        for index, requirement in enumerate(term.get(group) or ()):
+            place, values = f"{path}.{group}[{index}]", requirement.get("values") or ()
+            operator = requirement["operator"]
+            if operator not in _NODE_OPERATORS:
+                found.append(unsupported(f"{place}.operator", operator, _NODE_OPERATORS))
+            elif operator in ("In", "NotIn") and not values:
+                found.append(required(f"{place}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+            elif operator in ("Gt", "Lt") and len(values) != 1:
+                found.append(required(f"{place}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'"))
+    return found
+
+
+def _spread_problems(spread: dict[str, Any], path: str) -> list[Cause]:
+    found: list[Cause] = []
+    if spread["maxSkew"] <= 0:
+        found.append(invalid_value(f"{path}.maxSkew", spread["maxSkew"], "must be greater than zero"))
+    if spread["whenUnsatisfiable"] not in ("DoNotSchedule", "ScheduleAnyway"):
+        known = ("DoNotSchedule", "ScheduleAnyway")
+        found.append(unsupported(f"{path}.whenUnsatisfiable", spread["whenUnsatisfiable"], known))
+    return found

@@ -1,0 +1,122 @@
+"""Pods: defaults, priority admission, and what may change once they exist (source: Kubernetes' pod strategy and Priority plugin)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems
+from actors.api.admission.rules import Lookup
+from actors.api.refusals import Cause, forbidden_field, invalid_value
+from core.objects.metadata import Object, section
+
+SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Classes that exist without an object."""
+
+_BUDGETS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
+_MUTABLE: Final = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "terminationGracePeriodSeconds")
+
+
+def initial_status(pod: Object) -> None:
+    """A new pod is Pending, whatever its author says of it."""
+    pod["status"] = {"phase": "Pending", "qosClass": qos_class(section(pod, "spec"))}
+
+
+def default(pod: Object, lookup: Lookup) -> None:
+    """Policies, requests from limits, priority from the class."""
+    spec: dict[str, Any] = pod.setdefault("spec", {})
+    default_pod_spec(spec)
+    pod["status"]["qosClass"] = qos_class(spec)
+    found = _priority_class(spec, lookup)
+    if found is not None:
+        spec["priority"], spec["preemptionPolicy"] = found
+    elif not spec.get("priorityClassName"):
+        spec.setdefault("priority", 0)  # Kubernetes refuses a bare number; here it is how traces and tests say it
+        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def _priority_class(spec: dict[str, Any], lookup: Lookup) -> tuple[int, str] | None:
+    name: str = spec.get("priorityClassName") or ""
+    if name in SYSTEM_CLASSES:
+        return SYSTEM_CLASSES[name], "PreemptLowerPriority"
+    if not name and "priority" in spec:
+        return None
+    found = lookup.get("PriorityClass", "", name) if name else lookup.default_priority_class()
+    if found is None:
+        return None
+    spec["priorityClassName"] = found["metadata"]["name"]
+    return found.get("value", 0), found.get("preemptionPolicy") or "PreemptLowerPriority"
+
+
+def forbid(pod: Object, lookup: Lookup) -> str | None:
+    """A priority class that does not exist."""
+    name: str = section(pod, "spec").get("priorityClassName") or ""
+    if name and name not in SYSTEM_CLASSES and lookup.get("PriorityClass", "", name) is None:
+        return f"no PriorityClass with name {name} was found"
+    return None
+
+
+def validate(pod: Object, lookup: Lookup) -> list[Cause]:
+    """The spec, and Volcano's budget annotations on its own pods."""
+    del lookup
+    found = pod_spec_problems(pod["spec"], "spec")
+    annotations: dict[str, str] | None = section(pod, "metadata").get("annotations")
+    if annotations and pod["spec"].get("schedulerName") == "volcano":
+        found += budget_problems(annotations)
+    return found
+
+
+def budget_problems(annotations: dict[str, str]) -> list[Cause]:
+    """The job disruption budget: one of the two at most, a positive number or 1% to 99%."""
+    path = "metadata.annotations"
+    given = [key for key in _BUDGETS if key in annotations]
+    if len(given) > 1:
+        return [forbidden_field(path, f"{' and '.join(given)} cannot be set at the same time")]
+    found: list[Cause] = []
+    for key in given:
+        text = annotations[key]
+        digits, percent = text.removesuffix("%"), text.endswith("%")
+        number = int(digits) if digits.isascii() and digits.isdigit() else 0
+        if number <= 0 or (percent and number >= 100):
+            why = "must be a positive integer or a percentage between 1% and 99%"
+            found.append(invalid_value(f"{path}[{key}]", text, why))
+    return found
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """Of a pod's spec only images, tolerations, gates and deadlines may change; gates may only go."""
+    del lookup
+    before, after = section(old, "spec"), section(new, "spec")
+    if before == after:
+        return []
+    if _frozen(before) != _frozen(after):
+        why = (
+            "pod updates may not change fields other than `spec.containers[*].image`, `spec.initContainers[*].image`, "
+            "`spec.activeDeadlineSeconds`, `spec.tolerations` or `spec.schedulingGates`"
+        )
+        return [forbidden_field("spec", why)]
+    gates = {gate["name"] for gate in before.get("schedulingGates") or ()}
+    if any(gate["name"] not in gates for gate in after.get("schedulingGates") or ()):
+        return [forbidden_field("spec.schedulingGates", "only deletion is allowed, but found new scheduling gate")]
+    return pod_spec_problems(after, "spec")
+
+
+def _frozen(spec: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in spec.items() if name not in _MUTABLE}
+    for group in ("containers", "initContainers"):
+        kept[group] = [{k: v for k, v in each.items() if k != "image"} for each in spec.get(group) or ()]
+    return kept
+
+
+def qos_class(spec: dict[str, Any]) -> str:
+    """Guaranteed, Burstable or BestEffort (source: Kubernetes' `ComputePodQOS`), by cpu and memory of all containers."""
+    guaranteed, anything = True, False
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        resources: dict[str, Any] = container.get("resources") or {}
+        requests: dict[str, Any] = resources.get("requests") or {}
+        limits: dict[str, Any] = resources.get("limits") or {}
+        for name in ("cpu", "memory"):
+            anything = anything or name in requests or name in limits
+            guaranteed = guaranteed and name in limits and requests.get(name, limits[name]) == limits[name]
+    if not anything:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"

@@ -1,0 +1,38 @@
+"""What an admission row consists of, and what it may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from actors.api.refusals import Cause
+from core.objects.metadata import Object
+
+
+class Lookup(Protocol):
+    """The stored objects that admission asks for. They are shared: read only."""
+
+    def get(self, kind: str, namespace: str, name: str) -> Object | None: ...
+
+    def queues(self) -> list[Object]: ...
+
+    def children(self, parent: str) -> list[Object]: ...
+
+    def default_priority_class(self) -> Object | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Rules of one kind, in the order in which they are asked; the object handed to the first three may be changed.
+
+    `initial_status` replaces dropping the status of a new object. `default` fills in what was left out. `forbid` gives
+    the reason of a 403; `validate` and `validate_update` (old, new) the causes of a 422.
+    """
+
+    initial_status: Callable[[Object], object] | None = None
+    default: Callable[[Object, Lookup], None] | None = None
+    forbid: Callable[[Object, Lookup], str | None] | None = None
+    validate: Callable[[Object, Lookup], list[Cause]] | None = None
+    validate_update: Callable[[Object, Object, Lookup], list[Cause]] | None = None
+    forbid_delete: Callable[[Object, Lookup], str | None] | None = None

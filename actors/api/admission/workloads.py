@@ -1,0 +1,53 @@
+"""Deployments and ReplicaSets: replicas, a selector that selects the template, and the template itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.api.admission.amounts import settle_amounts
+from actors.api.admission.pod_spec import pod_spec_problems
+from actors.api.admission.rules import Lookup
+from actors.api.refusals import Cause, forbidden_field, invalid_value, required
+from actors.api.selectors import matches, selector_of
+from core.objects.metadata import Object, section
+
+
+def default(workload: Object, lookup: Lookup) -> None:
+    """One replica; the selector from the template's labels, as the older versions of the API had it."""
+    del lookup
+    spec: dict[str, Any] = workload.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    labels = section(section(spec, "template"), "metadata").get("labels")
+    if not spec.get("selector") and labels:
+        spec["selector"] = {"matchLabels": dict(labels)}
+    for container in section(section(spec, "template"), "spec").get("containers") or ():
+        for amounts in (container.get("resources") or {}).values():
+            if isinstance(amounts, dict):
+                settle_amounts(amounts)
+
+
+def validate(workload: Object, lookup: Lookup) -> list[Cause]:
+    """See the module."""
+    del lookup
+    spec = section(workload, "spec")
+    found: list[Cause] = []
+    if spec["replicas"] < 0:
+        found.append(invalid_value("spec.replicas", spec["replicas"], "must be greater than or equal to 0"))
+    template = section(spec, "template")
+    selector = selector_of(spec.get("selector"))
+    labels: dict[str, str] = section(template, "metadata").get("labels") or {}
+    if not selector:
+        found.append(required("spec.selector"))
+    elif not matches(selector, labels):
+        why = "`selector` does not match template `labels`"
+        found.append(invalid_value("spec.template.metadata.labels", labels, why))
+    return found + pod_spec_problems(section(template, "spec"), "spec.template.spec")
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """As for a new one; the selector is fixed."""
+    spec: dict[str, Any] = new.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    if spec.get("selector") != section(old, "spec").get("selector"):
+        return [forbidden_field("spec.selector", "field is immutable")]
+    return validate(new, lookup)

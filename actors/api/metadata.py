@@ -1,0 +1,95 @@
+"""metadata: what a client may write, what the server stamps, and what an update may not touch."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.api.kinds import Kind
+from actors.api.names import label_value_problem, qualified_name_problem, subdomain_problem
+from actors.api.refusals import Cause, forbidden_field, invalid_value, required
+from core.objects.metadata import Object
+
+_SERVERS: Final = (
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "managedFields",
+)
+_KEPT: Final = ("name", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_ANNOTATIONS_MOST: Final = 256 * 1024
+
+
+def settle(obj: Object, kind: Kind) -> dict[str, Any]:
+    """Make metadata a client's: without what only the server sets, with the namespace its kind has."""
+    meta: dict[str, Any] = obj.get("metadata") or {}
+    for name in _SERVERS:
+        meta.pop(name, None)
+    if kind.namespaced:
+        meta["namespace"] = meta.get("namespace") or "default"
+    else:
+        meta.pop("namespace", None)
+    obj["metadata"] = meta
+    return meta
+
+
+def stamp(meta: dict[str, Any], uid: str, created: str) -> None:
+    """Make it the server's: the identity of a new object."""
+    meta["uid"] = uid
+    meta["creationTimestamp"] = created
+    meta["generation"] = 1
+
+
+def keep(meta: dict[str, Any], old: dict[str, Any]) -> None:
+    """Carry over what an update may not change."""
+    for name in _SERVERS:
+        meta.pop(name, None)
+    for name in _KEPT:
+        if name in old:
+            meta[name] = old[name]
+
+
+def problems(meta: dict[str, Any]) -> list[Cause]:
+    """Names, labels and annotations that Kubernetes would not take."""
+    name: str = meta.get("name") or ""
+    if not name:
+        return [required("metadata.name", "name or generateName is required")]
+    found: list[Cause] = []
+    if problem := subdomain_problem(name):
+        found.append(invalid_value("metadata.name", name, problem))
+    if (namespace := meta.get("namespace")) and (problem := subdomain_problem(namespace)):
+        found.append(invalid_value("metadata.namespace", namespace, problem))
+    if labels := meta.get("labels"):
+        found += label_problems(labels, "metadata.labels")
+    if annotations := meta.get("annotations"):
+        found += _annotation_problems(annotations)
+    for finalizer in meta.get("finalizers") or ():
+        if problem := qualified_name_problem(finalizer):
+            found.append(invalid_value("metadata.finalizers", finalizer, problem))
+    return found
+
+
+def label_problems(labels: dict[str, str], path: str) -> list[Cause]:
+    """Keys and values that are no labels."""
+    found: list[Cause] = []
+    for key, value in labels.items():
+        if problem := qualified_name_problem(key):
+            found.append(invalid_value(path, key, problem))
+        if problem := label_value_problem(value):
+            found.append(invalid_value(path, value, problem))
+    return found
+
+
+def _annotation_problems(annotations: dict[str, str]) -> list[Cause]:
+    found: list[Cause] = []
+    size = 0
+    for key, value in annotations.items():
+        if problem := qualified_name_problem(key.lower()):
+            found.append(invalid_value("metadata.annotations", key, problem))
+        size += len(key) + len(value)
+    if size > _ANNOTATIONS_MOST:
+        found.append(forbidden_field("metadata.annotations", f"may not be more than {_ANNOTATIONS_MOST} bytes"))
+    return found

@@ -1,0 +1,80 @@
+"""Names, labels and identities: what Kubernetes allows (apimachinery's `validation`), and how Pumice makes its own.
+
+Uids and generated suffixes are hashes of the store's seed and revision, so the same inputs give the same names.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final
+
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
+_SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' own: no vowels, so no words
+_GENERATED_BASE: Final = 58  # generateName is cut to this, so that the whole stays a DNS label
+
+_LABEL_RULE: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character"
+)
+_SUBDOMAIN_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_QUALIFIED_RULE: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+
+
+@lru_cache(maxsize=4096)
+def label_problem(text: str) -> str | None:
+    """Why `text` is no DNS label (63 characters), or None."""
+    if len(text) > 63:
+        return "must be no more than 63 bytes"
+    return None if _LABEL.fullmatch(text) else _LABEL_RULE
+
+
+@lru_cache(maxsize=4096)
+def subdomain_problem(text: str) -> str | None:
+    """Why `text` is no DNS subdomain (253 characters), or None: the rule for most object names."""
+    if len(text) > 253:
+        return "must be no more than 253 bytes"
+    return None if _SUBDOMAIN.fullmatch(text) else _SUBDOMAIN_RULE
+
+
+@lru_cache(maxsize=4096)
+def qualified_name_problem(text: str) -> str | None:
+    """Why `text` is no qualified name (`prefix/name`), or None: the rule for label and annotation keys, resource names."""
+    prefix, slash, name = text.rpartition("/")
+    if slash and (problem := subdomain_problem(prefix)):
+        return f"prefix part {problem}"
+    if len(name) > 63:
+        return "name part must be no more than 63 bytes"
+    return None if _QUALIFIED.fullmatch(name) else f"name part {_QUALIFIED_RULE}"
+
+
+@lru_cache(maxsize=16384)
+def label_value_problem(text: str) -> str | None:
+    """Why `text` is no label value, or None; the empty one is."""
+    if len(text) > 63:
+        return "must be no more than 63 bytes"
+    return None if not text or _QUALIFIED.fullmatch(text) else f"a valid label {_QUALIFIED_RULE}"
+
+
+def uid_of(seed: int, revision: int) -> str:
+    """A uid in the shape of a UUID: a hash of the store's seed and the revision that created the object."""
+    digest = blake2b(b"uid %d %d" % (seed, revision), digest_size=16).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:]}"
+
+
+def generated_name(base: str, seed: int, revision: int, attempt: int) -> str:
+    """`base` and five letters, another five for every attempt (Kubernetes' generateName)."""
+    number = int.from_bytes(blake2b(b"name %d %d %d" % (seed, revision, attempt), digest_size=8).digest())
+    letters: list[str] = []
+    for _ in range(5):
+        number, rest = divmod(number, len(_SUFFIX_LETTERS))
+        letters.append(_SUFFIX_LETTERS[rest])
+    return base[:_GENERATED_BASE] + "".join(letters)

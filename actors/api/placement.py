@@ -1,0 +1,99 @@
+"""The two subresources a scheduler uses on pods: binding and eviction (source: Kubernetes' `BindingREST`, Volcano's evictor)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.api import refusals
+from actors.api.deletion import Deletion
+from actors.api.kinds import KINDS
+from actors.api.requests import Moment
+from actors.api.tables import Key, Tables
+from core.messages.commands import BindPod, EvictPod, StatusCondition
+from core.messages.replies import Accepted, Refused
+from core.objects.metadata import Object
+
+_PODS: Final = KINDS["Pod"]
+
+
+class Placement:
+    """Puts pods on nodes and takes them off."""
+
+    def __init__(self, tables: Tables, deletion: Deletion) -> None:
+        self._tables = tables
+        self._deletion = deletion
+
+    def bind(self, request: BindPod, moment: Moment) -> Accepted | Refused:
+        """Set the node and PodScheduled=True. The same node again changes nothing; another one is a conflict."""
+        key = ("Pod", request.namespace, request.name)
+        pod = self._tables.read(key)
+        if pod is None:
+            return refusals.not_found(_PODS, request.name)
+        spec: dict[str, Any] = pod["spec"]
+        if why := _unbindable(pod, spec, request):
+            return refusals.conflict(_PODS, request.name, why)
+        if spec.get("nodeName") == request.node:
+            return Accepted(self._tables.revision, self._blob(key))
+        spec["nodeName"] = request.node
+        status: dict[str, Any] = pod.setdefault("status", {})
+        set_condition(status, StatusCondition("PodScheduled", "True"), moment.text)
+        blob = self._tables.put(key, pod, moment.user, owners_changed=False)
+        return Accepted(self._tables.revision, blob)
+
+    def evict(self, request: EvictPod, moment: Moment) -> Accepted | Refused:
+        """Write the conditions, then delete with the pod's own grace period; not when the conditions were there already."""
+        key = ("Pod", request.namespace, request.name)
+        pod = self._tables.read(key)
+        if pod is None:
+            return refusals.not_found(_PODS, request.name)
+        if request.uid and request.uid != pod["metadata"]["uid"]:
+            return refusals.conflict(_PODS, request.name, _other_pod(pod, request.uid))
+        status: dict[str, Any] = pod.setdefault("status", {})
+        changed = [set_condition(status, condition, moment.text) for condition in request.conditions]
+        if request.conditions and not any(changed):
+            return Accepted(self._tables.revision, self._blob(key))
+        if request.conditions:
+            self._tables.put(key, pod, moment.user, owners_changed=False)
+        blob = self._deletion.delete(key, pod, None, moment)
+        return Accepted(self._tables.revision, blob)
+
+    def _blob(self, key: Key) -> bytes:
+        record = self._tables.get(key)
+        return b"" if record is None else record.blob
+
+
+def set_condition(status: dict[str, Any], condition: StatusCondition, now: str) -> bool:
+    """Write a condition by its type; False when it says the same already. The transition time moves with the status."""
+    conditions: list[dict[str, Any]] = list(status.get("conditions") or ())
+    written = {"type": condition.type, "status": condition.status, "lastTransitionTime": now}
+    if condition.reason:
+        written["reason"] = condition.reason
+    if condition.message:
+        written["message"] = condition.message
+    for index, old in enumerate(conditions):
+        if old.get("type") == condition.type:
+            if old.get("status") == condition.status:
+                written["lastTransitionTime"] = old.get("lastTransitionTime", now)
+            if all(old.get(name) == written.get(name) for name in ("status", "reason", "message")):
+                return False
+            conditions[index] = written
+            break
+    else:
+        conditions.append(written)
+    status["conditions"] = conditions
+    return True
+
+
+def _unbindable(pod: Object, spec: dict[str, Any], request: BindPod) -> str:
+    if request.uid and request.uid != pod["metadata"]["uid"]:
+        return _other_pod(pod, request.uid)
+    if "deletionTimestamp" in pod["metadata"]:
+        return f"pod {request.name} is being deleted, cannot be assigned to a host"
+    node = spec.get("nodeName")
+    if node and node != request.node:
+        return f'pod {request.name} is already assigned to node "{node}"'
+    return "pod has non-empty .spec.schedulingGates" if spec.get("schedulingGates") else ""
+
+
+def _other_pod(pod: Object, uid: str) -> str:
+    return f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"

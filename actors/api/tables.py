@@ -1,0 +1,181 @@
+"""What the store holds: objects as MessagePack by kind, namespace and name, and who owns whom.
+
+Every change goes through `put` or `remove`: one revision, one entry in the log for watchers, one mutation for the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, cast
+
+from actors.api.watch import RevisionLog
+from core.messages.events import Mutation
+from core.messages.replies import WatchEvent
+from core.objects.metadata import Object, section
+from storage.codec import pack, unpack
+
+Key = tuple[str, str, str]
+"""Kind key, namespace ("" for cluster-wide objects), name."""
+
+_REMEMBERED_OWNERS: Final = 10_000
+
+
+class Record:
+    """One object: its bytes, the revision that wrote them, its uid."""
+
+    __slots__ = ("blob", "revision", "uid")
+
+    def __init__(self, blob: bytes, revision: int, uid: str) -> None:
+        self.blob = blob
+        self.revision = revision
+        self.uid = uid
+
+
+class Tables:
+    """Objects, their revision, the log, the outbox. Nothing here judges a request."""
+
+    def __init__(self, log: RevisionLog) -> None:
+        self.revision = 0
+        self.log = log
+        self.outbox: list[Mutation] = []
+        self._kinds: dict[str, dict[tuple[str, str], Record]] = {}
+        self._dependents: dict[str, dict[Key, None]] = {}
+        self._removed_uids: dict[str, None] = {}
+        self._parsed: dict[Key, tuple[int, Object]] = {}
+        self._kind_revisions: dict[str, int] = {}
+
+    # --- reading
+
+    def get(self, key: Key) -> Record | None:
+        """The record, or None."""
+        return self._kinds.get(key[0], {}).get((key[1], key[2]))
+
+    def read(self, key: Key) -> Object | None:
+        """A copy of the object that is the caller's to change, or None."""
+        record = self.get(key)
+        return None if record is None else cast("Object", unpack(record.blob))
+
+    def shared(self, key: Key) -> Object | None:
+        """The object, decoded once a revision and shared: read only. For the few that admission asks for often."""
+        record = self.get(key)
+        if record is None:
+            return None
+        known = self._parsed.get(key)
+        if known is None or known[0] != record.revision:
+            known = (record.revision, cast("Object", unpack(record.blob)))
+            self._parsed[key] = known
+        return known[1]
+
+    def of_kind(self, kind: str, namespace: str | None = None) -> list[tuple[tuple[str, str], Record]]:
+        """(namespace, name) and record of every object of a kind, in that order."""
+        rows = self._kinds.get(kind, {}).items()
+        return sorted((row for row in rows if namespace is None or row[0][0] == namespace), key=_by_name)
+
+    def names(self, kind: str) -> Iterator[tuple[str, str]]:
+        """(namespace, name) of every object of a kind, oldest first."""
+        return iter(tuple(self._kinds.get(kind, ())))
+
+    def kind_revision(self, kind: str) -> int:
+        """The revision of the last change to any object of the kind."""
+        return self._kind_revisions.get(kind, 0)
+
+    def count(self, kind: str | None = None) -> int:
+        """How many objects there are, of one kind or of all."""
+        if kind is not None:
+            return len(self._kinds.get(kind, ()))
+        return sum(map(len, self._kinds.values()))
+
+    def dependents(self, uid: str) -> list[Key]:
+        """The objects whose ownerReferences name this uid, in the order in which they came."""
+        return list(self._dependents.get(uid, ()))
+
+    def was_removed(self, uid: str) -> bool:
+        """Whether an object of this uid was here and has gone (the latest ten thousand are remembered)."""
+        return uid in self._removed_uids
+
+    # --- writing
+
+    def put(self, key: Key, obj: Object, user: str, *, owners_changed: bool = True) -> bytes:
+        """Write an object under the next revision, which it carries from then on; returns its bytes."""
+        revision = self.revision + 1
+        meta = obj["metadata"]
+        meta["resourceVersion"] = str(revision)
+        blob = pack(obj)
+        record = self.get(key)
+        if record is None:
+            self._kinds.setdefault(key[0], {})[key[1:]] = Record(blob, revision, meta["uid"])
+            self._own(key, owner_uids(obj))
+            self._changed("ADDED", key, revision, blob, user)
+            return blob
+        if owners_changed:
+            self._reown(key, owner_uids(cast("Object", unpack(record.blob))), owner_uids(obj))
+        record.blob = blob
+        record.revision = revision
+        self._changed("MODIFIED", key, revision, blob, user)
+        return blob
+
+    def remove(self, key: Key, obj: Object, user: str) -> None:
+        """Take an object away; watchers get it as it last was."""
+        record = self._kinds[key[0]].pop(key[1:])
+        self._forget(key, record.uid, owner_uids(obj))
+        self._changed("DELETED", key, self.revision + 1, record.blob, user)
+
+    def restore(self, mutation: Mutation) -> None:
+        """Apply a mutation of the journal. One that has been applied already changes nothing."""
+        if mutation.revision <= self.revision:
+            return
+        key = (mutation.kind, mutation.namespace, mutation.name)
+        record = self.get(key)
+        if mutation.type == "DELETED":
+            if record is not None:
+                del self._kinds[key[0]][key[1:]]
+                self._forget(key, record.uid, owner_uids(cast("Object", unpack(record.blob))))
+        else:
+            self._restore_object(key, mutation, record)
+        self.revision = self._kind_revisions[mutation.kind] = mutation.revision
+
+    def _restore_object(self, key: Key, mutation: Mutation, record: Record | None) -> None:
+        obj = cast("Object", unpack(mutation.blob))
+        before = set[str]() if record is None else owner_uids(cast("Object", unpack(record.blob)))
+        restored = Record(mutation.blob, mutation.revision, obj["metadata"]["uid"])
+        self._kinds.setdefault(key[0], {})[key[1:]] = restored
+        self._reown(key, before, owner_uids(obj))
+
+    def _changed(self, type_: str, key: Key, revision: int, blob: bytes, user: str) -> None:
+        kind, namespace, name = key
+        self.revision = self._kind_revisions[kind] = revision
+        self.log.append(WatchEvent(type_, kind, namespace, name, revision, blob))
+        self.outbox.append(Mutation(revision, type_, kind, namespace, name, blob, user))
+
+    def _own(self, key: Key, owners: Iterable[str]) -> None:
+        for uid in owners:
+            self._dependents.setdefault(uid, {})[key] = None
+
+    def _disown(self, key: Key, owners: Iterable[str]) -> None:
+        for uid in owners:
+            rows = self._dependents.get(uid, {})
+            rows.pop(key, None)
+            if not rows:
+                self._dependents.pop(uid, None)
+
+    def _reown(self, key: Key, before: set[str], after: set[str]) -> None:
+        if before != after:
+            self._disown(key, sorted(before - after))
+            self._own(key, sorted(after - before))
+
+    def _forget(self, key: Key, uid: str, owners: set[str]) -> None:
+        self._disown(key, sorted(owners))
+        self._parsed.pop(key, None)
+        self._removed_uids[uid] = None
+        if len(self._removed_uids) > _REMEMBERED_OWNERS:
+            del self._removed_uids[next(iter(self._removed_uids))]
+
+
+def owner_uids(obj: Object) -> set[str]:
+    """Uids in metadata.ownerReferences."""
+    references: list[dict[str, Any]] | None = section(obj, "metadata").get("ownerReferences")
+    return {reference["uid"] for reference in references} if references else set()
+
+
+def _by_name(row: tuple[tuple[str, str], Record]) -> tuple[str, str]:
+    return row[0]
