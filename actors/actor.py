@@ -109,6 +109,7 @@ class Actor(Generic[M, R]):
 
     def _give_up(self, batch: Sequence[Received[M, R]], error: BaseException) -> None:
         """The one in hand is lost with the crash; those after it wait for the next instance."""
+        self.activity.settled(self.name, False)  # until the supervisor has started that one
         untouched = [item for item in batch if not item.settled and item is not self._in_hand]
         if self._in_hand is None:
             lost, untouched = untouched, []

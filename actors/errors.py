@@ -7,6 +7,9 @@ InternalError
 ├── UnexpectedReplyError      an answer of another type than the one asked for
 ├── ActorStoppedError         the receiver has stopped: nobody reads that mailbox any more
 ├── ActorFailedError          the receiver crashed while the message was with it
+├── HungActorError            an actor gave no sign of life and was taken away
+├── CycleLostError            an action, or the core, raised in the middle of a cycle; the session is dropped
+├── DryRunLostError           a chunk of a dry run failed wherever it was tried
 ├── WiringError               the table of links in actors/system.py is broken
 └── BrokenViewError           the scheduler's own view contradicts itself
 """
@@ -43,6 +46,18 @@ class ActorFailedError(InternalError):
         self.actor = actor
         self.error = error
         super().__init__(f"actor {actor} crashed over this message: {error}")
+
+
+class HungActorError(InternalError):
+    """The actor gave no sign of life and was taken away."""
+
+
+class CycleLostError(InternalError):
+    """An action, or the core at opening or closing, raised: the session is dropped, nothing of it was sent."""
+
+
+class DryRunLostError(InternalError):
+    """A chunk of a dry run failed wherever it was tried."""
 
 
 class WiringError(InternalError):

@@ -106,6 +106,23 @@ class Mailbox(Generic[M, R]):
             replies.extend(self._decode_reply(frame) for frame in await answer.wait())
         return replies
 
+    async def ask_each(self, messages: Sequence[M], timeout_s: float) -> list[R | None]:
+        """`ask_many`, where None stands for a reply that did not come in time, or never will."""
+        replies: list[R | None] = []
+        for part in _parts([self.encode(message) for message in messages]):
+            answer = Answer(len(part))
+            with anyio.move_on_after(timeout_s):
+                await self._put(Envelope(part, answer))
+                await answer.wait()
+            replies.extend(self._reply_or_none(frame) for frame in answer.frames)
+        return replies
+
+    def _reply_or_none(self, frame: bytes | None) -> R | None:
+        try:
+            return None if frame is None else self._decode_reply(frame)
+        except ActorFailedError:
+            return None
+
     def encode(self, message: M) -> bytes:
         """The bytes of a message; UnknownMessageError when this mailbox's actor does not know its type."""
         if type(message) not in self._accepted:

@@ -35,6 +35,10 @@ PokePort = Mailbox[commands.Poke, replies.Done]
 MetricsPort = Mailbox[commands.MetricsCommand | events.MetricsEvent, replies.Exposition]
 
 
+SCHEDULER = "scheduler"
+"""The name under which the activity board notes whether the newest view has been scheduled."""
+
+
 class Clock(Protocol):
     """The wall clock: seconds since the epoch. Waiting goes by `anyio.sleep`, never by this."""
 

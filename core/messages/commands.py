@@ -141,7 +141,10 @@ CacheCommand = TakeSnapshot | Assume | CheckView
 
 
 class Entry(Struct, frozen=True, gc=False):
-    """One record for the journal; `payload` is the very bytes that travelled."""
+    """One record for the journal; `payload` is the very bytes that travelled.
+
+    `cause` is the sequence number of the record it follows from (0: none; -k: the k-th entry of the same Append).
+    """
 
     kind: str
     payload: bytes

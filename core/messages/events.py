@@ -147,7 +147,8 @@ class Mutation(Message, frozen=True):
 class ViewOperation(Struct, frozen=True, gc=False):
     """A change the cache made to the view itself, after it had seen api revision `revision`.
 
-    `operation` is assume (all decisions of `cycle`), forget, unevict (one pod) or relist (the view was built anew).
+    `operation` is assume (all decisions of `cycle`), forget or unevict (one pod), anew (an empty view) or relist (every
+    watched object was listed again, after the watch had fallen off the log).
     """
 
     revision: int

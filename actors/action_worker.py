@@ -1,0 +1,56 @@
+"""An action worker: runs one action on the session it is handed. There is one for each action.
+
+Owns: nothing but the baton while it holds it.
+Accepts: `RunAction`, which names a session on the shelf; answers `ActionDone` or `ActionFailed`.
+Sends: nothing (the worker of an action that dries run asks the dry-run workers).
+When full: never; there is one baton.
+Stops: after the action in hand. When the action raises, the answer says so, the worker crashes and is started again:
+that costs the cycle, never the process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from actors.actor import Actor
+from core.messages.commands import RunAction
+from core.messages.replies import ActionDone, ActionFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from actors.envelope import Received
+    from actors.ports import ActionPort, Context, Shelf
+
+ActionReply = ActionDone | ActionFailed
+
+
+class ActionWorker(Actor[RunAction, ActionReply]):
+    """`run_action(session, action)` is the core's; `stopwatch` gives seconds, for the metrics only."""
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: ActionPort,
+        context: Context,
+        *,
+        sessions: Shelf[Any],
+        run_action: Callable[[Any, str], None],
+        stopwatch: Callable[[], float],
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._sessions = sessions
+        self._run_action = run_action
+        self._stopwatch = stopwatch
+
+    async def handle_batch(self, batch: Sequence[Received[RunAction, ActionReply]]) -> None:
+        """Run it, hand the baton back."""
+        for item in self.each(batch):
+            began = self._stopwatch()
+            order = item.message
+            try:
+                self._run_action(self._sessions.get(order.session), order.action)
+            except Exception as error:
+                item.reply(ActionFailed(order.session, order.action, repr(error)))
+                raise
+            item.reply(ActionDone(order.session, order.action, self._stopwatch() - began))

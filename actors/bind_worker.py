@@ -1,0 +1,74 @@
+"""A bind worker: carries binds to the api and brings every outcome back. There are several.
+
+Owns: the operation ids ("cycle/uid") it has lately carried out.
+Accepts: `BindOrder`.
+Sends: asks the api (`BindPod`); tells the cache and the recorder the outcomes.
+When full: the session runner waits. At most one batch is in flight at the api for each worker.
+Stops: after the orders that are queued. After a crash the orders in hand are lost with their outcomes unknown; the next
+start finds the pod at the api as bound or as pending, and so does the cache's watch.
+
+A bind is done once: an operation id seen before is not sent again. No answer in time is an outcome too (BindTimedOut):
+then the pod may be bound, and only reading it again tells.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from actors.actor import Actor
+from actors.outcomes import Outcomes, RecentOperations
+from core.messages.commands import BindOrder, BindPod
+from core.messages.events import BindRefused, BindTimedOut, Bound
+from core.messages.replies import Accepted, ApiReply, Done, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from actors.envelope import Received
+    from actors.ports import ApiPort, BindPort, CachePort, Context, RecorderPort
+
+
+class BindWorker(Actor[BindOrder, Done]):
+    """`timeout_s`: how long an answer of the api is waited for."""
+
+    cap = 8
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: BindPort,
+        context: Context,
+        *,
+        api: ApiPort,
+        cache: CachePort,
+        recorder: RecorderPort,
+        timeout_s: float = 30.0,
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._api = api
+        self._outcomes = Outcomes(cache, recorder)
+        self._timeout_s = timeout_s
+        self._recent = RecentOperations()
+
+    async def handle_batch(self, batch: Sequence[Received[BindOrder, Done]]) -> None:
+        """All orders that wait go to the api together."""
+        requests = [pod for pod in chain(*(_pods(item.message) for item in batch)) if self._recent.is_new(pod.cause)]
+        replies = await self._api.ask_each(requests, self._timeout_s)
+        await self._outcomes.report([_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)])
+        for item in batch:
+            item.reply(Done())
+
+
+def _pods(order: BindOrder) -> Iterator[BindPod]:
+    for sequence, bind in enumerate(order.binds, order.first_sequence):
+        yield BindPod(bind.namespace, bind.name, bind.uid, bind.node, f"{order.cycle}/{bind.uid}", sequence)
+
+
+def _outcome(pod: BindPod, reply: ApiReply | None) -> Bound | BindRefused | BindTimedOut:
+    whose = (pod.cause, pod.sequence, pod.namespace, pod.name, pod.uid, pod.node)
+    if isinstance(reply, Accepted):
+        return Bound(*whose, reply.revision)
+    if isinstance(reply, Refused):
+        return BindRefused(*whose, reply.code, reply.reason, reply.message)
+    return BindTimedOut(*whose, "no answer" if reply is None else f"not an answer to a bind: {type(reply).__name__}")

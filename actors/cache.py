@@ -1,0 +1,217 @@
+"""The cache: the scheduler's own view of the cluster, and its only writer.
+
+Owns: the view (`core.state.view.View`), the queue of pods to look at again.
+Accepts: `TakeSnapshot`, `Assume`, `CheckView`, and the outcomes of binds and evictions.
+Sends: asks the api (watch, get). News of the view is a level signal, not a message.
+When full: the session runner and the bind and evict workers wait; nothing they wait for waits for them.
+Stops: after the outcomes that are queued; a pod still to be looked at again is looked at after the next start anyway,
+because the new view is built from the api alone. So is it after a crash.
+
+Watch events are applied in the order of their revisions. What the cache itself does to the view (assume, forget) is
+remembered with the revision it happened at, until the cycle that saw it is in the journal: a replay needs both.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, assert_never
+
+import anyio
+
+from actors.actor import Actor
+from actors.errors import ActorFailedError, BrokenViewError
+from actors.ports import SCHEDULER, CacheMessage, CacheReply, LevelSignal
+from actors.resync import Due, ResyncQueue
+from actors.watcher import Changes, Watcher
+from config.errors import RequestError
+from core.messages.commands import Assume, CheckView, Get, TakeSnapshot
+from core.messages.events import (
+    BindRefused,
+    BindTimedOut,
+    Bound,
+    Evicted,
+    EvictRefused,
+    EvictTimedOut,
+    ViewOperation,
+)
+from core.messages.replies import Accepted, Assumed, SnapshotTaken, ViewChecked
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+    from typing import Any
+
+    from actors.decider import SchedulerView
+    from actors.ports import ApiPort, CachePort, Context, Shelf
+
+KINDS = (
+    "Node",
+    "Queue",
+    "PriorityClass",
+    "PodGroup",
+    "Pod",
+    "ResourceQuota",
+    "PodDisruptionBudget",
+    "HyperNode",
+    "NodeShard",
+    "Numatopology",
+    "StorageClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "CSINode",
+    "CSIDriver",
+    "CSIStorageCapacity",
+    "ResourceClaim",
+    "ResourceSlice",
+    "DeviceClass",
+)
+"""What the scheduler watches; a new list comes in this order, so that pods find their nodes, queues and groups."""
+
+log = logging.getLogger(__name__)
+
+
+class Cache(Actor[CacheMessage, CacheReply]):
+    """`changed` is raised to a version with every change of the view; it rises across restarts of this actor too."""
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: CachePort,
+        context: Context,
+        *,
+        api: ApiPort,
+        view: SchedulerView,
+        snapshots: Shelf[Any],
+        changed: LevelSignal,
+        check_always: bool = False,
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self.view = view
+        self.unreadable: dict[str, str] = {}
+        self._api = api
+        self._snapshots = snapshots
+        self._changed = changed
+        self._base = changed.value + 1
+        self._check_always = check_always
+        self._watcher = Watcher(name, api, context.news, context.activity, KINDS)
+        self._applied = LevelSignal()
+        self._resyncs = ResyncQueue()
+        self._resync_added = anyio.Event()
+        self._operations: list[ViewOperation] = [ViewOperation(0, "anew")]
+        self._shown = 0
+
+    @property
+    def version(self) -> int:
+        """The view's version, made to rise across restarts."""
+        return self._base + self.view.version
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Watching, and looking again at what failed."""
+        return (self._watch, self._resync)
+
+    async def handle(self, message: CacheMessage) -> CacheReply | None:
+        """One message; outcomes are only noted, the truth comes by the watch."""
+        match message:
+            case TakeSnapshot():
+                return self._snapshot()
+            case Assume():
+                return self._assume(message)
+            case CheckView():
+                return ViewChecked(tuple(self.view.check()))
+            case Bound() | Evicted():
+                self._resyncs.succeeded(message.uid)
+            case BindRefused() | BindTimedOut():
+                self._failed(message.namespace, message.name, message.uid, evicting=False)
+            case EvictRefused() | EvictTimedOut():
+                self._failed(message.namespace, message.name, message.uid, evicting=True)
+            case _:
+                assert_never(message)
+        return None
+
+    # --- snapshots and assumptions
+
+    def _snapshot(self) -> SnapshotTaken:
+        if self._check_always:
+            self._demand_whole()
+        handle = self._snapshots.put(self.view.snapshot())
+        self._shown = len(self._operations)
+        return SnapshotTaken(handle, self.version, self._watcher.revision, tuple(self._operations))
+
+    def _assume(self, message: Assume) -> Assumed:
+        """The cycle is in the journal, and with it the operations it saw."""
+        del self._operations[: self._shown]
+        self._shown = 0
+        missing = [bind.uid for bind in message.binds if not self.view.assume(bind.namespace, bind.name, bind.node)]
+        for evict in message.evicts:
+            self.view.evicting(evict.namespace, evict.name)
+        if message.binds or message.evicts:
+            self._operations.append(ViewOperation(self._watcher.revision, "assume", message.cycle))
+        self._announce()
+        return Assumed(self.version, tuple(missing))
+
+    def _demand_whole(self) -> None:
+        problems = self.view.check()
+        if problems:
+            raise BrokenViewError("the scheduler's view contradicts itself", tuple(problems))
+
+    def _announce(self) -> None:
+        if self.version > self._changed.value:
+            # before anybody wakes up: from here to the next cycle the system is not idle
+            self.activity.settled(SCHEDULER, False)
+            self._changed.raise_to(self.version)
+
+    # --- watching
+
+    async def _watch(self) -> None:
+        while True:
+            changes = await self._watcher.next()
+            self._apply(changes)
+            self._watcher.done(changes)
+            self._announce()
+            self._applied.raise_to(changes.revision)
+
+    def _apply(self, changes: Changes) -> None:
+        if changes.relisted:
+            self._operations.append(ViewOperation(changes.revision, "relist"))
+        for event in changes.events:
+            try:
+                self.view.apply(event.type, codec.unpack(event.blob))
+            except RequestError as error:
+                # one object nobody can read must not block the others (Volcano #2843)
+                self.unreadable[f"{event.kind} {event.namespace}/{event.name}"] = str(error)
+                log.warning("%s %s/%s is left out: %s", event.kind, event.namespace, event.name, error)
+
+    # --- looking again
+
+    def _failed(self, namespace: str, name: str, uid: str, *, evicting: bool) -> None:
+        self._resyncs.failed(anyio.current_time(), namespace, name, uid, evicting=evicting)
+        self.activity.timers(self.name, len(self._resyncs))
+        self._resync_added.set()
+
+    async def _resync(self) -> None:
+        while True:
+            with anyio.CancelScope(deadline=self._resyncs.next_at):
+                await self._resync_added.wait()
+            self._resync_added = anyio.Event()
+            due = self._resyncs.take_due(anyio.current_time())
+            if due:
+                with self.activity.busy():
+                    self.activity.timers(self.name, len(self._resyncs))
+                    await self._look_again(due)
+
+    async def _look_again(self, due: Sequence[Due]) -> None:
+        """Read the pods, wait until the watch has come as far, then hold nothing against what the api says."""
+        try:
+            replies = await self._api.ask_many([Get("Pod", item.namespace, item.name) for item in due])
+        except ActorFailedError:
+            for item in due:
+                self._failed(item.namespace, item.name, item.uid, evicting=item.evicting)
+            return
+        for item, reply in zip(due, replies, strict=True):
+            if isinstance(reply, Accepted):
+                await self._applied.wait_beyond(reply.revision - 1)
+            (self.view.unevict if item.evicting else self.view.forget)(item.namespace, item.name)
+            operation = "unevict" if item.evicting else "forget"
+            revision = self._watcher.revision
+            self._operations.append(ViewOperation(revision, operation, 0, item.namespace, item.name))
+        self._announce()

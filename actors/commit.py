@@ -1,0 +1,77 @@
+"""Committing a cycle, in the one order that loses nothing: journal, then assume, then carry out.
+
+Part of the session runner, which holds it.
+"""
+
+from __future__ import annotations
+
+from itertools import cycle as rotation
+from typing import TYPE_CHECKING, TypeVar
+
+from core.messages.commands import Append, Assume, BindOrder, Entry, EvictOrder, WriteStatus
+from core.messages.replies import Appended, Assumed
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from actors.cycle_memory import CycleMemory
+    from actors.ports import BindPort, CachePort, EvictPort, RecorderPort, StatusPort
+    from core.messages.decisions import CycleResult
+    from core.messages.events import CycleRecord
+    from core.messages.message import Message
+
+D = TypeVar("D")
+
+ORDER = 64
+"""Binds in one order at most: what one worker carries to the api at a time."""
+
+
+class Commit:
+    """The mailboxes a cycle's decisions go to."""
+
+    def __init__(
+        self,
+        *,
+        cache: CachePort,
+        recorder: RecorderPort,
+        binders: Sequence[BindPort],
+        evictors: Sequence[EvictPort],
+        status: StatusPort,
+    ) -> None:
+        self._cache = cache
+        self._recorder = recorder
+        self._binders = rotation(binders)
+        self._evictors = rotation(evictors)
+        self._status = status
+
+    async def note(self, kind: str, event: Message) -> None:
+        """Have an event written down some time."""
+        await self._recorder.tell(Append((Entry(kind, codec.encode(event)),)))
+
+    async def record(self, record: CycleRecord, result: CycleResult, memory: CycleMemory) -> None:
+        """The cycle and its decisions are on disk on return; each decision has the cycle record as its cause."""
+        decisions = (*result.binds, *result.evicts)
+        entries = [Entry("cycle", codec.encode(record))]
+        entries.extend(Entry("decision", codec.encode(decision), -1) for decision in decisions)
+        appended = await self._recorder.ask_for(Append(tuple(entries)), Appended)
+        memory.cycle = record.cycle
+        memory.carry = record.carry
+        memory.first_decision = appended.first + 1
+
+    async def carry_out(self, result: CycleResult, first: int) -> None:
+        """Assume, then hand out. `first` is the journal number of the first decision."""
+        await self._cache.ask_for(Assume(result.cycle, result.binds, result.evicts), Assumed)
+        for start, binds in _cut(result.binds):
+            await next(self._binders).tell(BindOrder(result.cycle, first + start, binds))
+        for start, evicts in _cut(result.evicts):
+            order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
+            await next(self._evictors).tell(order)
+        if result.pod_conditions or result.pod_groups or result.queues:
+            statuses = WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues)
+            await self._status.tell(statuses)
+
+
+def _cut(decisions: tuple[D, ...]) -> Iterator[tuple[int, tuple[D, ...]]]:
+    for start in range(0, len(decisions), ORDER):
+        yield start, decisions[start : start + ORDER]

@@ -1,0 +1,39 @@
+"""What the session runner remembers from cycle to cycle, and how it is set up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from actors.config_source import ConfigSource
+from actors.ports import LevelSignal
+from core.messages.decisions import CycleReport
+
+
+@dataclass
+class CycleMemory:
+    """One writer, the session runner; it outlives its restarts. `changed` is the cache's: the newest view version."""
+
+    changed: LevelSignal = field(default_factory=LevelSignal)
+    cycles: LevelSignal = field(default_factory=LevelSignal)
+    cycle: int = 0
+    carry: dict[str, Any] = field(default_factory=dict[str, Any])
+    seen: int = -1
+    wake_at: float | None = None
+    first_decision: int = 0
+    lost: int = 0
+    lost_in_a_row: int = 0
+    report: CycleReport = field(default_factory=CycleReport)
+
+
+@dataclass(frozen=True)
+class RunnerSettings:
+    """`period_s`: cycles start at least that far apart. `stopwatch` (seconds) feeds the metrics and nothing else."""
+
+    source: ConfigSource
+    period_s: float = 0.1
+    reload_s: float = 1.0
+    seed: int = 0
+    stopwatch: Callable[[], float] = time.perf_counter

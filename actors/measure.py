@@ -1,0 +1,63 @@
+"""How long the parts of a cycle took, and what came out: for the metrics. Part of the session runner."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from core.messages.events import CycleMeasured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from core.messages.decisions import CycleResult
+    from core.messages.replies import ActionDone
+
+
+class Measure:
+    """One cycle's stopwatch. `stopwatch()` gives seconds."""
+
+    def __init__(self, stopwatch: Callable[[], float]) -> None:
+        self._stopwatch = stopwatch
+        self._began = stopwatch()
+        self._open_s = self._close_s = 0.0
+        self._actions: dict[str, float] = {}
+        self._plugins: dict[str, float] = {}
+
+    @contextmanager
+    def opening(self) -> Generator[None]:
+        """Around opening the session."""
+        began = self._stopwatch()
+        yield
+        self._open_s = self._stopwatch() - began
+
+    @contextmanager
+    def closing(self) -> Generator[None]:
+        """Around closing it."""
+        began = self._stopwatch()
+        yield
+        self._close_s = self._stopwatch() - began
+
+    def action(self, done: ActionDone) -> None:
+        """An action has run."""
+        self._actions[done.action] = done.seconds
+        for plugin, seconds in done.plugins.items():
+            self._plugins[plugin] = self._plugins.get(plugin, 0.0) + seconds
+
+    def finish(self, result: CycleResult) -> CycleMeasured:
+        """Everything of this cycle."""
+        unschedulable = sum(1 for condition in result.pod_conditions if condition.reason)
+        pending = {job: counts.get("Pending", 0) for job, counts in result.report.task_status.items()}
+        return CycleMeasured(
+            cycle=result.cycle,
+            total_s=self._stopwatch() - self._began,
+            open_s=self._open_s,
+            close_s=self._close_s,
+            actions=self._actions,
+            plugins=self._plugins,
+            attempts={"scheduled": len(result.binds), "unschedulable": unschedulable},
+            victims=len(result.evicts),
+            preemption_attempts=len({evict.preemptor for evict in result.evicts if evict.preemptor}),
+            unscheduled={job: count for job, count in pending.items() if count},
+            queues=result.report.queues,
+        )

@@ -1,0 +1,56 @@
+"""The metrics actor: Volcano's metric names in a Prometheus registry of our own.
+
+Owns: the registry.
+Accepts: `CycleMeasured`, `TasksBound`; `Expose`, which it answers with the text format.
+Sends: nothing. It reads the `statistics()` of other actors' mailboxes, never their state.
+When full: the session runner waits.
+Stops: after what is queued. After a crash counters start from zero, as Prometheus expects of a restart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from prometheus_client import generate_latest
+
+from actors.actor import Actor
+from actors.metric_families import Families
+from core.messages.commands import Expose
+from core.messages.events import CycleMeasured, MetricsEvent, TasksBound
+from core.messages.replies import Exposition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from actors.mailbox import MailboxStatistics
+    from actors.ports import Context, MetricsPort
+
+
+class Metrics(Actor[Expose | MetricsEvent, Exposition]):
+    """`sources` gives the statistics of every mailbox at the moment of the call."""
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: MetricsPort,
+        context: Context,
+        *,
+        sources: Callable[[], Sequence[MailboxStatistics]],
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._families = Families()
+        self._sources = sources
+
+    async def handle(self, message: Expose | MetricsEvent) -> Exposition | None:
+        """One measurement, or the whole exposition."""
+        match message:
+            case CycleMeasured():
+                self._families.cycle(message)
+            case TasksBound():
+                self._families.bound(message)
+            case Expose():
+                self._families.mailboxes(self._sources())
+                return Exposition(generate_latest(self._families.registry))
+            case _:
+                assert_never(message)
+        return None

@@ -1,0 +1,66 @@
+"""When to look again at pods whose bind or eviction failed: exponential backoff per pod, as Volcano's queue of errors.
+
+Source: Volcano `pkg/scheduler/cache` (errTasks): 5 ms doubling up to 1000 s for each item, forgotten on success.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+FIRST_S = 0.005
+LONGEST_S = 1000.0
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Due:
+    """One pod to be looked at again at `at` (event-loop time, seconds)."""
+
+    at: float
+    number: int
+    namespace: str = field(compare=False)
+    name: str = field(compare=False)
+    uid: str = field(compare=False)
+    evicting: bool = field(compare=False, default=False)
+
+
+class ResyncQueue:
+    """Ordered by time, then by arrival."""
+
+    def __init__(self) -> None:
+        self._heap: list[Due] = []
+        self._failures: dict[str, int] = {}
+        self._arrivals = 0
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    @property
+    def next_at(self) -> float:
+        """When the earliest is due; infinity when there is none."""
+        return self._heap[0].at if self._heap else float("inf")
+
+    def failed(self, now: float, namespace: str, name: str, uid: str, *, evicting: bool = False) -> float:
+        """Count a failure of this pod; returns the delay (seconds) until it is looked at again."""
+        failures = self._failures.get(uid, 0)
+        self._failures[uid] = failures + 1
+        delay = delay_s(failures)
+        self._arrivals += 1
+        heappush(self._heap, Due(now + delay, self._arrivals, namespace, name, uid, evicting))
+        return delay
+
+    def succeeded(self, uid: str) -> None:
+        """The next failure of this pod starts at the shortest delay again."""
+        self._failures.pop(uid, None)
+
+    def take_due(self, now: float) -> list[Due]:
+        """Take out all that are due, earliest first."""
+        due: list[Due] = []
+        while self._heap and self._heap[0].at <= now:
+            due.append(heappop(self._heap))
+        return due
+
+
+def delay_s(failures: int) -> float:
+    """Seconds to wait after so many earlier failures."""
+    return min(FIRST_S * 2.0 ** min(failures, 60), LONGEST_S)

@@ -1,0 +1,224 @@
+"""The session runner: one scheduling cycle at a time.
+
+Owns: the cycle number, the carry, the configuration in force, and the session whenever no action worker holds it.
+Accepts: `RunCycle` (run one now, changed or not).
+Sends: asks the cache (snapshot, assume), the recorder (append) and the action workers (the baton); tells the bind and
+evict workers, the status writer and the metrics.
+When full: askers of `RunCycle` wait.
+Stops: after the cycle in hand, before everybody it sends to.
+
+A cycle starts when the view changed, when a plugin's time has come or when the configuration changed, at most once
+every schedule period. Nothing is sent before the cycle record and its decisions are on disk; then the cache assumes
+them, then the workers carry them out. So a crash before the record loses a session of which nothing was sent, and one
+after it leaves decisions without an outcome, which a restart resolves against the api.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from actors.actor import Actor
+from actors.decider import Moment
+from actors.errors import ActorFailedError, CycleLostError
+from actors.measure import Measure
+from actors.ports import SCHEDULER
+from config.errors import ConfigError
+from core.messages.commands import RunAction, RunCycle, TakeSnapshot
+from core.messages.events import ConfigLoaded, CycleDropped, CycleRecord
+from core.messages.replies import ActionFailed, Done, SnapshotTaken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+    from actors.commit import Commit
+    from actors.cycle_memory import CycleMemory, RunnerSettings
+    from actors.decider import Decider
+    from actors.ports import ActionPort, CachePort, Context, MetricsPort, RunnerPort, Shelf
+    from core.messages.decisions import CycleResult
+
+GIVE_UP_AFTER = 5
+"""Cycles lost in a row on one view; then the runner waits for a change instead of losing more."""
+
+FIRST_PAUSE_S = 0.01
+
+log = logging.getLogger(__name__)
+
+
+class SessionRunner(Actor[RunCycle, Done]):
+    """`memory` outlives a restart of this actor: cycle numbers, carry, and what was seen last."""
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: RunnerPort,
+        context: Context,
+        *,
+        cache: CachePort,
+        actions: dict[str, ActionPort],
+        commit: Commit,
+        metrics: MetricsPort,
+        decider: Decider,
+        snapshots: Shelf[Any],
+        sessions: Shelf[Any],
+        memory: CycleMemory,
+        settings: RunnerSettings,
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._cache = cache
+        self._actions = actions
+        self._commit = commit
+        self._metrics = metrics
+        self._decider = decider
+        self._snapshots = snapshots
+        self._sessions = sessions
+        self._memory = memory
+        self._settings = settings
+        self._lock = anyio.Lock()
+        self._earliest = 0.0
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Cycles, and looking at the configuration file."""
+        return (self._cycles, self._reloads)
+
+    async def handle(self, message: RunCycle) -> Done:
+        """Run a cycle now."""
+        await self.run_cycle()
+        return Done()
+
+    async def on_stop(self) -> None:
+        """Let the cycle in hand end, and start no other."""
+        await self._lock.acquire()
+
+    async def _cycles(self) -> None:
+        while True:
+            await self._wait_for_reason()
+            await anyio.sleep_until(self._earliest)
+            await self.run_cycle()
+
+    async def _wait_for_reason(self) -> None:
+        deadline = float("inf")
+        if self._memory.wake_at is not None:
+            deadline = anyio.current_time() + self._memory.wake_at - self.clock.now()
+        with anyio.CancelScope(deadline=deadline):
+            await self._memory.changed.wait_beyond(self._memory.seen)
+
+    async def _reloads(self) -> None:
+        if not self._settings.source.can_change:
+            return
+        while True:
+            await anyio.sleep(self._settings.reload_s)
+            if await self._look_at_config():
+                await self.run_cycle()
+
+    # --- one cycle
+
+    async def run_cycle(self) -> None:
+        """One cycle from snapshot to commit. A cycle that is lost is noted and tried again later on a new snapshot."""
+        async with self._lock:
+            with self.activity.busy():
+                self._earliest = anyio.current_time() + self._settings.period_s
+                await self._look_at_config()
+                try:
+                    await self._cycle()
+                except (CycleLostError, ActorFailedError) as error:
+                    await self._lost(error)
+
+    async def _cycle(self) -> None:
+        memory = self._memory
+        taken = await self._cache.ask_for(TakeSnapshot(memory.seen), SnapshotTaken)
+        snapshot = self._snapshots.take(taken.handle)
+        measure = Measure(self._settings.stopwatch)
+        moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)
+        result = await self._decide(snapshot, moment, measure)
+        await self._commit.record(self._record(taken, moment, result), result, memory)
+        await self._commit.carry_out(result, memory.first_decision)
+        self._settle(taken.version, result)
+        await self._metrics.tell(measure.finish(result))
+        memory.cycles.raise_to(moment.cycle)
+
+    async def _decide(self, snapshot: Any, moment: Moment, measure: Measure) -> CycleResult:
+        """Open, hand the baton round, close. Nothing leaves the session."""
+        config = self._settings.source.loaded.config
+        with measure.opening(), _losing_the_cycle("open"):
+            session = self._decider.open_session(snapshot, config, moment, self._memory.carry)
+        baton = self._sessions.put(session)
+        try:
+            for action in config.actions:
+                reply = await self._actions[action].ask(RunAction(baton, action))
+                if isinstance(reply, ActionFailed):
+                    raise CycleLostError(f"action {action}: {reply.error}")
+                measure.action(reply)
+        finally:
+            self._sessions.drop(baton)
+        with measure.closing(), _losing_the_cycle("close"):
+            return self._decider.close_session(session)
+
+    def _record(self, taken: SnapshotTaken, moment: Moment, result: CycleResult) -> CycleRecord:
+        return CycleRecord(
+            cycle=moment.cycle,
+            now=moment.now,
+            seed=moment.seed,
+            revision=taken.revision,
+            version=taken.version,
+            config_digest=self._settings.source.loaded.digest,
+            digest=result.digest,
+            decisions=len(result.binds) + len(result.evicts),
+            carry_before=self._memory.carry,
+            carry=result.carry,
+            operations=taken.operations,
+            wake_at=result.wake_at,
+        )
+
+    def _settle(self, version: int, result: CycleResult) -> None:
+        memory = self._memory
+        memory.seen = version
+        memory.lost_in_a_row = 0
+        memory.wake_at = result.wake_at
+        memory.report = result.report
+        self.activity.timers(self.name, 0 if result.wake_at is None else 1)
+        self.activity.settled(SCHEDULER, memory.changed.value <= version)
+
+    async def _lost(self, error: Exception) -> None:
+        memory = self._memory
+        memory.lost += 1
+        memory.lost_in_a_row += 1
+        log.error("cycle %d is lost: %s", memory.cycle + 1, error)
+        await self._commit.note("actor", CycleDropped(memory.cycle + 1, self.clock.now(), str(error)))
+        pause = FIRST_PAUSE_S * 2.0**memory.lost_in_a_row
+        self._earliest = max(self._earliest, anyio.current_time() + pause)
+        if memory.lost_in_a_row >= GIVE_UP_AFTER:
+            log.error("%d cycles lost in a row: waiting until something changes", memory.lost_in_a_row)
+            memory.seen = memory.changed.value
+            self.activity.settled(SCHEDULER, True)
+
+    # --- configuration
+
+    async def _look_at_config(self) -> bool:
+        """Take over a changed file; a bad one is refused loudly and the old configuration kept."""
+        source = self._settings.source
+        try:
+            loaded = source.look()
+        except ConfigError as error:
+            log.error("the configuration was not reloaded, the old one stays in force: %s", error)
+            await self._commit.note("config", ConfigLoaded("", "", source.name, str(error)))
+            return False
+        if loaded is None:
+            return False
+        log.info("configuration reloaded from %s", source.name)
+        await self._commit.note("config", ConfigLoaded(loaded.digest, loaded.text, source.name))
+        return True
+
+
+@contextmanager
+def _losing_the_cycle(step: str) -> Generator[None]:
+    """A bug in the core costs the cycle; the log has where."""
+    try:
+        yield
+    except Exception as error:
+        log.exception("bug in Pumice: %s of a session", step)
+        raise CycleLostError(f"{step} of the session: {error!r}") from error

@@ -1,0 +1,129 @@
+"""The status writer: what a cycle says about pods, PodGroups and queues, written to the api.
+
+Owns: nothing.
+Accepts: `WriteStatus`.
+Sends: asks the api (read, then write guarded by the resource version; on a conflict it reads again and retries); tells
+the recorder what could not be written.
+When full: the session runner waits.
+Stops: after what is queued. A status lost in a crash is decided again by the next cycle, which sees the old one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, assert_never
+
+from actors.actor import Actor
+from actors.statuses import Object, pod_group_patch, pod_patch, queue_patch
+from core.messages.commands import ApiRequest, Append, Entry, Get, Patch, UpdateStatus, WriteStatus
+from core.messages.decisions import PodCondition, PodGroupStatus, QueueStatus
+from core.messages.events import StatusRefused
+from core.messages.replies import Accepted, Done, Refused
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actors.envelope import Received
+    from actors.ports import ApiPort, Context, RecorderPort, StatusPort
+
+Wanted = PodCondition | PodGroupStatus | QueueStatus
+ATTEMPTS = 5
+CONFLICT = 409
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One status to be written, and the cycle that wants it."""
+
+    cycle: int
+    kind: str
+    namespace: str
+    name: str
+    wanted: Wanted
+
+
+class StatusWriter(Actor[WriteStatus, Done]):
+    """Reads and writes in batches."""
+
+    cap = 8
+
+    def __init__(
+        self, name: str, mailbox: StatusPort, context: Context, *, api: ApiPort, recorder: RecorderPort
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._api = api
+        self._recorder = recorder
+
+    async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
+        """Of several statuses for one object only the newest is written."""
+        newest = {(write.kind, write.namespace, write.name): write for item in batch for write in _writes(item.message)}
+        left = list(newest.values())
+        for _ in range(ATTEMPTS):
+            if not left:
+                break
+            left = await self._attempt(left)
+        await self._refused([(write, Refused(CONFLICT, "Conflict", "somebody else kept writing")) for write in left])
+        for item in batch:
+            item.reply(Done())
+
+    async def _attempt(self, writes: Sequence[Write]) -> list[Write]:
+        """Returns those that met a conflict."""
+        found = await self._api.ask_many([Get(write.kind, write.namespace, write.name) for write in writes])
+        tried: list[Write] = []
+        requests: list[ApiRequest] = []
+        for write, reply in zip(writes, found, strict=True):
+            if isinstance(reply, Accepted):
+                new = self._requests(write, codec.unpack(reply.blob))
+                requests.extend(new)
+                tried.extend([write] * len(new))
+        answers = await self._api.ask_many(requests)
+        refused = [(write, reply) for write, reply in zip(tried, answers, strict=True) if isinstance(reply, Refused)]
+        await self._refused([(write, reply) for write, reply in refused if reply.code not in (CONFLICT, 404)])
+        return list({id(write): write for write, reply in refused if reply.code == CONFLICT}.values())
+
+    def _requests(self, write: Write, stored: Object) -> list[ApiRequest]:
+        patch = _patch(write, stored, self.clock.now())
+        requests: list[ApiRequest] = []
+        where = (write.kind, write.namespace, write.name)
+        if patch is not None:
+            version = str(stored["metadata"].get("resourceVersion", ""))
+            requests.append(UpdateStatus(*where, codec.pack(patch), version or None, "scheduler"))
+        if isinstance(write.wanted, PodGroupStatus) and _lacks(stored, write.wanted.annotations):
+            annotations = codec.pack({"metadata": {"annotations": write.wanted.annotations}})
+            requests.append(Patch(*where, annotations, "scheduler"))
+        return requests
+
+    async def _refused(self, refused: Sequence[tuple[Write, Refused]]) -> None:
+        events = [
+            StatusRefused(write.cycle, write.kind, write.namespace, write.name, reply.code, reply.reason, reply.message)
+            for write, reply in refused
+        ]
+        if events:
+            await self._recorder.tell(Append(tuple(Entry("outcome", codec.encode(event)) for event in events)))
+
+
+def _writes(message: WriteStatus) -> list[Write]:
+    cycle = message.cycle
+    return [
+        *(Write(cycle, "Pod", each.namespace, each.name, each) for each in message.pod_conditions),
+        *(Write(cycle, "PodGroup", each.namespace, each.name, each) for each in message.pod_groups),
+        *(Write(cycle, "Queue", "", each.name, each) for each in message.queues),
+    ]
+
+
+def _patch(write: Write, stored: Object, now: float) -> Object | None:
+    match write.wanted:
+        case PodCondition():
+            return pod_patch(stored, write.wanted, now)
+        case PodGroupStatus():
+            return pod_group_patch(stored, write.wanted, now, write.cycle)
+        case QueueStatus():
+            return queue_patch(stored, write.wanted)
+        case _:
+            assert_never(write.wanted)
+
+
+def _lacks(stored: Object, annotations: dict[str, str]) -> bool:
+    present: dict[str, Any] = stored["metadata"].get("annotations") or {}
+    return any(present.get(key) != value for key, value in annotations.items())

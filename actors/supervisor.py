@@ -1,0 +1,162 @@
+"""The supervisor: starts actors in order, starts them again when they crash, and stops them in order.
+
+Owns: every actor's task. Accepts no messages: `restart(name)` and `stop()` are calls from the process that runs it.
+Sends: tells the recorder what becomes of actors.
+Stops: sources first, each only when it has handled what was queued; the recorder last.
+
+A crash costs what the actor had in hand. The new instance comes after a backoff (10 ms doubling up to 10 s, from the
+start again after a minute without a crash) and works on the same mailbox. A child marked `vital` (the recorder) is not
+started again: its crash ends `run`, and with it the process.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from actors.errors import HungActorError
+from core.messages.events import ActorCrashed, ActorStarted, ActorStopped
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from anyio.abc import TaskStatus
+
+    from actors.actor import Actor
+    from actors.mailbox import Mailbox
+    from actors.ports import Context
+    from core.messages.events import ActorEvent
+
+FIRST_S = 0.01
+LONGEST_S = 10.0
+CALM_S = 60.0
+PATIENCE_S = 10.0
+"""How long an actor may take to stop before it is cancelled."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Child:
+    """One actor to be looked after. `build` makes a new instance; all of them share `mailbox`."""
+
+    name: str
+    mailbox: Mailbox[Any, Any]
+    build: Callable[[], Actor[Any, Any]]
+    vital: bool = False
+
+
+@dataclass
+class _Running:
+    child: Child
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    restarts: int = 0
+    replaced: bool = False
+
+
+class Supervisor:
+    """`children` in the order of starting. `note` has an event written to the journal."""
+
+    def __init__(
+        self, children: Sequence[Child], context: Context, note: Callable[[ActorEvent], Awaitable[None]]
+    ) -> None:
+        self._children = children
+        self._context = context
+        self._note = note
+        self._patience_s = PATIENCE_S
+        self._running: dict[str, _Running] = {}
+        self._stop = anyio.Event()
+
+    @property
+    def restarts(self) -> dict[str, int]:
+        """How often each actor was started again."""
+        return {name: running.restarts for name, running in self._running.items()}
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Start all, then wait for `stop`. Raises what a vital actor crashed with."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                for child in self._children:
+                    running = self._running[child.name] = _Running(child)
+                    await tasks.start(self._look_after, running)
+                task_status.started()
+                await self._stop.wait()
+                for child in reversed(self._children):
+                    await self._stop_one(self._running[child.name])
+        finally:
+            for child in self._children:
+                child.mailbox.abort()
+
+    def stop(self) -> None:
+        """Have everything stop in order; `run` returns when it has."""
+        self._stop.set()
+
+    def restart(self, name: str) -> None:
+        """Take a hung actor away and put a new instance on its mailbox."""
+        running = self._running[name]
+        running.replaced = True
+        running.scope.cancel()
+
+    async def _stop_one(self, running: _Running) -> None:
+        running.child.mailbox.close()
+        with anyio.move_on_after(self._patience_s):
+            await running.ended.wait()
+        if not running.ended.is_set():
+            log.error("actor %s did not stop in %s s and is cancelled", running.child.name, self._patience_s)
+            running.scope.cancel()
+            await running.ended.wait()
+        running.child.mailbox.abort()
+        self._context.activity.forget(running.child.name)
+
+    async def _look_after(self, running: _Running, *, task_status: TaskStatus[None]) -> None:
+        """Run it, and run it again after every crash, until its mailbox is closed."""
+        child = running.child
+        crashes = 0
+        task_status.started()
+        while True:
+            began = anyio.current_time()
+            error = await self._run_once(running)
+            if error is None or child.mailbox.closed:
+                break
+            crashes = 0 if anyio.current_time() - began > CALM_S else crashes
+            pause = min(FIRST_S * 2.0 ** min(crashes, 60), LONGEST_S)
+            crashes += 1
+            await self._crashed(child, error, pause)
+            await anyio.sleep(pause)
+            running.restarts += 1
+        await self._note(ActorStopped(child.name, self._context.clock.now()))
+        running.ended.set()
+
+    async def _run_once(self, running: _Running) -> Exception | None:
+        """None: it stopped as it was told. Whatever else ends it is a crash."""
+        child = running.child
+        await self._note(ActorStarted(child.name, self._context.clock.now()))
+        self._context.activity.settled(child.name, True)
+        try:
+            with anyio.CancelScope() as running.scope:
+                await child.build().run()
+        except Exception as error:
+            self._context.activity.settled(child.name, False)
+            if child.vital:
+                log.critical("actor %s crashed and cannot be done without: %r", child.name, error)
+                raise
+            return error
+        if running.replaced:
+            running.replaced = False
+            return HungActorError(f"actor {child.name} was taken away")
+        return None
+
+    async def _crashed(self, child: Child, error: Exception, pause: float) -> None:
+        log.error("actor %s crashed: %r", child.name, error, exc_info=error)
+        await self._note(ActorCrashed(child.name, self._context.clock.now(), _in_words(error), pause))
+
+
+def _in_words(error: BaseException) -> str:
+    """An error group is named by what is in it."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return repr(error)
