@@ -8,6 +8,7 @@ from actors.api import refusals
 from core.messages.replies import Refused
 from core.objects.metadata import Object
 from storage.codec import unpack
+from storage.errors import CodecError
 
 _NIL: Final = b"\xc0"
 
@@ -16,7 +17,7 @@ def decoded(blob: bytes) -> Object | Refused:
     """A mapping as it came; a patch's nulls mean removal and are kept."""
     try:
         obj = unpack(blob)
-    except Exception as error:  # whatever the codec raises, the request is at fault
+    except CodecError as error:
         return refusals.bad_request(f"the object is not MessagePack: {error}")
     if not isinstance(obj, dict):
         return refusals.bad_request(f"the object is not a mapping but {type(obj).__name__}")
@@ -35,5 +36,5 @@ def _without_nulls(value: Any) -> Any:
         items = cast("dict[str, Any]", value).items()
         return {key: _without_nulls(item) for key, item in items if item is not None}
     if isinstance(value, list):
-        return [_without_nulls(item) for item in cast("list[Any]", value)]
+        return [_without_nulls(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return value

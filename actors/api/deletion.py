@@ -1,7 +1,7 @@
 """How objects go: grace periods, finalizers, and what they own going with them (background propagation).
 
-Pods go gracefully, as in Kubernetes: one that was never placed, or has ended, goes at once; a placed one is marked with a
-deletion time and stays until its node agent deletes it with grace 0.
+Pods go gracefully, as in Kubernetes: one that was never placed, or has ended, goes at once; a placed one is marked with
+a deletion time and stays until its node agent deletes it with grace 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The kinds of object the api server knows: group, version, plural, scope, short names, one row each.
 
-Messages name a kind by its key: the bare kind, or `Kind.group` where two groups share a kind (batch/v1 `Job` is `Job.batch`;
-plain `Job` is Volcano's). A further kind is one more row; nothing else in the store knows a kind's name but admission.
+Messages name a kind by its key: the bare kind, or `Kind.group` where two groups share a kind (batch/v1 `Job` is to be
+`Job.batch`; plain `Job` is Volcano's). A further kind is one more row; but for admission, nothing else in the store
+knows a kind's name.
 """
 
 from __future__ import annotations

@@ -19,7 +19,15 @@ _SERVERS: Final = (
     "selfLink",
     "managedFields",
 )
-_KEPT: Final = ("name", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_KEPT: Final = (
+    "name",
+    "namespace",
+    "uid",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
 _ANNOTATIONS_MOST: Final = 256 * 1024
 
 

@@ -47,7 +47,7 @@ def subdomain_problem(text: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def qualified_name_problem(text: str) -> str | None:
-    """Why `text` is no qualified name (`prefix/name`), or None: the rule for label and annotation keys, resource names."""
+    """Why `text` is no qualified name (`prefix/name`), or None: for keys of labels and annotations, and resources."""
     prefix, slash, name = text.rpartition("/")
     if slash and (problem := subdomain_problem(prefix)):
         return f"prefix part {problem}"

@@ -1,4 +1,4 @@
-"""The two subresources a scheduler uses on pods: binding and eviction (source: Kubernetes' `BindingREST`, Volcano's evictor)."""
+"""What a scheduler does to pods: binding and eviction (source: Kubernetes' `BindingREST`, Volcano's evictor)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Placement:
         if pod is None:
             return refusals.not_found(_PODS, request.name)
         spec: dict[str, Any] = pod["spec"]
+        if request.uid and request.uid != pod["metadata"]["uid"]:
+            return refusals.other_uid(_PODS, request.name, request.uid, pod["metadata"]["uid"])
         if why := _unbindable(pod, spec, request):
             return refusals.conflict(_PODS, request.name, why)
         if spec.get("nodeName") == request.node:
@@ -41,13 +43,13 @@ class Placement:
         return Accepted(self._tables.revision, blob)
 
     def evict(self, request: EvictPod, moment: Moment) -> Accepted | Refused:
-        """Write the conditions, then delete with the pod's own grace period; not when the conditions were there already."""
+        """Write the conditions, then delete with the pod's own grace period; not when they were there already."""
         key = ("Pod", request.namespace, request.name)
         pod = self._tables.read(key)
         if pod is None:
             return refusals.not_found(_PODS, request.name)
         if request.uid and request.uid != pod["metadata"]["uid"]:
-            return refusals.conflict(_PODS, request.name, _other_pod(pod, request.uid))
+            return refusals.other_uid(_PODS, request.name, request.uid, pod["metadata"]["uid"])
         status: dict[str, Any] = pod.setdefault("status", {})
         changed = [set_condition(status, condition, moment.text) for condition in request.conditions]
         if request.conditions and not any(changed):
@@ -85,15 +87,9 @@ def set_condition(status: dict[str, Any], condition: StatusCondition, now: str) 
 
 
 def _unbindable(pod: Object, spec: dict[str, Any], request: BindPod) -> str:
-    if request.uid and request.uid != pod["metadata"]["uid"]:
-        return _other_pod(pod, request.uid)
     if "deletionTimestamp" in pod["metadata"]:
         return f"pod {request.name} is being deleted, cannot be assigned to a host"
     node = spec.get("nodeName")
     if node and node != request.node:
         return f'pod {request.name} is already assigned to node "{node}"'
     return "pod has non-empty .spec.schedulingGates" if spec.get("schedulingGates") else ""
-
-
-def _other_pod(pod: Object, uid: str) -> str:
-    return f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"

@@ -15,7 +15,7 @@ from core.messages.replies import Refused
 
 
 class Cause(Struct, frozen=True, gc=False):
-    """One thing wrong with one field. `field` is a path as `spec.tasks[0].name`; `message` starts with the sort of error."""
+    """One thing wrong with one field. `field` is a path as `spec.tasks[0].name`; `message` starts with the sort."""
 
     field: str
     reason: str
@@ -76,6 +76,11 @@ def conflict(kind: Kind, name: str, why: str) -> Refused:
     """409: the request was made against another state."""
     message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
     return Refused(409, "Conflict", message, _details(kind, name))
+
+
+def other_uid(kind: Kind, name: str, asked: str, found: str) -> Refused:
+    """409 for a request about an earlier object of the same name."""
+    return conflict(kind, name, f"Precondition failed: UID in precondition: {asked}, UID in object meta: {found}")
 
 
 def modified(kind: Kind, name: str) -> Refused:

@@ -35,8 +35,10 @@ def selector_of(structured: Mapping[str, Any] | None) -> tuple[Requirement, ...]
         return ()
     labels: Mapping[str, str] = structured.get("matchLabels") or {}
     parts: list[Requirement] = [(key, "In", frozenset((value,))) for key, value in labels.items()]
-    for expression in structured.get("matchExpressions") or ():
-        parts.append((expression["key"], expression["operator"], frozenset(expression.get("values") or ())))
+    parts += [
+        (expression["key"], expression["operator"], frozenset(expression.get("values") or ()))
+        for expression in structured.get("matchExpressions") or ()
+    ]
     return tuple(parts)
 
 

@@ -1,7 +1,7 @@
 """The truth, like etcd and kube-apiserver in one: a synchronous store of Kubernetes objects.
 
 Each request comes with the time and gives a reply value; no request raises. What changed is in `outbox` until the actor
-has made it durable, and only then published to watchers. Same requests, same times, same seed: same objects, to the byte.
+has made it durable, and only then published to watchers. Same requests, times and seed: same objects, to the byte.
 """
 
 from __future__ import annotations
@@ -227,11 +227,10 @@ class Store:
             return found
         key, kind, old = found
         if request.uid is not None and request.uid != old["metadata"]["uid"]:
-            why = f"Precondition failed: UID in precondition: {request.uid}, UID in object meta: {old['metadata']['uid']}"
-            return refusals.conflict(kind, key[2], why)
+            return refusals.other_uid(kind, key[2], request.uid, old["metadata"]["uid"])
         admission = ADMISSION.get(kind.key, Admission())
-        if admission.forbid_delete is not None and (why := admission.forbid_delete(old, self.lookup)):
-            return refusals.forbidden(kind, key[2], why)
+        if admission.forbid_delete is not None and (reason := admission.forbid_delete(old, self.lookup)):
+            return refusals.forbidden(kind, key[2], reason)
         blob = self._deletion.delete(key, old, request.grace_period_s, Moment(now, request.user))
         return Accepted(self.revision, blob)
 
@@ -243,7 +242,7 @@ class Store:
         if given and given != before["resourceVersion"]:
             return refusals.modified(kind, key[2])
         if (uid := meta.get("uid")) and uid != before["uid"]:
-            return refusals.conflict(kind, key[2], f"the UID {before['uid']} of the stored object is another one")
+            return refusals.other_uid(kind, key[2], uid, before["uid"])
         metadata.keep(meta, before)
         causes = metadata.problems(meta)
         admission = ADMISSION.get(kind.key, Admission())
@@ -254,7 +253,7 @@ class Store:
         meta["resourceVersion"] = before["resourceVersion"]
         if new == old:
             return Accepted(self.revision, _blob(self.tables, key))
-        if any(new.get(part) != old.get(part) for part in new.keys() | old.keys() if part not in ("metadata", "status")):
+        if any(new.get(part) != old.get(part) for part in (new.keys() | old.keys()) - {"metadata", "status"}):
             meta["generation"] = before.get("generation", 1) + 1
         if "deletionTimestamp" in meta and not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds"):
             self._deletion.remove(key, old, moment)
@@ -300,4 +299,3 @@ def _carry(old: Object, new: Object, part: str) -> None:
 def _blob(tables: Tables, key: Key) -> bytes:
     record = tables.get(key)
     return b"" if record is None else record.blob
-

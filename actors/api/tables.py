@@ -1,6 +1,6 @@
 """What the store holds: objects as MessagePack by kind, namespace and name, and who owns whom.
 
-Every change goes through `put` or `remove`: one revision, one entry in the log for watchers, one mutation for the journal.
+Every change goes through `put` or `remove`: one revision, one entry in the log, one mutation for the journal.
 """
 
 from __future__ import annotations

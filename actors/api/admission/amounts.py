@@ -1,4 +1,4 @@
-"""Quantities in objects: readable, not negative, not too large. The parser itself is exactly Go's and refuses little."""
+"""Quantities in objects: readable, not negative, not too large. The parser itself is Go's and refuses little."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from core.quantity import Quantity, quantity_of
 _INT64_MOST: Final = 2**63 - 1
 _IN_UNITS: Final = ("memory", "ephemeral-storage", "storage", "pods")  # the rest is counted in thousandths
 
+_BEYOND: Final = 20  # 10**20 is above every int64
+_TENS: Final[tuple[int, ...]] = tuple(10**exponent for exponent in range(_BEYOND + 1))
+
 Amount = str | int | float
 
 
@@ -21,8 +24,10 @@ def too_large(name: str, quantity: Quantity) -> bool:
     whole = name in _IN_UNITS or name.startswith("hugepages-")
     exponent = quantity.exponent + (0 if whole else 3)
     if exponent >= 0:
-        return exponent > 40 and quantity.unscaled != 0 or abs(quantity.unscaled) * 10**exponent > _INT64_MOST
-    return abs(quantity.unscaled) > _INT64_MOST * 10**-exponent
+        if exponent > _BEYOND:
+            return quantity.unscaled != 0
+        return abs(quantity.unscaled) * _TENS[exponent] > _INT64_MOST
+    return abs(quantity.unscaled) > _INT64_MOST * int(10 ** abs(exponent))
 
 
 @lru_cache(maxsize=16384)

@@ -1,4 +1,4 @@
-"""Volcano Jobs: defaults and rules of Volcano's CRD and webhooks (`webhooks/admission/jobs`), each problem at its field."""
+"""Volcano Jobs: defaults and rules of Volcano's CRD and webhooks (`webhooks/admission/jobs`), each at its field."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from actors.api.admission.job_policies import policy_problems
 from actors.api.admission.pod_groups import default_topology, topology_problems
 from actors.api.admission.pod_spec import pod_spec_problems
 from actors.api.admission.rules import Lookup
+from actors.api.fields import containers_of, rows, section
 from actors.api.names import label_problem, qualified_name_problem
 from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
-from core.objects.metadata import Object, section
+from core.objects.metadata import Object
 
 PLUGINS: Final = ("env", "svc", "ssh", "tensorflow", "mpi", "pytorch", "hcclrank", "ray")
 _NEED_SERVICE: Final = frozenset(("tensorflow", "mpi", "pytorch", "ray"))
@@ -27,11 +28,11 @@ def default(job: Object, lookup: Lookup) -> None:
     spec["schedulerName"] = spec.get("schedulerName") or "volcano"
     spec["maxRetry"] = spec.get("maxRetry") or _MAX_RETRY
     default_topology(spec)
-    for index, task in enumerate(spec.get("tasks") or ()):
+    for index, task in enumerate(rows(spec, "tasks")):
         _default_task(index, task)
     if not spec.get("minAvailable"):
-        spec["minAvailable"] = sum(task["minAvailable"] for task in spec.get("tasks") or ())
-    plugins: dict[str, Any] = spec.get("plugins") or {}
+        spec["minAvailable"] = sum(task["minAvailable"] for task in rows(spec, "tasks"))
+    plugins = section(spec, "plugins")
     if plugins.keys() & _NEED_SERVICE:
         plugins.setdefault("svc", [])
     if "mpi" in plugins:
@@ -41,7 +42,7 @@ def default(job: Object, lookup: Lookup) -> None:
 def _default_task(index: int, task: dict[str, Any]) -> None:
     task["name"] = task.get("name") or f"default{index}"
     task.setdefault("replicas", 0)
-    partition: dict[str, Any] = task.get("partitionPolicy") or {}
+    partition = section(task, "partitionPolicy")
     if "minAvailable" not in task:
         least = (partition.get("minPartitions") or 0) * (partition.get("partitionSize") or 0)
         task["minAvailable"] = least or task["replicas"]
@@ -50,8 +51,8 @@ def _default_task(index: int, task: dict[str, Any]) -> None:
     pod = section(section(task, "template"), "spec")
     if pod.get("hostNetwork") and not pod.get("dnsPolicy"):
         pod["dnsPolicy"] = "ClusterFirstWithHostNet"
-    for container in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ())):
-        resources: dict[str, Any] = container.get("resources") or {}
+    for container in containers_of(pod):
+        resources = section(container, "resources")
         for part in ("requests", "limits"):
             if resources.get(part):
                 settle_amounts(resources[part])
@@ -60,7 +61,7 @@ def _default_task(index: int, task: dict[str, Any]) -> None:
 def validate(job: Object, lookup: Lookup) -> list[Cause]:
     """Everything about a new job; Volcano's rules in its order."""
     spec = section(job, "spec")
-    tasks: list[dict[str, Any]] = spec.get("tasks") or []
+    tasks = rows(spec, "tasks")
     if not tasks:
         return [required("spec.tasks", "no task specified in job spec")]
     name: str = job["metadata"]["name"]
@@ -71,11 +72,9 @@ def validate(job: Object, lookup: Lookup) -> list[Cause]:
     for index, task in enumerate(tasks):
         found += _task_problems(name, task, f"spec.tasks[{index}]", seen)
     found += _number_problems(spec) + _dependency_problems(tasks)
-    found += policy_problems(spec.get("policies") or [], "spec.policies")
-    known = (*PLUGINS,)
-    found += [
-        unsupported(f"spec.plugins[{plugin}]", plugin, known) for plugin in spec.get("plugins") or {} if plugin not in known
-    ]
+    found += policy_problems(rows(spec, "policies"), "spec.policies")
+    unknown = [plugin for plugin in section(spec, "plugins") if plugin not in PLUGINS]
+    found += [unsupported(f"spec.plugins[{plugin}]", plugin, PLUGINS) for plugin in unknown]
     return found + _volume_problems(spec) + _queue_problems(spec["queue"], lookup)
 
 
@@ -85,8 +84,8 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     spec, before = section(new, "spec"), section(old, "spec")
     if spec == before:
         return []
-    tasks: list[dict[str, Any]] = spec.get("tasks") or []
-    if len(tasks) != len(before.get("tasks") or ()):
+    tasks = rows(spec, "tasks")
+    if len(tasks) != len(rows(before, "tasks")):
         return [forbidden_field("spec.tasks", "job updates may not add or remove tasks")]
     if _frozen(spec) != _frozen(before):
         why = "job updates may not change fields other than minAvailable, priorityClassName and tasks[*].replicas"
@@ -101,24 +100,25 @@ def _frozen(spec: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in spec.items() if name not in _SCALABLE}
     kept["tasks"] = [
         {name: value for name, value in task.items() if name not in ("replicas", "minAvailable")}
-        for task in spec.get("tasks") or ()
+        for task in rows(spec, "tasks")
     ]
     # the controller fills in the claims it made
     kept["volumes"] = [
         {name: value for name, value in volume.items() if name != "volumeClaimName" or not volume.get("volumeClaim")}
-        for volume in spec.get("volumes") or ()
+        for volume in rows(spec, "volumes")
     ]
     return kept
 
 
 def _number_problems(spec: dict[str, Any]) -> list[Cause]:
-    found: list[Cause] = []
-    for field in ("minAvailable", "maxRetry", "ttlSecondsAfterFinished"):
-        if (number := spec.get(field) or 0) < 0:
-            found.append(invalid_value(f"spec.{field}", number, "must be greater than or equal to 0"))
+    found = [
+        invalid_value(f"spec.{field}", spec[field], "must be greater than or equal to 0")
+        for field in ("minAvailable", "maxRetry", "ttlSecondsAfterFinished")
+        if (spec.get(field) or 0) < 0
+    ]
     if (success := spec.get("minSuccess")) is not None and success < 1:
         found.append(invalid_value("spec.minSuccess", success, "must be greater than or equal to 1"))
-    total = sum(task["replicas"] for task in spec.get("tasks") or ())
+    total = sum(task["replicas"] for task in rows(spec, "tasks"))
     if (least := spec.get("minAvailable") or 0) > total:
         why = f"job 'minAvailable' should not be greater than total replicas in tasks ({total})"
         found.append(invalid_value("spec.minAvailable", least, why))
@@ -136,7 +136,7 @@ def _task_problems(job: str, task: dict[str, Any], path: str, seen: set[str]) ->
     elif problem := qualified_name_problem(f"{job}-{name}-{max(task['replicas'] - 1, 0)}"):
         found.append(invalid_value(f"{path}.name", name, f"its pods could not be named: {problem}"))
     found += _replica_problems(task, path)
-    found += policy_problems(task.get("policies") or [], f"{path}.policies")
+    found += policy_problems(rows(task, "policies"), f"{path}.policies")
     found += _partition_problems(task, f"{path}.partitionPolicy")
     return found + pod_spec_problems(section(section(task, "template"), "spec"), f"{path}.template.spec")
 
@@ -174,15 +174,17 @@ def _partition_problems(task: dict[str, Any], path: str) -> list[Cause]:
 
 def _dependency_problems(tasks: list[dict[str, Any]]) -> list[Cause]:
     """dependsOn names tasks of this job and goes round in no circle."""
-    before = {task["name"]: tuple(section(task, "dependsOn").get("name") or ()) for task in tasks}
+    before: dict[str, tuple[str, ...]] = {
+        task["name"]: tuple(section(task, "dependsOn").get("name") or ()) for task in tasks
+    }
     found: list[Cause] = []
     for index, task in enumerate(tasks):
         iteration = section(task, "dependsOn").get("iteration") or "any"
         if iteration not in ("any", "all"):
             found.append(unsupported(f"spec.tasks[{index}].dependsOn.iteration", iteration, ("any", "all")))
-        for name in before[task["name"]]:
-            if name not in before:
-                found.append(missing(f"spec.tasks[{index}].dependsOn.name", name, "no task of this job has that name"))
+        where = f"spec.tasks[{index}].dependsOn.name"
+        strangers = [name for name in before[task["name"]] if name not in before]
+        found += [missing(where, name, "no task of this job has that name") for name in strangers]
     left = dict(before)
     while ready := [name for name, needs in left.items() if not any(need in left for need in needs)]:
         for name in ready:
@@ -196,7 +198,7 @@ def _dependency_problems(tasks: list[dict[str, Any]]) -> list[Cause]:
 def _volume_problems(spec: dict[str, Any]) -> list[Cause]:
     found: list[Cause] = []
     paths: set[str] = set()
-    for index, volume in enumerate(spec.get("volumes") or ()):
+    for index, volume in enumerate(rows(spec, "volumes")):
         where = f"spec.volumes[{index}]"
         mount: str = volume.get("mountPath") or ""
         if not mount:
@@ -206,7 +208,7 @@ def _volume_problems(spec: dict[str, Any]) -> list[Cause]:
         paths.add(mount)
         claim, name = volume.get("volumeClaim"), volume.get("volumeClaimName")
         if claim is None and not name:
-            found.append(required(f"{where}.volumeClaimName", "either volumeClaim or volumeClaimName must be specified"))
+            found.append(required(f"{where}.volumeClaimName", "one of volumeClaim and volumeClaimName is needed"))
         if claim is not None and name:
             why = "an existing claim is named, a new one is described: only one of volumeClaimName and volumeClaim"
             found.append(forbidden_field(f"{where}.volumeClaim", why))

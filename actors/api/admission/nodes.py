@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from actors.api.admission.amounts import amount_problems, settle_amounts
 from actors.api.admission.rules import Lookup
+from actors.api.fields import rows, section
 from actors.api.refusals import Cause, unsupported
-from core.objects.metadata import Object, section
+from core.objects.metadata import Object
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -29,8 +30,8 @@ def validate(node: Object, lookup: Lookup) -> list[Cause]:
     status = section(node, "status")
     found: list[Cause] = []
     for part in ("capacity", "allocatable"):
-        found += amount_problems(status.get(part) or {}, f"status.{part}")
-    for index, taint in enumerate(section(node, "spec").get("taints") or ()):
+        found += amount_problems(section(status, part), f"status.{part}")
+    for index, taint in enumerate(rows(section(node, "spec"), "taints")):
         if taint["effect"] not in _EFFECTS:
             found.append(unsupported(f"spec.taints[{index}].effect", taint["effect"], _EFFECTS))
     return found

@@ -6,8 +6,9 @@ from typing import Any
 
 from actors.api.admission.amounts import amount_problems, settle_amounts
 from actors.api.admission.rules import Lookup
+from actors.api.fields import annotations_of, rows, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value, missing
-from core.objects.metadata import Object, section
+from core.objects.metadata import Object
 
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 
@@ -19,12 +20,11 @@ def default(pod_group: Object, lookup: Lookup) -> None:
         spec["queue"] = "default"
     if spec["queue"] == "default":
         namespace = lookup.get("Namespace", "", pod_group["metadata"]["namespace"]) or {}
-        annotations: dict[str, str] = section(namespace, "metadata").get("annotations") or {}
-        spec["queue"] = annotations.get(QUEUE_ANNOTATION, "default")
+        spec["queue"] = annotations_of(namespace).get(QUEUE_ANNOTATION, "default")
     if spec.get("minResources"):
         settle_amounts(spec["minResources"])
     default_topology(spec)
-    for policy in spec.get("subGroupPolicy") or ():
+    for policy in rows(spec, "subGroupPolicy"):
         policy.setdefault("subGroupSize", 1)
         policy.setdefault("minSubGroups", 0)
         default_topology(policy)
@@ -59,7 +59,8 @@ def _queue(spec: dict[str, Any], lookup: Lookup) -> list[Cause]:
         return [missing("spec.queue", name, f'queue "{name}" does not exist')]
     state = section(queue, "status").get("state") or "Open"
     if state != "Open":
-        return [invalid_value("spec.queue", name, f"queue `{name}` takes no PodGroup: its state is `{state}`, not `Open`")]
+        why = f"can only submit PodGroup to queue with state `Open`, queue `{name}` status is `{state}`"
+        return [invalid_value("spec.queue", name, why)]
     return []
 
 
@@ -67,22 +68,22 @@ def _numbers(spec: dict[str, Any]) -> list[Cause]:
     found: list[Cause] = []
     if (least := spec.get("minMember") or 0) < 0:
         found.append(invalid_value("spec.minMember", least, "must be greater than or equal to 0"))
-    for task, count in (spec.get("minTaskMember") or {}).items():
+    for task, count in section(spec, "minTaskMember").items():
         if count < 0:
             found.append(invalid_value(f"spec.minTaskMember[{task}]", count, "must be greater than or equal to 0"))
-    found += amount_problems(spec.get("minResources") or {}, "spec.minResources")
+    found += amount_problems(section(spec, "minResources"), "spec.minResources")
     found += topology_problems(spec, "spec.networkTopology")
-    for index, policy in enumerate(spec.get("subGroupPolicy") or ()):
+    for index, policy in enumerate(rows(spec, "subGroupPolicy")):
         path = f"spec.subGroupPolicy[{index}]"
         found += topology_problems(policy, f"{path}.networkTopology")
-        if policy.get("subGroupSize", 1) < 1:
-            found.append(invalid_value(f"{path}.subGroupSize", policy["subGroupSize"], "must be greater than or equal to 1"))
+        if (size := policy.get("subGroupSize", 1)) < 1:
+            found.append(invalid_value(f"{path}.subGroupSize", size, "must be greater than or equal to 1"))
     return found
 
 
 def topology_problems(holder: dict[str, Any], path: str) -> list[Cause]:
     """`highestTierAllowed` or `highestTierName`, not both; mode hard or soft."""
-    topology: dict[str, Any] = holder.get("networkTopology") or {}
+    topology = section(holder, "networkTopology")
     if topology.get("highestTierAllowed") is not None and topology.get("highestTierName"):
         return [forbidden_field(path, "must not specify 'highestTierAllowed' and 'highestTierName' simultaneously")]
     if (mode := topology.get("mode", "hard")) not in ("hard", "soft"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from actors.api.admission.amounts import amount_problems, exceeds, quantity_total_too_large, settle_amounts
+from actors.api.fields import containers_of, rows, section
 from actors.api.metadata import label_problems
 from actors.api.names import label_problem
 from actors.api.refusals import Cause, duplicate, invalid_value, required, unsupported
@@ -24,7 +25,7 @@ def default_pod_spec(spec: dict[str, Any]) -> None:
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("schedulerName", "default-scheduler")
     spec.setdefault("terminationGracePeriodSeconds", 30)
-    for container in _containers(spec):
+    for container in containers_of(spec):
         if resources := container.get("resources"):
             _default_requests(resources)
     if overhead := spec.get("overhead"):
@@ -49,29 +50,26 @@ def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
         found.append(required(f"{path}.containers", "a pod has at least one container"))
     names: set[str] = set()
     for group in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(group) or ()):
+        for index, container in enumerate(rows(spec, group)):
             found += _container_problems(container, f"{path}.{group}[{index}]", names)
     found += _sum_problems(spec, path)
     restart = spec.get("restartPolicy")
     if restart is not None and restart not in _RESTART:
         found.append(unsupported(f"{path}.restartPolicy", restart, _RESTART))
     if (grace := spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        found.append(invalid_value(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than or equal to 0"))
+        where = f"{path}.terminationGracePeriodSeconds"
+        found.append(invalid_value(where, grace, "must be greater than or equal to 0"))
     if overhead := spec.get("overhead"):
         found += amount_problems(overhead, f"{path}.overhead")
     if selector := spec.get("nodeSelector"):
         found += label_problems(selector, f"{path}.nodeSelector")
-    for index, toleration in enumerate(spec.get("tolerations") or ()):
+    for index, toleration in enumerate(rows(spec, "tolerations")):
         found += _toleration_problems(toleration, f"{path}.tolerations[{index}]")
     if affinity := spec.get("affinity"):
         found += _affinity_problems(affinity, f"{path}.affinity")
-    for index, spread in enumerate(spec.get("topologySpreadConstraints") or ()):
+    for index, spread in enumerate(rows(spec, "topologySpreadConstraints")):
         found += _spread_problems(spread, f"{path}.topologySpreadConstraints[{index}]")
     return found
-
-
-def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
 
 
 def _container_problems(container: dict[str, Any], path: str, names: set[str]) -> list[Cause]:
@@ -86,14 +84,13 @@ def _container_problems(container: dict[str, Any], path: str, names: set[str]) -
     names.add(name)
     if resources := container.get("resources"):
         found += _resource_problems(resources, f"{path}.resources")
-    for index, port in enumerate(container.get("ports") or ()):
+    for index, port in enumerate(rows(container, "ports")):
         found += _port_problems(port, f"{path}.ports[{index}]")
     return found
 
 
 def _resource_problems(resources: dict[str, Any], path: str) -> list[Cause]:
-    requests: dict[str, Any] = resources.get("requests") or {}
-    limits: dict[str, Any] = resources.get("limits") or {}
+    requests, limits = section(resources, "requests"), section(resources, "limits")
     found = amount_problems(requests, f"{path}.requests") + amount_problems(limits, f"{path}.limits")
     for name, amount in requests.items():
         if name in limits and amount != limits[name] and exceeds(amount, limits[name]):
@@ -103,10 +100,10 @@ def _resource_problems(resources: dict[str, Any], path: str) -> list[Cause]:
 
 
 def _sum_problems(spec: dict[str, Any], path: str) -> list[Cause]:
-    containers: list[dict[str, Any]] = spec.get("containers") or []
+    containers = rows(spec, "containers")
     if len(containers) < 2:
         return []
-    requests = [(container.get("resources") or {}).get("requests") or {} for container in containers]
+    requests = [section(section(container, "resources"), "requests") for container in containers]
     names = dict.fromkeys(name for each in requests for name in each)
     return [
         invalid_value(f"{path}.containers", name, "the containers' requests together do not fit 64 bits")
@@ -140,16 +137,16 @@ def _toleration_problems(toleration: dict[str, Any], path: str) -> list[Cause]:
 
 
 def _affinity_problems(affinity: dict[str, Any], path: str) -> list[Cause]:
-    node: dict[str, Any] = affinity.get("nodeAffinity") or {}
-    must: dict[str, Any] = node.get(_REQUIRED) or {}
+    node = section(affinity, "nodeAffinity")
+    must = section(node, _REQUIRED)
     found: list[Cause] = []
-    for index, term in enumerate(must.get("nodeSelectorTerms") or ()):
+    for index, term in enumerate(rows(must, "nodeSelectorTerms")):
         found += _node_term_problems(term, f"{path}.nodeAffinity.{_REQUIRED}.nodeSelectorTerms[{index}]")
-    for index, choice in enumerate(node.get(_PREFERRED) or ()):
+    for index, choice in enumerate(rows(node, _PREFERRED)):
         place = f"{path}.nodeAffinity.{_PREFERRED}[{index}]"
         found += _weight_problems(choice, place) + _node_term_problems(choice["preference"], f"{place}.preference")
     for side in ("podAffinity", "podAntiAffinity"):
-        for index, choice in enumerate((affinity.get(side) or {}).get(_PREFERRED) or ()):
+        for index, choice in enumerate(rows(section(affinity, side), _PREFERRED)):
             found += _weight_problems(choice, f"{path}.{side}.{_PREFERRED}[{index}]")
     return found
 
@@ -162,7 +159,7 @@ def _weight_problems(choice: dict[str, Any], path: str) -> list[Cause]:
 def _node_term_problems(term: dict[str, Any], path: str) -> list[Cause]:
     found: list[Cause] = []
     for group in ("matchExpressions", "matchFields"):
-        for index, requirement in enumerate(term.get(group) or ()):
+        for index, requirement in enumerate(rows(term, group)):
             place, values = f"{path}.{group}[{index}]", requirement.get("values") or ()
             operator = requirement["operator"]
             if operator not in _NODE_OPERATORS:
@@ -170,7 +167,7 @@ def _node_term_problems(term: dict[str, Any], path: str) -> list[Cause]:
             elif operator in ("In", "NotIn") and not values:
                 found.append(required(f"{place}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
             elif operator in ("Gt", "Lt") and len(values) != 1:
-                found.append(required(f"{place}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'"))
+                found.append(required(f"{place}.values", "must be a single value when `operator` is 'Lt' or 'Gt'"))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Pods: defaults, priority admission, and what may change once they exist (source: Kubernetes' pod strategy and Priority plugin)."""
+"""Pods: defaults, priority, and what may change once they exist (source: Kubernetes' pod strategy, Priority plugin)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems
 from actors.api.admission.rules import Lookup
+from actors.api.fields import annotations_of, containers_of, rows, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value
-from core.objects.metadata import Object, section
+from core.objects.metadata import Object
 
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Classes that exist without an object."""
@@ -59,7 +60,7 @@ def validate(pod: Object, lookup: Lookup) -> list[Cause]:
     """The spec, and Volcano's budget annotations on its own pods."""
     del lookup
     found = pod_spec_problems(pod["spec"], "spec")
-    annotations: dict[str, str] | None = section(pod, "metadata").get("annotations")
+    annotations = annotations_of(pod)
     if annotations and pod["spec"].get("schedulerName") == "volcano":
         found += budget_problems(annotations)
     return found
@@ -94,8 +95,8 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
             "`spec.activeDeadlineSeconds`, `spec.tolerations` or `spec.schedulingGates`"
         )
         return [forbidden_field("spec", why)]
-    gates = {gate["name"] for gate in before.get("schedulingGates") or ()}
-    if any(gate["name"] not in gates for gate in after.get("schedulingGates") or ()):
+    gates = {gate["name"] for gate in rows(before, "schedulingGates")}
+    if any(gate["name"] not in gates for gate in rows(after, "schedulingGates")):
         return [forbidden_field("spec.schedulingGates", "only deletion is allowed, but found new scheduling gate")]
     return pod_spec_problems(after, "spec")
 
@@ -103,17 +104,16 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 def _frozen(spec: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in spec.items() if name not in _MUTABLE}
     for group in ("containers", "initContainers"):
-        kept[group] = [{k: v for k, v in each.items() if k != "image"} for each in spec.get(group) or ()]
+        kept[group] = [{k: v for k, v in each.items() if k != "image"} for each in rows(spec, group)]
     return kept
 
 
 def qos_class(spec: dict[str, Any]) -> str:
-    """Guaranteed, Burstable or BestEffort (source: Kubernetes' `ComputePodQOS`), by cpu and memory of all containers."""
+    """Guaranteed, Burstable or BestEffort by cpu and memory of all containers (source: Kubernetes' `ComputePodQOS`)."""
     guaranteed, anything = True, False
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        resources: dict[str, Any] = container.get("resources") or {}
-        requests: dict[str, Any] = resources.get("requests") or {}
-        limits: dict[str, Any] = resources.get("limits") or {}
+    for container in containers_of(spec):
+        resources = section(container, "resources")
+        requests, limits = section(resources, "requests"), section(resources, "limits")
         for name in ("cpu", "memory"):
             anything = anything or name in requests or name in limits
             guaranteed = guaranteed and name in limits and requests.get(name, limits[name]) == limits[name]

@@ -23,7 +23,8 @@ def validate(priority_class: Object, lookup: Lookup) -> list[Cause]:
         why = f"maximum allowed value of a user defined priority is {_MOST}"
         found.append(forbidden_field("value", why))
     if name.startswith("system-") and name not in SYSTEM_CLASSES:
-        found.append(invalid_value("metadata.name", name, "names with 'system-' prefix are reserved for system use only"))
+        why = "names with 'system-' prefix are reserved for system use only"
+        found.append(invalid_value("metadata.name", name, why))
     policy = priority_class.setdefault("preemptionPolicy", "PreemptLowerPriority")
     if policy not in _POLICIES:
         found.append(unsupported("preemptionPolicy", policy, _POLICIES))

@@ -1,4 +1,4 @@
-"""A queue among its relatives: parents that exist, limits that a child keeps to (source: Volcano's hierarchical queue checks)."""
+"""A queue among its relatives: parents that exist, limits that a child keeps to (source: Volcano's queue webhook)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from actors.api.admission.amounts import exceeds
 from actors.api.admission.rules import Lookup
+from actors.api.fields import section
 from actors.api.refusals import Cause, invalid_value, missing
 from core.errors import QuantityError
-from core.objects.metadata import Object, section
+from core.objects.metadata import Object
 from core.quantity import Quantity, quantity_of
 
 MOST_DEPTH: Final = 5
@@ -50,7 +51,7 @@ def _parent_problems(queue: Object, lookup: Lookup) -> list[Cause]:
         if depth > MOST_DEPTH or ancestor["metadata"]["name"] == name:
             why = f"queue {name} exceeds the maximum allowed depth of {MOST_DEPTH}"
             return [invalid_value("spec.parent", parent, why)]
-    pods = (section(above, "status").get("allocated") or {}).get("pods", "0")
+    pods = section(section(above, "status"), "allocated").get("pods", "0")
     if not lookup.children(parent) and quantity_of(pods).sign() > 0:
         why = f"queue {parent} cannot be the parent queue of queue {name} because it has allocated Pods: {pods}"
         return [invalid_value("spec.parent", parent, why)]
@@ -71,7 +72,7 @@ def _ancestors(queue: Object, lookup: Lookup) -> Iterator[Object]:
 def _limit_problems(queue: Object, lookup: Lookup) -> list[Cause]:
     name, spec = queue["metadata"]["name"], section(queue, "spec")
     found: list[Cause] = []
-    for resource, amount in (spec.get("capability") or {}).items():
+    for resource, amount in section(spec, "capability").items():
         limit = _nearest_capability(queue, resource, lookup)
         if limit is not None and exceeds(amount, limit):
             why = f"queue {name} capability[{resource}]={amount} exceeds its ancestor's capability={limit}"
@@ -87,7 +88,7 @@ def _limit_problems(queue: Object, lookup: Lookup) -> list[Cause]:
 
 def _nearest_capability(queue: Object, resource: str, lookup: Lookup) -> Any:
     for ancestor in _ancestors(queue, lookup):
-        limit = (section(ancestor, "spec").get("capability") or {}).get(resource)
+        limit = section(section(ancestor, "spec"), "capability").get(resource)
         if limit is not None and quantity_of(limit).sign() > 0:
             return limit
     return None
@@ -95,7 +96,7 @@ def _nearest_capability(queue: Object, resource: str, lookup: Lookup) -> Any:
 
 def _smaller_than_children(queue: Object, children: Iterable[Object], lookup: Lookup) -> list[Cause]:
     found: list[Cause] = []
-    for resource, amount in (section(queue, "spec").get("capability") or {}).items():
+    for resource, amount in section(section(queue, "spec"), "capability").items():
         largest = max((_subtree_capability(child, resource, lookup, 0) for child in children), key=_order)
         if exceeds(largest, amount):
             why = f"capability[{resource}]={amount} is smaller than its descendants' max capability={largest}"
@@ -104,7 +105,7 @@ def _smaller_than_children(queue: Object, children: Iterable[Object], lookup: Lo
 
 
 def _subtree_capability(queue: Object, resource: str, lookup: Lookup, depth: int) -> Any:
-    own = (section(queue, "spec").get("capability") or {}).get(resource)
+    own = section(section(queue, "spec"), "capability").get(resource)
     if own is not None and quantity_of(own).sign() > 0:
         return own
     if depth > MOST_DEPTH:
@@ -118,7 +119,7 @@ def _order(amount: Any) -> int:
 
 
 def _sum_problems(parent: Object, children: Iterable[Object]) -> list[Cause]:
-    """What the children are guaranteed, or deserve, together is no more than the parent's (an absent one is nothing)."""
+    """What children are guaranteed, or deserve, together is no more than the parent's (an absent one is nothing)."""
     found: list[Cause] = []
     above = section(parent, "spec")
     for part in ("guarantee", "deserved"):
@@ -143,5 +144,5 @@ def _totals(children: Iterable[Object], part: str) -> dict[str, Quantity]:
 
 
 def _part(spec: dict[str, Any], part: str) -> dict[str, Any]:
-    held: dict[str, Any] = spec.get(part) or {}
-    return (held.get("resource") or {}) if part == "guarantee" else held
+    held = section(spec, part)
+    return section(held, "resource") if part == "guarantee" else held

@@ -7,8 +7,9 @@ from typing import Any, Final
 from actors.api.admission.amounts import amount_problems, exceeds, settle_amounts
 from actors.api.admission.queue_tree import tree_problems
 from actors.api.admission.rules import Lookup
+from actors.api.fields import annotations_of, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value, unsupported
-from core.objects.metadata import Object, section
+from core.objects.metadata import Object
 from core.quantity import quantity_of
 
 HIERARCHY: Final = "volcano.sh/hierarchy"
@@ -32,10 +33,9 @@ def default(queue: Object, lookup: Lookup) -> None:
     spec.setdefault("dequeueStrategy", "traverse")
     if meta["name"] != "root" and not spec.get("parent"):
         spec["parent"] = "root"
-    for amounts in (spec.get("capability"), spec.get("deserved"), (spec.get("guarantee") or {}).get("resource")):
-        if amounts:
-            settle_amounts(amounts)
-    annotations: dict[str, str] = meta.get("annotations") or {}
+    for amounts in _limits(spec):
+        settle_amounts(amounts)
+    annotations = annotations_of(queue)
     path, weights = annotations.get(HIERARCHY), annotations.get(WEIGHTS)
     if path and weights and not path.startswith("root"):
         annotations[HIERARCHY], annotations[WEIGHTS] = f"root/{path}", f"1/{weights}"
@@ -62,7 +62,7 @@ def forbid_delete(queue: Object, lookup: Lookup) -> str | None:
     name: str = queue["metadata"]["name"]
     if name in PROTECTED:
         return f"`{name}` queue can not be deleted"
-    pods = (section(queue, "status").get("allocated") or {}).get("pods", "0")
+    pods = section(section(queue, "status"), "allocated").get("pods", "0")
     if quantity_of(pods).sign() > 0:
         return f"queue {name} cannot be deleted because it has allocated Pods: {pods}"
     if children := [child["metadata"]["name"] for child in lookup.children(name)]:
@@ -84,9 +84,7 @@ def _own_problems(queue: Object, lookup: Lookup) -> list[Cause]:
 
 def _amounts(spec: dict[str, Any]) -> list[Cause]:
     """guarantee <= deserved <= capability, wherever both sides are named."""
-    capability: dict[str, Any] = spec.get("capability") or {}
-    deserved: dict[str, Any] = spec.get("deserved") or {}
-    guarantee: dict[str, Any] = (spec.get("guarantee") or {}).get("resource") or {}
+    capability, deserved, guarantee = _limits(spec)
     found = amount_problems(capability, "spec.capability")
     found += amount_problems(deserved, "spec.deserved")
     found += amount_problems(guarantee, "spec.guarantee.resource")
@@ -101,8 +99,13 @@ def _amounts(spec: dict[str, Any]) -> list[Cause]:
     return found
 
 
+def _limits(spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Capability, deserved, guarantee."""
+    return section(spec, "capability"), section(spec, "deserved"), section(section(spec, "guarantee"), "resource")
+
+
 def _hierarchy(queue: Object, lookup: Lookup) -> list[Cause]:
-    annotations: dict[str, str] = section(queue, "metadata").get("annotations") or {}
+    annotations = annotations_of(queue)
     path, weights = annotations.get(HIERARCHY, ""), annotations.get(WEIGHTS, "")
     if not path and not weights:
         return []
@@ -114,7 +117,7 @@ def _hierarchy(queue: Object, lookup: Lookup) -> list[Cause]:
             why = f"{weight!r} in the {weights} must be a number larger than 0"
             return [invalid_value(f"metadata.annotations[{WEIGHTS}]", weights, why)]
     for other in lookup.queues():
-        theirs = (section(other, "metadata").get("annotations") or {}).get(HIERARCHY, "")
+        theirs = annotations_of(other).get(HIERARCHY, "")
         if other["metadata"]["name"] != queue["metadata"]["name"] and theirs.startswith(f"{path}/"):
             why = f"{path} is not allowed to be in the sub path of {theirs} of queue {other['metadata']['name']}"
             return [invalid_value(f"metadata.annotations[{HIERARCHY}]", path, why)]

@@ -7,9 +7,10 @@ from typing import Any
 from actors.api.admission.amounts import settle_amounts
 from actors.api.admission.pod_spec import pod_spec_problems
 from actors.api.admission.rules import Lookup
+from actors.api.fields import containers_of, labels_of, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value, required
 from actors.api.selectors import matches, selector_of
-from core.objects.metadata import Object, section
+from core.objects.metadata import Object
 
 
 def default(workload: Object, lookup: Lookup) -> None:
@@ -17,13 +18,12 @@ def default(workload: Object, lookup: Lookup) -> None:
     del lookup
     spec: dict[str, Any] = workload.setdefault("spec", {})
     spec.setdefault("replicas", 1)
-    labels = section(section(spec, "template"), "metadata").get("labels")
+    labels = labels_of(section(spec, "template"))
     if not spec.get("selector") and labels:
         spec["selector"] = {"matchLabels": dict(labels)}
-    for container in section(section(spec, "template"), "spec").get("containers") or ():
-        for amounts in (container.get("resources") or {}).values():
-            if isinstance(amounts, dict):
-                settle_amounts(amounts)
+    for container in containers_of(section(section(spec, "template"), "spec")):
+        for part in ("requests", "limits"):
+            settle_amounts(section(section(container, "resources"), part))
 
 
 def validate(workload: Object, lookup: Lookup) -> list[Cause]:
@@ -35,7 +35,7 @@ def validate(workload: Object, lookup: Lookup) -> list[Cause]:
         found.append(invalid_value("spec.replicas", spec["replicas"], "must be greater than or equal to 0"))
     template = section(spec, "template")
     selector = selector_of(spec.get("selector"))
-    labels: dict[str, str] = section(template, "metadata").get("labels") or {}
+    labels = labels_of(template)
     if not selector:
         found.append(required("spec.selector"))
     elif not matches(selector, labels):

@@ -1,0 +1,31 @@
+"""Reading fields of plain objects whose types were checked at the door: what is absent or null is empty."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from core.objects.metadata import section, text_map
+
+__all__ = ["annotations_of", "containers_of", "labels_of", "rows", "section"]
+
+Mapping = dict[str, Any]
+
+
+def rows(holder: Mapping, name: str) -> list[Mapping]:
+    """The list of mappings under `name`."""
+    return cast("list[Mapping]", holder.get(name) or [])
+
+
+def labels_of(holder: Mapping) -> dict[str, str]:
+    """metadata.labels."""
+    return text_map(section(holder, "metadata").get("labels"))
+
+
+def annotations_of(holder: Mapping) -> dict[str, str]:
+    """metadata.annotations."""
+    return text_map(section(holder, "metadata").get("annotations"))
+
+
+def containers_of(pod_spec: Mapping) -> list[Mapping]:
+    """Containers and init containers of a pod spec."""
+    return [*rows(pod_spec, "containers"), *rows(pod_spec, "initContainers")]
