@@ -51,6 +51,10 @@ class Terminal:
         if not self.quiet:
             self.err.print(text, markup=False)
 
+    def error(self, text: str) -> None:
+        """Input that could not be used while the rest goes on; --quiet does not drop it."""
+        self.err.print(f"error: {text}", markup=False)
+
     def warn(self, text: str) -> None:
         """Something the user should know and the work survived."""
         self.say(f"warning: {text}")

@@ -13,6 +13,7 @@ from config.load import from_parsed, parse_scheduler_config
 from config.schema import SchedulerConfig
 
 from config.errors import ConfigError
+from core.session.carry import SessionOptions
 from pumice.oneshot.cycles import Setup
 from pumice.oneshot.moment import DEFAULT_NOW, parse_moment
 
@@ -70,24 +71,32 @@ def setup_of(case: Raw, *, close_hooks: bool) -> Setup:
         objects=case["objects"],
         config=config_of(case),
         now=parse_moment(case.get("now") or DEFAULT_NOW),
-        node_usage=case.get("nodeUsage") or {},
-        hyper_nodes=case.get("hyperNodes"),
-        shard=case.get("shard"),
-        ignored_provisioners=tuple(case.get("ignoredProvisioners") or ()),
+        options=options_of(case),
         probe=tuple(probe),
         close_hooks=close_hooks,
     )
 
 
 def config_of(case: Raw) -> SchedulerConfig:
-    """The case's scheduler configuration with its options laid over it."""
+    """The case's scheduler configuration: text that goes through the loader, or tiers that are taken as they are."""
     if "confYaml" in case:
-        config = parse_scheduler_config(case["confYaml"], source=f"{case['name']}: confYaml")
-    else:
-        config = from_parsed(case["conf"], bool(case.get("flagsDefaultOn")))
-    share: int = (case.get("options") or {}).get("percentageOfNodesToFind", 0)
-    pumice = msgspec.structs.replace(config.pumice, percentage_of_nodes_to_find=share)
-    return msgspec.structs.replace(config, pumice=pumice)
+        return parse_scheduler_config(case["confYaml"], source=f"{case['name']}: confYaml")
+    return from_parsed(case["conf"], bool(case.get("flagsDefaultOn")))
+
+
+def options_of(case: Raw) -> SessionOptions:
+    """What a case says beside configuration and objects. Absent options are Volcano's adaptive search."""
+    options: Raw = case.get("options") or {}
+    shard: Raw | None = case.get("shard")
+    return SessionOptions(
+        percentage_of_nodes=int(options.get("percentageOfNodesToFind", 0)),
+        minimum_feasible_nodes=options.get("minimumFeasibleNodes"),
+        minimum_percentage=options.get("minimumPercentageOfNodesToFind"),
+        shard=(shard["mode"], frozenset(shard["nodes"])) if shard else None,
+        ignored_provisioners=tuple(case.get("ignoredProvisioners") or ()),
+        hyper_nodes=case.get("hyperNodes"),
+        node_usage=case.get("nodeUsage"),
+    )
 
 
 def _describe(path: Path) -> SuiteFile:

@@ -98,7 +98,7 @@ def _integer(text: str) -> int:
 class _Open:
     """A mapping or a sequence that is being filled."""
 
-    __slots__ = ("anchor", "key", "keyed", "line", "value")
+    __slots__ = ("anchor", "key", "keyed", "line", "merged", "value")
 
     def __init__(self, value: dict[Any, Any] | list[Any], anchor: str | None, line: int) -> None:
         self.value = value
@@ -106,6 +106,7 @@ class _Open:
         self.line = line
         self.key: Any = None
         self.keyed = False
+        self.merged: list[dict[str, Any]] = []  # from merge keys; they count only where nothing else is said
 
 
 class _Builder:
@@ -127,7 +128,7 @@ class _Builder:
             elif kind is yaml.SequenceStartEvent:
                 self._open([], event)
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                self.stack.pop()
+                self._close(self.stack.pop())
             elif kind is yaml.AliasEvent:
                 self._value(self._alias(event), event)
             else:
@@ -162,16 +163,21 @@ class _Builder:
     def _entry(self, top: _Open, value: Any, event: Any) -> None:
         mapping: Any = top.value
         if top.key == "<<":
-            self._merge(mapping, value, event)
+            self._merge(top, value, event)
         elif top.key in mapping:
             raise self._error(f"the key {top.key!r} is given twice", event)
         else:
             mapping[top.key] = value
 
-    def _merge(self, mapping: dict[Any, Any], value: Any, event: Any) -> None:
+    def _merge(self, top: _Open, value: Any, event: Any) -> None:
         for source in value if is_list(value) else [value]:
             if not is_mapping(source):
                 raise self._error("expected a mapping to merge", event)
+            top.merged.append(source)
+
+    def _close(self, ended: _Open) -> None:
+        mapping: Any = ended.value
+        for source in ended.merged:
             for key, inherited in source.items():
                 mapping.setdefault(key, inherited)
 

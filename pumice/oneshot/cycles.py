@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from config.schema import SchedulerConfig
-from core.cycle import Carry, Clock, close_session, open_session, run_action
-from core.state.view import View
+from core.cycle import close_session, open_session, run_action
 
 from core.messages.decisions import CycleResult
+from core.session.carry import Carry, Clock, SessionOptions
+from core.state.view import View
 from pumice.oneshot.between import Object, next_objects, nominations_of
 from pumice.oneshot.outcome import Outcome, outcome_of
 
@@ -19,27 +19,24 @@ from pumice.oneshot.outcome import Outcome, outcome_of
 class Setup:
     """Everything that a one-shot run depends on.
 
-    `objects` in order of arrival; `now` in seconds since the epoch; `node_usage` per cent by node, resource and period;
-    `hyper_nodes` and `shard` as in the conformance README; `probe` names pending tasks ("ns/pod") to be asked about
-    before any action; without `close_hooks` the session ends after the job status update (as Volcano's test
-    harness reads it).
+    `objects` in order of arrival; `now` in seconds since the epoch; `probe` names pending tasks ("ns/pod") to be
+    asked about before any action; without `close_hooks` the session ends after the job status update (as Volcano's
+    test harness reads it).
     """
 
     objects: Sequence[Object]
     config: SchedulerConfig
     now: float
-    node_usage: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    hyper_nodes: Mapping[str, Any] | None = None
-    shard: Mapping[str, Any] | None = None
-    ignored_provisioners: tuple[str, ...] = ()
+    options: SessionOptions = field(default_factory=SessionOptions)
     probe: tuple[str, ...] = ()
     close_hooks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One cycle: what core returned, and the same as an OUTCOME."""
+    """One cycle: the objects it saw, what core returned, and the same as an OUTCOME."""
 
+    objects: Sequence[Object]
     result: CycleResult
     outcome: Outcome
 
@@ -57,14 +54,14 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
     objects, carry = setup.objects, Carry()
     for number in range(1, cycles + 1):
         result = _run(setup, objects, Clock(cycle=number, now=setup.now), carry)
-        yield Cycle(result, outcome_of(result, nominations_of(objects)))
+        yield Cycle(objects, result, outcome_of(result, nominations_of(objects)))
         if number < cycles:
             objects = next_objects(objects, result, setup.now)
             carry = Carry.from_dict(result.carry)
 
 
 def _run(setup: Setup, objects: Sequence[Object], clock: Clock, carry: Carry) -> CycleResult:
-    session = open_session(fill(objects).snapshot(), setup.config, clock, carry, report=True)
+    session = open_session(fill(objects).snapshot(), setup.config, clock, carry, options=setup.options, report=True)
     for action in setup.config.actions:
         run_action(session, action)
     return close_session(session)

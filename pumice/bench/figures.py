@@ -1,0 +1,108 @@
+"""Samples and what is reported of them: median, least, greatest; the machine's speed and memory beside."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+CALIBRATION_STEPS: Final = 2_000_000
+
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The size of a scenario. What a scenario does not use is 0 or empty, and is left out of the report."""
+
+    nodes: int = 0
+    pods: int = 0
+    gang: int = 0
+    running: int = 0
+    runs: int = 5
+    trace: str = ""
+    backend: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: value for name, value in values.items() if value}
+
+
+@dataclass(slots=True)
+class Samples:
+    """What was measured, by figure: the unit and one value a run."""
+
+    values: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    units: dict[str, str] = field(default_factory=dict[str, str])
+
+    def add(self, figure: str, value: float, unit: str) -> None:
+        """One more run's value of a figure."""
+        self.values.setdefault(figure, []).append(value)
+        self.units[figure] = unit
+
+    @contextmanager
+    def timed(self, figure: str) -> Iterator[None]:
+        """Adds the seconds that the block took."""
+        started = time.perf_counter()
+        yield
+        self.add(figure, time.perf_counter() - started, "s")
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """By figure: median, unit, min, max and the number of runs."""
+        return {
+            figure: {
+                "value": statistics.median(values),
+                "unit": self.units[figure],
+                "min": min(values),
+                "max": max(values),
+                "runs": len(values),
+            }
+            for figure, values in self.values.items()
+        }
+
+
+def report(scenario: str, parameters: Parameters, samples: Samples) -> dict[str, Any]:
+    """The JSON of `pumice bench`."""
+    return {
+        "scenario": scenario,
+        "parameters": parameters.to_dict(),
+        "figures": samples.to_dict(),
+        "calibration_s": calibrate(),
+        "peak_rss_bytes": peak_rss_bytes(),
+    }
+
+
+def calibrate() -> float:
+    """Seconds (median of 3) of a fixed loop of plain Python: how fast this machine is just now."""
+    return statistics.median(_calibration_loop() for _ in range(3))
+
+
+def _calibration_loop() -> float:
+    started = time.perf_counter()
+    total = 0
+    for step in range(CALIBRATION_STEPS):
+        total = (total * 31 + step) % 1_000_003
+    return time.perf_counter() - started
+
+
+def peak_rss_bytes() -> int:
+    """The most memory that this process has held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """What was loaded is out of the collector's sight while the block runs, as in the running scheduler."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -1,0 +1,39 @@
+"""`openb`: the pods of the openb trace onto its nodes, one PodGroup a pod, in one cycle."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pumice.bench.allocate import run_on_fresh_views
+from pumice.bench.cycle import stock_config
+from pumice.bench.figures import Advance, Parameters, Samples
+from pumice.load.openb import PREFIX, pod_group_of, read_openb
+
+FOLDER: Final = "../shared/traces/openb"
+DEFAULTS: Final = Parameters(trace=f"{PREFIX}{FOLDER}/openb_node_list_gpu_node.csv,{FOLDER}/openb_pod_list_default.csv")
+
+QUEUE: Final[dict[str, Any]] = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1",
+    "kind": "Queue",
+    "metadata": {"name": "default"},
+    "spec": {"weight": 1},
+    "status": {"state": "Open"},
+}
+
+
+def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
+    """Each run fills a fresh view with the trace and runs one cycle."""
+    objects: list[dict[str, Any]] = [QUEUE]
+    for obj in read_openb(parameters.trace):
+        if obj["kind"] == "Pod":
+            objects += with_group(obj)
+        else:
+            objects.append(obj)
+    run_on_fresh_views(objects, stock_config(), parameters.runs, samples, advance)
+
+
+def with_group(pod: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A plain pod with a uid, and the PodGroup that the controller would have made for it."""
+    grouped, group = pod_group_of(pod)
+    grouped["metadata"]["uid"] = f"openb-{grouped['metadata']['name']}"
+    return group, grouped

@@ -1,0 +1,27 @@
+"""Every scenario in one visible table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from pumice.bench import allocate, openb, opening, steady
+from pumice.bench.figures import Advance, Parameters, Samples
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What it measures, its usual size, and the function that measures it (one `advance(1)` a run)."""
+
+    what: str
+    defaults: Parameters
+    measure: Callable[[Parameters, Samples, Advance], None]
+
+
+SCENARIOS: Final[dict[str, Scenario]] = {
+    "allocate": Scenario("one cycle from nothing, everything pending", allocate.DEFAULTS, allocate.measure),
+    "steady": Scenario("cycles on a full house", steady.DEFAULTS, steady.measure),
+    "open": Scenario("opening a session on running pods", opening.DEFAULTS, opening.measure),
+    "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
+}

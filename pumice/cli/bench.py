@@ -1,0 +1,79 @@
+"""`pumice bench`: named, repeatable measurements."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pumice.bench.figures import Parameters, Samples, report
+from pumice.bench.scenarios import SCENARIOS
+from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.options import Lenient, Level, LogLevel, Output, Quiet
+from pumice.cli.terminal import Terminal
+
+HELP: Final = "Measure a named scenario: " + "; ".join(f"{name} ({one.what})" for name, one in SCENARIOS.items()) + "."
+EXAMPLE: Final = "Example: [bold]pumice bench allocate --nodes 5000 --pods 2000 --gang 8 --runs 5[/bold]"
+
+
+@guarded
+def bench(
+    scenario: Annotated[str, typer.Argument(help="One of: " + ", ".join(SCENARIOS))],
+    nodes: Annotated[int | None, typer.Option("--nodes", min=1, help="Nodes.", show_default=False)] = None,
+    pods: Annotated[int | None, typer.Option("--pods", min=1, help="Pending pods.", show_default=False)] = None,
+    gang: Annotated[int | None, typer.Option("--gang", min=1, help="Pods a gang.", show_default=False)] = None,
+    running: Annotated[int | None, typer.Option("--running", min=0, help="Running pods.", show_default=False)] = None,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs; the median is reported.")] = 5,
+    trace: Annotated[
+        str | None,
+        typer.Option("-f", "--filename", metavar="PATH", help="openb:NODES.csv,PODS.csv (openb).", show_default=False),
+    ] = None,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+    lenient: Lenient = False,
+) -> int:
+    """Run one scenario and print its figures."""
+    del lenient  # the scenarios bring their configuration along
+    chosen = SCENARIOS.get(scenario)
+    if chosen is None:
+        raise UsageError(f"unknown scenario {scenario!r}; known: {', '.join(SCENARIOS)}")
+    terminal = Terminal(output, quiet, log_level)
+    given = {"nodes": nodes, "pods": pods, "gang": gang, "running": running, "trace": trace, "runs": runs}
+    parameters = sized(scenario, chosen.defaults, given)
+    samples = Samples()
+    with terminal.progress(f"{scenario}: runs", parameters.runs) as advance:
+        chosen.measure(parameters, samples, advance)
+    found = report(scenario, parameters, samples)
+    terminal.emit(found, lambda console: show(console, found))
+    return Exit.DONE
+
+
+def sized(scenario: str, defaults: Parameters, given: dict[str, Any]) -> Parameters:
+    """The scenario's usual size with what was given laid over it. UsageError for an option it does not take."""
+    changes = {name: value for name, value in given.items() if value is not None}
+    for name in changes:
+        if name != "runs" and not getattr(defaults, name):
+            raise UsageError(f"the scenario {scenario!r} does not take this option", path=f"--{name}")
+    parameters = dataclasses.replace(defaults, **changes)
+    if parameters.gang > max(parameters.pods, parameters.running):
+        raise UsageError(f"a gang of {parameters.gang} is more than there are pods", path="--gang")
+    return parameters
+
+
+def show(console: Console, found: dict[str, Any]) -> None:
+    """The figures, and beside them what the machine was like."""
+    sizes = ", ".join(f"{name} {value}" for name, value in found["parameters"].items())
+    table = Table("figure", "median", "least", "greatest", "unit", title=f"{found['scenario']}: {sizes}")
+    for name, figure in found["figures"].items():
+        table.add_row(name, *(_number(figure[key]) for key in ("value", "min", "max")), figure["unit"])
+    console.print(table)
+    memory = found["peak_rss_bytes"] / 2**20
+    console.print(f"calibration loop {found['calibration_s']:.4f} s, peak memory {memory:.0f} MiB")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -1,0 +1,62 @@
+"""A reason for every task that a one-shot run leaves pending, those that no session ever saw included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from core.messages.decisions import CycleResult, PendingReason
+from pumice.oneshot.between import Object, object_key
+
+GROUP: Final = "scheduling.k8s.io/group-name"
+SCHEDULER: Final = "volcano"
+
+
+def left_pending(objects: Iterable[Object], result: CycleResult) -> dict[str, dict[str, str]]:
+    """Reason and message by "ns/pod", after a cycle over exactly these objects.
+
+    Pods of other schedulers are not tasks and are left out, unless they name a PodGroup.
+    """
+    listed = list(objects)
+    groups = {object_key(obj): obj for obj in listed if obj["kind"] == "PodGroup"}
+    queues = {obj["metadata"]["name"] for obj in listed if obj["kind"] == "Queue"}
+    placed = {f"{bind.namespace}/{bind.name}" for bind in result.binds}
+    reasons: dict[str, dict[str, str]] = {}
+    for obj in listed:
+        key = object_key(obj)
+        if obj["kind"] == "Pod" and key not in placed and _waits(obj):
+            found = result.report.pending.get(key) or _unseen(obj, groups, queues)
+            reasons[key] = {"reason": found.reason, "message": found.message}
+    return dict(sorted(reasons.items()))
+
+
+def _waits(pod: Object) -> bool:
+    spec: dict[str, Any] = pod.get("spec") or {}
+    status: dict[str, Any] = pod.get("status") or {}
+    if spec.get("nodeName") or status.get("phase", "Pending") != "Pending":
+        return False
+    if pod["metadata"].get("deletionTimestamp"):
+        return False
+    return spec.get("schedulerName", SCHEDULER) == SCHEDULER or bool(_group_of(pod))
+
+
+def _group_of(pod: Object) -> str:
+    return str((pod["metadata"].get("annotations") or {}).get(GROUP) or "")
+
+
+def _unseen(pod: Object, groups: Mapping[str, Object], queues: set[str]) -> PendingReason:
+    """Why a pod is not a task of any session."""
+    name = _group_of(pod)
+    if not name:
+        return PendingReason(
+            "NoPodGroup",
+            f"the pod names no PodGroup (annotation {GROUP}), and no controller runs here to make one",
+        )
+    key = f"{pod['metadata'].get('namespace') or ''}/{name}"
+    group = groups.get(key)
+    if group is None:
+        return PendingReason("PodGroupNotFound", f"PodGroup {key} is not among the objects")
+    queue = str((group.get("spec") or {}).get("queue") or "default")
+    if queue not in queues:
+        return PendingReason("QueueNotFound", f"queue {queue!r} of PodGroup {key} is not among the objects")
+    return PendingReason("NotConsidered", f"no action of this cycle looked at PodGroup {key}")
