@@ -1,0 +1,87 @@
+"""The api server: the truth about the cluster, as kube-apiserver and etcd are.
+
+Owns: the store (`actors.api.store`); nobody else writes it.
+Accepts: `ApiRequest`; every one is answered, with a refusal at worst.
+Sends: asks the recorder. News for watchers is a level signal; they come and pull.
+When full: whoever asks waits. The api waits for nobody but the recorder, so it always moves on.
+Stops: after what is queued has been made durable and answered.
+
+A batch of requests is applied in order, its changes go to the journal in one append, and only then is anybody answered
+or any watcher woken: what has been acknowledged, or seen, is on disk.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from actors.actor import Actor
+from core.messages import commands, events, replies
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actors.api.store import Store
+    from actors.envelope import Received
+    from actors.ports import ApiPort, Context, RecorderPort
+
+log = logging.getLogger(__name__)
+
+
+class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
+    """`store` outlives a crash of this actor: it is the truth, and what is in it is in the journal."""
+
+    cap = 512
+
+    def __init__(
+        self, name: str, mailbox: ApiPort, context: Context, *, store: Store, recorder: RecorderPort
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self.store = store
+        self._recorder = recorder
+
+    async def on_start(self) -> None:
+        """Let watchers see what the store holds already (what a crash left unwritten goes to the journal first)."""
+        await self._record(self._entries(self.store.drain(), 0))
+        self._publish()
+
+    async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
+        """Apply, make durable, answer, wake."""
+        now = self.clock.now()
+        answers: list[replies.ApiReply] = []
+        entries: list[commands.Entry] = []
+        for item in batch:
+            answers.append(self._apply(item.message, now))
+            if self.store.outbox:
+                entries += self._entries(self.store.drain(), _cause(item.message))
+        await self._record(entries)
+        for item, answer in zip(batch, answers, strict=True):
+            item.reply(answer)
+        if entries:
+            self._publish()
+
+    def _apply(self, request: commands.ApiRequest, now: float) -> replies.ApiReply:
+        try:
+            return self.store.apply(request, now)
+        except Exception as error:
+            # one request nobody foresaw must not take the cluster with it; it is a bug all the same, and says so
+            log.exception("bug in Pumice: the api could not carry out %s", type(request).__name__)
+            return replies.Refused(500, "InternalError", f"bug in Pumice: {error!r}")
+
+    @staticmethod
+    def _entries(mutations: Sequence[events.Mutation], cause: int) -> list[commands.Entry]:
+        return [commands.Entry("api", codec.encode(mutation), cause) for mutation in mutations]
+
+    async def _record(self, entries: Sequence[commands.Entry]) -> None:
+        if entries:
+            await self._recorder.ask(commands.Append(tuple(entries)))
+
+    def _publish(self) -> None:
+        self.store.publish()
+        self.news.raise_to(self.store.revision)
+
+
+def _cause(request: commands.ApiRequest) -> int:
+    """The journal number of the decision that a binding or an eviction carries out."""
+    return request.sequence if isinstance(request, commands.BindPod | commands.EvictPod) else 0
