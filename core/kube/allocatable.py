@@ -1,0 +1,65 @@
+"""What a node can allocate as kube-scheduler's NodeInfo has it.
+
+Status.allocatable, without Volcano's oversubscription.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.objects.metadata import section
+from core.objects.node import OVERSUBSCRIPTION_CPU, OVERSUBSCRIPTION_MEMORY
+from core.resources import Resource
+
+if TYPE_CHECKING:
+    from core.kube.rows import BoolArray, FloatArray, NodeRows
+    from core.objects.node import NodeSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """One resource over node rows [N], each beside a memoryview for reading one row cheaply.
+
+    `amount`: what is allocatable; `divisor`: the same with infinity for 0, so that a share of nothing is 0; `present`:
+    where it is not 0.
+    """
+
+    amount: FloatArray
+    divisor: FloatArray
+    present: BoolArray
+    everywhere: bool
+    amount_at: memoryview
+    divisor_at: memoryview
+
+
+def _kube_allocatable(spec: NodeSpec) -> Resource:
+    if OVERSUBSCRIPTION_CPU in spec.annotations or OVERSUBSCRIPTION_MEMORY in spec.annotations:
+        return Resource.from_list(section(section(spec.node, "status"), "allocatable"))
+    return spec.allocatable
+
+
+def _amount(resource: Resource, name: str) -> float:
+    if name == "cpu":
+        return resource.milli_cpu
+    if name == "memory":
+        return resource.memory
+    return (resource.scalars or {}).get(name, 0.0)
+
+
+def capacity(nodes: NodeRows, name: str) -> Capacity:
+    """The allocatable amount of a resource: cpu in milli-cores, memory in bytes, others in thousandths.
+
+    Built once until a spec changes.
+    """
+    key = ("kube allocatable", name)
+    known: Capacity | None = nodes.memo.get(key)
+    if known is None:
+        amount = np.array([_amount(_kube_allocatable(spec), name) for spec in nodes.specs], dtype=np.float64)
+        present = amount != 0.0
+        divisor = np.where(present, amount, np.inf)
+        known = Capacity(amount, divisor, present, bool(present.all()), amount.data, divisor.data)
+        nodes.memo[key] = known
+    return known

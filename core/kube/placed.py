@@ -1,0 +1,104 @@
+"""Which pods kube-scheduler's NodeInfo has on which node: those of the session's opening, and what was put on or taken
+off since.
+
+Volcano moves NodeInfo in the predicates plugin's event handlers, so an evicted pod is gone from it while the node still
+counts it. Nobody pays for what nobody asks: the handlers only write a log, and each reader catches up from where it
+stopped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from core.kube.rows import NodeRows
+    from core.objects.pod import Task
+    from core.session.session import Session
+
+_MEMO = "placed"
+
+
+class Move(NamedTuple):
+    """One pod put on (sign 1) or taken off (-1) a node row."""
+
+    task: Task
+    row: int
+    sign: int
+
+
+def _is_special(task: Task) -> bool:
+    template = task.template
+    if template.host_ports:
+        return True
+    affinity = template.affinity
+    return bool(affinity) and (affinity.get("podAffinity") is not None or affinity.get("podAntiAffinity") is not None)
+
+
+class Placed:
+    """The pods on the nodes of one session, shared by filters and scorers (see :func:`placed_pods`)."""
+
+    def __init__(self, nodes: NodeRows, residents: dict[str, dict[str, Task]], known: Opening | None) -> None:
+        self.nodes = nodes
+        self._residents = residents
+        self.opening = known or Opening()
+        self._special: list[Move] | None = None
+        self.log: list[Move] = []
+        self.shared: dict[str, object] = {}  # readers that several filters and scorers use
+
+    def add(self, task: Task, node: int) -> None:
+        """A pod was put on a node (AddPod)."""
+        self.log.append(Move(task, node, 1))
+
+    def remove(self, task: Task, node: int) -> None:
+        """A pod was taken off a node (RemovePod)."""
+        self.log.append(Move(task, node, -1))
+
+    def special_at_opening(self) -> list[Move]:
+        """The pods with host ports or inter-pod affinity that were on a node when the session opened."""
+        if self._special is None:
+            self._special = list(self.opening.special(self.nodes, self._residents))
+        return self._special
+
+    def at_opening(self) -> Iterator[Move]:
+        """All pods that were on a node when the session opened."""
+        for name, row in self.nodes.row.items():
+            for task in self._residents.get(name, {}).values():
+                yield Move(task, row, 1)
+
+
+class Opening:
+    """The special pods of each node, kept from session to session while the node has the same dictionary of pods."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, tuple[dict[str, Task], tuple[Task, ...]]] = {}
+
+    def special(self, nodes: NodeRows, residents: dict[str, dict[str, Task]]) -> Iterator[Move]:
+        before = self._by_node
+        after: dict[str, tuple[dict[str, Task], tuple[Task, ...]]] = {}
+        for name, tasks in residents.items():
+            row = nodes.row.get(name)
+            if row is None:
+                continue
+            known = before.get(name)
+            if known is None or known[0] is not tasks:
+                known = (tasks, tuple(task for task in tasks.values() if _is_special(task)))
+            after[name] = known
+            for task in known[1]:
+                yield Move(task, row, 1)
+        self._by_node = after
+
+
+def placed_pods(session: Session) -> Placed:
+    """The session's one Placed.
+
+    It hangs in the nodes' memo, which is how plugins that may not know each other share it.
+    """
+    known: tuple[object, Placed] | None = session.nodes.memo.get(_MEMO)
+    if known is not None and known[0] is session.kube:
+        return known[1]
+    opening = known[1].opening if known is not None else None
+    placed = Placed(session.nodes, session.snapshot.node_tasks, opening)
+    session.nodes.memo[_MEMO] = (session.kube, placed)
+    return placed

@@ -1,0 +1,65 @@
+"""NodeResourcesFit with strategy LeastAllocated over cpu and memory. Source.
+
+Kube-scheduler `noderesources/least_allocated.go`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.plugins.nodeorder.means import mean_percent, mean_percent_one
+from core.plugins.nodeorder.shares import nonzero_taken
+from core.session.node_points import Volatility
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
+    from core.plugins.nodeorder.shares import Taken
+    from core.session.node_points import FloatArray, Rows
+    from core.session.session import Session
+
+
+class LeastAllocatedScore:
+    """weight * floor(mean of the percentages left free), cpu and memory in equal parts.
+
+    A resource that a node lacks does not count.
+    """
+
+    volatility = Volatility.ROW
+    normalised = False
+    constant: float | None = None
+
+    def __init__(self, taken: tuple[Taken, Taken], template: PodTemplate, weight: float) -> None:
+        self._cpu, self._memory = taken
+        self._own_cpu, self._own_memory, self._weight = template.nonzero_cpu, template.nonzero_memory, weight
+
+    def score(self, rows: Rows) -> FloatArray:
+        """Weighted score per row."""
+        cpu, memory = self._cpu.percent_left(self._own_cpu, rows), self._memory.percent_left(self._own_memory, rows)
+        return mean_percent(self._cpu, self._memory, cpu, memory, rows, self._weight)
+
+    def score_one(self, row: int) -> float:
+        """The same for one row."""
+        cpu, memory = (
+            self._cpu.percent_left_one(self._own_cpu, row),
+            self._memory.percent_left_one(self._own_memory, row),
+        )
+        return mean_percent_one(self._cpu, self._memory, cpu, memory, row) * self._weight
+
+    def finish(self, raw: FloatArray) -> FloatArray:
+        """Not normalised."""
+        return raw
+
+
+class LeastAllocated:
+    """Prefers nodes with much left."""
+
+    name = "NodeResourcesFit_LeastAllocated"
+    reads_labels = False
+
+    def __init__(self, session: Session, weight: int) -> None:
+        self._taken, self._weight = nonzero_taken(session), float(weight)
+
+    def prepare(self, session: Session, task: Task) -> LeastAllocatedScore:
+        """For the task's template."""
+        return LeastAllocatedScore(self._taken, task.template, self._weight)

@@ -1,0 +1,68 @@
+"""NodeAffinity: the weights of the preferred terms a node matches. Source.
+
+Kube-scheduler `nodeaffinity` (Score, NormalizeScore).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from core.kube.node_selector import rows_in_term
+from core.kube.rows import memo_table
+from core.objects.metadata import section
+from core.plugins.nodeorder.static import StaticScore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.kube.rows import NodeRows
+    from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
+    from core.session.node_points import FloatArray
+    from core.session.session import Session
+
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def preferred_terms(template: PodTemplate) -> Sequence[dict[str, Any]]:
+    """The preferred node affinity terms: {"weight", "preference"}."""
+    terms: list[dict[str, Any]] | None = section(template.affinity, "nodeAffinity").get(PREFERRED)
+    return terms or []
+
+
+def preference(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> FloatArray | None:
+    """Sum of the weights of the matching terms [N]; None when no node matches any.
+
+    Raises SelectorError for a term that is no valid one.
+    """
+    total: FloatArray = np.zeros(nodes.count)
+    for term in terms:
+        weight = int(term.get("weight") or 0)
+        if weight:
+            total += weight * rows_in_term(nodes, term.get("preference") or {})
+    return total if total.any() else None
+
+
+class NodeAffinity:
+    """Prefers nodes that match what the pod would like."""
+
+    name = "NodeAffinity"
+    reads_labels = False
+
+    def __init__(self, weight: int) -> None:
+        self._weight = float(weight)
+
+    def prepare(self, session: Session, task: Task) -> StaticScore | None:
+        """For the task's template; None when nothing is preferred or nothing matches (then every node scores 0)."""
+        terms = preferred_terms(task.template)
+        if not terms:
+            return None
+        table = memo_table(session.nodes, "preferred NodeAffinity")
+        content = msgspec.json.encode(terms, order="deterministic")
+        if content not in table:
+            table[content] = preference(session.nodes, terms)
+        raw: FloatArray | None = table[content]
+        return None if raw is None else StaticScore(raw, self._weight, normalised=True)

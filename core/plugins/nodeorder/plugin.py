@@ -1,0 +1,66 @@
+"""Plugin nodeorder: kube-scheduler's scorers with Volcano's weights. Source.
+
+Volcano `plugins/nodeorder/nodeorder.go`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from core.plugins.nodeorder.balanced_allocation import BalancedAllocation
+from core.plugins.nodeorder.image_locality import ImageLocality
+from core.plugins.nodeorder.least_allocated import LeastAllocated
+from core.plugins.nodeorder.most_allocated import MostAllocated
+from core.plugins.nodeorder.node_affinity import NodeAffinity
+from core.plugins.nodeorder.taint_toleration import TaintToleration
+
+if TYPE_CHECKING:
+    from core.session.node_points import NodeScorer
+    from core.session.session import Session
+
+WEIGHTS = {
+    "leastrequested": 1,
+    "mostrequested": 0,
+    "nodeaffinity": 2,
+    "podaffinity": 2,
+    "balancedresource": 1,
+    "tainttoleration": 3,
+    "imagelocality": 1,
+    "podtopologyspread": 2,
+}
+
+
+class NodeOrder:
+    """Registers a scorer for each weight that is not 0: `<name>.weight`, whole numbers, defaults in WEIGHTS."""
+
+    name = "nodeorder"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._weights = {
+            name: self._weight(arguments.get(f"{name}.weight"), default) for name, default in WEIGHTS.items()
+        }
+
+    @staticmethod
+    def _weight(value: object, default: int) -> int:
+        return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+    def batch_scorers(self, session: Session) -> list[NodeScorer]:
+        """The scorers over the candidates as a set; whole numbers all, so that the order of summing is free."""
+        weights = self._weights
+        found: list[NodeScorer | None] = [
+            LeastAllocated(session, weights["leastrequested"]) if weights["leastrequested"] else None,
+            MostAllocated(session, weights["mostrequested"]) if weights["mostrequested"] else None,
+            BalancedAllocation(session, weights["balancedresource"]) if weights["balancedresource"] else None,
+            NodeAffinity(weights["nodeaffinity"]) if weights["nodeaffinity"] else None,
+            TaintToleration(session, weights["tainttoleration"]) if weights["tainttoleration"] else None,
+        ]
+        return [scorer for scorer in found if scorer is not None]
+
+    def on_session_open(self, session: Session) -> None:
+        """Register ImageLocality per node and the others over the candidates."""
+        weight = self._weights["imagelocality"]
+        session.add_node_order(self.name, [ImageLocality(weight)] if weight else [])
+        session.add_batch_node_order(self.name, self.batch_scorers(session))
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to do."""

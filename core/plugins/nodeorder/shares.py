@@ -1,0 +1,83 @@
+"""One resource as kube-scheduler's resource scorers see it.
+
+What is taken on a node, with this pod, of what it can allocate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.kube.allocatable import capacity
+
+if TYPE_CHECKING:
+    from core.kube.allocatable import Capacity
+    from core.session.node_points import FloatArray, Rows
+    from core.session.session import Session
+
+CPU, MEMORY = 0, 1
+NAMES = ("cpu", "memory")
+
+
+class Taken:
+    """A column of taken amounts over node rows beside the nodes' capacity, both with memoryviews for one row."""
+
+    __slots__ = ("amount", "amount_at", "capacity", "everywhere", "present_at", "taken", "taken_at")
+
+    def __init__(self, capacity: Capacity, taken: FloatArray) -> None:
+        self.capacity, self.everywhere = capacity, capacity.everywhere
+        self.taken, self.taken_at = taken, taken.data
+        self.amount, self.amount_at = capacity.amount, capacity.amount_at
+
+    def percent_left(self, own: float, rows: Rows) -> FloatArray:
+        """floor(100 * (allocatable - taken - own) / allocatable), at least 0; 0 where nothing is allocatable. A new
+        array [len(rows)].
+
+        Go's integer division, exactly: whole numbers below 2**46 (64 TiB) whose float quotient is at most 100 never
+        round up to a whole one.
+        """
+        left: FloatArray = np.subtract(self.amount[rows], self.taken[rows])
+        np.subtract(left, own, out=left)
+        return self._percent(np.maximum(left, 0.0, out=left), rows)
+
+    def percent_left_one(self, own: float, row: int) -> float:
+        """The same for one row."""
+        amount = self.amount_at[row]
+        left = amount - self.taken_at[row] - own
+        return float(left * 100.0 / amount // 1.0) if left > 0.0 and amount else 0.0
+
+    def percent_taken(self, own: float, rows: Rows) -> FloatArray:
+        """floor(100 * (taken + own) / allocatable), at most 100; 0 where nothing is allocatable.
+
+        A new array [len(rows)].
+        """
+        taken: FloatArray = np.add(self.taken[rows], own)
+        return self._percent(np.minimum(taken, self.amount[rows], out=taken), rows)
+
+    def percent_taken_one(self, own: float, row: int) -> float:
+        """The same for one row."""
+        amount = self.amount_at[row]
+        return float(min(self.taken_at[row] + own, amount) * 100.0 / amount // 1.0) if amount else 0.0
+
+    def _percent(self, part: FloatArray, rows: Rows) -> FloatArray:
+        np.multiply(part, 100.0, out=part)
+        np.divide(part, self.capacity.divisor[rows], out=part)
+        return np.floor(part, out=part)
+
+    def fraction(self, own: float, rows: Rows) -> FloatArray:
+        """(taken + own) / allocatable, at most 1; 0 where nothing is allocatable. A new array [len(rows)]."""
+        part: FloatArray = np.add(self.taken[rows], own)
+        np.divide(part, self.capacity.divisor[rows], out=part)
+        return np.minimum(part, 1.0, out=part)
+
+    def fraction_one(self, own: float, row: int) -> float | None:
+        """The same for one row; None where nothing is allocatable."""
+        amount = self.amount_at[row]
+        return min((self.taken_at[row] + own) / amount, 1.0) if amount else None
+
+
+def nonzero_taken(session: Session) -> tuple[Taken, Taken]:
+    """cpu and memory of the pods on each node, with kube-scheduler's defaults for containers that ask for nothing."""
+    cpu, memory = (Taken(capacity(session.nodes, name), session.kube.nonzero[i]) for i, name in enumerate(NAMES))
+    return cpu, memory

@@ -1,0 +1,61 @@
+"""The number of pods a node may have. Source: Volcano `plugins/predicates` (Predicate, MaxTaskNum)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.session.node_points import Volatility
+from core.session.reasons import Code, Reason
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.node_points import Rows
+    from core.session.reasons import IntArray
+    from core.session.session import Session
+
+EXCEEDED = Reason("predicates", Code.UNSCHEDULABLE, "node(s) pod number exceeded")
+
+
+class PodCountCheck:
+    """Compares the pods on a node, terminating and pipelined ones included, with its allocatable pods.
+
+    The same for every task.
+    """
+
+    volatility = Volatility.ROW
+
+    def __init__(self, session: Session) -> None:
+        self._pods = session.kube.pods
+        self._most = np.minimum(session.nodes.max_pods, np.iinfo(np.int32).max).astype(np.int32)
+        self._code = np.int32(session.reasons.intern(EXCEEDED))
+        self._number = int(self._code)
+        self._pods_at, self._most_at = self._pods.data, self._most.data
+        self._full = np.empty(len(self._most), dtype=np.bool_)
+
+    def reject(self, rows: Rows) -> IntArray:
+        """Reason number per row, int32 [len(rows)]."""
+        if isinstance(rows, slice) and rows == slice(None):
+            return np.multiply(np.greater_equal(self._pods, self._most, out=self._full), self._code)
+        return np.multiply(self._pods[rows] >= self._most[rows], self._code)
+
+    def reject_one(self, row: int) -> int:
+        """The same for one row."""
+        return self._number if self._pods_at[row] >= self._most_at[row] else 0
+
+
+class PodCount:
+    """The filter; one check serves the whole session."""
+
+    name = "PodCount"
+    reads_labels = False
+
+    def __init__(self) -> None:
+        self._check: PodCountCheck | None = None
+
+    def prepare(self, session: Session, task: Task) -> PodCountCheck:
+        """The session's check, whatever the task."""
+        if self._check is None:
+            self._check = PodCountCheck(session)
+        return self._check
