@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import anyio
 
 from actors.mailbox import Mailbox
+from core.messages.message import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from actors.mailbox import MailboxStatistics
     from actors.ports import Context
 
-M = TypeVar("M")
-R = TypeVar("R")
+M = TypeVar("M", bound=Message)
+R = TypeVar("R", bound=Message)
 
 
 class Actor(Generic[M, R]):

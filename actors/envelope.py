@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
 
+from core.messages.message import Message
 from core.messages.replies import Failed
 from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.messages.message import Message
-
-M = TypeVar("M")
-R = TypeVar("R")
+M = TypeVar("M", bound=Message)
+R = TypeVar("R", bound=Message)
 
 
 class Answer:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args
 
 import anyio
 from anyio import lowlevel
 
 from actors.envelope import Answer, Envelope, Received, failure
 from actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
+from core.messages.message import Message
 from core.messages.replies import Failed
 from storage import codec
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
     from actors.ports import Activity
 
-M = TypeVar("M")
-R = TypeVar("R")
+M = TypeVar("M", bound=Message)
+R = TypeVar("R", bound=Message)
 A = TypeVar("A")
 
 BATCH = 256
@@ -266,7 +267,7 @@ class Mailbox(Generic[M, R]):
         reply = codec.decode(frame, self._replies)
         if isinstance(reply, Failed):
             raise ActorStoppedError(reply.actor) if reply.stopped else ActorFailedError(reply.actor, reply.error)
-        return reply
+        return cast("R", reply)
 
 
 def _parts(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

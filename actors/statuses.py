@@ -59,7 +59,8 @@ def merge_condition(conditions: Sequence[Object], wanted: Object, now: float) ->
 def pod_group_patch(stored: Mapping[str, Any], wanted: PodGroupStatus, now: float, cycle: int) -> Object:
     """Phase, the whole list of conditions, and the counts."""
     status: Mapping[str, Any] = stored.get("status") or {}
-    old: dict[str, Object] = {condition.get("type", ""): condition for condition in status.get("conditions") or []}
+    existing: Sequence[Object] = status.get("conditions") or []
+    old = {condition.get("type", ""): condition for condition in existing}
     conditions = [_group_condition(old.get(each.type, {}), each, now, cycle) for each in wanted.conditions]
     counts = {"running": wanted.running, "succeeded": wanted.succeeded, "failed": wanted.failed}
     return {"phase": wanted.phase, "conditions": conditions, **counts}

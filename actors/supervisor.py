@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
@@ -157,6 +157,7 @@ class Supervisor:
 
 def _in_words(error: BaseException) -> str:
     """An error group is named by what is in it."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return repr(error)
+    inner: Any = error
+    while isinstance(inner, BaseExceptionGroup):
+        inner = cast("Any", inner.exceptions[0])
+    return repr(inner)

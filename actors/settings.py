@@ -1,0 +1,36 @@
+"""How a system is set up. What Volcano's file says under `configurations: [{name: pumice, …}]` is the default here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from actors.dry_run_worker import DryRun
+
+
+@dataclass(frozen=True)
+class SystemSettings:
+    """None means: as the scheduler configuration says, or its default.
+
+    `config_text` is used when there is no `config_path`; "" means Volcano's default configuration. `check_view`
+    verifies the scheduler's view before every snapshot. `report` has each cycle compute all that a reader may want.
+    """
+
+    config_text: str = ""
+    config_path: Path | None = None
+    lenient: bool = False
+    seed: int = 0
+    schedule_period_s: float | None = None
+    bind_workers: int | None = None
+    evict_workers: int | None = None
+    dry_run_workers: int | None = None
+    dry_run_deadline_s: float = 5.0
+    answer_timeout_s: float = 30.0
+    mailbox_capacity: int = 256
+    check_view: bool = False
+    report: bool = False
+    default_queues: bool = True
+    dry_runs: Mapping[str, DryRun] = field(default_factory=dict[str, DryRun])
+    stopwatch: Callable[[], float] = time.perf_counter

@@ -1,0 +1,68 @@
+"""The mailboxes of a system, given out by the table of links and by nothing else."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from actors.errors import WiringError
+from actors.links import Links, starting_order
+from actors.mailbox import Mailbox
+from core.messages import commands, events, replies
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from actors.ports import Activity
+
+ACCEPTS: dict[str, tuple[Any, Any]] = {
+    "action-worker": (commands.ActionCommand, replies.ActionDone | replies.ActionFailed),
+    "api-server": (commands.ApiRequest, replies.ApiReply),
+    "bind-worker": (commands.BindWorkerCommand, replies.Done),
+    "cache": (commands.CacheCommand | events.CacheEvent, replies.SnapshotTaken | replies.Assumed | replies.ViewChecked),
+    "dry-run-worker": (commands.DryRunCommand, replies.Candidates | replies.DryRunFailed),
+    "evict-worker": (commands.EvictWorkerCommand, replies.Done),
+    "job-controller": (commands.Poke, replies.Done),
+    "metrics": (commands.MetricsCommand | events.MetricsEvent, replies.Exposition),
+    "node-agents": (commands.Poke, replies.Done),
+    "pod-group-controller": (commands.Poke, replies.Done),
+    "queue-controller": (commands.Poke, replies.Done),
+    "recorder": (commands.RecorderCommand, replies.Appended),
+    "session-runner": (commands.RunnerCommand, replies.Done),
+    "status-writer": (commands.StatusWriterCommand, replies.Done),
+}
+"""Role -> the closed union it accepts, and the one it answers with."""
+
+
+class Switchboard:
+    """One mailbox for each actor, receivers first. Several actors of one role are called `role:what`.
+
+    `instances`: role -> what its actors are told apart by; a role that is not in it has one actor, called as the role.
+    """
+
+    def __init__(self, links: Links, instances: Mapping[str, Sequence[str]], capacity: int, activity: Activity) -> None:
+        self._links = links
+
+        def names(role: str) -> Sequence[str]:
+            return [f"{role}:{each}" for each in instances[role]] if role in instances else [role]
+
+        self.mailboxes: dict[str, Mailbox[Any, Any]] = {
+            name: Mailbox(name, *ACCEPTS[role_of(name)], capacity=capacity, activity=activity)
+            for name in chain.from_iterable(names(role) for role in starting_order(links))
+        }
+
+    def all(self, sender: str, role: str) -> list[Any]:
+        """The mailboxes of a role. Raises WiringError when the table has no link from the sender to it."""
+        if role not in self._links[role_of(sender)]:
+            raise WiringError(f"{sender} is not to send to {role}: there is no such link in the table")
+        return [mailbox for name, mailbox in self.mailboxes.items() if role_of(name) == role]
+
+    def one(self, sender: str, role: str) -> Any:
+        """The mailbox of the only actor of a role."""
+        (mailbox,) = self.all(sender, role)
+        return mailbox
+
+
+def role_of(name: str) -> str:
+    """The role an actor's name begins with."""
+    return name.partition(":")[0]

@@ -1,0 +1,317 @@
+"""The whole system, wired: the only module that knows every actor and hands each the mailboxes it may speak to.
+
+`LINKS` is the table of blocking sends (tell and ask); it has no cycle, and a mailbox that is not in a sender's row is
+not handed out. What is missing from it on purpose: answers fill a slot and never block, news of the api and of the view
+are level signals, and metrics read statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import anyio
+
+from actors.action_worker import ActionWorker
+from actors.actor import Actor
+from actors.agents.node_agents import NodeAgents
+from actors.api.bootstrap import system_queues
+from actors.api.server import ApiServer
+from actors.api.store import Store
+from actors.bind_worker import BindWorker
+from actors.cache import Cache
+from actors.commit import Commit
+from actors.config_source import ConfigSource
+from actors.controllers.job_controller import JobController
+from actors.controllers.pod_group_controller import PodGroupController
+from actors.controllers.queue_controller import QueueController
+from actors.core_decider import core_decider
+from actors.cycle_memory import CycleMemory, RunnerSettings
+from actors.decider import Decider
+from actors.dry_run_pool import DryRunPool
+from actors.dry_run_worker import DryRunWorker
+from actors.errors import ActorStoppedError
+from actors.evict_worker import EvictWorker
+from actors.links import Links
+from actors.mailbox import MailboxStatistics
+from actors.metrics import Metrics
+from actors.ports import SCHEDULER, ApiPort, Clock, Context, MetricsPort, RunnerPort, Shelf
+from actors.recorder import Recorder
+from actors.restart import Recovered, recover, resolve
+from actors.session_runner import SessionRunner
+from actors.settings import SystemSettings
+from actors.status_writer import StatusWriter
+from actors.summary import summary
+from actors.supervisor import Child, Supervisor
+from actors.switchboard import Switchboard, role_of
+from core.messages import commands, events, replies
+from core.messages.message import Message
+from storage import codec
+from storage.journal import CONFIG, Journal, Record
+
+LINKS: Links = {
+    "action-worker": ("dry-run-worker",),
+    "api-server": ("recorder",),
+    "bind-worker": ("api-server", "cache", "recorder"),
+    "cache": ("api-server",),
+    "dry-run-worker": (),
+    "evict-worker": ("api-server", "cache", "recorder"),
+    "job-controller": ("api-server",),
+    "metrics": (),
+    "node-agents": ("api-server",),
+    "pod-group-controller": ("api-server",),
+    "queue-controller": ("api-server",),
+    "recorder": (),
+    "session-runner": (
+        "action-worker",
+        "bind-worker",
+        "cache",
+        "evict-worker",
+        "metrics",
+        "recorder",
+        "status-writer",
+    ),
+    "status-writer": ("api-server", "recorder"),
+}
+"""Role -> the roles it sends to. Drawn in the README; the order of starting and stopping follows from it."""
+
+
+class System:
+    """One scheduler with its api, agents and controllers, on one journal, which it does not close.
+
+    Raises ConfigError at once for a bad configuration. `decider` replaces the core (tests).
+    """
+
+    def __init__(
+        self, settings: SystemSettings, journal: Journal, clock: Clock, *, decider: Decider | None = None
+    ) -> None:
+        self.settings = settings
+        self.context = Context(clock)
+        self.store = Store(seed=settings.seed)
+        self.memory = CycleMemory()
+        self.recovered = Recovered()
+        self.source = ConfigSource(settings.config_text, path=settings.config_path, lenient=settings.lenient)
+        self._journal = journal
+        self._decider = decider or core_decider(report=settings.report)
+        self._snapshots: Shelf[Any] = Shelf()
+        self._sessions: Shelf[Any] = Shelf()
+        self.switchboard = Switchboard(LINKS, self._instances(), settings.mailbox_capacity, self.context.activity)
+        self.supervisor = Supervisor(self._children(), self.context, self._note)
+        self._began = 0.0
+
+    # --- using it
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[System]:
+        """Recover what the journal holds, run everything, stop in order. Raises what a vital actor crashed with."""
+        await self._recover()
+        self._began = anyio.current_time()
+        try:
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(self.supervisor.run)
+                if self.settings.default_queues:
+                    await self.submit(system_queues())
+                yield self
+                self.supervisor.stop()
+        except BaseExceptionGroup as group:
+            raise _only(group) from None
+
+    async def submit(self, objects: Sequence[dict[str, Any]]) -> list[replies.Accepted | replies.Refused]:
+        """Create the objects, in order; one answer each. Each is durable when it is accepted."""
+        answers = await self.api.ask_many([commands.Create(codec.pack(each), user="submit") for each in objects])
+        return [cast("replies.Accepted | replies.Refused", answer) for answer in answers]
+
+    async def until_idle(self) -> None:
+        """Wait until nothing is in flight, no timer is due and another cycle would change nothing."""
+        await self.context.activity.wait_idle()
+
+    async def until_cycles(self, number: int) -> None:
+        """Wait until so many cycles have been run, those before a restart included."""
+        await self.memory.cycles.wait_beyond(number - 1)
+
+    async def run_cycle(self) -> None:
+        """Run a cycle now, changed or not."""
+        await cast("RunnerPort", self.switchboard.mailboxes["session-runner"]).ask(commands.RunCycle())
+
+    async def metrics_text(self) -> bytes:
+        """Prometheus' text format."""
+        metrics = cast("MetricsPort", self.switchboard.mailboxes["metrics"])
+        return (await metrics.ask_for(commands.Expose(), replies.Exposition)).text
+
+    @property
+    def api(self) -> ApiPort:
+        """The api server's mailbox: what a gateway and a command line speak to."""
+        return cast("ApiPort", self.switchboard.mailboxes["api-server"])
+
+    def statistics(self) -> list[MailboxStatistics]:
+        """Of every mailbox, by name."""
+        return [mailbox.statistics() for _, mailbox in sorted(self.switchboard.mailboxes.items())]
+
+    def summary(self) -> dict[str, Any]:
+        """What `pumice run` reports at its end, without `db`; seconds since the start, on the event loop's clock."""
+        return summary(self.store, self.memory.cycle, anyio.current_time() - self._began)
+
+    # --- starting
+
+    async def _recover(self) -> None:
+        """The api's truth, the cycle number and the carry; unfinished decisions; the configuration in force."""
+        self.recovered = await recover(self._journal, self.store.restore)
+        now = self.context.clock.now()
+        await resolve(self._journal, self.recovered, self._stored_pod, now)
+        if self.source.loaded.digest != self.recovered.config_digest:
+            loaded = self.source.loaded
+            record = codec.encode(events.ConfigLoaded(loaded.digest, loaded.text, self.source.name))
+            self.recovered.sequence = await self._journal.append([Record(CONFIG, record, 0, now)])
+        self.memory.cycle, self.memory.carry = self.recovered.cycle, self.recovered.carry
+        self.memory.cycles.raise_to(self.recovered.cycle)
+        self.context.news.raise_to(self.store.log.published)
+        self.context.activity.settled(SCHEDULER, False)
+
+    def _stored_pod(self, namespace: str, name: str) -> replies.ApiReply:
+        return self.store.get("Pod", namespace, name)
+
+    async def _note(self, event: Message) -> None:
+        """An event in the life of an actor; the last ones find the recorder gone."""
+        entry = commands.Entry("actor", codec.encode(event))
+        try:
+            await self.switchboard.mailboxes["recorder"].tell(commands.Append((entry,)))
+        except ActorStoppedError:
+            return
+
+    # --- wiring
+
+    def _instances(self) -> dict[str, Sequence[str]]:
+        """How many workers of a role there are; action workers are called after their action."""
+        pumice, settings = self.source.loaded.config.pumice, self.settings
+
+        def numbered(wished: int | None, configured: int) -> list[str]:
+            return [str(number) for number in range(configured if wished is None else wished)]
+
+        return {
+            "action-worker": self._decider.actions,
+            "bind-worker": numbered(settings.bind_workers, pumice.bind_workers),
+            "evict-worker": numbered(settings.evict_workers, pumice.evict_workers),
+            "dry-run-worker": numbered(settings.dry_run_workers, pumice.dry_run_workers),
+        }
+
+    def _children(self) -> list[Child]:
+        mailboxes = self.switchboard.mailboxes
+        return [Child(name, mailboxes[name], self._builder(name), vital=name == "recorder") for name in mailboxes]
+
+    def _builder(self, name: str) -> Callable[[], Actor[Any, Any]]:
+        """Makes an instance of the actor; a restart makes another one on the same mailbox."""
+        mailbox, context, board = self.switchboard.mailboxes[name], self.context, self.switchboard
+        match role_of(name):
+            case "recorder":
+                return lambda: Recorder(name, mailbox, context, self._journal, self.recovered.sequence)
+            case "metrics":
+                return lambda: Metrics(name, mailbox, context, sources=self.statistics)
+            case "dry-run-worker":
+                return lambda: DryRunWorker(name, mailbox, context, functions=self.settings.dry_runs)
+            case "status-writer":
+                return lambda: StatusWriter(
+                    name, mailbox, context, api=board.one(name, "api-server"), recorder=board.one(name, "recorder")
+                )
+            case "action-worker":
+                return lambda: self._action_worker(name)
+            case "bind-worker" | "evict-worker":
+                return lambda: self._effect_worker(name)
+            case "cache":
+                return lambda: self._cache(name)
+            case "session-runner":
+                return lambda: self._session_runner(name)
+            case _:
+                return self._cluster_builder(name)
+
+    def _cluster_builder(self, name: str) -> Callable[[], Actor[Any, Any]]:
+        """The fake cluster: the api server, and those that only watch it and write to it."""
+        mailbox, context, board = self.switchboard.mailboxes[name], self.context, self.switchboard
+        if name == "api-server":
+            recorder = board.one(name, "recorder")
+            return lambda: ApiServer(name, mailbox, context, store=self.store, recorder=recorder)
+        watchers: dict[str, Callable[..., Actor[Any, Any]]] = {
+            "job-controller": JobController,
+            "node-agents": NodeAgents,
+            "pod-group-controller": PodGroupController,
+            "queue-controller": QueueController,
+        }
+        api = board.one(name, "api-server")
+        return lambda: watchers[name](name, mailbox, context, api=api)
+
+    def _cache(self, name: str) -> Cache:
+        return Cache(
+            name,
+            self.switchboard.mailboxes[name],
+            self.context,
+            api=self.switchboard.one(name, "api-server"),
+            view=self._decider.new_view(),
+            snapshots=self._snapshots,
+            changed=self.memory.changed,
+            check_always=self.settings.check_view,
+        )
+
+    def _action_worker(self, name: str) -> ActionWorker:
+        return ActionWorker(
+            name,
+            self.switchboard.mailboxes[name],
+            self.context,
+            sessions=self._sessions,
+            run_action=self._decider.run_action,
+            stopwatch=self.settings.stopwatch,
+        )
+
+    def dry_run_pool(self, sender: str = "action-worker") -> DryRunPool:
+        """A fan-out over the dry-run workers, for the worker of an action that dries run."""
+        workers = self.switchboard.all(sender, "dry-run-worker")
+        return DryRunPool(workers, self.supervisor.restart, deadline_s=self.settings.dry_run_deadline_s)
+
+    def _effect_worker(self, name: str) -> BindWorker | EvictWorker:
+        board = self.switchboard
+        make = BindWorker if role_of(name) == "bind-worker" else EvictWorker
+        return make(
+            name,
+            board.mailboxes[name],
+            self.context,
+            api=board.one(name, "api-server"),
+            cache=board.one(name, "cache"),
+            recorder=board.one(name, "recorder"),
+            timeout_s=self.settings.answer_timeout_s,
+        )
+
+    def _session_runner(self, name: str) -> SessionRunner:
+        board = self.switchboard
+        commit = Commit(
+            cache=board.one(name, "cache"),
+            recorder=board.one(name, "recorder"),
+            binders=board.all(name, "bind-worker"),
+            evictors=board.all(name, "evict-worker"),
+            status=board.one(name, "status-writer"),
+        )
+        return SessionRunner(
+            name,
+            board.mailboxes[name],
+            self.context,
+            cache=board.one(name, "cache"),
+            actions=dict(zip(self._decider.actions, board.all(name, "action-worker"), strict=True)),
+            commit=commit,
+            metrics=board.one(name, "metrics"),
+            decider=self._decider,
+            snapshots=self._snapshots,
+            sessions=self._sessions,
+            memory=self.memory,
+            settings=self._runner_settings(),
+        )
+
+    def _runner_settings(self) -> RunnerSettings:
+        period, settings = self.settings.schedule_period_s, self.settings
+        if period is None:
+            period = self.source.loaded.config.pumice.schedule_period_s
+        return RunnerSettings(self.source, period_s=period, seed=settings.seed, stopwatch=settings.stopwatch)
+
+
+def _only(error: BaseException) -> BaseException:
+    """What is inside an error group with one error in it."""
+    while isinstance(error, BaseExceptionGroup) and len(cast("Sequence[Any]", error.exceptions)) == 1:
+        error = cast("BaseException", error.exceptions[0])
+    return error
