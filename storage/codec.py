@@ -1,0 +1,129 @@
+"""MessagePack, and the only module that knows it.
+
+Plain data is what JSON knows plus bytes: None, bool, int (64 bits), float, str, bytes, lists and dictionaries; a tuple
+comes back as a list. Messages are msgspec Structs, stored as dictionaries with a tag, so a union of them decodes to
+the right class and a field added later (with a default) is no obstacle to reading what was written earlier.
+
+Encoded values are self-delimiting: a batch is the concatenation of encoded records, read back by `unpack_many` and
+`decode_many`.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
+
+import msgpack  # type: ignore[import-untyped]
+import msgspec
+
+from storage.errors import CodecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+_library = cast("Any", msgpack)  # it has no types
+_BINARY = (bytes,)
+_UNPACK: dict[str, Any] = {"strict_map_key": False, "use_list": True, "raw": False}
+# ValueError covers broken bytes, broken UTF-8 and depth; TypeError a dictionary or list as key; OverflowError 65 bits.
+_REFUSALS = (ValueError, TypeError, OverflowError, _library.exceptions.UnpackException)
+
+
+class _Packer(threading.local):
+    """One packer a thread: making one costs more than packing a small message, sharing one is not safe."""
+
+    def __init__(self) -> None:
+        self.pack: Callable[[Any], bytes] = _library.Packer(use_bin_type=True, strict_types=False).pack
+
+
+_packer = _Packer()
+
+
+def pack(data: Any) -> bytes:
+    """Plain data as MessagePack. Raises CodecError for anything else."""
+    try:
+        return _packer.pack(data)
+    except _REFUSALS as problem:
+        raise CodecError(f"cannot pack {type(data).__name__}: {problem}") from problem
+
+
+def unpack(data: bytes) -> Any:
+    """The plain data in `data`, which must hold one value and nothing after it. Raises CodecError."""
+    try:
+        return _library.unpackb(data, **_UNPACK)
+    except _REFUSALS as problem:
+        raise CodecError(_cannot_unpack(data, problem)) from problem
+
+
+def unpack_many(data: bytes) -> list[Any]:
+    """The values of a concatenation, in order. Raises CodecError when the last one is cut short."""
+    reader = _library.Unpacker(max_buffer_size=len(data) + 1, **_UNPACK)
+    try:
+        reader.feed(data)
+        values = list(reader)
+    except _REFUSALS as problem:
+        raise CodecError(_cannot_unpack(data, problem)) from problem
+    if reader.tell() != len(data):
+        raise CodecError(f"cannot unpack {len(data)} bytes: the value after byte {reader.tell()} is cut short")
+    return values
+
+
+def encode(message: msgspec.Struct) -> bytes:
+    """A Struct as MessagePack: a dictionary by field name, with its tag. Raises CodecError."""
+    try:
+        return _packer.pack(msgspec.to_builtins(message, builtin_types=_BINARY))
+    except _REFUSALS as problem:
+        raise CodecError(f"cannot encode {type(message).__name__}: {problem}") from problem
+
+
+@overload
+def decode(data: bytes, type: type[T]) -> T: ...
+@overload
+def decode(data: bytes, type: Any) -> Any: ...
+def decode(data: bytes, type: Any) -> Any:  # noqa: A002
+    """The message in `data`, which must be of `type`: a Struct, a union of tagged Structs, or any type msgspec reads.
+
+    Raises CodecError naming the field that does not fit.
+    """
+    return convert(unpack(data), type)
+
+
+def decode_many(data: bytes, type: type[T] | Any) -> list[Any]:  # noqa: A002
+    """The messages of a concatenation, in order."""
+    return [convert(value, type) for value in unpack_many(data)]
+
+
+def convert(value: Any, type: Any) -> Any:  # noqa: A002
+    """Plain data as `type`. Raises CodecError naming the field that does not fit."""
+    try:
+        return msgspec.convert(value, _class_of(value, type), builtin_types=_BINARY)
+    except msgspec.ValidationError as problem:
+        name = getattr(type, "__name__", str(type))
+        raise CodecError(f"not a {name}: {problem}") from problem
+
+
+def _class_of(value: Any, type: Any) -> Any:  # noqa: A002
+    """The member of a tagged union that `value` names: msgspec studies a union on every call (6 µs), a class once."""
+    members = _members(type)
+    if members is None or not isinstance(value, dict):
+        return type
+    field, by_tag = members
+    return by_tag.get(value.get(field), type)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+
+
+@lru_cache(maxsize=256)
+def _members(type: Any) -> tuple[str, dict[Any, Any]] | None:  # noqa: A002
+    """Tag field and classes by tag of a union of tagged Structs; None for every other type."""
+    configs = [getattr(member, "__struct_config__", None) for member in get_args(type)]
+    fields = {config.tag_field if config else None for config in configs}
+    field = fields.pop() if len(fields) == 1 else None
+    if field is None:
+        return None
+    return field, dict(zip((config.tag for config in configs if config), get_args(type), strict=True))
+
+
+def _cannot_unpack(data: bytes, problem: Exception) -> str:
+    reason = str(problem) or type(problem).__name__
+    return f"cannot unpack {len(data)} bytes: {reason}"

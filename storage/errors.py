@@ -1,0 +1,85 @@
+"""Storage's branch of the error tree: the outside world (disks, files) failed, or bytes are not what they should be.
+
+config.errors.WorldError
+└── StorageError
+    ├── OpenError               the journal's file cannot be used at all
+    │   ├── ForeignFileError        it belongs to another program, or is no database
+    │   ├── NewerSchemaError        a newer Pumice wrote it
+    │   ├── UnwritableError         missing folder, no permission, read-only disk, not a file
+    │   └── LockedError             another process (or another journal of this one) has it open
+    ├── DiskFullError           an append did not fit; nothing of it was written
+    ├── ReadOnlyError           the disk became read-only; nothing was written
+    ├── DiskFailedError         the disk failed; what an append in flight left is known only after opening again
+    ├── ClosedError             used after close, or after DiskFailedError
+    ├── DamagedError            a record was edited or lost: carries its sequence number
+    └── CodecError              not MessagePack, not the expected shape, or not plain data
+"""
+
+from __future__ import annotations
+
+from config.errors import WorldError
+
+
+class StorageError(WorldError):
+    """Root of this layer's errors."""
+
+
+class OpenError(StorageError):
+    """The file at `path` cannot be opened as a journal, for the reason in `problem`."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path = path
+        self.problem = problem
+        super().__init__(f"{path}: {problem}")
+
+
+class ForeignFileError(OpenError):
+    """The file is not a Pumice journal; it was left as it is."""
+
+
+class NewerSchemaError(OpenError):
+    """The journal was written by a newer Pumice: `found` is its schema version, `known` the newest one known here."""
+
+    def __init__(self, path: str, found: int, known: int) -> None:
+        self.found = found
+        self.known = known
+        super().__init__(
+            path, f"its schema version {found} is newer than {known}, the newest known here; upgrade Pumice"
+        )
+
+
+class UnwritableError(OpenError):
+    """The file cannot be created or written."""
+
+
+class LockedError(OpenError):
+    """Someone else has the journal open for writing."""
+
+
+class DiskFullError(StorageError):
+    """The disk is full; the append was undone as a whole and the journal is intact."""
+
+
+class ReadOnlyError(StorageError):
+    """The journal can be read and not written; the append was undone as a whole."""
+
+
+class DiskFailedError(StorageError):
+    """Reading or writing failed below SQLite. The journal takes no more appends until it is opened again."""
+
+
+class ClosedError(StorageError):
+    """The journal is closed."""
+
+
+class DamagedError(StorageError):
+    """The record `sequence` is not what was written, or is gone; `why` says how that shows."""
+
+    def __init__(self, sequence: int, why: str) -> None:
+        self.sequence = sequence
+        self.why = why
+        super().__init__(f"the journal is damaged at record {sequence}: {why}")
+
+
+class CodecError(StorageError):
+    """Data that cannot be packed, or bytes that cannot be unpacked as what they should be."""

@@ -1,0 +1,137 @@
+"""The journal: an append-only, durable, hash-chained log of everything of consequence.
+
+What every implementation guarantees:
+
+* **Order.** Records are numbered 1, 2, 3, … without gaps in the order of the appends; those of one append are in a row.
+* **Whole or absent.** An append is in the journal with all its records or with none, also when the process is killed or
+  the caller cancelled; a cancelled append may still happen, so replay accepts an effect twice.
+* **Durable on return.** When `append` returns, its records survive a kill -9 and a power cut.
+* **Chained.** The hash of a record covers the hash before it, so an edited, lost or swapped record is found (`check`).
+* **Failing loudly.** A full or read-only disk raises one of `storage.errors` and leaves the journal as it was.
+* **One writer.** A second process that opens the same file is refused; readers are welcome at any time.
+
+Time is the caller's: `Record.at` is in seconds since the epoch and nothing in here reads a clock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+API: Final = "api"
+CYCLE: Final = "cycle"
+DECISION: Final = "decision"
+OUTCOME: Final = "outcome"
+ACTOR: Final = "actor"
+CONFIG: Final = "config"
+CHECKPOINT: Final = "checkpoint"
+KINDS: Final = (API, CYCLE, DECISION, OUTCOME, ACTOR, CONFIG, CHECKPOINT)
+"""Kinds of records; a reader skips kinds it does not know. What is in them: `core.messages.events`."""
+
+GENESIS: Final = bytes(16)
+"""The hash before record 1."""
+
+
+class Record(Struct, frozen=True, gc=False):
+    """Something to be written. `cause` is the sequence number of the record that led to it (0: none)."""
+
+    kind: str
+    payload: bytes
+    cause: int = 0
+    at: float = 0.0
+
+
+class Stored(Struct, frozen=True, gc=False):
+    """Something that was written, under its number; `hash` (16 bytes) chains it to the record before."""
+
+    sequence: int
+    kind: str
+    payload: bytes
+    cause: int
+    at: float
+    hash: bytes
+
+
+class Head(Struct, frozen=True, gc=False):
+    """Both ends of the journal.
+
+    `sequence` and `hash` are those of the newest record (0 and GENESIS when there is none). `cut` is the last record
+    that retention removed (0: none), `cut_hash` its hash. `written` is the highest number ever given out; when it lies
+    above `sequence`, records were lost from the end.
+    """
+
+    sequence: int = 0
+    hash: bytes = GENESIS
+    cut: int = 0
+    cut_hash: bytes = GENESIS
+    written: int = 0
+
+
+class FirstBad(Struct, frozen=True, gc=False):
+    """The first record that is not as it was written, and how that shows."""
+
+    sequence: int
+    why: str
+
+
+class ChainReport(Struct, frozen=True, gc=False):
+    """What a check found: `records` is how many were read and found good."""
+
+    whole: bool
+    records: int
+    first_bad: FirstBad | None = None
+
+
+class Checkpoint(Struct, frozen=True, gc=False):
+    """A state that stands for all records up to and including `sequence`; `content` is `storage.checkpoint`'s."""
+
+    sequence: int
+    at: float
+    content: bytes
+
+
+class Journal(Protocol):
+    """See the module's docstring for the guarantees."""
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """Write the records in one transaction; the number of the last one (of the head, when there are none)."""
+        ...
+
+    async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
+        """At most `limit` records (of these kinds) numbered above `after`, oldest first.
+
+        Stops short before a damaged record, and raises DamagedError when that is the first of the answer.
+        """
+        ...
+
+    async def last(self, kind: str) -> Stored | None:
+        """The newest record of a kind."""
+        ...
+
+    async def head(self) -> Head:
+        """Both ends."""
+        ...
+
+    async def check(self) -> ChainReport:
+        """Read everything and verify the chain (`storage.check`)."""
+        ...
+
+    async def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint, durably; earlier ones may be dropped, the newest but one is kept."""
+        ...
+
+    async def checkpoints(self) -> Sequence[Checkpoint]:
+        """The checkpoints there are, newest first."""
+        ...
+
+    async def cut(self, through: int) -> int:
+        """Forget the records up to `through`, at most to the oldest checkpoint kept; the last record forgotten."""
+        ...
+
+    async def close(self) -> None:
+        """Release the file. Appends in flight are finished; later calls raise ClosedError."""
+        ...

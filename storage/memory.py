@@ -1,0 +1,121 @@
+"""A journal in memory, inline: for simulation on virtual time, where waiting for a thread would count as idling.
+
+It outlives a simulated crash when the same object is handed to the next system. `failure`, when set, is raised by every
+append, which then writes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio.lowlevel
+
+from storage.chain import link
+from storage.check import check
+from storage.errors import ClosedError
+from storage.journal import Checkpoint, Head, Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from storage.journal import ChainReport, Record
+
+KEPT_CHECKPOINTS = 2
+
+
+class MemoryJournal:
+    """See `storage.journal.Journal`; durable as long as the object lives."""
+
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+        self.appends = 0
+        self._records: list[Stored] = []
+        self._checkpoints: list[Checkpoint] = []
+        self._head = Head()
+        self._closed = False
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """Write the records at once; the number of the last one."""
+        await anyio.lowlevel.checkpoint()
+        self._ready()
+        if self.failure is not None:
+            raise self.failure
+        self.appends += 1
+        for record in records:
+            self._chain(record)
+        return self._head.sequence
+
+    def _chain(self, record: Record) -> None:
+        head, sequence = self._head, self._head.sequence + 1
+        name, payload, cause, at = record.kind, record.payload, record.cause, record.at
+        hash_ = link(head.hash, sequence, name, cause, at, payload)
+        self._records.append(Stored(sequence, name, payload, cause, at, hash_))
+        self._head = Head(sequence, hash_, head.cut, head.cut_hash, sequence)
+
+    async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
+        """At most `limit` records (of these kinds) above `after`."""
+        await anyio.lowlevel.checkpoint()
+        self._ready()
+        begin = max(0, after - self._head.cut)
+        if kinds is None:
+            return self._records[begin : begin + limit]
+        found: list[Stored] = []
+        for index in range(begin, len(self._records)):
+            if len(found) == limit:
+                break
+            if self._records[index].kind in kinds:
+                found.append(self._records[index])
+        return found
+
+    async def last(self, kind: str) -> Stored | None:
+        """The newest record of a kind."""
+        await anyio.lowlevel.checkpoint()
+        self._ready()
+        return next((record for record in reversed(self._records) if record.kind == kind), None)
+
+    async def head(self) -> Head:
+        """Both ends."""
+        self._ready()
+        return self._head
+
+    async def check(self) -> ChainReport:
+        """Verify the chain."""
+        return await check(self)
+
+    async def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Keep it and the one before."""
+        self._ready()
+        self._checkpoints = newest([*self._checkpoints, checkpoint])
+
+    async def checkpoints(self) -> Sequence[Checkpoint]:
+        """Newest first."""
+        self._ready()
+        return tuple(self._checkpoints)
+
+    async def cut(self, through: int) -> int:
+        """Forget records up to `through`, at most to the oldest checkpoint kept."""
+        self._ready()
+        through = min(through, self._checkpoints[-1].sequence if self._checkpoints else 0)
+        if through <= self._head.cut:
+            return self._head.cut
+        gone = self._records[: through - self._head.cut]
+        del self._records[: len(gone)]
+        self._head = Head(self._head.sequence, self._head.hash, through, gone[-1].hash, self._head.written)
+        return through
+
+    async def close(self) -> None:
+        """Refuse further use until `reopen`."""
+        self._closed = True
+
+    def reopen(self) -> None:
+        """What a restarted process does to a file."""
+        self._closed = False
+
+    def _ready(self) -> None:
+        if self._closed:
+            raise ClosedError("the journal is closed")
+
+
+def newest(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
+    """Those to keep, newest first."""
+    return sorted(checkpoints, key=lambda each: each.sequence, reverse=True)[:KEPT_CHECKPOINTS]

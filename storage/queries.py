@@ -1,0 +1,81 @@
+"""The SQL of the journal, as text and values; `storage.sqlite` runs it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from storage.errors import DamagedError
+from storage.rows import COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from storage.journal import Stored
+    from storage.rows import PackReader, Row
+
+Statement = tuple[str, "Sequence[Any]"]
+
+PRAGMAS: Final = """
+PRAGMA synchronous = FULL;
+PRAGMA wal_autocheckpoint = 2000;
+"""
+PROBE: Final = "BEGIN IMMEDIATE; ROLLBACK;"
+"""Fails where nothing can be written, which opening alone does not: SQLite falls back to read-only without a word."""
+
+IDENTITY: Final = (
+    "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), "
+    "(SELECT count(*) FROM sqlite_master)"
+)
+HEAD: Final = (
+    "SELECT anchor.sequence, anchor.hash, "
+    "(SELECT seq FROM sqlite_sequence WHERE name = 'journal'), "
+    "(SELECT max(sequence) FROM journal), "
+    "(SELECT hash FROM journal ORDER BY sequence DESC LIMIT 1) FROM anchor"
+)
+PACKS: Final = "SELECT sequence, packing, content FROM journal WHERE sequence BETWEEN ? AND ? AND content IS NOT NULL"
+DICTIONARIES: Final = "SELECT number, content FROM dictionary WHERE number > ?"
+LAST_OF_KIND: Final = "SELECT sequence FROM journal WHERE kind = ? ORDER BY sequence DESC LIMIT 1"
+CHECKPOINTS: Final = "SELECT sequence, at, content FROM checkpoint ORDER BY sequence DESC"
+OLDEST_CHECKPOINT: Final = "SELECT coalesce(min(sequence), 0) FROM checkpoint"
+SAVE_CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?)"
+DROP_CHECKPOINTS: Final = (
+    "DELETE FROM checkpoint WHERE sequence NOT IN (SELECT sequence FROM checkpoint ORDER BY sequence DESC LIMIT ?)"
+)
+SAVE_DICTIONARY: Final = "INSERT INTO dictionary VALUES (?, ?)"
+LEAD: Final = "SELECT lead FROM journal WHERE sequence = ?"
+HASH: Final = "SELECT hash FROM journal WHERE sequence = ?"
+ANCHOR: Final = "UPDATE anchor SET sequence = ?, hash = ?"
+FORGET: Final = "DELETE FROM journal WHERE sequence <= ?"
+
+
+@cache
+def insert(rows: int) -> str:
+    """An INSERT of this many rows."""
+    row = f"({','.join('?' * len(COLUMNS))})"
+    return f"INSERT INTO journal ({','.join(COLUMNS)}) VALUES {','.join([row] * rows)}"
+
+
+def inserting(flat: Sequence[Any]) -> Statement:
+    """The statement for one pack's columns."""
+    return insert(len(flat) // len(COLUMNS)), flat
+
+
+def select_rows(after: int, kinds: Collection[str] | None, limit: int) -> Statement:
+    """Rows (as `storage.rows.Row`) above `after`, of these kinds, oldest first."""
+    names = sorted(kinds or ())
+    of_kind = "" if kinds is None else f"AND kind IN ({','.join('?' * len(names))})"
+    columns = "sequence, kind, cause, at, lead, start, size, hash"
+    sql = f"SELECT {columns} FROM journal WHERE sequence > ? {of_kind} ORDER BY sequence LIMIT ?"
+    return sql, (after, *names, limit)
+
+
+def readable(rows: Sequence[Row], packs: PackReader) -> list[Stored]:
+    """The records of the rows up to the first damaged one. Raises DamagedError when that is the first."""
+    records: list[Stored] = []
+    try:
+        records.extend(packs.stored(row) for row in rows)
+    except DamagedError:
+        if not records:
+            raise
+    return records

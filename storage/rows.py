@@ -1,0 +1,153 @@
+"""Records as rows of the journal's table, and back.
+
+One row a record, but the payloads of an append are deflated together (a *pack*) and lie in the row of its first record:
+objects of one role differ in a few bytes, so a pod of 1 kB costs about 70 bytes in a batch. A record finds its payload
+by `lead` (how many rows back the pack lies), `start` and `size`. The hash covers the payload as it was given, whatever
+way it is stored.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from storage.chain import link
+from storage.errors import DamagedError
+from storage.journal import Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from storage.journal import Record
+
+COLUMNS: Final = ("sequence", "kind", "cause", "at", "lead", "start", "size", "packing", "content", "hash")
+PACK_RECORDS: Final = 1024
+PACK_BYTES: Final = 1 << 20
+"""A pack is closed at this many records or payload bytes: what reading one record may cost stays bounded."""
+
+PLAIN: Final = -1
+DEFLATED: Final = 0
+"""Values of `packing`; a number above 0 is that of the dictionary the pack was deflated with. NULL: no pack here."""
+
+WORTH_PACKING: Final = 64
+WINDOW: Final = -15
+
+
+class Dictionary(NamedTuple):
+    """Bytes that records tend to repeat, given to the compressor ahead; `number` counts from 1."""
+
+    number: int
+    content: bytes
+
+
+class Row(NamedTuple):
+    """A row without its pack, as read."""
+
+    sequence: int
+    kind: str
+    cause: int
+    at: float
+    lead: int
+    start: int
+    size: int
+    hash: bytes
+
+
+def packs(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
+    """Cut an append into packs."""
+    begin = size = 0
+    for index, record in enumerate(records):
+        if index - begin == PACK_RECORDS or (size and size + len(record.payload) > PACK_BYTES):
+            yield records[begin:index]
+            begin, size = index, 0
+        size += len(record.payload)
+    if begin < len(records):
+        yield records[begin:]
+
+
+def parameters(
+    records: Sequence[Record], sequence: int, previous: bytes, dictionary: Dictionary | None = None
+) -> tuple[list[Any], bytes]:
+    """One pack as the flat list of its rows' columns, numbered from `sequence`, and the hash of the last record."""
+    flat: list[Any] = []
+    payload = b"".join([record.payload for record in records])
+    packing, content = deflate(payload, dictionary)
+    start = 0
+    for lead, record in enumerate(records):
+        number, size = sequence + lead, len(record.payload)
+        previous = link(previous, number, record.kind, record.cause, record.at, record.payload)
+        flat += (number, record.kind, record.cause, record.at, lead, start, size, packing, content, previous)
+        packing = content = None
+        start += size
+    return flat, previous
+
+
+def deflate(payload: bytes, dictionary: Dictionary | None) -> tuple[int | None, bytes | None]:
+    """`packing` and `content` of a pack. Level 1: what repeats is found all the same, at three times the speed."""
+    if len(payload) < WORTH_PACKING:
+        return PLAIN, payload
+    given = dictionary.content if dictionary else b""
+    deflater = zlib.compressobj(1, zlib.DEFLATED, WINDOW, 8, zlib.Z_DEFAULT_STRATEGY, given)
+    content = deflater.compress(payload) + deflater.flush()
+    if len(content) >= len(payload):
+        return PLAIN, payload
+    return (dictionary.number if dictionary else DEFLATED), content
+
+
+def inflate(packing: int, content: bytes, dictionaries: Mapping[int, bytes]) -> tuple[bytes, str]:
+    """The payloads of a pack, as far as they can be had, and what stopped it ("" at the end)."""
+    if packing == PLAIN:
+        return content, ""
+    if packing != DEFLATED and packing not in dictionaries:
+        return b"", f"unreadable: compression dictionary {packing} is missing"
+    given = dictionaries.get(packing, b"")
+    inflater = zlib.decompressobj(WINDOW, given)
+    try:
+        payload = inflater.decompress(content)
+    except zlib.error as problem:
+        return _readable_part(content, given), f"unreadable: its bytes were changed ({problem})"
+    if not inflater.eof or inflater.unused_data:
+        return payload, "unreadable: its bytes were cut or added to"
+    return payload, ""
+
+
+def _readable_part(content: bytes, given: bytes) -> bytes:
+    """What comes before the damage, so that the first bad record can be named and not just its pack."""
+    inflater = zlib.decompressobj(WINDOW, given)
+    payload = b""
+    try:
+        for index in range(len(content)):
+            payload += inflater.decompress(content[index : index + 1])
+    except zlib.error:
+        pass
+    return payload
+
+
+class PackReader:
+    """Cuts payloads out of packs, each inflated once."""
+
+    def __init__(self, contents: Iterable[tuple[int, int, bytes]], dictionaries: Mapping[int, bytes]) -> None:
+        self._contents = {sequence: (packing, content) for sequence, packing, content in contents}
+        self._dictionaries = dictionaries
+        self._inflated: dict[int, tuple[bytes, str]] = {}
+
+    def stored(self, row: Row) -> Stored:
+        """The record of a row. Raises DamagedError."""
+        payload, stopped = self._payload(row.sequence - row.lead)
+        end = row.start + row.size
+        if len(payload) < end:
+            raise DamagedError(row.sequence, stopped or "unreadable: its bytes were cut")
+        piece = payload if row.size == len(payload) else payload[row.start : end]
+        return Stored(row.sequence, row.kind, piece, row.cause, row.at, row.hash)
+
+    def _payload(self, sequence: int) -> tuple[bytes, str]:
+        found = self._inflated.get(sequence)
+        if found is None:
+            found = self._inflated[sequence] = self._inflate(sequence)
+        return found
+
+    def _inflate(self, sequence: int) -> tuple[bytes, str]:
+        if sequence not in self._contents:
+            return b"", f"unreadable: its bytes lay in record {sequence}, which is lost"
+        packing, content = self._contents[sequence]
+        return inflate(packing, content, self._dictionaries)

@@ -1,0 +1,79 @@
+"""What SQLite says, as this layer's errors."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from storage.errors import (
+    DamagedError,
+    DiskFailedError,
+    DiskFullError,
+    ForeignFileError,
+    LockedError,
+    OpenError,
+    ReadOnlyError,
+    StorageError,
+    UnwritableError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+PRIMARY: Final = 0xFF
+"""The low byte of SQLite's extended codes is the primary one."""
+
+
+@contextmanager
+def opening(path: str) -> Generator[None]:
+    """While opening: everything is an OpenError about `path`."""
+    try:
+        yield
+    except sqlite3.Error as problem:
+        raise _open_error(path, problem) from problem
+    except BlockingIOError as problem:
+        raise LockedError(path, f"the journal is open in {problem}") from problem
+    except OSError as problem:
+        raise UnwritableError(path, f"cannot be written: {problem.strerror or problem}") from problem
+
+
+@contextmanager
+def using() -> Generator[None]:
+    """While reading and writing."""
+    try:
+        yield
+    except sqlite3.Error as problem:
+        raise _use_error(problem) from problem
+
+
+def _open_error(path: str, problem: sqlite3.Error) -> OpenError:
+    match _code(problem):
+        case sqlite3.SQLITE_NOTADB:
+            return ForeignFileError(path, "this is not a SQLite database, so not a Pumice journal; it was left alone")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return UnwritableError(path, "cannot be written: it, its folder or its disk is read-only")
+        case sqlite3.SQLITE_CANTOPEN:
+            return UnwritableError(path, "cannot be opened: missing, or no permission to read or create it")
+        case sqlite3.SQLITE_FULL:
+            return UnwritableError(path, "cannot be written: the disk is full")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return LockedError(path, "another program holds a lock on it")
+        case _:
+            return OpenError(path, f"cannot be read: {problem}")
+
+
+def _use_error(problem: sqlite3.Error) -> StorageError:
+    match _code(problem):
+        case sqlite3.SQLITE_FULL:
+            return DiskFullError("the disk is full: nothing of the append was written, the journal is intact")
+        case sqlite3.SQLITE_READONLY:
+            return ReadOnlyError("the disk became read-only: nothing of the append was written, the journal is intact")
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return DamagedError(0, f"the database file itself is broken ({problem})")
+        case _:
+            return DiskFailedError(f"the journal's database failed: {problem}")
+
+
+def _code(problem: sqlite3.Error) -> int:
+    return int(getattr(problem, "sqlite_errorcode", 0)) & PRIMARY
