@@ -1,1 +1,17 @@
-"""The actions of a cycle, written out in one table."""
+"""The actions, by the names the configuration uses. Each works on the session it is given and returns nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from core.actions import allocate, backfill, enqueue
+
+if TYPE_CHECKING:
+    from core.session.session import Session
+
+ACTIONS: dict[str, Callable[[Session], None]] = {
+    "enqueue": enqueue.execute,
+    "allocate": allocate.execute,
+    "backfill": backfill.execute,
+}

@@ -42,6 +42,7 @@ class Task:
     job: str
     role: str
     priority: int
+    priority_class: str
     created: float
     started: float
     index: int | None
@@ -170,6 +171,7 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
         job=key_of(namespace, group) if group else "",
         role=annotations.get(TASK_SPEC) or labels.get(TASK_SPEC) or "",
         priority=_priority(spec, annotations),
+        priority_class=spec.get("priorityClassName") or "",
         created=parse_time(meta.get("creationTimestamp")),
         started=parse_time(status.get("startTime")),
         index=pod_index(name),

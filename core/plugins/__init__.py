@@ -1,1 +1,22 @@
-"""The plugins of a session, written out in one table."""
+"""The plugins, by the names the configuration uses."""
+
+from core.plugins.conformance import Conformance
+from core.plugins.drf import Drf
+from core.plugins.gang import Gang
+from core.plugins.nodeorder import NodeOrder
+from core.plugins.overcommit import Overcommit
+from core.plugins.plugin import PluginBuilder
+from core.plugins.predicates import Predicates
+from core.plugins.priority import Priority
+from core.plugins.proportion import Proportion
+
+PLUGINS: dict[str, PluginBuilder] = {
+    "conformance": Conformance,
+    "drf": Drf,
+    "gang": Gang,
+    "nodeorder": NodeOrder,
+    "overcommit": Overcommit,
+    "predicates": Predicates,
+    "priority": Priority,
+    "proportion": Proportion,
+}

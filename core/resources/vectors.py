@@ -1,6 +1,6 @@
 """Resources as vectors, and the comparisons scheduling needs over columns of nodes.
 
-Columns are ``[R, N]``: dimension first, so that one dimension over all nodes is contiguous; more axes in front broadcast.
+Columns are ``[R, N]``: dimension first, so that one dimension over all nodes is contiguous; axes in front broadcast.
 A scalar that a resource does not have is 0, which is Volcano's default ZERO.
 """
 
@@ -89,10 +89,10 @@ def request_items(resource: Amounts, dims: Dimensions) -> tuple[RequestItem, ...
 def fits(items: Sequence[RequestItem], columns: Floats, out: Mask | None = None, scratch: Floats | None = None) -> Mask:
     """``less_equal(column, ZERO)`` of one request on every node: ``[N]`` bool.
 
-    ``out`` ([N] bool) and ``scratch`` ([N] float64) save the allocations. A dimension beyond the rows of ``columns`` is 0
-    on every node.
+    ``out`` ([N] bool) and ``scratch`` ([N] float64) save the allocations. A dimension beyond the rows of ``columns`` is
+    0 on every node.
     """
-    nodes = columns.shape[-1]
+    nodes: int = columns.shape[-1]
     result: Mask = np.empty(nodes, dtype=np.bool_) if out is None else out
     rest: Floats = np.empty(nodes) if scratch is None else scratch
     holds: Mask = np.empty(nodes, dtype=np.bool_)

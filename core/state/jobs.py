@@ -74,11 +74,11 @@ class JobTable:
     """Columns over job rows.
 
     `counts` int32 [status, job]; `best_effort` int32: pending tasks that ask for nothing; `gated` int32: gated tasks; `allocated`,
-    `pending`, `total` float64 [dimension, job]: requests of allocated-class, of pending, and of all tasks; `min_member` int32;
+    `pending`, `total` float64 [dimension, job]: requests of allocated-class, of pending, and of all tasks, and the PodGroup's minResources; `min_member` int32;
     `phase` int8; `priority` int64; `queue` int32 queue row or NO_QUEUE; `in_session` bool: has a PodGroup and a known queue.
     """
 
-    VECTORS = ("allocated", "pending", "total")
+    VECTORS = ("allocated", "pending", "total", "minimum")
     PLAIN = ("counts", "best_effort", "gated", "min_member", "phase", "priority", "queue", "has_spec", "has_min_resources")
 
     def __init__(self, dimensions: Dimensions) -> None:
@@ -92,6 +92,7 @@ class JobTable:
         self.allocated: FloatArray = np.zeros((4, 16))
         self.pending: FloatArray = np.zeros((4, 16))
         self.total: FloatArray = np.zeros((4, 16))
+        self.minimum: FloatArray = np.zeros((4, 16))
         self.counts: npt.NDArray[np.int32] = np.zeros((COUNT, 16), dtype=np.int32)
         self.best_effort: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
         self.gated: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
@@ -152,6 +153,8 @@ class JobTable:
     def set_spec(self, job: Job, spec: PodGroupSpec | None) -> None:
         """Attach or detach the PodGroup."""
         job.spec = spec
+        minimum = self.dimensions.items(spec.min_resources) if spec and spec.min_resources else ()
+        self.fit_dimensions()
         row = job.row
         self.has_spec[row] = spec is not None
         if spec is None:
@@ -160,6 +163,9 @@ class JobTable:
         self.min_member[row] = spec.min_member
         self.phase[row] = BY_LABEL.get(spec.phase, Phase.PENDING)
         self.has_min_resources[row] = spec.min_resources is not None
+        self.minimum[:, row] = 0.0
+        for dimension, value in minimum:
+            self.minimum[dimension, row] = value
 
     def count(self, job: Job, task: Task, status: int, sign: int) -> None:
         """Add (sign 1) or take off (-1) a task of that status in counts and sums."""

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TaskColumns:
-    """Over task rows: `status` int8, `node` int32 (row or -1); `handles[row]` is the task or None."""
+    """Over task rows: `status` int8, `node` and `job` int32 (row or -1); `handles[row]` is the task or None."""
 
     status: npt.NDArray[np.int8]
     node: npt.NDArray[np.int32]
+    job: npt.NDArray[np.int32]
     handles: list[Task | None]
 
 
@@ -55,6 +56,7 @@ class JobColumns:
     allocated: FloatArray
     pending: FloatArray
     total: FloatArray
+    minimum: FloatArray
     counts: npt.NDArray[np.int32]
     best_effort: npt.NDArray[np.int32]
     gated: npt.NDArray[np.int32]

@@ -294,7 +294,7 @@ class View:
         snapshot = Snapshot(
             version=self.version,
             dimensions=self.dimensions,
-            tasks=TaskColumns(self.tasks.status[:used].copy(), self.tasks.node[:used].copy(), list(self.tasks.handles)),
+            tasks=self._task_columns(),
             nodes=self._node_columns(),
             jobs=self._job_columns(),
             queues=[self.queues[name] for name in self._queue_rows],
@@ -304,6 +304,10 @@ class View:
         self.jobs.epoch += 1
         self._shared = set(self.node_tasks)
         return snapshot
+
+    def _task_columns(self) -> TaskColumns:
+        table, used = self.tasks, self.tasks.rows.used
+        return TaskColumns(table.status[:used].copy(), table.node[:used].copy(), table.job[:used].copy(), list(table.handles))
 
     def _node_columns(self) -> NodeColumns:
         table, count, height = self.nodes, self.nodes.count, len(self.dimensions)
@@ -335,6 +339,7 @@ class View:
             allocated=table.allocated[:height, :count].copy(),
             pending=table.pending[:height, :count].copy(),
             total=table.total[:height, :count].copy(),
+            minimum=table.minimum[:height, :count].copy(),
             counts=table.counts[:, :count].copy(),
             best_effort=table.best_effort[:count].copy(),
             gated=table.gated[:count].copy(),

@@ -1,0 +1,80 @@
+"""allocate: tasks to nodes, the queue with the smallest share first. Source: Volcano `actions/allocate` (reference section 1.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from core.actions.task_loop import allocate_tasks
+from core.actions.worksheet import Worksheet, organize
+from core.life.pod_group import Phase
+from core.session.heap import PriorityQueue
+
+if TYPE_CHECKING:
+    from core.objects.queue import Queue
+    from core.session.session import Session
+    from core.session.statement import Statement
+    from core.state.jobs import Job
+
+
+@dataclass(slots=True)
+class Context:
+    """Who waits: queues by QueueOrder, jobs of each by JobOrder, and each job's worksheet."""
+
+    queues: PriorityQueue[Queue]
+    jobs: dict[str, PriorityQueue[Job]] = field(default_factory=dict[str, "PriorityQueue[Job]"])
+    worksheets: dict[int, Worksheet] = field(default_factory=dict[int, Worksheet])
+
+
+def execute(session: Session) -> None:
+    """Allocate until no queue has a job left that may try."""
+    context = build_context(session)
+    cache_errors = session.action_flag("allocate", "predicateErrorCacheEnable", default=True)
+    queues = context.queues
+    while len(queues):
+        queue = queues.pop()
+        if session.points.any_true("Overused", queue):
+            continue
+        jobs = context.jobs.get(queue.name)
+        if not jobs:
+            continue
+        job = jobs.pop()
+        worksheet = context.worksheets[job.row]
+        statement = _allocate_job(session, job, worksheet, cache_errors=cache_errors)
+        # A statement of a job that is only promised room is neither committed nor undone: it holds its room to the session's end.
+        if statement is not None and session.job_ready(job):
+            statement.commit()
+            if not worksheet.empty:
+                jobs.push(job)
+        queues.push(queue)
+
+
+def build_context(session: Session) -> Context:
+    """Every valid, admitted job with tasks to place, in job order."""
+    context = Context(PriorityQueue(session.orders.queue_before))
+    admits = "enqueue" in session.config.actions
+    for job in session.jobs.in_order:
+        if session.jobs.is_pending(job):
+            if admits:
+                continue
+            session.jobs.phase[job.row] = Phase.INQUEUE
+        if not session.jobs.has_pending(job) or not session.job_is_valid(job):
+            continue
+        if not session.topology_ready and session.has_topology(job):
+            continue
+        worksheet = organize(session, job)
+        if worksheet.empty:
+            continue
+        queue = session.queue_of(job)
+        if queue.name not in context.jobs:
+            context.jobs[queue.name] = PriorityQueue(session.orders.job_before)
+            context.queues.push(queue)
+        context.jobs[queue.name].push(job)
+        context.worksheets[job.row] = worksheet
+    return context
+
+
+def _allocate_job(session: Session, job: Job, worksheet: Worksheet, *, cache_errors: bool) -> Statement | None:
+    """The flat path: one group of tasks over all nodes."""
+    sub_job = session.sub_jobs(job)[job.key]
+    return allocate_tasks(session, sub_job, worksheet.tasks[job.key], cache_errors=cache_errors)

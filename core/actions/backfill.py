@@ -1,0 +1,78 @@
+"""backfill: tasks that ask for nothing go wherever the filters let them. Source: Volcano `actions/backfill` (reference section 1.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.life.task import TaskStatus
+from core.session.heap import PriorityQueue
+from core.session.reasons import FitErrors, FitFailure
+from core.session.search import ErrorCache
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+
+def execute(session: Session) -> None:
+    """Place best-effort tasks one by one; a failure stops nobody else."""
+    cache_errors = session.action_flag("backfill", "predicateErrorCacheEnable", default=True)
+    for task in pick_up(session):
+        _backfill(session, task, ErrorCache(cache_errors))
+
+
+def _backfill(session: Session, task: Task, cache: ErrorCache) -> None:
+    job = session.job_of(task)
+    assert job is not None
+    try:
+        search = session.search_for(task, room=False)
+    except FitFailure as failure:
+        session.fit.record(job, None, task, session.fit_failure(task, failure.reason))
+        return
+    search.refresh(cache)
+    node, codes = search.choose()
+    if node < 0:
+        session.fit.record(job, None, task, FitErrors(session.reasons, codes.copy()))
+        return
+    session.allocate_now(task, node)
+
+
+def pick_up(session: Session) -> list[Task]:
+    """Pending best-effort tasks and pipelined ones (un-pipelined first), in queue, job and task order, each fully drained."""
+    queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
+    jobs: dict[str, PriorityQueue[Job]] = {}
+    tasks: dict[int, PriorityQueue[Task]] = {}
+    for job in session.jobs.in_order:
+        if not _has_candidates(session, job) or session.jobs.is_pending(job) or not session.job_is_valid(job):
+            continue
+        found = _best_effort_tasks(session, job)
+        if not found:
+            continue
+        tasks[job.row] = PriorityQueue(session.orders.task_before, found)
+        queue = session.queue_of(job)
+        if queue.name not in jobs:
+            queues.push(queue)
+            jobs[queue.name] = PriorityQueue(session.orders.job_before)
+        jobs[queue.name].push(job)
+    picked: list[Task] = []
+    while len(queues):
+        of_queue = jobs[queues.pop().name]
+        while len(of_queue):
+            of_job = tasks[of_queue.pop().row]
+            while len(of_job):
+                picked.append(of_job.pop())
+    return picked
+
+
+def _has_candidates(session: Session, job: Job) -> bool:
+    return bool(session.jobs.best_effort[job.row] or session.jobs.counts[TaskStatus.PIPELINED][job.row])
+
+
+def _best_effort_tasks(session: Session, job: Job) -> list[Task]:
+    pending = [t for t in session.jobs.tasks_in(job, TaskStatus.PENDING) if t.template.best_effort and not t.gated]
+    promised = [t for t in session.jobs.tasks_in(job, TaskStatus.PIPELINED) if t.template.best_effort]
+    for task in promised:
+        session.statement().unpipeline(task)
+    return [*pending, *promised]

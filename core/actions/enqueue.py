@@ -1,0 +1,41 @@
+"""enqueue: admit pending jobs, queue by queue in turn. Source: Volcano `actions/enqueue` (reference section 1.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.life.pod_group import Phase, Trigger, move
+from core.session.heap import PriorityQueue
+
+if TYPE_CHECKING:
+    from core.objects.queue import Queue
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+
+def execute(session: Session) -> None:
+    """Move jobs to Inqueue in the session's columns; it is written when the session closes."""
+    queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
+    waiting: dict[str, PriorityQueue[Job]] = {}
+    seen: set[str] = set()
+    for job in session.jobs.in_order:
+        queue = session.queue_of(job)
+        if queue.name not in seen:
+            seen.add(queue.name)
+            queues.push(queue)
+        if session.jobs.is_pending(job):
+            waiting.setdefault(queue.name, PriorityQueue(session.orders.job_before)).push(job)
+    while len(queues):
+        queue = queues.pop()
+        jobs = waiting.get(queue.name)
+        if not jobs:
+            continue
+        _admit(session, jobs.pop())
+        queues.push(queue)
+
+
+def _admit(session: Session, job: Job) -> None:
+    # A job without minResources is admitted unasked, even into a closed queue.
+    if job.pod_group.min_resources is None or session.points.vote("JobEnqueueable", job):
+        session.points.call_all("JobEnqueued", job)
+        session.jobs.phase[job.row] = move(Phase(session.jobs.phase[job.row]), Trigger.ENQUEUE, job.key)

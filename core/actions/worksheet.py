@@ -1,0 +1,86 @@
+"""What of a job is to be placed: its groups in order, and each group's tasks in order. Source: Volcano `organizeJobWorksheet`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cmp_to_key
+from typing import TYPE_CHECKING
+
+from core.life.task import TaskStatus
+from core.session.heap import PriorityQueue
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.heap import Source
+    from core.session.session import Session
+    from core.session.subjobs import SubJob
+    from core.state.jobs import Job
+
+
+@dataclass(slots=True)
+class Worksheet:
+    """`sub_jobs`: groups that still have tasks; `tasks`: by group id."""
+
+    sub_jobs: PriorityQueue[SubJob]
+    tasks: dict[str, Source[Task]]
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is left to place."""
+        return not any(len(tasks) for tasks in self.tasks.values())
+
+    def clone(self) -> Worksheet:
+        """An independent one, for a trial."""
+        return Worksheet(self.sub_jobs.clone(), {uid: tasks.clone() for uid, tasks in self.tasks.items()})
+
+
+def wanted(session: Session, sub_job: SubJob) -> list[Task]:
+    """Pending tasks that ask for something and are gated by nobody but Volcano, by uid."""
+    status = session.jobs.status
+    return [
+        task
+        for task in sub_job.tasks
+        if status[task.row] == TaskStatus.PENDING
+        and not task.template.best_effort
+        and (not task.gated or task.only_volcano_gate)
+    ]
+
+
+def organize(session: Session, job: Job) -> Worksheet:
+    """Groups that are needed for the job's minimum first, then by SubJobOrder."""
+    groups = session.sub_jobs(job)
+    required = _required(session, job, groups) if session.has_sub_job_policy(job) else set[str]()
+
+    def before(left: SubJob, right: SubJob) -> bool:
+        if (left.uid in required) != (right.uid in required):
+            return left.uid in required
+        return session.orders.sub_job_before(left, right)
+
+    worksheet = Worksheet(PriorityQueue(before), {})
+    for uid, sub_job in groups.items():
+        tasks = wanted(session, sub_job)
+        if tasks:
+            worksheet.sub_jobs.push(sub_job)
+            worksheet.tasks[uid] = session.orders.task_queue(tasks)
+    return worksheet
+
+
+def _required(session: Session, job: Job, groups: dict[str, SubJob]) -> set[str]:
+    """The first groups of each policy that, with those already ready, make minSubGroups."""
+    minimum = {f"{job.key}/{p.get('name') or ''}": int(p.get("minSubGroups") or 0) for p in job.pod_group.sub_group_policy}
+    ready: Counter[str] = Counter()
+    open_groups: list[SubJob] = []
+    for sub_job in groups.values():
+        if session.sub_job_ready(sub_job):
+            ready[sub_job.gid] += 1
+        else:
+            open_groups.append(sub_job)
+    before = session.orders.sub_job_before
+    open_groups.sort(key=cmp_to_key(lambda left, right: -1 if before(left, right) else 1))
+    required: set[str] = set()
+    for sub_job in open_groups:
+        if ready[sub_job.gid] < minimum.get(sub_job.gid, 0):
+            required.add(sub_job.uid)
+            ready[sub_job.gid] += 1
+    return required

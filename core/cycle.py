@@ -1,0 +1,83 @@
+"""A cycle: (snapshot, configuration, clock, carry) in, decisions, writes and the next carry out. Source: Volcano `scheduler.go`, `framework.go`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.actions import ACTIONS
+from core.plugins import PLUGINS
+from core.resources import Resource
+from core.session import close, report
+from core.session.carry import Carry, Clock, SessionOptions
+from core.session.session import Session
+
+if TYPE_CHECKING:
+    from config.schema import SchedulerConfig
+    from core.messages.decisions import CycleResult
+    from core.state.snapshot import NodeColumns, Snapshot
+
+__all__ = ["Carry", "Clock", "Session", "SessionOptions", "close_session", "open_session", "run_action", "run_cycle"]
+
+
+def open_session(
+    snapshot: Snapshot,
+    config: SchedulerConfig,
+    clock: Clock,
+    carry: Carry,
+    options: SessionOptions | None = None,
+    *,
+    report: bool = False,  # noqa: A002
+) -> Session:
+    """Open a session on the snapshot (which it takes over) and let the plugins register. `report`: also gather what only readers need."""
+    total = total_allocatable(snapshot)
+    session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total)
+    session.wants_report = report
+    for tier in config.tiers:
+        for option in tier.plugins:
+            if option.name in PLUGINS and option.name not in session.plugins:
+                plugin = session.plugins[option.name] = PLUGINS[option.name](option.arguments)
+                plugin.on_session_open(session)
+    if report:
+        session.opening = _report.at_open(session)
+    return session
+
+
+def run_action(session: Session, name: str) -> None:
+    """Run one action. Raises KeyError for a name that is none."""
+    session.action = name
+    ACTIONS[name](session)
+
+
+def close_session(session: Session) -> CycleResult:
+    """Let the plugins close, write phases, conditions and queue status, and hand over the decisions."""
+    status = _report.task_status(session) if session.wants_report else {}
+    for name in sorted(session.plugins):
+        session.plugins[name].on_session_close(session)
+    return close.finish(session, status)
+
+
+def run_cycle(
+    snapshot: Snapshot, config: SchedulerConfig, clock: Clock, carry: Carry, options: SessionOptions | None = None, *, report: bool = False
+) -> CycleResult:
+    """Open, the configured actions in order, close."""
+    session = open_session(snapshot, config, clock, carry, options, report=report)
+    for name in config.actions:
+        run_action(session, name)
+    return close_session(session)
+
+
+def total_allocatable(snapshot: Snapshot) -> Resource:
+    """Sum of the nodes' allocatable in name order; kept until a node's spec changes."""
+    nodes: NodeColumns = snapshot.nodes
+    total: Resource | None = nodes.memo.get("total")
+    if total is None:
+        sums = [float(np.add.accumulate(line)[-1]) if len(line) else 0.0 for line in nodes.allocatable]
+        named = {name for spec in nodes.specs for name in spec.allocatable.scalars or ()}
+        scalars = {name: sums[snapshot.dimensions.index(name)] for name in sorted(named)}
+        total = nodes.memo["total"] = Resource(sums[0], sums[1], scalars or None)
+    return total.clone()
+
+
+_report = report

@@ -1,0 +1,42 @@
+"""conformance: what Kubernetes itself needs is nobody's victim. Source: Volcano `plugins/conformance`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from core.session.points import Vote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.objects.pod import Task
+    from core.session.session import Session
+
+CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
+SYSTEM_NAMESPACE = "kube-system"
+
+
+def is_critical(task: Task) -> bool:
+    """A critical priority class, or the system's namespace."""
+    return task.priority_class in CRITICAL_CLASSES or task.namespace == SYSTEM_NAMESPACE
+
+
+class Conformance:
+    """No arguments."""
+
+    name = "conformance"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        pass
+
+    def on_session_open(self, session: Session) -> None:
+        """Register for every kind of eviction."""
+        for point in ("Preemptable", "Reclaimable", "UnifiedEvictable"):
+            session.points.add(point, self.name, self.evictable)
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to write."""
+
+    def evictable(self, _: object, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """All but the critical ones."""
+        return [task for task in candidates if not is_critical(task)], Vote.PERMIT

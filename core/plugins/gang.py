@@ -1,0 +1,131 @@
+"""gang: all of minAvailable or nothing. Source: Volcano `plugins/gang`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from core.life.task import IS_ALLOCATED, TaskStatus
+from core.messages.decisions import PodGroupCondition
+from core.session.close import set_condition
+from core.session.points import Verdict, Vote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from core.objects.pod import Task
+    from core.session.session import Session
+    from core.session.subjobs import SubJob
+    from core.state.jobs import Job
+
+NOT_ENOUGH_PODS_OF_TASK = "NotEnoughPodsOfTask"
+NOT_ENOUGH_PODS = "NotEnoughTasks"
+NOT_ENOUGH_RESOURCES = "NotEnoughResources"
+READY = PodGroupCondition("Scheduled", "True", "tasks in gang are ready to be scheduled", "")
+
+
+class Gang:
+    """No arguments."""
+
+    name = "gang"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        pass
+
+    def on_session_open(self, session: Session) -> None:
+        """Register validity, readiness, order and victims."""
+        self._session = session
+        self._jobs = session.jobs
+        add = session.points.add
+        add("JobValid", self.name, self.job_valid)
+        add("Preemptable", self.name, self.evictable)
+        add("Reclaimable", self.name, self.evictable)
+        add("UnifiedEvictable", self.name, lambda _, candidates: (list(candidates), Vote.PERMIT))
+        add("JobOrder", self.name, self.job_order)
+        add("SubJobOrder", self.name, self.sub_job_order)
+        add("JobReady", self.name, self.job_ready)
+        add("SubJobReady", self.name, lambda sub_job: sub_job.is_ready(self._jobs))
+        add("JobPipelined", self.name, self.job_pipelined)
+        add("SubJobPipelined", self.name, self.sub_job_pipelined)
+        add("JobStarving", self.name, self._jobs.is_starving)
+
+    def job_valid(self, job: Job) -> Verdict | None:
+        """Enough tasks exist: per role, per group policy, and in all."""
+        if not self._jobs.check_task_valid(job):
+            return Verdict(NOT_ENOUGH_PODS_OF_TASK, "Not enough valid pods of each task for gang-scheduling")
+        if not self._enough_groups(job, lambda _: True):
+            return Verdict(NOT_ENOUGH_PODS_OF_TASK, "Not enough valid subGroups of each task for gang-scheduling")
+        valid, needed = self._jobs.valid_count(job), job.pod_group.min_member
+        if valid < needed:
+            return Verdict(NOT_ENOUGH_PODS, f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {needed}")
+        return None
+
+    def _enough_groups(self, job: Job, condition: Callable[[SubJob], bool]) -> bool:
+        """Every policy's minSubGroups is reached by groups that satisfy the condition."""
+        policies = job.pod_group.sub_group_policy
+        minimum = {f"{job.key}/{p.get('name') or ''}": int(p.get("minSubGroups") or 0) for p in policies}
+        if not any(minimum.values()):
+            return True
+        groups = Counter(sub_job.gid for sub_job in self._session.sub_jobs(job).values() if condition(sub_job))
+        return all(groups[gid] >= number for gid, number in minimum.items())
+
+    def evictable(self, _: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """What a job has above its minimum, in the given order."""
+        occupied: dict[int, int] = {}
+        victims: list[Task] = []
+        for candidate in candidates:
+            job = self._session.job_of(candidate)
+            if job is None:
+                continue
+            left = occupied.setdefault(job.row, self._jobs.ready_count(job))
+            if left > job.pod_group.min_member:
+                occupied[job.row] = left - 1
+                victims.append(candidate)
+        return victims, Vote.PERMIT
+
+    def job_order(self, left: Job, right: Job) -> int:
+        """Jobs that are not ready first."""
+        return self._jobs.is_ready(left) - self._jobs.is_ready(right)
+
+    def sub_job_order(self, left: SubJob, right: SubJob) -> int:
+        """Groups that are not ready first."""
+        return left.is_ready(self._jobs) - right.is_ready(self._jobs)
+
+    def job_ready(self, job: Job) -> bool:
+        """Roles, groups and the whole are ready."""
+        if not self._jobs.is_ready(job) or not self._jobs.check_task_ready(job):
+            return False
+        return self._enough_groups(job, lambda sub_job: sub_job.is_ready(self._jobs))
+
+    def job_pipelined(self, job: Job) -> Vote:
+        """The same, pipelined tasks included."""
+        jobs = self._jobs
+        if jobs.is_pipelined(job) and jobs.check_task_pipelined(job):
+            if self._enough_groups(job, lambda sub_job: sub_job.is_pipelined(jobs)):
+                return Vote.PERMIT
+        return Vote.REJECT
+
+    def sub_job_pipelined(self, sub_job: SubJob) -> Vote:
+        """The group is ready or promised."""
+        return Vote.PERMIT if sub_job.is_pipelined(self._jobs) else Vote.REJECT
+
+    def on_session_close(self, session: Session) -> None:
+        """The Scheduled or Unschedulable condition of every job that has tasks."""
+        for job in session.jobs.in_order:
+            if not job.tasks:
+                continue
+            if self._jobs.is_ready(job):
+                if READY not in job.pod_group.conditions:
+                    set_condition(session, job, READY)
+                continue
+            session.unschedulable.add(job.row)
+            unready = job.pod_group.min_member - self._schedulable(job)
+            message = f"{unready}/{len(job.tasks)} tasks in gang unschedulable: {session.fit.job_sentence(job)}"
+            set_condition(session, job, PodGroupCondition("Unschedulable", "True", NOT_ENOUGH_RESOURCES, message))
+
+    def _schedulable(self, job: Job) -> int:
+        """Ready tasks, and pending ones that a discarded transaction had allocated."""
+        last = self._session.last_transaction
+        pending = self._jobs.tasks_in(job, TaskStatus.PENDING)
+        had_place = sum(IS_ALLOCATED[last[task.row].status] for task in pending if task.row in last)
+        return self._jobs.ready_count(job) + had_place

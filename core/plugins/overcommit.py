@@ -1,0 +1,60 @@
+"""overcommit: admit jobs up to a multiple of what the cluster has. Source: Volcano `plugins/overcommit`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from config.arguments import Arguments
+from core.session.demand import admitted, outstanding, over_all, without_gated
+from core.session.points import Vote
+
+if TYPE_CHECKING:
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+FACTOR_KEY, DEFAULT_FACTOR = "overcommit-factor", 1.2
+
+
+class Overcommit:
+    """`overcommit-factor` (float, default 1.2; below 1: the default).
+
+    A job that is admitted counts with its whole minResources, also with what its pods use already, as in Volcano.
+    """
+
+    name = "overcommit"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        factor = Arguments(self.name, arguments).get_float(FACTOR_KEY, DEFAULT_FACTOR)
+        self._factor = DEFAULT_FACTOR if factor < 1.0 else factor
+
+    def on_session_open(self, session: Session) -> None:
+        """idle = total x factor - used; charge what is admitted already."""
+        self._session = session
+        nodes = session.nodes
+        used = [float(np.add.accumulate(line)[-1]) if nodes.count else 0.0 for line in nodes.used]
+        self._idle = session.total.clone().multi(self._factor).sub_without_assert(session.dims.resource(used))
+        inqueue, running = admitted(session)
+        charged = without_gated(session, session.snapshot.jobs.minimum * inqueue, inqueue)
+        self._inqueue = over_all(session, charged + outstanding(session, running))
+        session.points.add("JobEnqueueable", self.name, self.job_enqueueable)
+        session.points.add("JobEnqueued", self.name, self.job_enqueued)
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to write."""
+
+    def job_enqueueable(self, job: Job) -> Vote:
+        """Permit while inqueue + minResources <= idle on the requested dimensions, exactly."""
+        minimum = job.pod_group.min_resources
+        if minimum is None:
+            return Vote.PERMIT
+        wanted = self._inqueue.clone().add(minimum)
+        fits, _ = wanted.less_equal_with_dimension_and_resources_name(self._idle, minimum)
+        return Vote.PERMIT if fits else Vote.REJECT
+
+    def job_enqueued(self, job: Job) -> None:
+        """Charge an admitted job."""
+        minimum = job.pod_group.min_resources
+        if minimum is not None:
+            self._inqueue.add(self._session.jobs.without_gated(job, minimum))

@@ -1,0 +1,142 @@
+"""The plugin: queue order, limits and admission by deserved and capability."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from core.plugins.proportion.attributes import QueueAttributes, gather
+from core.plugins.proportion.water_fill import fill
+from core.resources import ZERO, Resource
+from core.session.points import Vote
+from core.session.report import resource_gauges
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+NO_JOBS = {**resource_gauges("allocated", Resource()), **resource_gauges("request", Resource())}
+
+
+class Proportion:
+    """No arguments. Queues without any job have no attributes and are never asked about."""
+
+    name = "proportion"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self.attributes: dict[str, QueueAttributes] = {}
+
+    def on_session_open(self, session: Session) -> None:
+        """Gather, fill, register."""
+        self._session = session
+        self.attributes = gather(session)
+        fill(session.total, list(self.attributes.values()))
+        add = session.points.add
+        add("QueueOrder", self.name, self.queue_order)
+        add("Reclaimable", self.name, self.reclaimable)
+        add("Overused", self.name, self.overused)
+        add("Allocatable", self.name, self.allocatable)
+        add("Preemptive", self.name, self.preemptive)
+        add("JobEnqueueable", self.name, self.job_enqueueable)
+        session.points.handle(self._on_allocate, self._on_deallocate)
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to write."""
+
+    def queue_order(self, left: Queue, right: Queue) -> int:
+        """Higher priority first, then the smaller share."""
+        if left.priority != right.priority:
+            return right.priority - left.priority
+        a, b = self.attributes[left.name].share, self.attributes[right.name].share
+        return (a > b) - (a < b)
+
+    def overused(self, queue: Queue) -> bool:
+        """deserved <= allocated in every dimension; a queue that deserves nothing is overused."""
+        attributes = self.attributes[queue.name]
+        return attributes.deserved.less_equal(attributes.allocated, ZERO)
+
+    def allocatable(self, queue: Queue, task: Task) -> bool:
+        """The queue is open, and with the task stays within deserved on what the task asks for."""
+        return self._within_deserved(queue, task.template.request)
+
+    def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
+        """The same for several tasks at once."""
+        total = Resource()
+        for task in tasks:
+            total.add(task.template.request)
+        return self._within_deserved(queue, total)
+
+    def _within_deserved(self, queue: Queue, request: Resource) -> bool:
+        if not queue.is_open:
+            return False
+        attributes = self.attributes[queue.name]
+        future = attributes.allocated.clone().add(request)
+        fits, _ = future.less_equal_with_dimension_and_resources_name(attributes.deserved, request)
+        return fits
+
+    def job_enqueueable(self, job: Job) -> Vote:
+        """minResources + allocated + inqueue - elastic within the real capability, and the queue open. A Permit charges at once."""
+        queue = self._session.queue_of(job)
+        if not queue.is_open:
+            return Vote.REJECT
+        minimum = job.pod_group.min_resources
+        if minimum is None:
+            return Vote.PERMIT
+        attributes = self.attributes[queue.name]
+        future = minimum.clone().add(attributes.allocated).add(attributes.inqueue).sub(attributes.elastic)
+        fits, _ = future.less_equal_with_dimension_and_resources_name(attributes.real_capability, minimum)
+        if not fits:
+            return Vote.REJECT
+        attributes.inqueue.add(self._session.jobs.without_gated(job, minimum))
+        return Vote.PERMIT
+
+    def reclaimable(self, _: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """Tasks of queues above what they deserve, while they stay above."""
+        allocations: dict[str, Resource] = {}
+        victims: list[Task] = []
+        for candidate in candidates:
+            job = self._session.job_of(candidate)
+            attributes = self.attributes.get(job.pod_group.queue) if job else None
+            if attributes is None:
+                continue
+            allocated = allocations.setdefault(attributes.name, attributes.allocated.clone())
+            if not allocated.less_equal(attributes.deserved, ZERO):
+                allocated.sub(candidate.template.request)
+                victims.append(candidate)
+        return victims, Vote.PERMIT
+
+    def _attributes_of(self, task: Task) -> QueueAttributes | None:
+        job = self._session.job_of(task)
+        return self.attributes.get(job.pod_group.queue) if job else None
+
+    def _on_allocate(self, task: Task, node: int) -> None:
+        attributes = self._attributes_of(task)
+        if attributes is not None:
+            attributes.allocated.add(task.template.request)
+            attributes.update_share()
+
+    def _on_deallocate(self, task: Task, node: int) -> None:
+        attributes = self._attributes_of(task)
+        if attributes is not None:
+            attributes.allocated.sub_without_assert(task.template.request)
+            attributes.update_share()
+
+    def gauges(self) -> dict[str, dict[str, float]]:
+        """The numbers of each queue under the names of Volcano's metrics."""
+        return {
+            name: self._gauges_of(self.attributes[name]) if name in self.attributes else dict(NO_JOBS)
+            for name in self._session.queues
+        }
+
+    @staticmethod
+    def _gauges_of(attributes: QueueAttributes) -> dict[str, float]:
+        return {
+            **resource_gauges("allocated", attributes.allocated),
+            **resource_gauges("request", attributes.request),
+            **resource_gauges("deserved", attributes.deserved),
+            "weight": attributes.weight,
+            "share": attributes.share,
+        }

@@ -1,0 +1,60 @@
+"""What lives from one cycle to the next, beside the view: it goes into every journal record of a cycle and into checkpoints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Carry:
+    """`start`: index into the node list at which the next search begins (sampling). `actions`: arguments an action was once given stay
+    until a restart, as Volcano's action singletons have them. `plugins`: timers and the like, by plugin."""
+
+    start: int = 0
+    actions: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
+    plugins: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for messages."""
+        return {"start": self.start, "actions": self.actions, "plugins": self.plugins}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Carry:
+        """Back from plain data; what is absent starts fresh."""
+        return cls(
+            int(data.get("start", 0)),
+            {k: dict(v) for k, v in data.get("actions", {}).items()},
+            {k: dict(v) for k, v in data.get("plugins", {}).items()},
+        )
+
+    def copy(self) -> Carry:
+        """An independent one."""
+        return Carry.from_dict(self.to_dict())
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Which cycle this is, when it happens (`now`, seconds since the epoch) and the seed of its ties."""
+
+    cycle: int
+    now: float
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """What the command line of Volcano's scheduler says about searching (None: as the configuration's `pumice` section says).
+
+    `percentage_of_nodes`: how many feasible nodes are enough; 0 is Volcano's adaptive default, 100 looks at all. `shard`: (mode "hard" or
+    "soft", names of this scheduler's nodes). `explain`: pods ("namespace/name") whose filters and scores at opening go into the report.
+    """
+
+    percentage_of_nodes: int | None = None
+    minimum_feasible_nodes: int | None = None
+    minimum_percentage: int | None = None
+    shard: tuple[str, frozenset[str]] | None = None
+    ignored_provisioners: tuple[str, ...] = ()
+    hyper_nodes: dict[str, Any] | None = None
+    node_usage: dict[str, Any] | None = None
+    explain: tuple[str, ...] = ()

@@ -1,0 +1,123 @@
+"""The end of a session: PodGroup phases and conditions, pod conditions, queue status, and what all of it hashes to.
+
+Source: Volcano `framework/job_updater.go`, `session.go` (jobStatus, updateQueueStatus), `cache.RecordJobStatusEvent`.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from core.life.pod_group import LABELS as PHASES
+from core.life.pod_group import Phase, finding, move
+from core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
+from core.messages.decisions import CycleReport, CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
+from core.session.fit import ALL_NODES_UNAVAILABLE
+from core.session.queue_status import queue_statuses
+from core.session.report import closing
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+EXPLAINED = (TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED)
+
+
+def set_condition(session: Session, job: Job, condition: PodGroupCondition) -> None:
+    """Replace the condition of that type, or add it (UpdatePodGroupCondition)."""
+    conditions = session.conditions.setdefault(job.row, list(job.pod_group.conditions))
+    for i, present in enumerate(conditions):
+        if present.type == condition.type:
+            conditions[i] = condition
+            return
+    conditions.append(condition)
+
+
+def update_phases(session: Session) -> dict[int, Phase]:
+    """The phase each job ends the cycle with, by job row; the column follows."""
+    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
+    counts = columns.counts[:, order]
+    running = counts[TaskStatus.RUNNING]
+    scheduled = np.add.reduce(counts[list(SCHEDULED_STATUSES)])  # integers: no order of summation to keep
+    completed = np.add.reduce(counts[list(COMPLETED_STATUSES)])
+    phases: dict[int, Phase] = {}
+    lines = zip(order.tolist(), running.tolist(), scheduled.tolist(), completed.tolist(), columns.min_member[order].tolist(), strict=True)
+    before = session.jobs.phase
+    for row, runs, scheduled_count, completed_count, min_member in lines:
+        trigger = finding(runs, scheduled_count, completed_count, min_member, unschedulable=row in session.unschedulable)
+        phases[row] = move(Phase(before[row]), trigger)
+    for row, phase in phases.items():
+        before[row] = phase
+    return phases
+
+
+def job_statuses(session: Session) -> list[PodGroupStatus]:
+    """The PodGroups whose status changed, in job order."""
+    update_phases(session)
+    return [written for job in session.jobs.in_order if (written := _job_status(session, job)) is not None]
+
+
+def _job_status(session: Session, job: Job) -> PodGroupStatus | None:
+    spec, counts, row = job.pod_group, session.jobs.counts, job.row
+    phase = PHASES[session.jobs.phase[row]]
+    running, succeeded, failed = (int(counts[s][row]) for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED))
+    conditions = session.conditions.get(row)
+    same = (phase, running, succeeded, failed) == (spec.phase, spec.running, spec.succeeded, spec.failed)
+    if same and (conditions is None or tuple(conditions) == spec.conditions):
+        return None
+    whole = spec.conditions if conditions is None else tuple(conditions)
+    return PodGroupStatus(spec.namespace, spec.name, phase, whole, running, succeeded, failed)
+
+
+def pod_conditions(session: Session) -> list[PodCondition]:
+    """PodScheduled=False of the tasks that did not get a node, where it or the nomination changes; gated pods are left alone."""
+    written: list[PodCondition] = []
+    for job in jobs_with_waiting_tasks(session):
+        otherwise = session.fit.job_sentence(job) or ALL_NODES_UNAVAILABLE
+        for status in EXPLAINED:
+            for task in session.jobs.tasks_in(job, status):
+                if task.gated:
+                    continue
+                reason, message, nominated = session.fit.task_reason(job, task)
+                message = message or otherwise
+                changed = task.condition != (reason, message)
+                nominates = bool(nominated) and nominated != task.nominated
+                if changed or nominates:
+                    text = (reason, message) if changed else ("", "")
+                    written.append(PodCondition(task.namespace, task.name, task.uid, *text, nominated if nominates else ""))
+    return written
+
+
+def jobs_with_waiting_tasks(session: Session) -> list[Job]:
+    """Jobs with allocated, pending or pipelined tasks, in job order."""
+    columns = session.snapshot.jobs
+    counts: npt.NDArray[np.int32] = columns.counts[:, columns.order]
+    waiting = np.add.reduce(counts[list(EXPLAINED)]) > 0
+    in_order = session.jobs.in_order
+    return [in_order[i] for i in np.flatnonzero(waiting).tolist()]
+
+
+def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
+    """Everything the cycle writes, in order, and its digest. `status`: counts by job and status after the last action, for the report."""
+    pod_groups = tuple(job_statuses(session))
+    pods = tuple(pod_conditions(session))
+    queues = tuple(queue_statuses(session))
+    binds, evicts = tuple(session.binds), tuple(session.evicts)
+    content = msgspec.json.encode((binds, evicts, pods, pod_groups, queues))
+    return CycleResult(
+        cycle=session.clock.cycle,
+        digest=blake2b(content, digest_size=16).hexdigest(),
+        binds=binds,
+        evicts=evicts,
+        pod_conditions=pods,
+        pod_groups=pod_groups,
+        queues=queues,
+        carry=session.carry.to_dict(),
+        report=closing(session, status, session.opening) if session.wants_report else CycleReport(),
+        wake_at=session.wake_at,
+    )

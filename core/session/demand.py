@@ -1,0 +1,71 @@
+"""What admitted jobs have not taken yet, what they may give back, and sums by queue: shared by the plugins that admit jobs.
+
+Sources: Volcano `plugins/util` (GetInqueueResource), `api/job_info.go` (GetElasticResources, DeductSchGatedResources).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from core.life.pod_group import Phase
+from core.life.task import IS_ALLOCATED, TaskStatus
+
+if TYPE_CHECKING:
+    from core.resources import Resource
+    from core.session.session import Session
+    from core.state.columns import FloatArray
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+def admitted(session: Session) -> tuple[BoolArray, BoolArray]:
+    """Over job rows: Inqueue with minResources; Running with minResources and at least minMember tasks of allocated class."""
+    columns = session.snapshot.jobs
+    tasks = np.add.reduce(columns.counts[[s for s in TaskStatus if IS_ALLOCATED[s]]])
+    inqueue = (columns.phase == Phase.INQUEUE) & columns.has_min_resources
+    running = (columns.phase == Phase.RUNNING) & columns.has_min_resources & (tasks >= columns.min_member)
+    return inqueue, running
+
+
+def outstanding(session: Session, rows: BoolArray) -> FloatArray:
+    """max(minResources - allocated, 0) of those jobs less what their gated tasks ask for, 0 for the others; [dimension, job]."""
+    columns = session.snapshot.jobs
+    missing = np.maximum(columns.minimum - columns.allocated, 0.0) * rows
+    return without_gated(session, missing, rows)
+
+
+def without_gated(session: Session, amounts: FloatArray, rows: BoolArray) -> FloatArray:
+    """Take off what gated tasks of those jobs ask for, never below 0."""
+    columns = session.snapshot.jobs
+    for row in np.flatnonzero(rows & (columns.gated > 0)).tolist():
+        job = columns.handles[row]
+        gated = session.jobs.gated_resources(job) if job is not None else None
+        if gated is not None:
+            for dimension, value in session.dims.items(gated):
+                amounts[dimension, row] = max(amounts[dimension, row] - value, 0.0)
+    return amounts
+
+
+def elastic(session: Session) -> FloatArray:
+    """max(allocated - minResources, 0) of every job, [dimension, job] (GetElasticResources)."""
+    columns = session.snapshot.jobs
+    return np.maximum(columns.allocated - columns.minimum, 0.0)
+
+
+def by_queue(session: Session, amounts: FloatArray) -> list[Resource]:
+    """Sums over the jobs of each queue row, added in job order."""
+    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
+    queue, count = columns.queue[order], len(session.snapshot.queues)
+    lines = [np.bincount(queue, weights=line[order], minlength=count) for line in amounts]
+    return [session.dims.resource(list(values)) for values in zip(*(line.tolist() for line in lines), strict=True)]
+
+
+def over_all(session: Session, amounts: FloatArray) -> Resource:
+    """Sum over all jobs of the session, in job order."""
+    order = session.snapshot.jobs.order
+    if not len(order):
+        return session.dims.resource([0.0] * amounts.shape[0])
+    return session.dims.resource([float(np.add.accumulate(line[order])[-1]) for line in amounts])

@@ -1,0 +1,137 @@
+"""Why a job's tasks did not fit: errors by task, the roles that failed, and the sentences made of them.
+
+Source: Volcano `api/job_info.go` (FitError, TaskSchedulingReason, NeedContinueAllocating, FitFailedRoles).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from core.life.task import COUNT, LABELS, TaskStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from core.objects.pod import Task
+    from core.session.reasons import FitErrors
+    from core.session.session import Session
+    from core.session.subjobs import SubJob
+    from core.state.jobs import Job
+
+UNSCHEDULABLE, SCHEDULABLE = "Unschedulable", "Schedulable"
+ALL_NODES_UNAVAILABLE = "all nodes are unavailable"
+
+
+class TaskReason(NamedTuple):
+    """Reason and message of a task's condition; `nominated` is the node that evictions make room on, or ""."""
+
+    reason: str
+    message: str
+    nominated: str = ""
+
+
+def histogram(counts: Mapping[str, int]) -> str:
+    """``1 Pending, 4 minAvailable``: sorted as text."""
+    return ", ".join(sorted(f"{number} {name}" for name, number in counts.items()))
+
+
+class JobFit:
+    """Fit errors of a session, by job and task uid."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._errors: dict[int, dict[str, FitErrors]] = {}
+        self._failed_roles: dict[tuple[int, str], set[str]] = {}
+        self._sentence: dict[int, tuple[int, str]] = {}
+
+    # --- during the actions -----------------------------------------------------------------------------------------------------------
+
+    def record(self, job: Job, sub_job: SubJob | None, task: Task, errors: FitErrors) -> None:
+        """The task found no node."""
+        self._errors.setdefault(job.row, {})[task.uid] = errors
+        self._failed_roles.setdefault((job.row, sub_job.uid if sub_job else job.key), set()).add(task.role)
+        self._sentence.pop(job.row, None)
+
+    def of(self, job: Job, task: Task) -> FitErrors | None:
+        """The task's errors, if it has failed."""
+        return self._errors.get(job.row, {}).get(task.uid)
+
+    def role_has_failed(self, job: Job, sub_job: SubJob, task: Task) -> bool:
+        """Whether a task of that role has failed in this group (TaskHasFitErrors); never for a task without a role."""
+        return bool(task.role) and task.role in self._failed_roles.get((job.row, sub_job.uid), ())
+
+    def reset(self, job: Job, sub_job: SubJob | None = None) -> None:
+        """Forget the errors of the job, or of one of its groups."""
+        self._sentence.pop(job.row, None)
+        if sub_job is None:
+            self._errors.pop(job.row, None)
+            for key in [key for key in self._failed_roles if key[0] == job.row]:
+                del self._failed_roles[key]
+            return
+        self._failed_roles.pop((job.row, sub_job.uid), None)
+        errors = self._errors.get(job.row)
+        for task in sub_job.tasks if errors else ():
+            errors.pop(task.uid, None)  # type: ignore[union-attr]
+
+    def worth_continuing(self, job: Job, sub_job: SubJob) -> bool:
+        """After a task failed: could the job still be satisfied (NeedContinueAllocating)?"""
+        jobs, spec = self._session.jobs, job.pod_group
+        if spec.min_member == len(job.tasks) or sub_job.min_available >= len(sub_job.tasks):
+            return False
+        if spec.sub_group_policy:
+            return True
+        failed = self._failed_roles.get((job.row, sub_job.uid), set())
+        if spec.min_member < spec.min_task_total:
+            pending = Counter(task.role for task in jobs.tasks_in(job, TaskStatus.PENDING))
+            left = sum(number for role, number in pending.items() if role not in failed)
+            return jobs.ready_count(job) + left >= spec.min_member
+        allocated = jobs.allocated_roles(job)
+        return all(allocated[role] >= spec.min_task_member.get(role, 0) for role in failed)
+
+    # --- at the end -------------------------------------------------------------------------------------------------------------------
+
+    def task_reason(self, job: Job, task: Task) -> TaskReason:
+        """What to tell about one task, from its last transaction (TaskSchedulingReason)."""
+        session = self._session
+        last = session.last_transaction.get(task.row)
+        status = last.status if last else session.jobs.status[task.row]
+        node = last.node if last else session.jobs.node[task.row]
+        if status == TaskStatus.ALLOCATED:
+            where = session.nodes.names[node]
+            return TaskReason(SCHEDULABLE, f"Pod {task.key} can possibly be assigned to {where}, once minAvailable is satisfied")
+        if status == TaskStatus.PIPELINED:
+            where = session.nodes.names[node]
+            evicted = last.evicted if last else task.row in session.evicted_for
+            text = f"Pod {task.key} can possibly be assigned to {where}, once resource is released and minAvailable is satisfied"
+            return TaskReason(UNSCHEDULABLE, text, where if evicted else "")
+        if status == TaskStatus.PENDING:
+            errors = self.of(job, task)
+            return TaskReason(UNSCHEDULABLE, errors.message() if errors else "")
+        return TaskReason(LABELS[status], "")
+
+    def job_sentence(self, job: Job) -> str:
+        """``pod group is not ready, 4 Pending, 4 minAvailable; Pending: 4 Unschedulable``, and the first failure (FitError)."""
+        generation = self._session.jobs.generation
+        cached = self._sentence.get(job.row)
+        if cached and cached[0] == generation:
+            return cached[1]
+        sentence = self._make_sentence(job)
+        self._sentence[job.row] = (generation, sentence)
+        return sentence
+
+    def _make_sentence(self, job: Job) -> str:
+        jobs = self._session.jobs
+        counts = {LABELS[status]: n for status in range(COUNT) if (n := int(jobs.counts[status][job.row]))}
+        counts["minAvailable"] = job.pod_group.min_member
+        state = "pod group is ready" if jobs.is_ready(job) else "pod group is not ready"
+        sentence = f"{state}, {histogram(counts)}"
+        pending = jobs.tasks_in(job, TaskStatus.PENDING)
+        if pending:
+            reasons = Counter(self.task_reason(job, task).reason for task in pending)
+            sentence += f"; Pending: {histogram(reasons)}"
+        errors = self._errors.get(job.row)
+        if errors:
+            first = next(task for task in job.in_uid_order() if task.uid in errors)
+            sentence += f". Origin reason is {first.name}: {errors[first.uid].message()}"
+        return sentence

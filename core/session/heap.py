@@ -1,0 +1,97 @@
+"""Go's container/heap, step by step: the comparator reads live state, so which pairs are compared decides the order.
+
+Source: Go `container/heap` (algorithm), Volcano `pkg/scheduler/util/priority_queue.go` (use).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Source(Protocol[T]):
+    """What an action pops from: a live heap, or a list whose order cannot change."""
+
+    def pop(self) -> T: ...
+    def __len__(self) -> int: ...
+    def clone(self) -> Source[T]: ...
+
+
+class PriorityQueue(Generic[T]):
+    """A binary heap. `less(a, b)`: a comes first. Unstable, as Go's is."""
+
+    __slots__ = ("_items", "_less")
+
+    def __init__(self, less: Callable[[T, T], bool], items: Iterable[T] = ()) -> None:
+        self._less = less
+        self._items: list[T] = []
+        for item in items:
+            self.push(item)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def push(self, item: T) -> None:
+        """Add an item and sift it up."""
+        items, less = self._items, self._less
+        items.append(item)
+        child = len(items) - 1
+        while child > 0:
+            parent = (child - 1) // 2
+            if not less(items[child], items[parent]):
+                break
+            items[child], items[parent] = items[parent], items[child]
+            child = parent
+
+    def pop(self) -> T:
+        """Remove and return the first item; IndexError when empty."""
+        items = self._items
+        last = len(items) - 1
+        items[0], items[last] = items[last], items[0]
+        self._sift_down(last)
+        return items.pop()
+
+    def _sift_down(self, end: int) -> None:
+        items, less = self._items, self._less
+        parent = 0
+        while True:
+            child = 2 * parent + 1
+            if child >= end:
+                return
+            right = child + 1
+            if right < end and less(items[right], items[child]):
+                child = right
+            if not less(items[child], items[parent]):
+                return
+            items[parent], items[child] = items[child], items[parent]
+            parent = child
+
+    def clone(self) -> PriorityQueue[T]:
+        """An independent heap in the same arrangement."""
+        twin: PriorityQueue[T] = PriorityQueue(self._less)
+        twin._items = list(self._items)
+        return twin
+
+
+class SortedQueue(Generic[T]):
+    """Items whose order is total and cannot change while they wait: a heap would give just this order, at more cost."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, in_order: list[T]) -> None:
+        self._items = in_order[::-1]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def pop(self) -> T:
+        """Remove and return the first item; IndexError when empty."""
+        return self._items.pop()
+
+    def clone(self) -> SortedQueue[T]:
+        """An independent queue with the same items."""
+        twin: SortedQueue[T] = SortedQueue([])
+        twin._items = list(self._items)
+        return twin

@@ -1,0 +1,186 @@
+"""Questions about jobs, answered from columns. Source: Volcano `api/job_info.go` (reference section 5.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from core.life.task import IS_ALLOCATED, TaskStatus
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from core.objects.pod import Task
+    from core.resources import Resource
+    from core.state.jobs import Job
+    from core.state.snapshot import Snapshot
+
+PENDING, PIPELINED, SUCCEEDED = TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.SUCCEEDED
+BOUND, BINDING, RUNNING, ALLOCATED = TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED
+
+
+class SessionJobs:
+    """The session's own copy of the job and task columns, and JobInfo's methods over them. Jobs are named by their handle."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.columns = snapshot.jobs
+        self.dimensions = snapshot.dimensions
+        order: npt.NDArray[np.intp] = snapshot.jobs.order
+        handles = snapshot.jobs.handles
+        self.in_order: list[Job] = [job for row in order.tolist() if (job := handles[row]) is not None]
+        self.known = memoryview(self._membership(snapshot))
+        self.counts = [memoryview(line) for line in snapshot.jobs.counts]
+        self.best_effort = memoryview(snapshot.jobs.best_effort)
+        self.min_member = memoryview(snapshot.jobs.min_member)
+        self.phase = memoryview(snapshot.jobs.phase)
+        self.priority = memoryview(snapshot.jobs.priority)
+        self.allocated_at = [memoryview(line) for line in snapshot.jobs.allocated]
+        self.pending_at = [memoryview(line) for line in snapshot.jobs.pending]
+        self.status = memoryview(snapshot.tasks.status)
+        self.node = memoryview(snapshot.tasks.node)
+        self.generation = 0  # rises with every change of a task's status
+
+    @staticmethod
+    def _membership(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+        member = snapshot.jobs.has_min_resources.copy()
+        member[:] = False
+        member[snapshot.jobs.order] = True
+        return member
+
+    def move(self, job: Job, task: Task, status: int) -> None:
+        """Set a task's status; counts and sums follow (UpdateTaskStatus)."""
+        row, before, template = job.row, self.status[task.row], task.template
+        self.generation += 1
+        self.status[task.row] = status
+        self.counts[before][row] -= 1
+        self.counts[status][row] += 1
+        if template.best_effort:
+            self.best_effort[row] += (status == PENDING) - (before == PENDING)
+        gained = IS_ALLOCATED[status] - IS_ALLOCATED[before]
+        if gained:
+            for dimension, value in template.items:
+                self.allocated_at[dimension][row] += gained * value
+        waits = (status == PENDING) - (before == PENDING)
+        if waits:
+            for dimension, value in template.items:
+                self.pending_at[dimension][row] += waits * value
+
+    # --- counts ---------------------------------------------------------------------------------------------------------------------
+
+    def ready_count(self, job: Job) -> int:
+        """ReadyTaskNum: bound, binding, running, allocated, succeeded."""
+        row, counts = job.row, self.counts
+        return int(counts[BOUND][row] + counts[BINDING][row] + counts[RUNNING][row] + counts[ALLOCATED][row] + counts[SUCCEEDED][row])
+
+    def waiting_count(self, job: Job) -> int:
+        """WaitingTaskNum: pipelined."""
+        return int(self.counts[PIPELINED][job.row])
+
+    def allocated_count(self, job: Job) -> int:
+        """Tasks of allocated class."""
+        row, counts = job.row, self.counts
+        return int(counts[BOUND][row] + counts[BINDING][row] + counts[RUNNING][row] + counts[ALLOCATED][row])
+
+    def valid_count(self, job: Job) -> int:
+        """ValidTaskNum: allocated class, succeeded, pipelined, pending."""
+        return self.ready_count(job) + int(self.counts[PIPELINED][job.row] + self.counts[PENDING][job.row])
+
+    def is_ready(self, job: Job) -> bool:
+        """Ready tasks and pending best-effort ones reach minAvailable (IsReady)."""
+        row = job.row
+        return bool(self.ready_count(job) + self.best_effort[row] >= self.min_member[row])
+
+    def is_pipelined(self, job: Job) -> bool:
+        """The same with pipelined tasks (IsPipelined)."""
+        row = job.row
+        return bool(self.waiting_count(job) + self.ready_count(job) + self.best_effort[row] >= self.min_member[row])
+
+    def is_starving(self, job: Job) -> bool:
+        """Ready and pipelined tasks stay below minAvailable; best-effort ones do not count here (IsStarving)."""
+        return bool(self.waiting_count(job) + self.ready_count(job) < self.min_member[job.row])
+
+    def is_pending(self, job: Job) -> bool:
+        """Whether the job still waits for admission."""
+        return bool(self.phase[job.row] <= 1)
+
+    def has_pending(self, job: Job) -> bool:
+        """Whether a task of the job is pending."""
+        return bool(self.counts[PENDING][job.row])
+
+    # --- tasks ----------------------------------------------------------------------------------------------------------------------
+
+    def tasks_in(self, job: Job, status: int) -> list[Task]:
+        """The job's tasks of a status, by uid (TaskStatusIndex in the documented order)."""
+        if not self.counts[status][job.row]:
+            return []
+        of = self.status
+        return [task for task in job.in_uid_order() if of[task.row] == status]
+
+    def _roles(self, job: Job, *, pipelined: bool, valid: bool) -> Counter[str]:
+        roles: Counter[str] = Counter()
+        for task in job.tasks.values():
+            status = self.status[task.row]
+            counts = (
+                IS_ALLOCATED[status]
+                or status == SUCCEEDED
+                or (pipelined and status == PIPELINED)
+                or (status == PENDING and (valid or task.template.best_effort))
+            )
+            if counts:
+                roles[task.role] += 1
+        return roles
+
+    def allocated_roles(self, job: Job) -> Counter[str]:
+        """Role -> tasks that are ready or pending without a request (getJobAllocatedRoles)."""
+        return self._roles(job, pipelined=False, valid=False)
+
+    def _roles_suffice(self, job: Job, *, pipelined: bool, valid: bool) -> bool:
+        minimum = job.pod_group.min_task_member
+        if not minimum or self.min_member[job.row] < job.pod_group.min_task_total:
+            return True
+        roles = self._roles(job, pipelined=pipelined, valid=valid)
+        return all(roles[role] >= number for role, number in minimum.items())
+
+    def check_task_valid(self, job: Job) -> bool:
+        """Every role has its minimum of valid tasks; not asked when minAvailable is below the roles' sum (CheckTaskValid)."""
+        return self._roles_suffice(job, pipelined=True, valid=True)
+
+    def check_task_ready(self, job: Job) -> bool:
+        """Every role has its minimum of ready tasks (CheckTaskReady)."""
+        return self._roles_suffice(job, pipelined=False, valid=False)
+
+    def check_task_pipelined(self, job: Job) -> bool:
+        """Every role has its minimum of ready or pipelined tasks (CheckTaskPipelined)."""
+        return self._roles_suffice(job, pipelined=True, valid=False)
+
+    # --- resources ------------------------------------------------------------------------------------------------------------------
+
+    def allocated(self, job: Job) -> Resource:
+        """Sum of the requests of allocated-class tasks."""
+        return self.dimensions.resource([float(line[job.row]) for line in self.allocated_at])
+
+    def gated_resources(self, job: Job) -> Resource | None:
+        """Sum of the requests of gated tasks, those with only Volcano's own gate left out; None when there is none."""
+        if not self.columns.gated[job.row]:
+            return None
+        gated = [task for task in job.tasks.values() if task.gated and not task.only_volcano_gate]
+        if not gated:
+            return None
+        total = gated[0].template.request.clone()
+        for task in gated[1:]:
+            total.add(task.template.request)
+        return None if total.is_empty() else total
+
+    def without_gated(self, job: Job, resource: Resource) -> Resource:
+        """`resource` less what gated tasks ask for, never below 0 (DeductSchGatedResources)."""
+        gated = self.gated_resources(job)
+        if gated is None:
+            return resource
+        result = resource.clone()
+        result.milli_cpu = max(result.milli_cpu - gated.milli_cpu, 0.0)
+        result.memory = max(result.memory - gated.memory, 0.0)
+        for name in resource.scalars or ():
+            if name in (gated.scalars or {}) and result.scalars is not None and gated.scalars is not None:
+                result.scalars[name] = max(result.scalars[name] - gated.scalars[name], 0.0)
+        return result

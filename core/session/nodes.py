@@ -1,0 +1,166 @@
+"""Nodes as a session sees them: the snapshot's columns, changed by what the session tries.
+
+Accounting: Volcano `NodeInfo.AddTask` / `RemoveTask` (reference section 5.2); `future` is FutureIdle = idle + releasing - pipelined.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.life.task import TaskStatus
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.state.columns import FloatArray
+    from core.state.snapshot import NodeColumns, Snapshot
+
+RELEASING, PIPELINED = TaskStatus.RELEASING, TaskStatus.PIPELINED
+ABSENT = -1
+
+
+class SessionNodes:
+    """Columns over node rows in name order (see NodeColumns), with `pipelined` and `future` beside them.
+
+    `touched` lists the rows that were changed, oldest first: whoever derives something from a row remembers how far it has read.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        columns: NodeColumns = snapshot.nodes
+        self.names = columns.names
+        self.specs = columns.specs
+        self.row = columns.row
+        self.arrival = columns.arrival
+        self.count = len(columns.names)
+        self.memo = columns.memo
+        self.max_pods = columns.max_pods
+        self.allocatable: FloatArray = columns.allocatable
+        self.idle: FloatArray = columns.idle
+        self.used: FloatArray = columns.used
+        self.releasing: FloatArray = columns.releasing
+        self.pipelined: FloatArray = np.zeros_like(columns.idle)
+        self.future: FloatArray = columns.idle + columns.releasing
+        self.has_future = bool(columns.releasing.any())
+        self.touched: list[int] = []
+        # Scalar access through memoryviews costs a third of numpy's and yields plain floats; both see the same memory.
+        self.idle_at = [memoryview(line) for line in self.idle]
+        self.used_at = [memoryview(line) for line in self.used]
+        self.releasing_at = [memoryview(line) for line in self.releasing]
+        self.pipelined_at = [memoryview(line) for line in self.pipelined]
+        self.future_at = [memoryview(line) for line in self.future]
+        self._residents = snapshot.node_tasks
+        self._added: dict[int, dict[str, Task]] = {}
+        self._removed: dict[int, set[str]] = {}
+        # The status each task had when its node last looked: a node keeps its own copy of a task.
+        self.seen_status = memoryview(snapshot.tasks.status.copy())
+
+    def holds(self, row: int, task: Task) -> bool:
+        """Whether the task is on that node now."""
+        if task.key in self._added.get(row, ()):
+            return True
+        return task.key in self._residents.get(self.names[row], ()) and task.key not in self._removed.get(row, ())
+
+    def tasks_on(self, row: int) -> list[Task]:
+        """The tasks on a node in namespace/name order."""
+        tasks = dict(self._residents.get(self.names[row], {}))
+        for key in self._removed.get(row, ()):
+            tasks.pop(key, None)
+        tasks.update(self._added.get(row, {}))
+        return [tasks[key] for key in sorted(tasks)]
+
+    def add(self, row: int, task: Task, status: int) -> bool:
+        """Put a task on a node with that status. False (and nothing changes) when it is there already."""
+        if self.holds(row, task):
+            return False
+        if task.key in self._removed.get(row, ()):
+            self._removed[row].discard(task.key)
+        if task.key not in self._residents.get(self.names[row], ()):
+            self._added.setdefault(row, {})[task.key] = task
+        self.seen_status[task.row] = status
+        self._account(row, task, status, 1.0)
+        return True
+
+    def remove(self, row: int, task: Task) -> bool:
+        """Take a task off a node, by the status the node knows. False when it is not there."""
+        if not self.holds(row, task):
+            return False
+        added = self._added.get(row)
+        if added is None or added.pop(task.key, None) is None:
+            self._removed.setdefault(row, set()).add(task.key)
+        self._account(row, task, self.seen_status[task.row], -1.0)
+        return True
+
+    def _account(self, row: int, task: Task, status: int, sign: float) -> None:
+        self.touched.append(row)
+        if status == PIPELINED:
+            self.has_future = True
+            for dimension, value in task.template.items:
+                amount = sign * value
+                self.pipelined_at[dimension][row] += amount
+                self.future_at[dimension][row] -= amount
+            return
+        idle, used, future = self.idle_at, self.used_at, self.future_at
+        keeps_scalars = self.specs[row].allocatable.scalars is not None
+        for dimension, value in task.template.items:
+            amount = sign * value
+            used[dimension][row] += amount
+            if dimension < 2 or keeps_scalars:
+                idle[dimension][row] -= amount
+                future[dimension][row] -= amount
+        if status == RELEASING:
+            self.has_future = True
+            for dimension, value in task.template.items:
+                amount = sign * value
+                self.releasing_at[dimension][row] += amount
+                future[dimension][row] += amount
+
+    def fits_idle(self, row: int, task: Task) -> bool:
+        """InitResreq <= Idle, tolerant, absent scalars count as 0."""
+        idle = self.idle_at
+        return all(value - idle[dimension][row] < 0.1 for dimension, value in task.template.items)
+
+    def fits_future(self, row: int, task: Task) -> bool:
+        """InitResreq <= FutureIdle, tolerant."""
+        future = self.future_at
+        return all(value - future[dimension][row] < 0.1 for dimension, value in task.template.items)
+
+    def insufficient(self, row: int, task: Task) -> int:
+        """The first dimension (cpu, memory, scalars by name) that FutureIdle lacks, or ABSENT."""
+        future = self.future_at
+        for dimension, value in task.template.items:
+            if value - future[dimension][row] >= 0.1:
+                return dimension
+        return ABSENT
+
+
+class KubeNodes:
+    """kube-scheduler's NodeInfo as columns: what Volcano's predicates and nodeorder read through NodeMap.
+
+    `pods` int32 [N]; `requested` float64 [R, N]; `nonzero` float64 [2, N] (milli-cores, bytes). Every pod on the node counts, terminating
+    and pipelined ones too; it is kept up by the predicates plugin's event handlers.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.pods = snapshot.nodes.pod_count
+        self.requested: FloatArray = snapshot.nodes.used.copy()
+        self.nonzero: FloatArray = snapshot.nodes.nonzero
+        self._pods_at = memoryview(self.pods)
+        self._requested_at = [memoryview(line) for line in self.requested]
+        self._cpu_at, self._memory_at = (memoryview(line) for line in self.nonzero)
+
+    def add(self, task: Task, row: int) -> None:
+        """AddPod."""
+        self._change(task, row, 1)
+
+    def remove(self, task: Task, row: int) -> None:
+        """RemovePod."""
+        self._change(task, row, -1)
+
+    def _change(self, task: Task, row: int, sign: int) -> None:
+        template = task.template
+        self._pods_at[row] += sign
+        self._cpu_at[row] += sign * template.nonzero_cpu
+        self._memory_at[row] += sign * template.nonzero_memory
+        for dimension, value in template.items:
+            self._requested_at[dimension][row] += sign * value

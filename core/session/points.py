@@ -1,0 +1,242 @@
+"""Every extension point and how the plugins' answers are merged. Source: Volcano `framework/session_plugins.go` (reference section 3).
+
+A plugin registers at most one function per point under its name (VictimTasks takes several). A function is consulted once for each
+place where the configuration lists its plugin with the point's flag on, in tier order. The merge rule is in each method's docstring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from config.schema import SchedulerConfig
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.state.jobs import Job
+
+
+class Vote(IntEnum):
+    """A plugin's vote."""
+
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+class Verdict(NamedTuple):
+    """Why a job is not valid."""
+
+    reason: str
+    message: str
+
+
+Compare = Callable[[Any, Any], int]  # negative: the first comes first
+JobTest = Callable[["Job"], bool]
+JobVote = Callable[["Job"], Vote]
+Evictable = Callable[["Task", "Sequence[Task]"], "tuple[list[Task], Vote]"]
+Victims = Callable[["Sequence[Task]"], "list[Task]"]
+QueueTest = Callable[["Queue"], bool]
+AllocatableTest = Callable[["Queue", "Task"], bool]
+PreemptiveTest = Callable[["Queue", "Sequence[Task]"], bool]
+
+
+class Handler(Protocol):
+    """An event handler: called with the task and its node's row after a placement or before its undoing; a text is an error."""
+
+    def __call__(self, task: Task, node: int) -> str | None: ...
+
+
+# Point -> the flag that switches it; None: no flag, always on.
+FLAGS: dict[str, str | None] = {
+    "JobOrder": "JobOrder",
+    "QueueOrder": "QueueOrder",
+    "VictimQueueOrder": None,
+    "TaskOrder": "TaskOrder",
+    "SubJobOrder": "SubJobOrder",
+    "ClusterOrder": "ClusterOrder",
+    "JobValid": None,
+    "JobReady": "JobReady",
+    "SubJobReady": "SubJobReady",
+    "JobPipelined": "JobPipelined",
+    "SubJobPipelined": "SubJobPipelined",
+    "JobEnqueueable": "JobEnqueued",
+    "JobEnqueued": "JobEnqueued",
+    "JobStarving": "JobStarving",
+    "Overused": "Overused",
+    "Preemptive": "Preemptive",
+    "Allocatable": "Allocatable",
+    "SimulateAllocatable": "Allocatable",
+    "Preemptable": "Preemptable",
+    "Reclaimable": "Reclaimable",
+    "UnifiedEvictable": None,
+    "VictimTasks": "Victim",
+    "PrePredicate": "Predicate",
+    "Predicate": "Predicate",
+    "SimulatePredicate": "Predicate",
+    "SimulateAddTask": "Preemptable",  # or Allocatable: see _enabled
+    "SimulateRemoveTask": "Preemptable",
+    "BestNode": "BestNode",
+    "NodeOrder": "NodeOrder",
+    "BatchNodeOrder": "NodeOrder",
+    "HyperNodeOrder": "HyperNodeOrder",
+    "HyperNodeGradientForJob": "HyperNodeGradient",
+    "HyperNodeGradientForSubJob": "HyperNodeGradient",
+    "TargetJob": "TargetJob",
+    "ReservedNodes": "ReservedNodes",
+}
+
+
+class Points:
+    """The functions the plugins registered, and their merged answers."""
+
+    def __init__(self, config: SchedulerConfig) -> None:
+        self._config = config
+        self._registered: dict[str, dict[str, Any]] = {point: {} for point in FLAGS}
+        self._tiers: dict[str, tuple[tuple[Any, ...], ...]] = {}
+        self._flat: dict[str, tuple[Any, ...]] = {}
+        self.task_keys: dict[str, Callable[[Task], Any]] = {}
+        self.on_allocate: list[Handler] = []
+        self.on_deallocate: list[Handler] = []
+
+    # --- registration ---------------------------------------------------------------------------------------------------------------
+
+    def add(self, point: str, plugin: str, function: Any) -> None:
+        """Register `function` of `plugin` at `point` (a key of FLAGS); a second registration replaces the first."""
+        self._registered[point][plugin] = function
+        self._tiers.pop(point, None)
+        self._flat.pop(point, None)
+
+    def handle(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
+        """Register event handlers; all are called, in order of registration."""
+        if allocate is not None:
+            self.on_allocate.append(allocate)
+        if deallocate is not None:
+            self.on_deallocate.append(deallocate)
+
+    def _enabled(self, point: str, option: Any) -> bool:
+        flag = FLAGS[point]
+        if flag is None:
+            return True
+        if point in ("SimulateAddTask", "SimulateRemoveTask"):
+            return bool(option.is_enabled("Preemptable") or option.is_enabled("Allocatable"))
+        return bool(option.is_enabled(flag))
+
+    def tiers(self, point: str) -> tuple[tuple[Any, ...], ...]:
+        """The enabled functions of a point, tier by tier; tiers without one are left out."""
+        found = self._tiers.get(point)
+        if found is None:
+            functions = self._registered[point]
+            tiers = (
+                tuple(functions[o.name] for o in tier.plugins if o.name in functions and self._enabled(point, o))
+                for tier in self._config.tiers
+            )
+            found = self._tiers[point] = tuple(tier for tier in tiers if tier)
+        return found
+
+    def flat(self, point: str) -> tuple[Any, ...]:
+        """The enabled functions of a point in tier order."""
+        found = self._flat.get(point)
+        if found is None:
+            found = self._flat[point] = tuple(function for tier in self.tiers(point) for function in tier)
+        return found
+
+    def enabled_names(self, point: str) -> tuple[str, ...]:
+        """The plugins consulted at a point, in tier order."""
+        functions = self._registered[point]
+        options = (o for tier in self._config.tiers for o in tier.plugins)
+        return tuple(o.name for o in options if o.name in functions and self._enabled(point, o))
+
+    # --- merge rules ----------------------------------------------------------------------------------------------------------------
+
+    def first_nonzero(self, point: str, left: Any, right: Any) -> int:
+        """The orders: the first plugin that tells the two apart decides; 0 when none does."""
+        for compare in self.flat(point):
+            order: int = compare(left, right)
+            if order:
+                return order
+        return 0
+
+    def all_agree(self, point: str, *subject: Any) -> bool:
+        """JobReady, SubJobReady, Allocatable, SimulateAllocatable, Preemptive: AND over all tiers, True with no plugin."""
+        return all(test(*subject) for test in self.flat(point))
+
+    def any_true(self, point: str, *subject: Any) -> bool:
+        """Overused: OR over all tiers, False with no plugin."""
+        return any(test(*subject) for test in self.flat(point))
+
+    def vote(self, point: str, subject: Any) -> bool:
+        """JobPipelined, SubJobPipelined, JobEnqueueable: a Reject decides at once, a Permit at the end of its tier; else True."""
+        for tier in self.tiers(point):
+            permitted = False
+            for ask in tier:
+                answer = ask(subject)
+                if answer < 0:
+                    return False
+                permitted = permitted or answer > 0
+            if permitted:
+                return True
+        return True
+
+    def first_tier_agrees(self, point: str, subject: Any) -> bool:
+        """JobStarving: AND within the first tier that has a plugin; later tiers are not asked. False with no plugin."""
+        tiers = self.tiers(point)
+        return bool(tiers) and all(test(subject) for test in tiers[0])
+
+    def first_failing(self, point: str, subject: Any) -> Verdict | None:
+        """JobValid: the first verdict; None when all are content."""
+        for check in self.flat(point):
+            verdict: Verdict | None = check(subject)
+            if verdict is not None:
+                return verdict
+        return None
+
+    def first_answer(self, point: str, *subject: Any) -> Any:
+        """BestNode, TargetJob, gradients: the first plugin with an answer; None when there is none."""
+        for ask in self.flat(point):
+            answer = ask(*subject)
+            if answer is not None:
+                return answer
+        return None
+
+    def call_all(self, point: str, *subject: Any) -> None:
+        """JobEnqueued, ReservedNodes: every plugin is told."""
+        for tell in self.flat(point):
+            tell(*subject)
+
+    def tiered_intersection(self, point: str, subject: Any, candidates: Sequence[Task]) -> list[Task]:
+        """Preemptable, Reclaimable, UnifiedEvictable: the plugins of a tier must agree, the first tier with an opinion decides.
+
+        An empty answer ends its tier without an opinion; an intersection that becomes empty is started anew by the next plugin.
+        """
+        for tier in self.tiers(point):
+            victims: list[Task] | None = None
+            for ask in tier:
+                answer, ballot = ask(subject, candidates)
+                if ballot == Vote.ABSTAIN:
+                    continue
+                if not answer:
+                    victims = None
+                    break
+                # Go's nil and an emptied slice are the same to the next plugin.
+                victims = _intersection(victims, answer) if victims else list(answer)
+            if victims:
+                return victims
+        return []
+
+    def first_tier_union(self, point: str, candidates: Sequence[Task]) -> list[Task]:
+        """VictimTasks: union inside a tier, the first tier with a victim decides."""
+        for tier in self.tiers(point):
+            victims: dict[str, Task] = {}
+            for functions in tier:
+                for ask in functions:
+                    victims.update({task.uid: task for task in ask(candidates)})
+            if victims:
+                return list(victims.values())
+        return []
+
+
+def _intersection(victims: list[Task], answer: Sequence[Task]) -> list[Task]:
+    names = {task.uid for task in answer}
+    return [task for task in victims if task.uid in names]

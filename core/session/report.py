@@ -1,0 +1,117 @@
+"""What a reader wants to know beside the decisions: statuses, phases, numbers of queues, filters and scores at opening."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.life.pod_group import LABELS as PHASES
+from core.life.task import COUNT, LABELS, TaskStatus
+from core.messages.decisions import CycleReport, PendingReason, TaskAtOpen
+from core.session.fit import ALL_NODES_UNAVAILABLE
+from core.session.reasons import FitFailure
+from core.session.search import ErrorCache
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.resources import Resource
+    from core.session.session import Session
+
+TASKS_AT_OPEN = 8
+
+
+@dataclass(slots=True)
+class Opening:
+    """What was known when the session opened."""
+
+    queues: dict[str, dict[str, float]] = field(default_factory=dict[str, "dict[str, float]"])
+    tasks: dict[str, TaskAtOpen] = field(default_factory=dict[str, TaskAtOpen])
+
+
+def at_open(session: Session) -> Opening:
+    """Gauges of the queues; filters and scores of the tasks that were asked for."""
+    wanted = session.options.explain
+    tasks = {key: task_at_open(session, task) for key in wanted if (task := _pending_task(session, key)) is not None}
+    return Opening(queue_gauges(session), tasks)
+
+
+def _pending_task(session: Session, key: str) -> Task | None:
+    return next((t for t in session.snapshot.tasks.handles if t is not None and t.key == key), None)
+
+
+def queue_gauges(session: Session) -> dict[str, dict[str, float]]:
+    """Volcano's queue metrics without their prefix, by queue, as the plugin that orders queues sets them."""
+    gauges: dict[str, dict[str, float]] = {}
+    for plugin in session.plugins.values():
+        of_plugin: Any = getattr(plugin, "gauges", None)
+        if of_plugin is not None:
+            gauges.update(of_plugin())
+    return gauges
+
+
+def resource_gauges(prefix: str, resource: Resource) -> dict[str, float]:
+    """`<prefix>_milli_cpu`, `<prefix>_memory_bytes`, `<prefix>_scalar_resources:<name>`."""
+    gauges = {f"{prefix}_milli_cpu": resource.milli_cpu, f"{prefix}_memory_bytes": resource.memory}
+    for name, value in (resource.scalars or {}).items():
+        gauges[f"{prefix}_scalar_resources:{name}"] = value
+    return gauges
+
+
+def task_at_open(session: Session, task: Task) -> TaskAtOpen:
+    """What filters and scores say of a task, room left out."""
+    try:
+        search = session.search_for(task, room=False)
+    except FitFailure as failure:
+        return TaskAtOpen(pre_predicate=str(failure))
+    search.refresh(ErrorCache(enabled=False))
+    names, rejected = session.nodes.names, {}
+    for row in np.flatnonzero(search.codes).tolist():
+        rejected[names[row]] = ", ".join(r.text for r in session.reasons.reasons(int(search.codes[row])))
+    rows = np.flatnonzero(search.codes == 0)
+    totals = search.scoring.totals(rows)
+    return TaskAtOpen("", rejected, {names[row]: float(total) for row, total in zip(rows.tolist(), totals.tolist(), strict=True)})
+
+
+def task_status(session: Session) -> dict[str, dict[str, int]]:
+    """Job -> status -> number of tasks, after the last action."""
+    counts = session.jobs.counts
+    return {
+        job.key: {LABELS[s]: n for s in range(COUNT) if (n := int(counts[s][job.row]))} for job in session.jobs.in_order
+    }
+
+
+def closing(session: Session, status: dict[str, dict[str, int]], opening: Opening) -> CycleReport:
+    """The whole report, made when everything else is written."""
+    nodes, jobs = session.nodes.names, session.jobs
+    pipelined: dict[str, str] = {}
+    uncommitted: dict[str, str] = {}
+    for job in jobs.in_order:
+        for where, state in ((pipelined, TaskStatus.PIPELINED), (uncommitted, TaskStatus.ALLOCATED)):
+            for task in jobs.tasks_in(job, state):
+                where[task.key] = nodes[jobs.node[task.row]]
+    return CycleReport(
+        pipelined=pipelined,
+        uncommitted=uncommitted,
+        phases={job.key: PHASES[jobs.phase[job.row]] for job in jobs.in_order},
+        task_status=status,
+        conditions={job.key: session.conditions.get(job.row, list(job.pod_group.conditions)) for job in jobs.in_order},
+        pending=pending_reasons(session),
+        queues=opening.queues,
+        tasks_at_open=opening.tasks,
+    )
+
+
+def pending_reasons(session: Session) -> dict[str, PendingReason]:
+    """Pod -> why it is still pending, whether or not the condition had to be written."""
+    reasons: dict[str, PendingReason] = {}
+    for job in session.jobs.in_order:
+        waiting = session.jobs.tasks_in(job, TaskStatus.PENDING)
+        otherwise = session.fit.job_sentence(job) or ALL_NODES_UNAVAILABLE if waiting else ""
+        for task in waiting:
+            reason, message, _ = session.fit.task_reason(job, task)
+            if task.gated:
+                reason, message = "SchedulingGated", f"waits for its scheduling gates: {', '.join(task.template.scheduling_gates)}"
+            reasons[task.key] = PendingReason(reason, message or otherwise)
+    return reasons

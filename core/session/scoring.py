@@ -1,0 +1,111 @@
+"""Scores of one template's candidates, kept per scorer so that a touched row costs one row. Source: Volcano `PrioritizeNodes`.
+
+total = (sum of NodeOrder scores) + (sum of BatchNodeOrder scores), each sum in tier order, starting from 0: floating-point addition is
+not associative, and equal totals go to the lowest name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from core.session.node_points import FloatArray, Volatility
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.node_points import NodeScore
+    from core.session.session import Session
+
+BoolArray = npt.NDArray[np.bool_]
+ALL = slice(None)
+
+
+class Scoring:
+    """`ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest name."""
+
+    def __init__(self, session: Session, task: Task) -> None:
+        self.order: list[NodeScore] = session.prepare_scores("NodeOrder", task)
+        self.batch: list[NodeScore] = session.prepare_scores("BatchNodeOrder", task)
+        self._scores = [*self.order, *self.batch]
+        self._split = len(self.order)
+        self._count = session.nodes.count
+        self.is_global = any(s.volatility is Volatility.GLOBAL for s in self._scores)
+        self._depends_on_candidates = any(s.normalised and s.constant is None for s in self._scores)
+        self._raw: list[FloatArray | None] = [None] * len(self._scores)
+        self.ranked: FloatArray = np.full(self._count, -np.inf)
+        self._dirty = False
+
+    def rescore(self, candidates: BoolArray) -> None:
+        """Score every row again."""
+        for i, score in enumerate(self._scores):
+            if score.constant is None and (self._raw[i] is None or score.volatility is not Volatility.STATIC):
+                self._raw[i] = score.score(ALL)
+        self._rank(candidates)
+
+    def update(self, row: int, is_candidate: bool) -> None:
+        """One row changed, or joined or left the candidates."""
+        was_candidate = self.ranked[row] != -np.inf
+        for raw, score in zip(self._raw, self._scores, strict=True):
+            if raw is not None and score.volatility is not Volatility.STATIC:
+                raw[row] = score.score_one(row)
+        if self._depends_on_candidates and (was_candidate != is_candidate or self._has_moving_norm()):
+            self._dirty = True
+        if not is_candidate:
+            self.ranked[row] = -np.inf
+        elif not self._depends_on_candidates:
+            self.ranked[row] = self._total_of(row)
+        else:
+            self._dirty = True
+
+    def _has_moving_norm(self) -> bool:
+        return any(s.normalised and s.constant is None and s.volatility is not Volatility.STATIC for s in self._scores)
+
+    def best(self, candidates: BoolArray) -> int:
+        """Row of the highest total; the caller knows that there is a candidate."""
+        if self._dirty:
+            self._rank(candidates)
+        return int(self.ranked.argmax())
+
+    def _total_of(self, row: int) -> float:
+        sums = [0.0, 0.0]
+        for i, score in enumerate(self._scores):
+            raw = self._raw[i]
+            sums[i >= self._split] += score.constant if raw is None or score.constant is not None else float(raw[row])
+        return sums[0] + sums[1]
+
+    def _rank(self, candidates: BoolArray) -> None:
+        self._dirty = False
+        if self._depends_on_candidates:
+            rows = np.flatnonzero(candidates)
+            self.ranked.fill(-np.inf)
+            self.ranked[rows] = self.totals(rows)
+            return
+        totals = self._sum(lambda i: self._finished(i, ALL))
+        np.copyto(self.ranked, totals)
+        self.ranked[~candidates] = -np.inf
+
+    def totals(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """Total scores of these candidates (normalised over just them), shape [len(rows)]."""
+        if not len(rows):
+            return np.zeros(0)
+        totals = self._sum(lambda i: self._finished(i, rows))
+        return np.broadcast_to(totals, len(rows))
+
+    def _finished(self, i: int, rows: slice | npt.NDArray[np.intp]) -> FloatArray | float:
+        score, raw = self._scores[i], self._raw[i]
+        if score.constant is not None:
+            return score.constant
+        assert raw is not None
+        return score.finish(raw[rows]) if score.normalised else raw[rows]
+
+    def _sum(self, value: object) -> FloatArray:
+        order: FloatArray | float = 0.0
+        batch: FloatArray | float = 0.0
+        for i in range(len(self._scores)):
+            if i < self._split:
+                order = order + value(i)  # type: ignore[operator]
+            else:
+                batch = batch + value(i)  # type: ignore[operator]
+        return np.asarray(order + batch)

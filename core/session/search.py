@@ -1,0 +1,226 @@
+"""Where may a task go, and where does it go: filters and scores of one kind of task, kept up to date row by row.
+
+A search belongs to one template. The first answer looks at every node; later ones look again only at rows that were touched since
+(all of them when a filter or score depends on placements anywhere). Order of merging and reasons: Volcano `PredicateNodes`,
+`PrioritizeNodes` (`pkg/scheduler/util`) and allocate's `predicate` and `prioritizeNodes`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from core.session.node_points import Volatility
+from core.session.scoring import Scoring
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.node_points import NodeCheck
+    from core.session.reasons import IntArray
+    from core.session.session import Session
+
+ALL = slice(None)
+BoolArray = npt.NDArray[np.bool_]
+RESCAN_FRACTION = 16  # more touched rows than count/16: a vectorised rescan is cheaper
+
+
+class ErrorCache:
+    """Volcano's predicate-error cache: within its life a node refused for a role stays refused, with its first reason.
+
+    One per call of the task loop in allocate, one per task in backfill and reclaim, one per execution in preempt.
+    """
+
+    __slots__ = ("by_role", "enabled")
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self.by_role: dict[str, NodeSearch] = {}
+
+
+class NodeSearch:
+    """Filters and scores of one template over all node rows. Without `room`, the question of room is left out (backfill).
+
+    `codes` int32 [N]: reason number, 0 where the node is feasible (room in FutureIdle and every filter content).
+    `idle` bool [N]: feasible, and room is idle now.
+    """
+
+    def __init__(self, session: Session, task: Task, *, room: bool = True) -> None:
+        self.session = session
+        self.task = task
+        self._room = room
+        self.template = task.template
+        self.checks: list[NodeCheck] = session.prepare_checks(task)
+        self.scoring = Scoring(session, task)
+        self._global = any(c.volatility is Volatility.GLOBAL for c in self.checks)
+        self._cache: ErrorCache | None = None
+        self._stale: set[int] = set()
+        self._all_stale = False
+        self._read = 0
+        count = session.nodes.count
+        self.codes: IntArray = np.zeros(count, dtype=np.int32)
+        self.idle: BoolArray = np.zeros(count, dtype=np.bool_)
+        self._scratch = np.empty(count)
+        self._mask: BoolArray = np.empty(count, dtype=np.bool_)
+        self.idle_count = 0
+        self._scan()
+
+    # --- keeping up -----------------------------------------------------------------------------------------------------------------
+
+    def refresh(self, cache: ErrorCache) -> None:
+        """Bring codes, idle and scores up to the session's present state, under that error cache."""
+        task, role = self.task, self.task.role
+        sticky = cache.enabled and bool(role)
+        before = cache.by_role.get(role) if sticky else None
+        self._take_cache(cache if sticky else None)
+        touched = self.session.nodes.touched
+        if self._read < len(touched):
+            self._catch_up(touched[self._read :], sticky)
+            self._read = len(touched)
+        if before is not None and before is not self:
+            self._inherit(before.codes)
+        if sticky:
+            cache.by_role[task.role] = self
+
+    def _take_cache(self, cache: ErrorCache | None) -> None:
+        """A new cache has no memory: reasons kept for the old one are asked anew."""
+        if cache is not None and cache is self._cache:
+            return
+        self._cache = cache
+        if self._all_stale:
+            self._scan()
+        elif self._stale:
+            for row in sorted(self._stale):
+                self._look(row)
+        self._stale.clear()
+        self._all_stale = False
+
+    def _catch_up(self, touched: list[int], sticky: bool) -> None:
+        rows = set(touched)
+        if self._global or self.scoring.is_global or len(rows) > max(4, self.session.nodes.count // RESCAN_FRACTION):
+            kept = self.codes.copy() if sticky else None
+            self._scan()
+            if kept is not None:
+                self._inherit(kept)
+            return
+        codes = self.codes
+        for row in rows:
+            if sticky and codes[row]:
+                self._stale.add(row)
+            else:
+                self._look(row)
+
+    def _inherit(self, kept: IntArray) -> None:
+        """Nodes that were refused stay refused with the reason they had."""
+        refused = kept != 0
+        if not refused.any():
+            return
+        self._all_stale = True
+        self.codes = np.where(refused, kept, self.codes)
+        self.idle &= ~refused
+        self.idle_count = int(np.count_nonzero(self.idle))
+        self.scoring.rescore(self.idle)
+
+    def _scan(self) -> None:
+        """Look at every node."""
+        self._read = len(self.session.nodes.touched)
+        nodes = self.session.nodes
+        codes = self._reject_all()
+        if self._room:
+            fits = self._fits(nodes.future)
+            if not fits.all():
+                self._write_insufficient(codes, fits)
+        self.codes = codes
+        feasible = codes == 0
+        self.idle = np.logical_and(feasible, self._fits(nodes.idle)) if nodes.has_future and self._room else feasible
+        self.idle_count = int(np.count_nonzero(self.idle))
+        self.scoring.rescore(self.idle)
+
+    def _fits(self, columns: npt.NDArray[np.float64]) -> BoolArray:
+        """Request <= column in every dimension, tolerant: l < r or |l - r| < 0.1 is l - r < 0.1."""
+        fits = np.ones(self.session.nodes.count, dtype=np.bool_)
+        for dimension, value in self.template.items:
+            np.subtract(value, columns[dimension], out=self._scratch)
+            np.less(self._scratch, 0.1, out=self._mask)
+            np.logical_and(fits, self._mask, out=fits)
+        return fits
+
+    def _write_insufficient(self, codes: IntArray, fits: BoolArray) -> None:
+        rows = np.flatnonzero(~fits)
+        for dimension, value in reversed(self.template.items):
+            lacking = value - self.session.nodes.future[dimension, rows] >= 0.1
+            codes[rows[lacking]] = self.session.insufficient_code(dimension)
+
+    def _reject_all(self) -> IntArray:
+        table = self.session.reasons
+        codes = np.zeros(self.session.nodes.count, dtype=np.int32)
+        for check in self.checks:
+            answer = check.reject(ALL)
+            if not answer.any():
+                continue
+            fresh = codes == 0
+            for row in np.flatnonzero(~fresh & (answer != 0)).tolist():
+                if not table.is_terminal(int(codes[row])):
+                    codes[row] = table.join(int(codes[row]), int(answer[row]))
+            codes[fresh] = answer[fresh]
+        return codes
+
+    def _look(self, row: int) -> None:
+        """Look at one node again."""
+        code = self.code_of(row)
+        idle = code == 0 and (not self._room or self.session.nodes.fits_idle(row, self.task))
+        self.codes[row] = code
+        self.idle_count += idle - bool(self.idle[row])
+        self.idle[row] = idle
+        self.scoring.update(row, idle)
+
+    def code_of(self, row: int) -> int:
+        """The reason number of one node, asked now."""
+        lacking = self.session.nodes.insufficient(row, self.task) if self._room else -1
+        return self.session.insufficient_code(lacking) if lacking >= 0 else self.filter_code(row)
+
+    def filter_code(self, row: int) -> int:
+        """The same without the question of room: what the filters alone say."""
+        table = self.session.reasons
+        code = 0
+        for check in self.checks:
+            answer = check.reject_one(row)
+            if answer:
+                code = table.join(code, answer) if code else answer
+                if table.is_terminal(answer):
+                    return code
+        return code
+
+    # --- answers --------------------------------------------------------------------------------------------------------------------
+
+    def choose(self) -> tuple[int, IntArray]:
+        """The best node's row (-1: none) and the reason numbers of the nodes that were looked at and refused.
+
+        Nodes with idle room go before nodes with room to come, and within both, nodes of one's own shard before others.
+        """
+        session = self.session
+        feasible = self.codes == 0 if session.sampling.applies(session.nodes.count) else None
+        sampled = None if feasible is None else session.look(feasible)
+        if sampled is None and session.soft_shard is None:
+            return self._best_of_all(), self.codes
+        taken, codes = (self.codes == 0, self.codes) if sampled is None else (sampled[0], np.where(sampled[1], self.codes, 0))
+        for idle_or_not in (taken & self.idle, taken & ~self.idle):
+            for group in session.by_shard(idle_or_not):
+                node = self.best_of(group)
+                if node >= 0:
+                    return node, codes
+        return -1, codes
+
+    def _best_of_all(self) -> int:
+        if self.idle_count:
+            return self.scoring.best(self.idle)
+        return self.best_of(self.codes == 0)
+
+    def best_of(self, group: BoolArray) -> int:
+        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty, a single one unscored."""
+        candidates = np.flatnonzero(group)
+        if len(candidates) <= 1:
+            return int(candidates[0]) if len(candidates) else -1
+        totals = self.scoring.totals(candidates)
+        return int(candidates[int(np.argmax(totals))])

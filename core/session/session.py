@@ -1,0 +1,324 @@
+"""One scheduling cycle's working state. Source: Volcano `framework/session.go`, `session_plugins.go`.
+
+The session owns copies of the view's columns and may change them freely; only what `emit_bind` and `emit_evict` collect leaves it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from config.arguments import Arguments
+from core.life.task import TaskStatus, Trigger, move
+from core.messages.decisions import Bind, Evict
+from core.session.fit import JobFit
+from core.session.jobs import SessionJobs
+from core.session.nodes import KubeNodes, SessionNodes
+from core.session.orders import Orders
+from core.session.points import Points
+from core.session.reasons import Code, FitErrors, Reason, ReasonTable
+from core.session.report import Opening
+from core.session.sampling import Sampling, look
+from core.session.search import NodeSearch
+from core.session.statement import LastTransaction, Statement
+from core.session.subjobs import SubJob, build_sub_jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from config.schema import SchedulerConfig
+    from core.messages.decisions import PodGroupCondition
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.plugins.plugin import Plugin
+    from core.resources import Resource
+    from core.session.carry import Carry, Clock, SessionOptions
+    from core.session.node_points import NodeCheck, NodeFilter, NodeScore, NodeScorer
+    from core.state.jobs import Job
+    from core.state.snapshot import Snapshot
+
+BoolArray = npt.NDArray[np.bool_]
+SEARCHES_KEPT = 16  # templates whose search is kept up to date; roles of one gang interleave
+
+
+class Session:
+    """Columns, plugins' functions and collected decisions of one cycle.
+
+    `jobs`, `nodes`: columns and questions about them; `queues` by name (in name order); `fit`: why tasks failed; `total`: sum of allocatable.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, config: SchedulerConfig, clock: Clock, carry: Carry, options: SessionOptions, total: Resource
+    ) -> None:
+        self.snapshot = snapshot
+        self.config = config
+        self.clock = clock
+        self.carry = carry
+        self.options = options
+        self.dims = snapshot.dimensions
+        self.objects = snapshot.objects
+        self.reasons = ReasonTable()
+        self.nodes = SessionNodes(snapshot)
+        self.kube = KubeNodes(snapshot)
+        self.jobs = SessionJobs(snapshot)
+        self.queues: dict[str, Queue] = {queue.name: queue for queue in snapshot.queues}
+        self.total = total
+        self.points = Points(config)
+        self.orders = Orders(self.points)
+        self.fit = JobFit(self)
+        self.plugins: dict[str, Plugin] = {}
+        self.binds: list[Bind] = []
+        self.evicts: list[Evict] = []
+        self.conditions: dict[int, list[PodGroupCondition]] = {}
+        self.unschedulable: set[int] = set()  # rows of jobs the gang plugin marked so in this session
+        self.last_transaction: dict[int, LastTransaction] = {}
+        self.evicted_for: set[int] = set()  # rows of tasks whose room was made by evictions
+        self.wake_at: float | None = None
+        self.action = ""
+        self.wants_report = False
+        self.opening = Opening()
+        self.topology_ready = True
+        self.sampling = _sampling(config, options)
+        self.soft_shard = self._shard_mask("soft")
+        self._insufficient: dict[int, int] = {}
+        self._searches: dict[Any, NodeSearch] = {}
+        self._sub_jobs: dict[int, dict[str, SubJob]] = {}
+
+    def _shard_mask(self, mode: str) -> BoolArray | None:
+        shard = self.options.shard
+        if shard is None or shard[0] != mode:
+            return None
+        return np.array([name in shard[1] for name in self.nodes.names], dtype=np.bool_)
+
+    # --- lookups --------------------------------------------------------------------------------------------------------------------
+
+    def job_of(self, task: Task) -> Job | None:
+        """The task's job, None when it is not in this session."""
+        row = self.job_row(task)
+        return None if row < 0 else self.snapshot.jobs.handles[row]
+
+    def job_row(self, task: Task) -> int:
+        """Row of the task's job, -1 when it is not in this session."""
+        row = int(self.snapshot.tasks.job[task.row])
+        return row if row >= 0 and self.jobs.known[row] else -1
+
+    def queue_of(self, job: Job) -> Queue:
+        """The job's queue; every job in a session has one."""
+        return self.queues[job.pod_group.queue]
+
+    def sub_jobs(self, job: Job) -> dict[str, SubJob]:
+        """The job's groups by id."""
+        found = self._sub_jobs.get(job.row)
+        if found is None:
+            found = self._sub_jobs[job.row] = build_sub_jobs(job)
+        return found
+
+    def has_sub_job_policy(self, job: Job) -> bool:
+        """Whether the job has groups beside the default one."""
+        return bool(job.pod_group.sub_group_policy)
+
+    def has_topology(self, job: Job) -> bool:
+        """Whether the job or one of its groups asks for a network topology."""
+        spec = job.pod_group
+        return spec.network_topology is not None or any(p.get("networkTopology") for p in spec.sub_group_policy)
+
+    def action_flag(self, action: str, key: str, *, default: bool) -> bool:
+        """A boolean argument of an action; one that was given once stays until a restart, as Volcano's actions keep it."""
+        kept = self.carry.actions.setdefault(action, {})
+        kept[key] = Arguments(action, self.config.action_arguments(action)).get_bool(key, bool(kept.get(key, default)))
+        return bool(kept[key])
+
+    def wake(self, at: float) -> None:
+        """A plugin's answer changes at that moment without any event."""
+        self.wake_at = at if self.wake_at is None else min(self.wake_at, at)
+
+    # --- nodes ----------------------------------------------------------------------------------------------------------------------
+
+    def add_predicate(self, plugin: str, filters: Sequence[NodeFilter]) -> None:
+        """Register a plugin's node filters (point Predicate)."""
+        self.points.add("Predicate", plugin, filters)
+
+    def add_node_order(self, plugin: str, scorers: Sequence[NodeScorer]) -> None:
+        """Register per-node scorers (point NodeOrder)."""
+        self.points.add("NodeOrder", plugin, scorers)
+
+    def add_batch_node_order(self, plugin: str, scorers: Sequence[NodeScorer]) -> None:
+        """Register scorers over the candidates as a set (point BatchNodeOrder)."""
+        self.points.add("BatchNodeOrder", plugin, scorers)
+
+    def prepare_checks(self, task: Task) -> list[NodeCheck]:
+        """PreFilter of every filter; raises FitFailure."""
+        prepared = (f.prepare(self, task) for filters in self.points.flat("Predicate") for f in filters)
+        return [check for check in prepared if check is not None]
+
+    def prepare_scores(self, point: str, task: Task) -> list[NodeScore]:
+        """PreScore of every scorer of a point."""
+        prepared = (s.prepare(self, task) for scorers in self.points.flat(point) for s in scorers)
+        return [score for score in prepared if score is not None]
+
+    def insufficient_code(self, dimension: int) -> int:
+        """The reason number of "Insufficient <resource>"."""
+        code = self._insufficient.get(dimension)
+        if code is None:
+            reason = Reason("resources", Code.UNSCHEDULABLE, f"Insufficient {self.dims.names[dimension]}")
+            code = self._insufficient[dimension] = self.reasons.intern(reason)
+        return code
+
+    def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """Under sampling: which feasible nodes are taken, and which were looked at."""
+        return look(self.sampling, self.carry, self.nodes.arrival, feasible)
+
+    def by_shard(self, group: BoolArray) -> list[BoolArray]:
+        """Under soft sharding one's own nodes, then the others'; else the group as it is."""
+        return [group] if self.soft_shard is None else [group & self.soft_shard, group & ~self.soft_shard]
+
+    def search_for(self, task: Task, *, room: bool = True) -> NodeSearch:
+        """The search of the task's template (PrePredicate and what it prepares); raises FitFailure when no node can do."""
+        for check in self.points.flat("PrePredicate"):
+            check(task)
+        key = (room, self._search_key(task))
+        search = None if key[1] is None else self._searches.pop(key, None)
+        if search is None:
+            search = NodeSearch(self, task, room=room)
+        search.task = task
+        if key[1] is not None:
+            self._searches[key] = search  # last used, last out
+            if len(self._searches) > SEARCHES_KEPT:
+                del self._searches[next(iter(self._searches))]
+        return search
+
+    def _search_key(self, task: Task) -> Any:
+        asked = [f for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in self.points.flat(point) for f in group]
+        if any(getattr(f, "watches_placements", False) for f in asked):
+            return None  # PreFilter itself reads what was placed: prepare anew for every task
+        if any(f.reads_labels for f in asked):
+            return task.template.number, task.namespace, tuple(sorted(task.labels.items()))
+        return task.template.number
+
+    # --- what statements do -----------------------------------------------------------------------------------------------------------
+
+    def statement(self) -> Statement:
+        """An empty statement."""
+        return Statement(self, [])
+
+    def place(self, task: Task, node: int, status: TaskStatus, *, evicted: bool = False) -> bool:
+        """Set status and node, tell the event handlers. False: somebody refused; the caller rolls back."""
+        job = self.job_of(task)
+        assert job is not None
+        trigger = Trigger.ALLOCATE if status is TaskStatus.ALLOCATED else Trigger.PIPELINE
+        self.jobs.move(job, task, move(self.jobs.status[task.row], trigger, task.key))
+        self.jobs.node[task.row] = node
+        if evicted:
+            self.evicted_for.add(task.row)
+        else:
+            self.evicted_for.discard(task.row)
+        placed = self.nodes.add(node, task, status)
+        for handler in self.points.on_allocate:
+            if handler(task, node) is not None:
+                placed = False  # all handlers are told, then one rollback undoes all
+        return placed
+
+    def unplace(self, task: Task) -> None:
+        """Back to Pending: the reverse of place, whether it was allocated, pipelined or binding."""
+        job = self.job_of(task)
+        assert job is not None
+        status, node = self.jobs.status[task.row], self.jobs.node[task.row]
+        trigger = Trigger.UNPIPELINE if status == TaskStatus.PIPELINED else Trigger.UNALLOCATE
+        self.jobs.move(job, task, move(status, trigger, task.key))
+        self.nodes.remove(node, task)
+        for handler in self.points.on_deallocate:
+            handler(task, node)
+        self.jobs.node[task.row] = -1
+
+    def release(self, task: Task) -> None:
+        """A running or bound task becomes Releasing; its room is room to come."""
+        self._shift(task, Trigger.EVICT)
+        for handler in self.points.on_deallocate:
+            handler(task, self.jobs.node[task.row])
+
+    def unrelease(self, task: Task) -> None:
+        """Not evicted after all: Running again, even if it was only bound (as Volcano has it)."""
+        self._shift(task, Trigger.UNEVICT)
+        for handler in self.points.on_allocate:
+            handler(task, self.jobs.node[task.row])
+
+    def _shift(self, task: Task, trigger: Trigger) -> None:
+        status = move(self.jobs.status[task.row], trigger, task.key)
+        job = self.job_of(task)
+        if job is not None:
+            self.jobs.move(job, task, status)
+        else:
+            self.jobs.status[task.row] = status
+        node = self.jobs.node[task.row]
+        if node >= 0:
+            self.nodes.remove(node, task)
+            self.nodes.add(node, task, status)
+
+    def remember(self, task: Task) -> None:
+        """Keep what the task had reached before the transaction is undone."""
+        row = task.row
+        self.last_transaction[row] = LastTransaction(self.jobs.status[row], self.jobs.node[row], row in self.evicted_for)
+
+    def emit_bind(self, task: Task) -> None:
+        """An allocation is final: Binding."""
+        job = self.job_of(task)
+        assert job is not None
+        self.jobs.move(job, task, TaskStatus.BINDING)
+        self.binds.append(Bind(task.namespace, task.name, task.uid, self.nodes.names[self.jobs.node[task.row]], task.job))
+
+    def emit_evict(self, task: Task, reason: str, preemptor: str = "") -> None:
+        """An eviction is final."""
+        node = self.nodes.names[self.jobs.node[task.row]]
+        self.evicts.append(Evict(task.namespace, task.name, task.uid, node, task.job, reason, preemptor, self.action))
+
+    def allocate_now(self, task: Task, node: int) -> bool:
+        """Allocate outside of a statement (backfill): once the job is ready, all that it has allocated is bound."""
+        if not self.place(task, node, TaskStatus.ALLOCATED):
+            return False
+        job = self.job_of(task)
+        assert job is not None
+        if self.job_ready(job):
+            for allocated in self.jobs.tasks_in(job, TaskStatus.ALLOCATED):
+                self.emit_bind(allocated)
+        return True
+
+    # --- merged answers -------------------------------------------------------------------------------------------------------------
+
+    def job_ready(self, job: Job) -> bool:
+        """JobReady."""
+        return self.points.all_agree("JobReady", job)
+
+    def job_pipelined(self, job: Job) -> bool:
+        """JobPipelined."""
+        return self.points.vote("JobPipelined", job)
+
+    def sub_job_ready(self, sub_job: SubJob) -> bool:
+        """SubJobReady; without a policy the job's own answer."""
+        if not self.has_sub_job_policy(sub_job.job):
+            return self.points.all_agree("JobReady", sub_job.job)
+        return self.points.all_agree("SubJobReady", sub_job)
+
+    def sub_job_pipelined(self, sub_job: SubJob) -> bool:
+        """SubJobPipelined; without a policy the job's own answer."""
+        if not self.has_sub_job_policy(sub_job.job):
+            return self.points.vote("JobPipelined", sub_job.job)
+        return self.points.vote("SubJobPipelined", sub_job)
+
+    def job_is_valid(self, job: Job) -> bool:
+        """JobValid found nothing."""
+        return self.points.first_failing("JobValid", job) is None
+
+    def fit_failure(self, task: Task, reason: Reason) -> FitErrors:
+        """The same reason on every node."""
+        codes = self.nodes.max_pods.astype("int32")
+        codes[:] = self.reasons.intern(reason)
+        return FitErrors(self.reasons, codes)
+
+
+def _sampling(config: SchedulerConfig, options: SessionOptions) -> Sampling:
+    pumice = config.pumice
+    given = (options.percentage_of_nodes, options.minimum_feasible_nodes, options.minimum_percentage)
+    configured = (pumice.percentage_of_nodes_to_find, pumice.minimum_feasible_nodes, pumice.minimum_percentage_of_nodes_to_find)
+    return Sampling(*(c if g is None else g for g, c in zip(given, configured, strict=True)))

@@ -1,0 +1,125 @@
+"""A reversible list of operations. Source: Volcano `framework/statement.go`.
+
+An operation changes the session at once: job and node columns, then the event handlers. Discard undoes in reverse; commit turns
+allocations into binds and evictions into evicts. Nothing leaves the session before commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from core.life.task import TaskStatus
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.session import Session
+
+
+class Kind(IntEnum):
+    """What an operation did."""
+
+    EVICT = 0
+    PIPELINE = 1
+    ALLOCATE = 2
+
+
+class Operation(NamedTuple):
+    """One step. `node` is the node's row; `evicted`: room had to be made for a pipelined task."""
+
+    kind: Kind
+    task: Task
+    node: int
+    reason: str = ""
+    evicted: bool = False
+    preemptor: str = ""
+
+
+class LastTransaction(NamedTuple):
+    """What a task had reached in a transaction that was discarded: it explains why the task is pending."""
+
+    status: int
+    node: int
+    evicted: bool
+
+
+@dataclass(slots=True)
+class Statement:
+    """Operations of one trial. `save` and `recover` replay them later as a value."""
+
+    session: Session
+    operations: list[Operation]
+
+    def __len__(self) -> int:
+        return len(self.operations)
+
+    def allocate(self, task: Task, node: int) -> bool:
+        """Allocate the task to a node with idle room. False: refused by the node or a plugin, rolled back."""
+        if not self.session.place(task, node, TaskStatus.ALLOCATED):
+            self.session.unplace(task)
+            return False
+        self.operations.append(Operation(Kind.ALLOCATE, task, node))
+        return True
+
+    def pipeline(self, task: Task, node: int, *, evicted: bool) -> bool:
+        """Promise the task room that is being freed. False: refused, rolled back."""
+        if not self.session.place(task, node, TaskStatus.PIPELINED, evicted=evicted):
+            self.session.unplace(task)
+            return False
+        self.operations.append(Operation(Kind.PIPELINE, task, node, "", evicted))
+        return True
+
+    def evict(self, task: Task, reason: str, preemptor: str = "") -> None:
+        """Release a bound or running task."""
+        self.session.release(task)
+        self.operations.append(Operation(Kind.EVICT, task, self.session.jobs.node[task.row], reason, False, preemptor))
+
+    def unpipeline(self, task: Task) -> None:
+        """Take a promise back outside of any list of operations (backfill retries pipelined best-effort tasks)."""
+        self.session.unplace(task)
+
+    def discard(self) -> None:
+        """Undo everything, last first; each task remembers what it had reached."""
+        session = self.session
+        for operation in reversed(self.operations):
+            session.remember(operation.task)
+            if operation.kind is Kind.EVICT:
+                session.unrelease(operation.task)
+            else:
+                session.unplace(operation.task)
+        self.operations = []
+
+    def commit(self) -> None:
+        """Make it so, first to last: evictions and binds go out, pipelined tasks wait for the next cycle."""
+        session = self.session
+        for operation in self.operations:
+            session.last_transaction.pop(operation.task.row, None)
+            if operation.kind is Kind.EVICT:
+                session.emit_evict(operation.task, operation.reason, operation.preemptor)
+            elif operation.kind is Kind.ALLOCATE:
+                session.emit_bind(operation.task)
+        self.operations = []
+
+    def merge(self, *others: Statement) -> None:
+        """Take over the operations of other statements of this session."""
+        for other in others:
+            self.operations.extend(other.operations)
+            other.operations = []
+
+    def recover(self, saved: list[Operation]) -> bool:
+        """Do saved operations again. False: one was refused; what was done before it stays in the statement."""
+        for operation in saved:
+            if operation.kind is Kind.EVICT:
+                self.evict(operation.task, operation.reason, operation.preemptor)
+            elif operation.kind is Kind.PIPELINE:
+                if not self.pipeline(operation.task, operation.node, evicted=operation.evicted):
+                    return False
+            elif not self.allocate(operation.task, operation.node):
+                return False
+        return True
+
+
+def save(*statements: Statement) -> list[Operation]:
+    """The operations of statements as a value."""
+    return [operation for statement in statements for operation in statement.operations]
