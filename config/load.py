@@ -1,0 +1,230 @@
+"""Volcano's scheduler.conf, plain or inside its ConfigMap, to a SchedulerConfig. Source: ``pkg/scheduler/util.go``.
+
+Volcano ignores what it does not know; here that is an error with file, line, path and the nearest known name. Lenient
+loading ignores too, and says so.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from config.errors import ConfigError, ConfigSyntaxError, ConflictError, NotBuiltError, WrongTypeError
+from config.known import (
+    ACTION_ARGUMENTS,
+    FLAGS,
+    KNOWN_ACTIONS,
+    KNOWN_PLUGINS,
+    METRICS_KEYS,
+    PLUGIN_ARGUMENTS,
+    PUMICE,
+    is_argument,
+)
+from config.pumice_arguments import DEFAULT, PumiceArguments, read_pumice_arguments
+from config.read import Place, Strictness, known_entries, mapping, sequence, switch, text
+from config.schema import PluginOption, SchedulerConfig, Tier
+from config.unwrap import scheduler_document
+from config.yaml_tree import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_POINTS = {flag.key: flag.point for flag in FLAGS}
+_DEFAULTS = {flag.point: True for flag in FLAGS if flag.on_by_default}
+_TOP = ("actions", "tiers", "configurations", "metrics")
+_CONFLICT = (
+    "proportion and drf with enableHierarchy conflict in one tier: both order queues and decide who may reclaim; "
+    "drop one of them or turn enableHierarchy off"
+)
+
+
+class Names(msgspec.Struct, frozen=True):
+    """Which names exist, and which of them can be used; ``None``: all that exist."""
+
+    plugins: Collection[str] = KNOWN_PLUGINS
+    built_plugins: Collection[str] | None = None
+    built_actions: Collection[str] | None = None
+
+
+def parse_scheduler_config(
+    text: str,
+    *,
+    source: str,
+    lenient: bool = False,
+    known_plugins: Collection[str] = KNOWN_PLUGINS,
+    built_plugins: Collection[str] | None = None,
+    built_actions: Collection[str] | None = None,
+) -> SchedulerConfig:
+    """Read a scheduler.conf or a ConfigMap with one; ``source`` names it in errors.
+
+    ``built_...``: names that can be used (None: every known one); a known name outside is refused as not supported yet.
+    ``lenient``: unknown names are left out with a warning. Raises ConfigError in any case for values of the wrong type.
+    """
+    names = Names(known_plugins, built_plugins, built_actions)
+    strictness = Strictness(lenient=lenient)
+    place = Place(scheduler_document(text, source))
+    return _Loader(names, strictness, flags_default_on=True, parsed=False).config(place)
+
+
+def from_parsed(
+    conf: dict[str, Any],
+    flags_default_on: bool,
+    *,
+    source: str = "conf",
+    built_plugins: Collection[str] | None = None,
+    built_actions: Collection[str] | None = None,
+) -> SchedulerConfig:
+    """A configuration that is already data, ``actions`` being a list (conformance cases).
+
+    Unknown names warn. Where flags do not default to on, it was built by hand, past Volcano's loader and its conflict
+    check: that is left out then.
+    """
+    names = Names(KNOWN_PLUGINS, built_plugins, built_actions)
+    strictness = Strictness(lenient=True)
+    loader = _Loader(names, strictness, flags_default_on=flags_default_on, parsed=True)
+    return loader.config(Place(Document(source, conf)))
+
+
+def load_scheduler_config(
+    path: Path | None,
+    *,
+    lenient: bool = False,
+    built_plugins: Collection[str] | None = None,
+    built_actions: Collection[str] | None = None,
+) -> SchedulerConfig:
+    """Read a file; None: Volcano's stock configuration. Raises ConfigError, also for a file that cannot be read."""
+    if path is None:
+        return parse_scheduler_config(default_text(), source="default.conf", lenient=lenient)
+    return parse_scheduler_config(
+        read_text(path), source=str(path), lenient=lenient, built_plugins=built_plugins, built_actions=built_actions
+    )
+
+
+def read_text(path: Path) -> str:
+    """A configuration file's text. Raises ConfigError naming the file and what is wrong with it."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigSyntaxError(f"not UTF-8 text (byte {error.start})", source=str(path)) from error
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", source=str(path)) from error
+
+
+@cache
+def default_text() -> str:
+    """The text of Volcano's stock configuration."""
+    return files("config").joinpath("default.conf").read_text(encoding="utf-8")
+
+
+class _Loader:
+    """One pass over one document."""
+
+    def __init__(self, names: Names, strictness: Strictness, *, flags_default_on: bool, parsed: bool) -> None:
+        self._names = names
+        self._strictness = strictness
+        self._defaults = _DEFAULTS if flags_default_on else {}
+        self._check_conflicts = flags_default_on
+        self._parsed = parsed  # actions are a list already
+
+    def config(self, place: Place) -> SchedulerConfig:
+        top = known_entries(place, place.document.data, _TOP, self._strictness)
+        actions = self._actions(place.at("actions"), top.get("actions"))
+        tiers = self._tiers(place.at("tiers"), top.get("tiers"))
+        configurations, pumice = self._configurations(place.at("configurations"), top.get("configurations"))
+        metrics = self._metrics(place.at("metrics"), top.get("metrics"))
+        return SchedulerConfig(actions, tiers, configurations, metrics, pumice, tuple(self._strictness.warnings))
+
+    def _actions(self, place: Place, value: object) -> tuple[str, ...]:
+        listed = sequence(place, value) if self._parsed else _comma_separated(place, value)
+        return tuple(name for name in listed if self._is_usable(place, "action", name))
+
+    def _is_usable(self, place: Place, what: str, name: str) -> bool:
+        """Whether an action or plugin can be used; refuses it when not."""
+        known: Collection[str] = KNOWN_ACTIONS
+        built = self._names.built_actions
+        if what == "plugin":
+            known, built = self._names.plugins, self._names.built_plugins
+        if built is not None and name in built:
+            return True
+        if name not in known:
+            self._strictness.refuse(place.unknown(what, name, known))
+            return False
+        if built is not None:
+            problem = f"the {what} {name!r} is Volcano's but not supported yet; supported: {', '.join(sorted(built))}"
+            self._strictness.refuse(place.error(NotBuiltError, problem))
+            return False
+        return True
+
+    def _tiers(self, place: Place, value: object) -> tuple[Tier, ...]:
+        return tuple(self._tier(place.at(index), item) for index, item in enumerate(sequence(place, value)))
+
+    def _tier(self, place: Place, value: object) -> Tier:
+        entries = known_entries(place, value, ("plugins",), self._strictness)
+        here = place.at("plugins")
+        listed = enumerate(sequence(here, entries.get("plugins")))
+        options = [option for index, item in listed if (option := self._plugin(here.at(index), item)) is not None]
+        hierarchical = any(option.name == "drf" and option.is_enabled("Hierarchy") for option in options)
+        if self._check_conflicts and hierarchical and any(option.name == "proportion" for option in options):
+            raise place.error(ConflictError, _CONFLICT)
+        return Tier(tuple(options))
+
+    def _plugin(self, place: Place, value: object) -> PluginOption | None:
+        entries = known_entries(place, value, ("name", "arguments", *_POINTS), self._strictness, "key or flag")
+        name = text(place.at("name"), entries.pop("name", None))
+        if not name:
+            raise place.at("name").wrong("the name of a plugin", None)
+        if not self._is_usable(place.at("name"), "plugin", name):
+            return None
+        arguments = self._arguments(place.at("arguments"), entries.pop("arguments", None), PLUGIN_ARGUMENTS.get(name))
+        said = {_POINTS[key]: switch(place.at(key), item) for key, item in entries.items()}
+        enabled = self._defaults | {point: on for point, on in said.items() if on is not None}
+        return PluginOption(name, enabled, arguments)
+
+    def _arguments(self, place: Place, value: object, known: tuple[str, ...] | None) -> dict[str, Any]:
+        """Arguments of a plugin or action; ``known`` None: of one that only its author knows."""
+        found = mapping(place, value)
+        if known is None:
+            return found
+        for key in [key for key in found if not is_argument(key, known)]:
+            self._strictness.refuse(place.at(key).unknown("argument", key, known))
+        return found
+
+    def _configurations(self, place: Place, value: object) -> tuple[dict[str, dict[str, Any]], PumiceArguments]:
+        """Action arguments by name, and Pumice's own; of two entries of one name the first counts, as in Volcano."""
+        found: dict[str, dict[str, Any]] = {}
+        pumice = DEFAULT
+        for index, item in enumerate(sequence(place, value)):
+            here = place.at(index)
+            entries = known_entries(here, item, ("name", "arguments"), self._strictness)
+            name = text(here.at("name"), entries.get("name"))
+            arguments, values = here.at("arguments"), entries.get("arguments")
+            if name in found:
+                problem = f"{name!r} is configured twice, the first counts"
+                self._strictness.refuse(here.at("name").error(ConflictError, problem))
+            elif name == PUMICE:
+                pumice = read_pumice_arguments(arguments, values, self._strictness)
+                found[name] = mapping(arguments, values)
+            elif name in ACTION_ARGUMENTS:
+                found[name] = self._arguments(arguments, values, ACTION_ARGUMENTS[name])
+            else:
+                self._strictness.refuse(here.at("name").unknown("action", name, (*KNOWN_ACTIONS, PUMICE)))
+        return found, pumice
+
+    def _metrics(self, place: Place, value: object) -> dict[str, str]:
+        entries = known_entries(place, value, METRICS_KEYS, self._strictness)
+        return {key: text(place.at(key), item) for key, item in entries.items()}
+
+
+def _comma_separated(place: Place, value: object) -> list[str]:
+    """``actions`` as Volcano splits it: an empty name is an error, so nothing at all is one too."""
+    try:
+        names = [name.strip() for name in text(place, value).split(",")]
+    except WrongTypeError:
+        names = [""]
+    if "" in names:
+        raise place.wrong('action names with commas between: "enqueue, allocate, backfill"', value)
+    return names

@@ -1,0 +1,87 @@
+"""What a YAML scalar means to ``gopkg.in/yaml.v2``, which Volcano reads its configuration with.
+
+It is YAML 1.1 with its own choices: ``y`` and ``off`` are booleans, ``1:30`` is a text, ``010`` is eight, ``08`` is 8.0.
+Timestamps stay texts here. Source: ``resolve.go`` of yaml.v2 2.4.
+"""
+
+from __future__ import annotations
+
+import re
+from math import inf, isinf, nan
+from typing import Final
+
+Scalar = None | bool | int | float | str
+
+_TAG_PREFIX = "tag:yaml.org,2002:"
+
+
+def _spellings(*words: str) -> tuple[str, ...]:
+    return tuple(spelling for word in words for spelling in (word, word.capitalize(), word.upper()))
+
+
+NAMED: Final[dict[str, Scalar]] = {
+    **dict.fromkeys(("y", "Y", *_spellings("yes", "true", "on")), True),
+    **dict.fromkeys(("n", "N", *_spellings("no", "false", "off")), False),
+    **dict.fromkeys(("", "~", *_spellings("null")), None),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), nan),
+    **{f"{sign}.{word}": inf for sign in ("", "+") for word in _spellings("inf")},
+    **{f"-.{word}": -inf for word in _spellings("inf")},
+}
+"""Plain scalars that are looked up, not parsed."""
+
+_INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_BETWEEN_DIGITS = re.compile(r"(?<=[0-9])_(?=[0-9])", re.ASCII)
+_BASES = (16, 2, 8, 10)
+
+
+def resolve_plain(text: str) -> Scalar:
+    """The value of a plain (unquoted, untagged) scalar."""
+    if text in NAMED:
+        return NAMED[text]
+    first = text[:1]
+    if first == ".":
+        value = _float(_BETWEEN_DIGITS.sub("", text))
+        return value if isinstance(value, float) else text
+    if first not in "+-0123456789":
+        return text
+    plain = text.replace("_", "")
+    number = _integer(plain)
+    if number is not None:
+        return number
+    value = _float(plain)
+    return value if isinstance(value, float) else text
+
+
+def resolve_tagged(tag: str, text: str) -> Scalar:
+    """The value of a scalar with an explicit tag. Raises ValueError when the text is not what the tag says."""
+    kind = tag.removeprefix(_TAG_PREFIX)
+    if kind not in ("null", "bool", "int", "float"):
+        return text
+    value = resolve_plain(text)
+    if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    kinds: dict[str, type | tuple[type, ...]] = {"null": type(None), "bool": bool, "int": int, "float": float}
+    if not isinstance(value, kinds[kind]) or (kind == "int" and isinstance(value, bool)):
+        raise ValueError(f"{text!r} is not a {kind}")
+    return value
+
+
+def _integer(plain: str) -> int | None:
+    match = _INTEGER.fullmatch(plain)
+    if match is None:
+        return None
+    sign, *digits = match.groups()
+    number = next(int(text, base) for text, base in zip(digits, _BASES, strict=True) if text is not None)
+    if sign == "-":
+        number = -number
+    # an unsigned 64-bit number may not carry a sign
+    top = 2**63 if sign else 2**64
+    return number if -(2**63) <= number < top else None
+
+
+def _float(text: str) -> float | str:
+    if _FLOAT.fullmatch(text) is None:
+        return text
+    value = float(text)
+    return text if isinf(value) else value

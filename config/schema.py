@@ -1,0 +1,48 @@
+"""What a scheduler.conf says, as frozen typed records. Source: Volcano ``pkg/scheduler/conf/scheduler_conf.go``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from config.pumice_arguments import PumiceArguments
+
+__all__ = ["PluginOption", "PumiceArguments", "SchedulerConfig", "Tier"]
+
+
+class PluginOption(msgspec.Struct, frozen=True):
+    """One plugin in a tier. ``enabled``: by extension point (``JobOrder``), where something was said or defaulted."""
+
+    name: str
+    enabled: dict[str, bool] = {}
+    arguments: dict[str, Any] = {}
+
+    def is_enabled(self, point: str) -> bool:
+        """Whether the switch of an extension point is on; one that nobody set is off (Volcano's ``isEnabled``)."""
+        return self.enabled.get(point, False)
+
+
+class Tier(msgspec.Struct, frozen=True):
+    """Plugins of equal standing, in order."""
+
+    plugins: tuple[PluginOption, ...] = ()
+
+
+class SchedulerConfig(msgspec.Struct, frozen=True):
+    """A whole configuration. ``configurations`` are action arguments by action name; ``warnings`` what was ignored."""
+
+    actions: tuple[str, ...]
+    tiers: tuple[Tier, ...] = ()
+    configurations: dict[str, dict[str, Any]] = {}
+    metrics: dict[str, str] = {}
+    pumice: PumiceArguments = PumiceArguments()
+    warnings: tuple[str, ...] = ()
+
+    def action_arguments(self, name: str) -> dict[str, Any]:
+        """The arguments configured for an action; the first entry of its name counts."""
+        return self.configurations.get(name, {})
+
+    def plugin(self, name: str) -> PluginOption | None:
+        """The first listing of a plugin, or None."""
+        return next((option for tier in self.tiers for option in tier.plugins if option.name == name), None)
