@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final
 
 import msgspec
 import typer
-from config.schema import SchedulerConfig
 from rich.console import Console
 from rich.table import Table
 
+from config.schema import SchedulerConfig
 from core.actions import ACTIONS
 from core.session.carry import SessionOptions
 from pumice.cli.exits import Exit, UsageError, guarded

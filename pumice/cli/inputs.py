@@ -6,10 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from config.errors import ConfigError
 from config.load import default_scheduler_config, parse_scheduler_config
 from config.schema import SchedulerConfig
-
-from config.errors import ConfigError
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded, load
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from config.load import from_parsed, parse_scheduler_config
-from config.schema import SchedulerConfig
 
 from config.errors import ConfigError
+from config.load import from_parsed, parse_scheduler_config
+from config.schema import SchedulerConfig
+from core.actions import ACTIONS
+from core.plugins import PLUGINS
 from core.session.carry import SessionOptions
 from pumice.oneshot.cycles import Setup
 from pumice.oneshot.moment import DEFAULT_NOW, parse_moment
@@ -66,13 +68,11 @@ def read_cases(path: Path) -> tuple[Raw, ...]:
 
 def setup_of(case: Raw, *, close_hooks: bool) -> Setup:
     """What one-shot cycles need to run this case. ConfigError when its configuration is refused."""
-    probe: dict[str, Any] = (case["expect"].get("atOpen") or {}).get("tasks") or {}
     return Setup(
         objects=case["objects"],
         config=config_of(case),
         now=parse_moment(case.get("now") or DEFAULT_NOW),
         options=options_of(case),
-        probe=tuple(probe),
         close_hooks=close_hooks,
     )
 
@@ -80,14 +80,16 @@ def setup_of(case: Raw, *, close_hooks: bool) -> Setup:
 def config_of(case: Raw) -> SchedulerConfig:
     """The case's scheduler configuration: text that goes through the loader, or tiers that are taken as they are."""
     if "confYaml" in case:
-        return parse_scheduler_config(case["confYaml"], source=f"{case['name']}: confYaml")
-    return from_parsed(case["conf"], bool(case.get("flagsDefaultOn")))
+        return parse_scheduler_config(case["confYaml"], source="confYaml", built_plugins=PLUGINS, built_actions=ACTIONS)
+    flags_default_on = bool(case.get("flagsDefaultOn"))
+    return from_parsed(case["conf"], flags_default_on, built_plugins=PLUGINS, built_actions=ACTIONS)
 
 
 def options_of(case: Raw) -> SessionOptions:
     """What a case says beside configuration and objects. Absent options are Volcano's adaptive search."""
     options: Raw = case.get("options") or {}
     shard: Raw | None = case.get("shard")
+    at_open: Raw = case["expect"].get("atOpen") or {}
     return SessionOptions(
         percentage_of_nodes=int(options.get("percentageOfNodesToFind", 0)),
         minimum_feasible_nodes=options.get("minimumFeasibleNodes"),
@@ -96,6 +98,7 @@ def options_of(case: Raw) -> SessionOptions:
         ignored_provisioners=tuple(case.get("ignoredProvisioners") or ()),
         hyper_nodes=case.get("hyperNodes"),
         node_usage=case.get("nodeUsage"),
+        explain=tuple(at_open.get("tasks") or ()),
     )
 
 

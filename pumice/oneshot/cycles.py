@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from config.schema import SchedulerConfig
 from core.cycle import close_session, open_session, run_action
-
 from core.messages.decisions import CycleResult
 from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
@@ -19,16 +18,14 @@ from pumice.oneshot.outcome import Outcome, outcome_of
 class Setup:
     """Everything that a one-shot run depends on.
 
-    `objects` in order of arrival; `now` in seconds since the epoch; `probe` names pending tasks ("ns/pod") to be
-    asked about before any action; without `close_hooks` the session ends after the job status update (as Volcano's
-    test harness reads it).
+    `objects` in order of arrival; `now` in seconds since the epoch; without `close_hooks` the session ends after the
+    job status update (as Volcano's test harness reads it).
     """
 
     objects: Sequence[Object]
     config: SchedulerConfig
     now: float
     options: SessionOptions = field(default_factory=SessionOptions)
-    probe: tuple[str, ...] = ()
     close_hooks: bool = True
 
 
@@ -61,7 +58,9 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
 
 
 def _run(setup: Setup, objects: Sequence[Object], clock: Clock, carry: Carry) -> CycleResult:
-    session = open_session(fill(objects).snapshot(), setup.config, clock, carry, options=setup.options, report=True)
+    session = open_session(fill(objects).snapshot(), setup.config, clock, carry, setup.options, report=True)
     for action in setup.config.actions:
         run_action(session, action)
+    if not setup.close_hooks:
+        session.plugins.clear()  # no plugin left, no hook to run
     return close_session(session)
