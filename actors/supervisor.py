@@ -120,7 +120,10 @@ class Supervisor:
         while True:
             began = anyio.current_time()
             error = await self._run_once(running)
-            if error is None or child.mailbox.closed:
+            if error is None:
+                break
+            if child.mailbox.closed:
+                await self._crashed(child, error, None)
                 break
             crashes = 0 if anyio.current_time() - began > CALM_S else crashes
             pause = min(FIRST_S * 2.0 ** min(crashes, 60), LONGEST_S)
@@ -150,7 +153,7 @@ class Supervisor:
             return HungActorError(f"actor {child.name} was taken away")
         return None
 
-    async def _crashed(self, child: Child, error: Exception, pause: float) -> None:
+    async def _crashed(self, child: Child, error: Exception, pause: float | None) -> None:
         log.error("actor %s crashed: %r", child.name, error, exc_info=error)
         await self._note(ActorCrashed(child.name, self._context.clock.now(), _in_words(error), pause))
 

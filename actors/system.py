@@ -31,7 +31,7 @@ from actors.cycle_memory import CycleMemory, RunnerSettings
 from actors.decider import Decider
 from actors.dry_run_pool import DryRunPool
 from actors.dry_run_worker import DryRunWorker
-from actors.errors import ActorStoppedError
+from actors.errors import ActorStoppedError, RecorderFailedError
 from actors.evict_worker import EvictWorker
 from actors.links import Links
 from actors.mailbox import MailboxStatistics
@@ -115,7 +115,7 @@ class System:
                 yield self
                 self.supervisor.stop()
         except BaseExceptionGroup as group:
-            raise _only(group) from None
+            raise _chief(group) from None
 
     async def submit(self, objects: Sequence[dict[str, Any]]) -> list[replies.Accepted | replies.Refused]:
         """Create the objects, in order; one answer each. Each is durable when it is accepted."""
@@ -310,8 +310,14 @@ class System:
         return RunnerSettings(self.source, period_s=period, seed=settings.seed, stopwatch=settings.stopwatch)
 
 
-def _only(error: BaseException) -> BaseException:
-    """What is inside an error group with one error in it."""
-    while isinstance(error, BaseExceptionGroup) and len(cast("Sequence[Any]", error.exceptions)) == 1:
-        error = cast("BaseException", error.exceptions[0])
-    return error
+def _chief(group: BaseExceptionGroup) -> BaseException:
+    """What went wrong first of all: the recorder's failure when there is one, since others follow from it."""
+    leaves: list[BaseException] = []
+    left: list[BaseException] = [group]
+    while left:
+        error = left.pop()
+        if isinstance(error, BaseExceptionGroup):
+            left.extend(reversed(cast("Sequence[BaseException]", error.exceptions)))
+        else:
+            leaves.append(error)
+    return next((leaf for leaf in leaves if isinstance(leaf, RecorderFailedError)), leaves[0])
