@@ -8,7 +8,7 @@ from typing import Final
 import typer
 
 from pumice import __version__
-from pumice.cli import conformance
+from pumice.cli import bench, conformance, decide
 from pumice.cli.exits import Exit
 
 app: Final = typer.Typer(
@@ -21,7 +21,9 @@ app: Final = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+app.command("decide", help=decide.HELP, epilog=decide.EXAMPLE)(decide.decide)
 app.command("conformance", help=conformance.HELP, epilog=conformance.EXAMPLE)(conformance.conformance)
+app.command("bench", help=bench.HELP, epilog=bench.EXAMPLE)(bench.bench)
 
 
 @app.callback()

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from config.errors import ConfigError
-from config.load import default_scheduler_config, parse_scheduler_config
+from config.load import load_scheduler_config
 from config.schema import SchedulerConfig
+from core.actions import ACTIONS
+from core.plugins import PLUGINS
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded, load
 
@@ -25,15 +26,7 @@ def load_manifests(paths: Sequence[str], terminal: Terminal) -> Loaded:
 
 def load_config(path: Path | None, lenient: bool, terminal: Terminal) -> SchedulerConfig:
     """The scheduler configuration, Volcano's stock one when no file is named. ConfigError names what is wrong."""
-    if path is None:
-        return default_scheduler_config()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"not UTF-8 text (byte {error.start})", source=str(path)) from error
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", source=str(path)) from error
-    config = parse_scheduler_config(text, source=str(path), lenient=lenient)
+    config = load_scheduler_config(path, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS)
     for warning in config.warnings:
         terminal.warn(warning)
     return config

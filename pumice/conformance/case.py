@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from config.errors import ConfigError
+from config.errors import ConfigError, NotBuiltError
+from config.known import KNOWN_ACTIONS, KNOWN_PLUGINS
 from config.load import from_parsed, parse_scheduler_config
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
@@ -81,8 +82,19 @@ def config_of(case: Raw) -> SchedulerConfig:
     """The case's scheduler configuration: text that goes through the loader, or tiers that are taken as they are."""
     if "confYaml" in case:
         return parse_scheduler_config(case["confYaml"], source="confYaml", built_plugins=PLUGINS, built_actions=ACTIONS)
-    flags_default_on = bool(case.get("flagsDefaultOn"))
-    return from_parsed(case["conf"], flags_default_on, built_plugins=PLUGINS, built_actions=ACTIONS)
+    refuse_unbuilt(case["conf"])
+    return from_parsed(case["conf"], bool(case.get("flagsDefaultOn")))
+
+
+def refuse_unbuilt(conf: Raw) -> None:
+    """NotBuiltError when parsed tiers name something of Volcano's that is not here: passing without means nothing."""
+    for action in conf["actions"]:
+        if action in KNOWN_ACTIONS and action not in ACTIONS:
+            raise NotBuiltError(f"the action {action!r} is not built", source="conf")
+    for tier in conf["tiers"]:
+        for plugin in tier["plugins"]:
+            if plugin["name"] in KNOWN_PLUGINS and plugin["name"] not in PLUGINS:
+                raise NotBuiltError(f"the plugin {plugin['name']!r} is not built", source="conf")
 
 
 def options_of(case: Raw) -> SessionOptions:
