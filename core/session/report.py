@@ -16,7 +16,6 @@ from core.session.search import ErrorCache
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.resources import Resource
     from core.session.session import Session
 
 TASKS_AT_OPEN = 8
@@ -51,14 +50,6 @@ def queue_gauges(session: Session) -> dict[str, dict[str, float]]:
     return gauges
 
 
-def resource_gauges(prefix: str, resource: Resource) -> dict[str, float]:
-    """`<prefix>_milli_cpu`, `<prefix>_memory_bytes`, `<prefix>_scalar_resources:<name>`."""
-    gauges = {f"{prefix}_milli_cpu": resource.milli_cpu, f"{prefix}_memory_bytes": resource.memory}
-    for name, value in (resource.scalars or {}).items():
-        gauges[f"{prefix}_scalar_resources:{name}"] = value
-    return gauges
-
-
 def task_at_open(session: Session, task: Task) -> TaskAtOpen:
     """What filters and scores say of a task, room left out."""
     try:
@@ -68,7 +59,8 @@ def task_at_open(session: Session, task: Task) -> TaskAtOpen:
     search.refresh(ErrorCache(enabled=False))
     names, rejected = session.nodes.names, {}
     for row in np.flatnonzero(search.codes).tolist():
-        rejected[names[row]] = ", ".join(r.text for r in session.reasons.reasons(int(search.codes[row])))
+        texts = ", ".join(reason.text for reason in session.reasons.reasons(int(search.codes[row])))
+        rejected[names[row]] = f"task {task.key} on node {names[row]} fit failed: {texts}"
     rows = np.flatnonzero(search.codes == 0)
     totals = search.scoring.totals(rows)
     return TaskAtOpen("", rejected, {names[row]: float(total) for row, total in zip(rows.tolist(), totals.tolist(), strict=True)})

@@ -73,20 +73,20 @@ class NodeSearch:
         task, role = self.task, self.task.role
         sticky = cache.enabled and bool(role)
         before = cache.by_role.get(role) if sticky else None
-        self._take_cache(cache if sticky else None)
+        remembers = self._take_cache(cache if sticky else None)
         touched = self.session.nodes.touched
         if self._read < len(touched):
-            self._catch_up(touched[self._read :], sticky)
+            self._catch_up(touched[self._read :], sticky and remembers)
             self._read = len(touched)
         if before is not None and before is not self:
             self._inherit(before.codes)
         if sticky:
             cache.by_role[task.role] = self
 
-    def _take_cache(self, cache: ErrorCache | None) -> None:
-        """A new cache has no memory: reasons kept for the old one are asked anew."""
+    def _take_cache(self, cache: ErrorCache | None) -> bool:
+        """A new cache has no memory: reasons kept for the old one are asked anew. True: it is the one of last time."""
         if cache is not None and cache is self._cache:
-            return
+            return True
         self._cache = cache
         if self._all_stale:
             self._scan()
@@ -95,6 +95,7 @@ class NodeSearch:
                 self._look(row)
         self._stale.clear()
         self._all_stale = False
+        return False
 
     def _catch_up(self, touched: list[int], sticky: bool) -> None:
         rows = set(touched)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from core.plugins.proportion.attributes import QueueAttributes, gather
 from core.plugins.proportion.water_fill import fill
 from core.resources import ZERO, Resource
+from core.session.gauges import QueueGauges
 from core.session.points import Vote
-from core.session.report import resource_gauges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from core.objects.queue import Queue
     from core.session.session import Session
     from core.state.jobs import Job
-
-NO_JOBS = {**resource_gauges("allocated", Resource()), **resource_gauges("request", Resource())}
 
 
 class Proportion:
@@ -125,18 +123,12 @@ class Proportion:
             attributes.update_share()
 
     def gauges(self) -> dict[str, dict[str, float]]:
-        """The numbers of each queue under the names of Volcano's metrics."""
-        return {
-            name: self._gauges_of(self.attributes[name]) if name in self.attributes else dict(NO_JOBS)
-            for name in self._session.queues
-        }
+        """The numbers of each queue; a queue without jobs has only what it has allocated and asks for: nothing."""
+        return {name: self._gauges_of(self.attributes.get(name)).values for name in self._session.queues}
 
     @staticmethod
-    def _gauges_of(attributes: QueueAttributes) -> dict[str, float]:
-        return {
-            **resource_gauges("allocated", attributes.allocated),
-            **resource_gauges("request", attributes.request),
-            **resource_gauges("deserved", attributes.deserved),
-            "weight": attributes.weight,
-            "share": attributes.share,
-        }
+    def _gauges_of(attributes: QueueAttributes | None) -> QueueGauges:
+        if attributes is None:
+            return QueueGauges().put("allocated", Resource()).put("request", Resource())
+        gauges = QueueGauges().put("allocated", attributes.allocated).put("request", attributes.request)
+        return gauges.number("weight", attributes.weight).put("deserved", attributes.deserved).number("share", attributes.share)
