@@ -20,7 +20,7 @@ _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
 
 
 class Arguments:
-    """The arguments of one plugin or action; ``owner`` is named in warnings (``overcommit: overcommit-factor: ...``)."""
+    """The arguments of one plugin or action; warnings name the ``owner`` (``overcommit: overcommit-factor: ...``)."""
 
     def __init__(self, owner: str, values: Mapping[str, Any] | None) -> None:
         self.owner = owner

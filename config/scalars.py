@@ -1,6 +1,6 @@
 """What a YAML scalar means to ``gopkg.in/yaml.v2``, which Volcano reads its configuration with.
 
-It is YAML 1.1 with its own choices: ``y`` and ``off`` are booleans, ``1:30`` is a text, ``010`` is eight, ``08`` is 8.0.
+It is YAML 1.1 with its own choices: ``y`` and ``off`` are booleans, ``1:30`` is a text, ``010`` is 8, ``08`` is 8.0.
 Timestamps stay texts here. Source: ``resolve.go`` of yaml.v2 2.4.
 """
 

@@ -1,0 +1,104 @@
+"""Process settings: what the command line and the environment say about the process, not about scheduling.
+
+A flag wins over the environment, which wins over the default. ``--db`` is ``PUMICE_DB`` in the environment, and so on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from config.errors import UnknownNameError, WrongTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX: Final = "PUMICE_"
+
+Text = Annotated[str, Meta(min_length=1, title="a text")]
+Address = Annotated[str, Meta(pattern=r"^(\[[^\]]+\]|[^:\[\]]*):\d{1,5}$", title="HOST:PORT, such as 127.0.0.1:8080")]
+Until = Annotated[
+    str,
+    Meta(
+        pattern=r"^(idle|[0-9]+(\.[0-9]+)?s|cycles=[0-9]+)$", title="idle, a number of seconds such as 30s, or cycles=N"
+    ),
+]
+Keep = Annotated[str, Meta(pattern=r"^([0-9]+d|[0-9]+)$", title="a number of days such as 7d, or a number of cycles")]
+Seed = Annotated[int, Meta(ge=0, le=2**63 - 1, title="an integer of at least 0")]
+Switch = Annotated[bool, Meta(title="true or false")]
+Backend = Annotated[Literal["asyncio", "trio"], Meta(title="asyncio or trio")]
+Time = Annotated[Literal["real", "virtual"], Meta(title="real or virtual")]
+LogLevel = Annotated[Literal["debug", "info", "warning", "error"], Meta(title="debug, info, warning or error")]
+
+
+class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the process runs; None: not set."""
+
+    config: Annotated[Text | None, Meta(description="Volcano's scheduler.conf; without it, the stock one.")] = None
+    db: Annotated[Text, Meta(description="The journal: a SQLite file, made or continued.")] = "./pumice.db"
+    http: Annotated[Address | None, Meta(description="Where the gateway listens; without it, nowhere.")] = None
+    backend: Annotated[Backend, Meta(description="The event loop.")] = "asyncio"
+    time: Annotated[Time, Meta(description="Whose clock: the machine's, or trio's virtual one.")] = "real"
+    until: Annotated[Until | None, Meta(description="When to stop; without it, on Ctrl-C.")] = None
+    seed: Annotated[Seed, Meta(description="The seed of everything that is left to chance.")] = 0
+    faults: Annotated[Text | None, Meta(description="A fault profile for the built-in API server.")] = None
+    keep: Annotated[Keep | None, Meta(description="How much of the journal to keep; without it, all.")] = None
+    lenient: Annotated[Switch, Meta(description="Unknown configuration keys warn instead of failing.")] = False
+    log_level: Annotated[LogLevel, Meta(description="The least severe messages to log.")] = "info"
+
+
+class ProcessSetting(msgspec.Struct, frozen=True):
+    """One process setting as the documentation shows it."""
+
+    name: str
+    flag: str
+    variable: str
+    expected: str
+    default: str
+    description: str
+
+
+def process_settings() -> dict[str, ProcessSetting]:
+    """Every process setting by field name, from the record's own annotations."""
+    info = msgspec.inspect.type_info(ProcessSettings)
+    assert isinstance(info, msgspec.inspect.StructType)
+    return {item.name: _setting(item) for item in info.fields}
+
+
+def read_process_settings(flags: Mapping[str, object], environ: Mapping[str, str]) -> ProcessSettings:
+    """Merge flags (by field name; None: not given) over the environment over the defaults.
+
+    Raises WrongTypeError naming the flag or the variable, UnknownNameError for a flag that is no setting.
+    """
+    known = process_settings()
+    values: dict[str, object] = {}
+    for name, setting in known.items():
+        said = environ.get(setting.variable)
+        if said:
+            values[name] = _checked(name, said, setting.expected, source="environment", path=setting.variable)
+    for name, value in flags.items():
+        if name not in known:
+            raise UnknownNameError("setting", name, known, source="command line")
+        if value is not None:
+            values[name] = _checked(name, value, known[name].expected, source="command line", path=known[name].flag)
+    return msgspec.convert(values, ProcessSettings, strict=False)
+
+
+def _checked(name: str, value: object, expected: str, *, source: str, path: str) -> object:
+    try:
+        msgspec.convert({name: value}, ProcessSettings, strict=False)
+    except msgspec.ValidationError as error:
+        raise WrongTypeError(expected, value, source=source, path=path) from error
+    return value
+
+
+def _setting(item: msgspec.inspect.Field) -> ProcessSetting:
+    kind: Any = item.type  # inspect.Metadata: every field is annotated
+    words: dict[str, str] = dict(kind.extra_json_schema)
+    if "title" not in words:  # optional: what it may be stands one level further in
+        words |= next(one.extra_json_schema for one in kind.type.types if hasattr(one, "extra_json_schema"))
+    default = "none" if item.default is None else str(item.default).lower()
+    flag = "--" + item.name.replace("_", "-")
+    return ProcessSetting(item.name, flag, PREFIX + item.name.upper(), words["title"], default, words["description"])
