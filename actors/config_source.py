@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from config.load import parse_scheduler_config
+from config.load import default_text, parse_scheduler_config, read_text
 from config.schema import SchedulerConfig
-
-from config.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,27 @@ class LoadedConfig:
 
 
 class ConfigSource:
-    """`path` None: the text never changes. Raises ConfigError at once when the first text is bad."""
+    """`path` None: the text ("": the stock configuration) never changes. Raises ConfigError when the first one is bad.
 
-    def __init__(self, text: str, *, path: Path | None = None, source: str = "default", lenient: bool = False) -> None:
+    `built_…`: the actions and plugins that can be used; a known name outside is refused as not supported yet.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        path: Path | None = None,
+        lenient: bool = False,
+        built_actions: Collection[str] | None = None,
+        built_plugins: Collection[str] | None = None,
+    ) -> None:
         self._path = path
-        self._lenient = lenient
+        self._parse = partial(
+            parse_scheduler_config, lenient=lenient, built_actions=built_actions, built_plugins=built_plugins
+        )
         self._stamp = _stamp(path)
-        self.name = str(path) if path is not None else source
-        self.loaded = self._load(text if path is None else path.read_text(encoding="utf-8"))
+        self.name = str(path) if path is not None else "default.conf" if not text else "configuration"
+        self.loaded = self._load(read_text(path) if path is not None else text or default_text())
 
     @property
     def can_change(self) -> bool:
@@ -43,18 +56,14 @@ class ConfigSource:
         if self._path is None or stamp == self._stamp:
             return None
         self._stamp = stamp
-        try:
-            text = self._path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot be read: {error}", source=self.name) from error
-        loaded = self._load(text)
+        loaded = self._load(read_text(self._path))
         if loaded.digest == self.loaded.digest:
             return None
         self.loaded = loaded
         return loaded
 
     def _load(self, text: str) -> LoadedConfig:
-        config = parse_scheduler_config(text, source=self.name, lenient=self._lenient)
+        config = self._parse(text, source=self.name)
         return LoadedConfig(config, text, hashlib.sha256(text.encode()).hexdigest(), self.name)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from core.cycle import close_session, open_session, run_action
-
 from actors.decider import Decider, Moment
 from core.actions import ACTIONS
+from core.cycle import close_session, open_session, run_action
+from core.plugins import PLUGINS
 from core.session.carry import Carry, Clock
 from core.state.view import View
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def core_decider(*, report: bool = False) -> Decider:
     """`report`: every cycle computes its full report."""
-    return Decider(View, partial(_open, report), run_action, close_session, tuple(ACTIONS))
+    return Decider(View, partial(_open, report), run_action, close_session, tuple(ACTIONS), tuple(PLUGINS))
 
 
 def _open(report: bool, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]) -> Any:

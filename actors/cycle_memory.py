@@ -30,10 +30,16 @@ class CycleMemory:
 
 @dataclass(frozen=True)
 class RunnerSettings:
-    """`period_s`: cycles start at least that far apart. `stopwatch` (seconds) feeds the metrics and nothing else."""
+    """`fixed_period_s`: instead of the configuration's. `stopwatch` (seconds) feeds the metrics and nothing else."""
 
     source: ConfigSource
-    period_s: float = 0.1
+    fixed_period_s: float | None = None
     reload_s: float = 1.0
     seed: int = 0
     stopwatch: Callable[[], float] = time.perf_counter
+
+    @property
+    def period_s(self) -> float:
+        """Cycles start at least that far apart."""
+        configured = self.source.loaded.config.pumice.schedule_period_s
+        return configured if self.fixed_period_s is None else self.fixed_period_s

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from config.schema import SchedulerConfig
-
 from core.messages.decisions import CycleResult
 
 Object = dict[str, Any]
@@ -49,3 +48,5 @@ class Decider:
     close_session: Callable[[Any], CycleResult]
     actions: tuple[str, ...]
     """Every action there is: each has a worker, so that a reloaded configuration may name any of them."""
+    plugins: tuple[str, ...] | None = None
+    """Every plugin there is (None: whatever a configuration may name)."""

@@ -91,9 +91,15 @@ class System:
         self.store = Store(seed=settings.seed)
         self.memory = CycleMemory()
         self.recovered = Recovered()
-        self.source = ConfigSource(settings.config_text, path=settings.config_path, lenient=settings.lenient)
         self._journal = journal
         self._decider = decider or core_decider(report=settings.report)
+        self.source = ConfigSource(
+            settings.config_text,
+            path=settings.config_path,
+            lenient=settings.lenient,
+            built_actions=self._decider.actions,
+            built_plugins=self._decider.plugins,
+        )
         self._snapshots: Shelf[Any] = Shelf()
         self._sessions: Shelf[Any] = Shelf()
         self.switchboard = Switchboard(LINKS, self._instances(), settings.mailbox_capacity, self.context.activity)
@@ -304,10 +310,8 @@ class System:
         )
 
     def _runner_settings(self) -> RunnerSettings:
-        period, settings = self.settings.schedule_period_s, self.settings
-        if period is None:
-            period = self.source.loaded.config.pumice.schedule_period_s
-        return RunnerSettings(self.source, period_s=period, seed=settings.seed, stopwatch=settings.stopwatch)
+        settings = self.settings
+        return RunnerSettings(self.source, settings.schedule_period_s, seed=settings.seed, stopwatch=settings.stopwatch)
 
 
 def _chief(group: BaseExceptionGroup) -> BaseException:

@@ -110,8 +110,7 @@ async def test_a_crash_costs_the_message_in_hand_and_no_other() -> None:
             try:
                 answers[number] = await stage.ask(number)
             except ActorFailedError as error:
-                assert "planted" in str(error)
-                answers[number] = None
+                answers[number] = None if "planted" in error.error else (error.error,)
 
         async with anyio.create_task_group() as tasks:
             for number in (1, 2, CRASH, 3, 4):
@@ -167,7 +166,7 @@ async def test_idle_is_not_announced_between_crash_and_restart() -> None:
 
 
 async def test_a_vital_actor_takes_everything_with_it() -> None:
-    with pytest.RaisesGroup(pytest.RaisesGroup(RuntimeError, flatten_subgroups=True), flatten_subgroups=False):
+    with pytest.RaisesGroup(RuntimeError, flatten_subgroups=True):
         async with staged(vital=True) as stage:
             with pytest.raises(ActorFailedError):
                 await stage.ask(CRASH)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -135,7 +136,7 @@ async def test_replies_may_come_in_any_order() -> None:
     async def serve() -> None:
         for item in reversed(await box.receive()):
             item.reply(SnapshotTaken(item.message.known_version, 0, 0))
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(serve)

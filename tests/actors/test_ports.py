@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import anyio
 import pytest
 
@@ -52,7 +54,7 @@ async def test_idle_waits_for_everything_on_the_board() -> None:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait)
-        steps = [
+        steps: list[Callable[[], None]] = [
             lambda: board.end(2),
             lambda: board.seen("cache", 3),
             lambda: board.timers("agents", 0),
@@ -72,9 +74,14 @@ async def test_idle_waits_for_everything_on_the_board() -> None:
 
 async def test_busy_counts_even_when_the_work_fails() -> None:
     board = Activity(LevelSignal())
-    with pytest.raises(RuntimeError), board.busy():
-        assert not board.is_idle()
-        raise RuntimeError
+
+    def fail() -> None:
+        with board.busy():
+            assert not board.is_idle()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert board.is_idle()
 
 
