@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import anyio
 import anyio.lowlevel
 
+from storage.errors import ClosedError
 from storage.loop_thread import unbroken
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class _Pending(Batch):
         super().__init__()
         self.done = anyio.Event()
         self.granted: list[Span] = []
-        self.problem: Exception | None = None
+        self.problem: Exception | None = ClosedError("the commit was broken off")
 
 
 class GroupCommit:
@@ -107,7 +108,9 @@ class GroupCommit:
                 self._open = None
             try:
                 batch.granted = batch.spans(await self._journal.append(batch.records))
+                batch.problem = None
                 self.transactions += 1
             except Exception as problem:  # noqa: BLE001 - handed to everyone who waits
                 batch.problem = problem
-        batch.done.set()
+            finally:
+                batch.done.set()

@@ -1,0 +1,101 @@
+"""The recorded cycles, each with all that it saw: what a replay feeds to the core again."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from core.messages.decisions import Decision
+from core.messages.events import ConfigLoaded, CycleRecord, Mutation, Outcome
+from storage import codec
+from storage import journal as kinds
+from storage.scan import verified
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from storage.journal import Journal, Stored
+
+
+@dataclass(frozen=True)
+class RecordedCycle:
+    """One cycle as the journal has it.
+
+    `mutations` are the changes of the api's truth that this cycle saw and the one before did not, in revision order;
+    the cache's own operations on its view are in `record.operations`, with the revision they came after. `outcomes` came
+    in since the cycle before. `config` is the one in force. `sequence` and `at` are those of the cycle's record.
+    """
+
+    sequence: int
+    at: float
+    record: CycleRecord
+    decisions: tuple[Decision, ...]
+    mutations: tuple[Mutation, ...]
+    outcomes: tuple[Outcome, ...]
+    config: ConfigLoaded | None
+
+
+class CycleReader:
+    """Puts cycles together, record by record."""
+
+    def __init__(self) -> None:
+        self._mutations: deque[Mutation] = deque()
+        self._revision = 0
+        self._outcomes: list[Outcome] = []
+        self._config: ConfigLoaded | None = None
+        self._open: RecordedCycle | None = None
+        self._decisions: list[Decision] = []
+
+    def follow(self, stored: Stored) -> RecordedCycle | None:
+        """Take in the next record; the cycle that it completes, if it does."""
+        match stored.kind:
+            case kinds.API:
+                self._note_mutation(codec.decode(stored.payload, Mutation))
+            case kinds.OUTCOME:
+                self._outcomes.append(codec.decode(stored.payload, Outcome))
+            case kinds.CONFIG:
+                loaded = codec.decode(stored.payload, ConfigLoaded)
+                self._config = self._config if loaded.error else loaded
+            case kinds.CYCLE:
+                self._open = self._begin(stored)
+                return self._finished()
+            case kinds.DECISION if self._open is not None:
+                self._decisions.append(codec.decode(stored.payload, Decision))
+                return self._finished()
+            case _:
+                pass
+        return None
+
+    def _note_mutation(self, mutation: Mutation) -> None:
+        if mutation.revision > self._revision:
+            self._revision = mutation.revision
+            self._mutations.append(mutation)
+
+    def _begin(self, stored: Stored) -> RecordedCycle:
+        record = codec.decode(stored.payload, CycleRecord)
+        seen: list[Mutation] = []
+        while self._mutations and self._mutations[0].revision <= record.revision:
+            seen.append(self._mutations.popleft())
+        outcomes, self._outcomes = tuple(self._outcomes), []
+        return RecordedCycle(stored.sequence, stored.at, record, (), tuple(seen), outcomes, self._config)
+
+    def _finished(self) -> RecordedCycle | None:
+        """A cycle's decisions follow it in the same transaction, so it is complete when it has as many as it says."""
+        cycle = self._open
+        if cycle is None or len(self._decisions) < cycle.record.decisions:
+            return None
+        decisions, self._decisions, self._open = tuple(self._decisions), [], None
+        return replace(cycle, decisions=decisions)
+
+
+async def cycles(journal: Journal) -> AsyncGenerator[RecordedCycle]:
+    """Every recorded cycle in order, the chain verified on the way (DamagedError). Close it when leaving early."""
+    reader = CycleReader()
+    async with aclosing(verified(journal, await journal.head())) as chunks:
+        async for chunk in chunks:
+            for stored in chunk:
+                cycle = reader.follow(stored)
+                if cycle is not None:
+                    yield cycle

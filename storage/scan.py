@@ -1,0 +1,41 @@
+"""Reading a whole journal in order, in chunks, with the chain verified on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from storage.chain import Verifier
+from storage.errors import DamagedError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from storage.journal import Head, Journal, Stored
+
+CHUNK: Final = 4096
+
+
+async def verified(journal: Journal, head: Head, after: Stored | None = None) -> AsyncGenerator[Sequence[Stored]]:
+    """Everything above `after` (all there is: None) up to `head`, chunk by chunk.
+
+    Raises DamagedError at the first record that was edited or is lost. Close it (`aclosing`) when leaving early.
+    """
+    verifier = Verifier.of(head) if after is None else Verifier(after.sequence, after.hash)
+    while verifier.sequence < head.written:
+        chunk = await journal.read(verifier.sequence, limit=min(CHUNK, head.written - verifier.sequence))
+        if not chunk:
+            verifier.breaks(verifier.sequence + 1, f"lost: records up to {head.written} were written")
+        good = _while_whole(verifier, chunk)
+        if good:
+            yield good
+        if verifier.first_bad is not None:
+            raise DamagedError(verifier.first_bad.sequence, verifier.first_bad.why)
+
+
+def _while_whole(verifier: Verifier, chunk: Sequence[Stored]) -> Sequence[Stored]:
+    good: list[Stored] = []
+    for record in chunk:
+        if not verifier.follow(record):
+            break
+        good.append(record)
+    return good
