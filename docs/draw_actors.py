@@ -9,9 +9,9 @@ PICTURE: Final = Path(__file__).with_name("actors.svg")
 
 
 class Box(NamedTuple):
-    """A box around its centre; `module` is where it lives below actors/, empty for what is no actor."""
+    """A box around its centre; `roles` are the actors it stands for, none for what is no actor."""
 
-    module: str
+    roles: tuple[str, ...]
     title: str
     note: str
     x: int
@@ -22,48 +22,75 @@ class Box(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """A line through the points; its label stands at the last pair; `style` is "" or "both" for two heads."""
+    """A line through the points with its label at a place; `both` for two heads.
+
+    `sends` names the links it stands for, as in the table of `actors.system`: who sends, to whom.
+    """
 
     points: tuple[tuple[int, int], ...]
     label: str
     at: tuple[int, int]
-    style: str = ""
+    sends: tuple[tuple[str, str], ...] = ()
+    both: bool = False
 
+
+CONTROLLERS: Final = ("job-controller", "pod-group-controller", "queue-controller")
+EFFECTS: Final = ("bind-worker", "evict-worker", "status-writer")
 
 BOXES: Final = (
-    Box("", "manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),
-    Box("metrics", "metrics", "reads statistics() of all", 780, 60),
-    Box("supervisor", "supervisor", "starts, restarts, stops all", 1010, 60),
-    Box("controllers", "controllers", "jobs, pod groups, queues", 110, 160),
-    Box("agents", "node agents", "run pods to their end", 110, 270),
-    Box("api", "api server", "the truth, with revisions", 340, 215),
-    Box("cache", "cache", "the scheduler's view", 560, 215),
-    Box("session_runner", "session runner", "one cycle at a time", 780, 215),
-    Box("action_worker", "action workers", "one for each action", 1010, 215),
-    Box("dry_run_worker", "dry-run workers × N", "trial preemption", 1010, 345, 180),
-    Box("", "effects", "", 560, 405, 190, 214, "group"),
-    Box("bind_worker", "bind workers × N", "idempotent", 560, 345),
-    Box("evict_worker", "evict workers × N", "idempotent", 560, 410),
-    Box("status_writer", "status writer", "phases, conditions", 560, 475),
-    Box("recorder", "recorder", "group commit: what it acknowledges is on disk", 560, 575, 620),
-    Box("", "SQLite journal", "hash-chained", 1010, 575, 170, 54, "outside"),
+    Box((), "manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),
+    Box(("metrics",), "metrics", "reads statistics() of all", 780, 60),
+    Box(("supervisor",), "supervisor", "starts, restarts, stops all", 1010, 60),
+    Box(CONTROLLERS, "controllers", "jobs, pod groups, queues", 110, 160),
+    Box(("node-agents",), "node agents", "run pods to their end", 110, 270),
+    Box(("api-server",), "api server", "the truth, with revisions", 340, 215),
+    Box(("cache",), "cache", "the scheduler's view", 560, 215),
+    Box(("session-runner",), "session runner", "one cycle at a time", 780, 215),
+    Box(("action-worker",), "action workers", "one for each action", 1010, 215),
+    Box(("dry-run-worker",), "dry-run workers × N", "trial preemption", 1010, 345, 180),
+    Box((), "effects", "", 560, 405, 190, 214, "group"),
+    Box(("bind-worker",), "bind workers × N", "idempotent", 560, 345),
+    Box(("evict-worker",), "evict workers × N", "idempotent", 560, 410),
+    Box(("status-writer",), "status writer", "phases, conditions", 560, 475),
+    Box(("recorder",), "recorder", "group commit: what it acknowledges is on disk", 560, 575, 620),
+    Box((), "SQLite journal", "hash-chained", 1010, 575, 170, 54, "outside"),
 )
+
+
+def links(senders: tuple[str, ...], receiver: str) -> tuple[tuple[str, str], ...]:
+    """Each of the senders sends to the receiver."""
+    return tuple((sender, receiver) for sender in senders)
+
 
 ARROWS: Final = (
     Arrow(((340, 80), (340, 188)), "create", (346, 138)),
-    Arrow(((195, 160), (300, 160), (300, 188)), "watch, write", (203, 153), "both"),
-    Arrow(((195, 270), (300, 270), (300, 242)), "watch, write", (203, 285), "both"),
-    Arrow(((425, 215), (475, 215)), "watch", (431, 208)),
-    Arrow(((645, 215), (695, 215)), "snapshot", (643, 208)),
-    Arrow(((865, 207), (925, 207)), "session", (871, 200)),
+    Arrow(
+        ((195, 160), (300, 160), (300, 188)), "watch, write", (203, 153), links(CONTROLLERS, "api-server"), both=True
+    ),
+    Arrow(
+        ((195, 270), (300, 270), (300, 242)),
+        "watch, write",
+        (203, 285),
+        links(("node-agents",), "api-server"),
+        both=True,
+    ),
+    Arrow(((425, 215), (475, 215)), "watch", (434, 208), (("cache", "api-server"),), both=True),
+    Arrow(((645, 215), (695, 215)), "snapshot", (643, 208), (("session-runner", "cache"),), both=True),
+    Arrow(((780, 188), (780, 87)), "durations", (786, 142), (("session-runner", "metrics"),)),
+    Arrow(((865, 207), (925, 207)), "session", (871, 200), (("session-runner", "action-worker"),)),
     Arrow(((925, 225), (865, 225)), "decided", (871, 240)),
-    Arrow(((1010, 242), (1010, 318)), "candidates", (1016, 284), "both"),
-    Arrow(((750, 242), (750, 405), (655, 405)), "committed", (677, 398)),
-    Arrow(((560, 298), (560, 242)), "outcomes", (566, 274)),
-    Arrow(((465, 405), (365, 405), (365, 242)), "bind, evict, …", (371, 398)),
-    Arrow(((320, 242), (320, 548)), "mutations", (258, 440)),
-    Arrow(((560, 512), (560, 548)), "outcomes", (566, 535)),
-    Arrow(((810, 242), (810, 548)), "cycles, decisions", (816, 440)),
+    Arrow(((1010, 242), (1010, 318)), "candidates", (1016, 284), (("action-worker", "dry-run-worker"),), both=True),
+    Arrow(
+        ((750, 242), (750, 405), (655, 405)),
+        "committed",
+        (677, 398),
+        tuple(("session-runner", worker) for worker in EFFECTS),
+    ),
+    Arrow(((560, 298), (560, 242)), "outcomes", (566, 274), links(("bind-worker", "evict-worker"), "cache")),
+    Arrow(((465, 405), (365, 405), (365, 242)), "bind, evict, …", (371, 398), links(EFFECTS, "api-server")),
+    Arrow(((320, 242), (320, 548)), "mutations", (258, 440), (("api-server", "recorder"),)),
+    Arrow(((560, 512), (560, 548)), "outcomes", (566, 535), links(EFFECTS, "recorder")),
+    Arrow(((810, 242), (810, 548)), "cycles, decisions", (816, 440), (("session-runner", "recorder"),)),
     Arrow(((870, 575), (925, 575)), "", (0, 0)),
 )
 
@@ -99,7 +126,7 @@ def draw_box(box: Box) -> str:
 
 def draw_arrow(arrow: Arrow) -> str:
     """The line with its heads, and its label."""
-    heads = 'marker-end="url(#head)"' + (' marker-start="url(#head)"' if arrow.style == "both" else "")
+    heads = 'marker-end="url(#head)"' + (' marker-start="url(#head)"' if arrow.both else "")
     line = f'<polyline class="line" points="{" ".join(f"{x},{y}" for x, y in arrow.points)}" {heads}/>'
     if not arrow.label:
         return line

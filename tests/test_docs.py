@@ -12,6 +12,7 @@ import pytest
 import typer
 
 import docs.draw_actors as drawing
+from actors.system import LINKS
 from pumice.cli.app import app
 from tests.kit import source
 
@@ -113,8 +114,13 @@ def is_actor(parent: ast.expr) -> bool:
 
 
 def test_the_picture_shows_every_actor() -> None:
-    drawn = {box.module for box in drawing.BOXES if box.module}
-    assert actors() | {"supervisor"} == drawn
+    drawn = [role for box in drawing.BOXES for role in box.roles]
+    assert sorted(drawn) == sorted([*LINKS, "supervisor"])
+
+
+def test_the_picture_shows_who_sends_to_whom() -> None:
+    drawn = [link for arrow in drawing.ARROWS for link in arrow.sends]
+    assert sorted(drawn) == sorted((sender, receiver) for sender, receivers in LINKS.items() for receiver in receivers)
 
 
 def test_actors_are_kept_apart() -> None:
