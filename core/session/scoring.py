@@ -59,6 +59,17 @@ class Scoring:
         else:
             self._dirty = True
 
+    def update_many(self, rows: npt.NDArray[np.intp], are_candidates: BoolArray) -> None:
+        """Several rows changed."""
+        for raw, score in zip(self._raw, self._scores, strict=True):
+            if raw is not None and score.volatility is not Volatility.STATIC:
+                raw[rows] = score.score(rows)
+        if self._depends_on_candidates:
+            self._dirty = True
+            return
+        totals = self.totals(rows)
+        self.ranked[rows] = np.where(are_candidates, totals, -np.inf)
+
     def _has_moving_norm(self) -> bool:
         return any(s.normalised and s.constant is None and s.volatility is not Volatility.STATIC for s in self._scores)
 

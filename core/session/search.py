@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.session.node_points import Volatility
+from core.session.node_points import Rows, Volatility
 from core.session.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 ALL = slice(None)
 BoolArray = npt.NDArray[np.bool_]
-RESCAN_FRACTION = 16  # more touched rows than count/16: a vectorised rescan is cheaper
+RESCAN_FRACTION = 8  # more touched rows than an eighth of all: looking at all is cheaper
+FEW = 5  # up to so many rows are looked at one by one
 
 
 class ErrorCache:
@@ -99,17 +100,20 @@ class NodeSearch:
 
     def _catch_up(self, touched: list[int], sticky: bool) -> None:
         rows = set(touched)
-        if self._global or self.scoring.is_global or len(rows) > max(4, self.session.nodes.count // RESCAN_FRACTION):
+        if self._global or self.scoring.is_global or len(rows) * RESCAN_FRACTION > self.session.nodes.count + FEW:
             kept = self.codes.copy() if sticky else None
             self._scan()
             if kept is not None:
                 self._inherit(kept)
             return
-        codes = self.codes
-        for row in rows:
-            if sticky and codes[row]:
-                self._stale.add(row)
-            else:
+        if sticky:
+            refused = {row for row in rows if self.codes[row]}
+            self._stale |= refused
+            rows -= refused
+        if len(rows) > FEW:
+            self._look_at(np.array(sorted(rows), dtype=np.intp))
+        else:
+            for row in rows:
                 self._look(row)
 
     def _inherit(self, kept: IntArray) -> None:
@@ -126,44 +130,57 @@ class NodeSearch:
     def _scan(self) -> None:
         """Look at every node."""
         self._read = len(self.session.nodes.touched)
-        nodes = self.session.nodes
-        codes = self._reject_all()
-        if self._room:
-            fits = self._fits(nodes.future)
-            if not fits.all():
-                self._write_insufficient(codes, fits)
-        self.codes = codes
-        feasible = codes == 0
-        self.idle = np.logical_and(feasible, self._fits(nodes.idle)) if nodes.has_future and self._room else feasible
-        self.idle_count = int(np.count_nonzero(self.idle))
-        self.scoring.rescore(self.idle)
+        codes, idle = self._judge(ALL, self.session.nodes.count)
+        self.codes, self.idle = codes, idle
+        self.idle_count = int(np.count_nonzero(idle))
+        self.scoring.rescore(idle)
 
-    def _fits(self, columns: npt.NDArray[np.float64]) -> BoolArray:
+    def _look_at(self, rows: npt.NDArray[np.intp]) -> None:
+        """Look at some nodes again, all at once."""
+        codes, idle = self._judge(rows, len(rows))
+        self.idle_count += int(np.count_nonzero(idle)) - int(np.count_nonzero(self.idle[rows]))
+        self.codes[rows], self.idle[rows] = codes, idle
+        self.scoring.update_many(rows, idle)
+
+    def _judge(self, rows: Rows, count: int) -> tuple[IntArray, BoolArray]:
+        """Reason numbers, and who is feasible with idle room, for some rows."""
+        nodes = self.session.nodes
+        codes = self._reject(rows, count)
+        if self._room:
+            fits = self._fits(nodes.future, rows, count)
+            if not fits.all():
+                self._write_insufficient(codes, np.flatnonzero(~fits), rows)
+        feasible: BoolArray = codes == 0
+        if nodes.has_future and self._room:
+            feasible &= self._fits(nodes.idle, rows, count)
+        return codes, feasible
+
+    def _fits(self, columns: npt.NDArray[np.float64], rows: Rows, count: int) -> BoolArray:
         """Request <= column in every dimension, tolerant: l < r or |l - r| < 0.1 is l - r < 0.1."""
-        fits = np.ones(self.session.nodes.count, dtype=np.bool_)
+        fits = np.ones(count, dtype=np.bool_)
+        scratch, mask = self._scratch[:count], self._mask[:count]
         for dimension, value in self.template.items:
-            np.subtract(value, columns[dimension], out=self._scratch)
-            np.less(self._scratch, 0.1, out=self._mask)
-            np.logical_and(fits, self._mask, out=fits)
+            np.subtract(value, columns[dimension][rows], out=scratch)
+            np.less(scratch, 0.1, out=mask)
+            np.logical_and(fits, mask, out=fits)
         return fits
 
-    def _write_insufficient(self, codes: IntArray, fits: BoolArray) -> None:
-        rows = np.flatnonzero(~fits)
+    def _write_insufficient(self, codes: IntArray, short: npt.NDArray[np.intp], rows: Rows) -> None:
         for dimension, value in reversed(self.template.items):
-            lacking = value - self.session.nodes.future[dimension, rows] >= 0.1
-            codes[rows[lacking]] = self.session.insufficient_code(dimension)
+            lacking = value - self.session.nodes.future[dimension][rows][short] >= 0.1
+            codes[short[lacking]] = self.session.insufficient_code(dimension)
 
-    def _reject_all(self) -> IntArray:
+    def _reject(self, rows: Rows, count: int) -> IntArray:
         table = self.session.reasons
-        codes = np.zeros(self.session.nodes.count, dtype=np.int32)
+        codes = np.zeros(count, dtype=np.int32)
         for check in self.checks:
-            answer = check.reject(ALL)
+            answer = check.reject(rows)
             if not answer.any():
                 continue
             fresh = codes == 0
-            for row in np.flatnonzero(~fresh & (answer != 0)).tolist():
-                if not table.is_terminal(int(codes[row])):
-                    codes[row] = table.join(int(codes[row]), int(answer[row]))
+            for i in np.flatnonzero(~fresh & (answer != 0)).tolist():
+                if not table.is_terminal(int(codes[i])):
+                    codes[i] = table.join(int(codes[i]), int(answer[i]))
             codes[fresh] = answer[fresh]
         return codes
 
