@@ -7,7 +7,7 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -47,7 +47,7 @@ class Samples:
         self.units[figure] = unit
 
     @contextmanager
-    def timed(self, figure: str) -> Iterator[None]:
+    def timed(self, figure: str) -> Generator[None]:
         """Adds the seconds that the block took."""
         started = time.perf_counter()
         yield
@@ -98,7 +98,7 @@ def peak_rss_bytes() -> int:
 
 
 @contextmanager
-def settled() -> Iterator[None]:
+def settled() -> Generator[None]:
     """What was loaded is out of the collector's sight while the block runs, as in the running scheduler."""
     gc.collect()
     gc.freeze()

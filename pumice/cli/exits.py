@@ -63,7 +63,7 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
 
 def _exit_of_group(group: BaseExceptionGroup[BaseException]) -> Exit:
     """A task group's errors: an interrupt wins; one that nobody expected is shown whole."""
-    leaves = list(_leaves(group))
+    leaves = _leaves(group)
     for error in leaves:
         if isinstance(error, KeyboardInterrupt):
             return Exit.INTERRUPTED
@@ -75,11 +75,11 @@ def _exit_of_group(group: BaseExceptionGroup[BaseException]) -> Exit:
     return exit_code_of(leaves[0])
 
 
-def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
-    found: list[BaseException] = []
-    for error in group.exceptions:
-        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
-    return found
+def _leaves(error: BaseException) -> list[BaseException]:
+    members: tuple[BaseException, ...] | None = getattr(error, "exceptions", None)
+    if members is None:
+        return [error]
+    return [leaf for member in members for leaf in _leaves(member)]
 
 
 def _say(error: BaseException) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -60,7 +60,7 @@ class Terminal:
         self.say(f"warning: {text}")
 
     @contextmanager
-    def progress(self, what: str, total: int) -> Iterator[Advance]:
+    def progress(self, what: str, total: int) -> Generator[Advance]:
         """A progress bar on stderr when that is a terminal; gives the function that advances it."""
         if self.quiet or not sys.stderr.isatty():
             yield _ignore

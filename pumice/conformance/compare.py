@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
+
+from pumice.shapes import is_list, is_mapping
 
 Group = Literal["decisions", "numbers", "words"]
 
@@ -55,11 +57,10 @@ def compare_value(group: Group, expected: Any, found: Any, path: str) -> list[Di
 
 
 def _walk(expected: Any, found: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(expected, dict):
-        left = cast(dict[str, Any], expected)
-        right = cast(dict[str, Any], found) if isinstance(found, dict) else {}
-        for key in sorted({*left, *right}):
-            yield from _walk(left.get(key, ABSENT), right.get(key, ABSENT), f"{path}.{key}")
+    if is_mapping(expected):
+        right = found if is_mapping(found) else {}
+        for key in sorted({*expected, *right}):
+            yield from _walk(expected.get(key, ABSENT), right.get(key, ABSENT), f"{path}.{key}")
     elif not _equal(expected, found):
         yield path, expected, found
 
@@ -75,9 +76,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, list) and value and all(isinstance(one, dict) for one in cast(list[Any], value)):
-        return "; ".join(_condition(one) for one in cast(list[dict[str, Any]], value))
-    return value if value is ABSENT else repr(value)
+    if is_list(value) and value and all(is_mapping(one) for one in value):
+        return "; ".join(_condition(one) for one in value)
+    return ABSENT if value is ABSENT else repr(value)
 
 
 def _condition(condition: Mapping[str, Any]) -> str:

@@ -61,8 +61,8 @@ def checked_groups(case: Raw) -> frozenset[Group]:
     """The groups that a case checks anything of."""
     expect: Raw = case["expect"]
     outcomes: list[Outcome] = [case["documentedOrder"]] if "documentedOrder" in case else []
-    outcomes += expect.get("cycles") or []
-    for alternative in expect.get("anyOf") or []:
+    alternatives: list[list[Outcome]] = [expect.get("cycles") or [], *(expect.get("anyOf") or [])]
+    for alternative in alternatives:
         outcomes += alternative
     groups: set[Group] = {GROUP_OF[key] for outcome in outcomes for key in outcome}
     if "documentedOrder" in case and expect:
@@ -108,7 +108,8 @@ def _compare_at_open(expected: Raw, first: Cycle) -> list[Difference]:
     differences: list[Difference] = []
     if "queues" in expected:
         differences += compare_value("numbers", expected["queues"], seen["queues"], "atOpen.queues")
-    for name, wanted in (expected.get("tasks") or {}).items():
+    tasks: Raw = expected.get("tasks") or {}
+    for name, wanted in tasks.items():
         differences += compare_value("numbers", wanted, seen["tasks"].get(name), f"atOpen.tasks.{name}")
     return differences
 
@@ -117,8 +118,9 @@ def _jobs_of_pods(objects: Iterable[Raw]) -> dict[str, str]:
     jobs: dict[str, str] = {}
     for obj in objects:
         if obj["kind"] == "Pod":
-            metadata = obj["metadata"]
-            group = (metadata.get("annotations") or {}).get("scheduling.k8s.io/group-name", "")
+            metadata: Raw = obj["metadata"]
+            annotations: Raw = metadata.get("annotations") or {}
+            group = annotations.get("scheduling.k8s.io/group-name", "")
             namespace = metadata.get("namespace", "")
             jobs[f"{namespace}/{metadata['name']}"] = f"{namespace}/{group}"
     return jobs

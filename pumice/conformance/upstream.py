@@ -64,19 +64,21 @@ def binds_per_hyper_node(case: Raw, binds: Mapping[str, str]) -> Counter[str]:
 
 def _lowest_hyper_nodes(objects: Iterable[Raw]) -> dict[str, str]:
     listed = list(objects)
-    nodes = [obj["metadata"]["name"] for obj in listed if obj["kind"] == "Node"]
+    nodes: list[str] = [obj["metadata"]["name"] for obj in listed if obj["kind"] == "Node"]
     hyper_nodes = [obj for obj in listed if obj["kind"] == "HyperNode"]
     lowest: dict[str, str] = {}
     for hyper_node in sorted(hyper_nodes, key=lambda obj: int(obj["spec"].get("tier", 0)), reverse=True):
         for member in hyper_node["spec"].get("members") or ():
             if member.get("type") == "Node":
-                lowest.update(dict.fromkeys(_selected(member["selector"], nodes), hyper_node["metadata"]["name"]))
+                name: str = hyper_node["metadata"]["name"]
+                lowest.update(dict.fromkeys(_selected(member["selector"], nodes), name))
     return lowest
 
 
 def _selected(selector: Raw, nodes: Iterable[str]) -> list[str]:
     if exact := selector.get("exactMatch"):
         return [exact["name"]]
-    if pattern := (selector.get("regexMatch") or {}).get("pattern"):
+    regex: Raw = selector.get("regexMatch") or {}
+    if pattern := regex.get("pattern"):
         return [node for node in nodes if re.fullmatch(pattern, node)]
     return []

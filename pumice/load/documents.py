@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from pumice.load.shapes import is_list, is_mapping
+from pumice.shapes import is_list, is_mapping
 
 _INT: Final = re.compile(r"[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)\Z")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")

@@ -18,8 +18,8 @@ from config.errors import describe
 from pumice.errors import InputError
 from pumice.load.documents import Document, DocumentError, read_documents
 from pumice.load.openb import PREFIX, read_openb
-from pumice.load.shapes import is_list, is_mapping
 from pumice.load.source import read_texts
+from pumice.shapes import is_list, is_mapping
 
 Object = dict[str, Any]
 

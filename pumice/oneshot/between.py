@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from core.messages.decisions import CycleResult, PodCondition, PodGroupStatus
+from core.objects.metadata import section
 from pumice.oneshot.moment import format_moment
 from pumice.oneshot.outcome import condition_dict
 
@@ -18,7 +19,7 @@ Object = dict[str, Any]
 
 def object_key(obj: Object) -> str:
     """namespace/name of an object; an absent namespace is empty."""
-    metadata: dict[str, Any] = obj.get("metadata") or {}
+    metadata = section(obj, "metadata")
     return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
 
 
@@ -32,11 +33,11 @@ def next_objects(objects: Sequence[Object], result: CycleResult, now: float) -> 
     for obj in objects:
         kind, key = obj.get("kind"), object_key(obj)
         if kind == "Pod":
-            if key in evicted or (obj.get("metadata") or {}).get("deletionTimestamp"):
+            if key in evicted or section(obj, "metadata").get("deletionTimestamp"):
                 continue
             remaining.append(_pod_after(obj, nodes.get(key), updates.get(key), now))
         elif kind == "PodGroup" and key in groups:
-            remaining.append(_pod_group_after(obj, groups[key], now))
+            remaining.append(pod_group_after(obj, groups[key], now))
         else:
             remaining.append(obj)
     return remaining
@@ -47,7 +48,7 @@ def nominations_of(objects: Iterable[Object]) -> dict[str, str]:
     found: dict[str, str] = {}
     for obj in objects:
         if obj.get("kind") == "Pod":
-            node = (obj.get("status") or {}).get("nominatedNodeName")
+            node = section(obj, "status").get("nominatedNodeName")
             if node:
                 found[object_key(obj)] = node
     return found
@@ -82,7 +83,8 @@ def _with_unscheduled(conditions: list[dict[str, Any]], update: PodCondition, no
     return [*kept, written]
 
 
-def _pod_group_after(group: Object, written: PodGroupStatus, now: float) -> Object:
+def pod_group_after(group: Object, written: PodGroupStatus, now: float) -> Object:
+    """The PodGroup with what the scheduler wrote: status and annotations."""
     metadata: dict[str, Any] = dict(group.get("metadata") or {})
     if written.annotations:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **written.annotations}

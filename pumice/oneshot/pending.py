@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from core.messages.decisions import CycleResult, PendingReason
+from core.objects.metadata import section
 from pumice.oneshot.between import Object, object_key
 
 GROUP: Final = "scheduling.k8s.io/group-name"
@@ -31,8 +32,7 @@ def left_pending(objects: Iterable[Object], result: CycleResult) -> dict[str, di
 
 
 def _waits(pod: Object) -> bool:
-    spec: dict[str, Any] = pod.get("spec") or {}
-    status: dict[str, Any] = pod.get("status") or {}
+    spec, status = section(pod, "spec"), section(pod, "status")
     if spec.get("nodeName") or status.get("phase", "Pending") != "Pending":
         return False
     if pod["metadata"].get("deletionTimestamp"):
@@ -41,7 +41,7 @@ def _waits(pod: Object) -> bool:
 
 
 def _group_of(pod: Object) -> str:
-    return str((pod["metadata"].get("annotations") or {}).get(GROUP) or "")
+    return str(section(pod["metadata"], "annotations").get(GROUP) or "")
 
 
 def _unseen(pod: Object, groups: Mapping[str, Object], queues: set[str]) -> PendingReason:
@@ -56,7 +56,7 @@ def _unseen(pod: Object, groups: Mapping[str, Object], queues: set[str]) -> Pend
     group = groups.get(key)
     if group is None:
         return PendingReason("PodGroupNotFound", f"PodGroup {key} is not among the objects")
-    queue = str((group.get("spec") or {}).get("queue") or "default")
+    queue = str(section(group, "spec").get("queue") or "default")
     if queue not in queues:
         return PendingReason("QueueNotFound", f"queue {queue!r} of PodGroup {key} is not among the objects")
     return PendingReason("NotConsidered", f"no action of this cycle looked at PodGroup {key}")
