@@ -1,0 +1,46 @@
+"""Host ports: one address stands for all."""
+
+from typing import Any
+
+import pytest
+
+from core.kube.placed import placed_pods
+from core.kube.ports import ports_in_use
+from tests.core.kube.sessions import opened, put, take, task_named
+from tests.kit import node, pod
+
+
+def using(name: str, address: str, protocol: str, port: int, **where: Any) -> dict[str, Any]:
+    one = pod(name, **where)
+    one["spec"]["containers"][0]["ports"] = [{"hostPort": port, "hostIP": address, "protocol": protocol}]
+    return one
+
+
+@pytest.mark.parametrize(
+    ("used", "wanted", "clash"),
+    [
+        (("", "TCP", 80), ("", "TCP", 80), True),
+        (("", "TCP", 80), ("10.0.0.1", "TCP", 80), True),
+        (("10.0.0.1", "TCP", 80), ("", "TCP", 80), True),
+        (("10.0.0.1", "TCP", 80), ("10.0.0.1", "TCP", 80), True),
+        (("10.0.0.1", "TCP", 80), ("10.0.0.2", "TCP", 80), False),
+        (("", "TCP", 80), ("", "UDP", 80), False),
+        (("", "TCP", 80), ("", "TCP", 81), False),
+    ],
+)
+def test_when_ports_clash(used: tuple[str, str, int], wanted: tuple[str, str, int], clash: bool) -> None:
+    session = opened(node("n0"), node("n1"), using("r", *used, node="n0"), using("p", *wanted))
+    ports, waiting = ports_in_use(placed_pods(session)), task_named(session, "default/p")
+    assert ports.rows_in_conflict(waiting.template.host_ports).tolist() == [clash, False]
+    assert [ports.in_conflict(waiting.template.host_ports, row) for row in range(2)] == [clash, False]
+
+
+def test_ports_come_and_go_with_pods() -> None:
+    session = opened(node("n0"), using("p", "", "TCP", 80))
+    placed, waiting = placed_pods(session), task_named(session, "default/p")
+    ports = ports_in_use(placed)
+    assert ports is ports_in_use(placed_pods(session))
+    put(session, waiting, 0)
+    assert ports.in_conflict(waiting.template.host_ports, 0)
+    take(session, waiting, 0)
+    assert not ports.in_conflict(waiting.template.host_ports, 0)
