@@ -96,7 +96,7 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
     def plus(self, other: Quantity) -> Quantity:
         """The exact sum; a zero left side takes the right side's format, as Go's ``Add`` does. Raises QuantityError."""
         if not self.unscaled:
-            return other
+            return Quantity(other.unscaled, other.exponent, other.format, other.wide)
         left, right, exponent = _aligned(self, other)
         total = left + right
         wide = self.wide or other.wide or not -INT64_MAX <= total <= INT64_MAX

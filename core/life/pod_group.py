@@ -3,7 +3,13 @@
 from enum import IntEnum, StrEnum
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from core.errors import InvalidTransition
+
+IntArray = npt.NDArray[np.integer]
+BoolArray = npt.NDArray[np.bool_]
 
 
 class Phase(IntEnum):
@@ -65,10 +71,17 @@ def move(phase: Phase, trigger: Trigger, who: str = "podgroup") -> Phase:
     return after
 
 
-def finding(running: int, scheduled: int, completed: int, min_member: int, *, unschedulable: bool) -> Trigger:
-    """Which finding holds at the end of a cycle, from the counts of tasks by status."""
-    if running and unschedulable:
-        return Trigger.RUNS_UNSCHEDULABLE
-    if scheduled >= min_member:
-        return Trigger.COMPLETED if scheduled == completed else Trigger.SCHEDULED
-    return Trigger.SHORT
+FINDINGS: Final = (Trigger.RUNS_UNSCHEDULABLE, Trigger.SCHEDULED, Trigger.COMPLETED, Trigger.SHORT)
+
+AFTER_FINDING: Final = np.array([[TRANSITIONS[phase, trigger] for trigger in FINDINGS] for phase in Phase], dtype=np.int8)
+"""The table as an array: [phase, index in FINDINGS] -> phase."""
+
+
+def finding(running: IntArray, scheduled: IntArray, completed: IntArray, min_member: IntArray, unschedulable: BoolArray) -> IntArray:
+    """Which finding (index in FINDINGS) holds at the end of a cycle, for each job, from its counts of tasks by status."""
+    enough = scheduled >= min_member
+    return np.select(
+        [(running > 0) & unschedulable, enough & (scheduled == completed), enough],
+        [FINDINGS.index(Trigger.RUNS_UNSCHEDULABLE), FINDINGS.index(Trigger.COMPLETED), FINDINGS.index(Trigger.SCHEDULED)],
+        default=FINDINGS.index(Trigger.SHORT),
+    )

@@ -9,6 +9,10 @@ from core.objects.pod import PREEMPTABLE, revocable_zone
 from core.resources import Resource
 
 
+READY = PodGroupCondition("Scheduled", "True", "tasks in gang are ready to be scheduled", "")
+"""What the gang plugin says of every job that is ready, cycle after cycle."""
+
+
 @dataclass(slots=True, eq=False)
 class PodGroupSpec:
     """One PodGroup. `min_resources` is None when the API has none (then enqueue asks nobody); `created` in seconds."""

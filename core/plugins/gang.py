@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from core.life.task import IS_ALLOCATED, TaskStatus
+import numpy as np
+
+from core.life.task import IS_ALLOCATED, READY_STATUSES, TaskStatus
 from core.messages.decisions import PodGroupCondition
+from core.objects.pod_group import READY
 from core.session.close import set_condition
 from core.session.points import Verdict, Vote
 
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 NOT_ENOUGH_PODS_OF_TASK = "NotEnoughPodsOfTask"
 NOT_ENOUGH_PODS = "NotEnoughTasks"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
-READY = PodGroupCondition("Scheduled", "True", "tasks in gang are ready to be scheduled", "")
 
 
 class Gang:
@@ -111,17 +113,22 @@ class Gang:
 
     def on_session_close(self, session: Session) -> None:
         """The Scheduled or Unschedulable condition of every job that has tasks."""
-        for job in session.jobs.in_order:
-            if not job.tasks:
-                continue
-            if self._jobs.is_ready(job):
-                if READY not in job.pod_group.conditions:
-                    set_condition(session, job, READY)
-                continue
-            session.unschedulable.add(job.row)
-            unready = job.pod_group.min_member - self._schedulable(job)
-            message = f"{unready}/{len(job.tasks)} tasks in gang unschedulable: {session.fit.job_sentence(job)}"
-            set_condition(session, job, PodGroupCondition("Unschedulable", "True", NOT_ENOUGH_RESOURCES, message))
+        columns, order = session.snapshot.jobs, session.snapshot.jobs.order
+        counts = columns.counts[:, order]
+        ready = np.add.reduce(counts[list(READY_STATUSES)]) + columns.best_effort[order] >= columns.min_member[order]
+        attention = (np.add.reduce(counts) > 0) & ~(ready & columns.announced[order])
+        for i in np.flatnonzero(attention).tolist():
+            job = session.jobs.in_order[i]
+            if ready[i]:
+                set_condition(session, job, READY)
+            else:
+                self._say_unschedulable(session, job)
+
+    def _say_unschedulable(self, session: Session, job: Job) -> None:
+        session.unschedulable.add(job.row)
+        unready = job.pod_group.min_member - self._schedulable(job)
+        message = f"{unready}/{len(job.tasks)} tasks in gang unschedulable: {session.fit.job_sentence(job)}"
+        set_condition(session, job, PodGroupCondition("Unschedulable", "True", NOT_ENOUGH_RESOURCES, message))
 
     def _schedulable(self, job: Job) -> int:
         """Ready tasks, and pending ones that a discarded transaction had allocated."""

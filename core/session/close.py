@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from core.life.pod_group import LABELS as PHASES
-from core.life.pod_group import Phase, finding, move
+from core.life.pod_group import AFTER_FINDING, finding
 from core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
 from core.messages.decisions import CycleReport, CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
 from core.session.fit import ALL_NODES_UNAVAILABLE
@@ -38,28 +38,30 @@ def set_condition(session: Session, job: Job, condition: PodGroupCondition) -> N
     conditions.append(condition)
 
 
-def update_phases(session: Session) -> dict[int, Phase]:
-    """The phase each job ends the cycle with, by job row; the column follows."""
+def update_phases(session: Session) -> npt.NDArray[np.int8]:
+    """The phase each job of the session ends the cycle with, in job order; the column follows."""
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
     counts = columns.counts[:, order]
-    running = counts[TaskStatus.RUNNING]
     scheduled = np.add.reduce(counts[list(SCHEDULED_STATUSES)])  # integers: no order of summation to keep
     completed = np.add.reduce(counts[list(COMPLETED_STATUSES)])
-    phases: dict[int, Phase] = {}
-    lines = zip(order.tolist(), running.tolist(), scheduled.tolist(), completed.tolist(), columns.min_member[order].tolist(), strict=True)
-    before = session.jobs.phase
-    for row, runs, scheduled_count, completed_count, min_member in lines:
-        trigger = finding(runs, scheduled_count, completed_count, min_member, unschedulable=row in session.unschedulable)
-        phases[row] = move(Phase(before[row]), trigger)
-    for row, phase in phases.items():
-        before[row] = phase
+    unschedulable = np.zeros(len(columns.phase), dtype=np.bool_)
+    unschedulable[list(session.unschedulable)] = True
+    findings = finding(counts[TaskStatus.RUNNING], scheduled, completed, columns.min_member[order], unschedulable[order])
+    phases: npt.NDArray[np.int8] = AFTER_FINDING[columns.phase[order], findings]
+    columns.phase[order] = phases
     return phases
 
 
 def job_statuses(session: Session) -> list[PodGroupStatus]:
     """The PodGroups whose status changed, in job order."""
-    update_phases(session)
-    return [written for job in session.jobs.in_order if (written := _job_status(session, job)) is not None]
+    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
+    found = np.stack([update_phases(session), *columns.counts[[TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]][:, order]])
+    changed = (found != columns.reported[:, order]).any(axis=0)
+    touched = np.zeros(len(columns.phase), dtype=np.bool_)
+    touched[list(session.conditions)] = True
+    in_order = session.jobs.in_order
+    candidates = (in_order[i] for i in np.flatnonzero(changed | touched[order]).tolist())
+    return [written for job in candidates if (written := _job_status(session, job)) is not None]
 
 
 def _job_status(session: Session, job: Job) -> PodGroupStatus | None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from core.life.pod_group import BY_LABEL, Phase
 from core.life.task import COUNT, IS_ALLOCATED, TaskStatus
+from core.objects.pod_group import READY
 from core.state.columns import FloatArray, Rows, grown, heightened
 
 if TYPE_CHECKING:
@@ -75,11 +76,15 @@ class JobTable:
 
     `counts` int32 [status, job]; `best_effort` int32: pending tasks that ask for nothing; `gated` int32: gated tasks; `allocated`,
     `pending`, `total` float64 [dimension, job]: requests of allocated-class, of pending, and of all tasks, and the PodGroup's minResources; `min_member` int32;
-    `phase` int8; `priority` int64; `queue` int32 queue row or NO_QUEUE; `in_session` bool: has a PodGroup and a known queue.
+    `phase` int8; `priority` int64; `queue` int32 queue row or NO_QUEUE; `reported` int32 [phase, running, succeeded, failed; job] and `announced` bool (has the
+    Scheduled condition of a ready job): what the PodGroup's status says already.
     """
 
     VECTORS = ("allocated", "pending", "total", "minimum")
-    PLAIN = ("counts", "best_effort", "gated", "min_member", "phase", "priority", "queue", "has_spec", "has_min_resources")
+    PLAIN = (
+        "counts", "best_effort", "gated", "min_member", "phase", "priority", "queue", "has_spec", "has_min_resources", "reported",
+        "announced",
+    )  # fmt: skip
 
     def __init__(self, dimensions: Dimensions) -> None:
         self.dimensions = dimensions
@@ -100,6 +105,8 @@ class JobTable:
         self.phase: npt.NDArray[np.int8] = np.zeros(16, dtype=np.int8)
         self.priority: npt.NDArray[np.int64] = np.zeros(16, dtype=np.int64)
         self.queue: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
+        self.reported: npt.NDArray[np.int32] = np.zeros((4, 16), dtype=np.int32)
+        self.announced: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
         self.has_spec: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
         self.has_min_resources: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
 
@@ -162,6 +169,8 @@ class JobTable:
             return
         self.min_member[row] = spec.min_member
         self.phase[row] = BY_LABEL.get(spec.phase, Phase.PENDING)
+        self.reported[:, row] = (BY_LABEL.get(spec.phase, -1), spec.running, spec.succeeded, spec.failed)
+        self.announced[row] = READY in spec.conditions
         self.has_min_resources[row] = spec.min_resources is not None
         self.minimum[:, row] = 0.0
         for dimension, value in minimum:

@@ -65,6 +65,8 @@ class JobColumns:
     priority: npt.NDArray[np.int64]
     queue: npt.NDArray[np.int32]
     has_min_resources: npt.NDArray[np.bool_]
+    reported: npt.NDArray[np.int32]
+    announced: npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)

@@ -348,6 +348,8 @@ class View:
             priority=table.priority[:count].copy(),
             queue=queue[:count].copy(),
             has_min_resources=table.has_min_resources[:count].copy(),
+            reported=table.reported[:, :count].copy(),
+            announced=table.announced[:count].copy(),
         )
 
     def check(self) -> list[str]:
