@@ -47,8 +47,8 @@ class _Tagging:
         return "tag:yaml.org,2002:map" if kind is yaml.MappingNode else "tag:yaml.org,2002:seq"
 
 
-class _PureLoader(_Tagging, yaml.SafeLoader):  # pyright: ignore[reportIncompatibleMethodOverride]
-    pass
+class PureLoader(_Tagging, yaml.SafeLoader):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """PyYAML's own parser, for where libyaml is missing."""
 
 
 class _Reader:
@@ -169,4 +169,4 @@ def _fast_loader() -> Any:
     return _FastLoader
 
 
-_LOADER: Final[Any] = _fast_loader() if yaml.__with_libyaml__ else _PureLoader
+_LOADER: Final[Any] = _fast_loader() if yaml.__with_libyaml__ else PureLoader

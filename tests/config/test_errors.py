@@ -1,0 +1,51 @@
+"""The root of the error tree."""
+
+from typing import Any
+
+from config.errors import (
+    ConfigError,
+    InternalError,
+    PumiceError,
+    RequestError,
+    UnknownNameError,
+    WorldError,
+    WrongTypeError,
+    describe,
+    nearest_name,
+)
+from core.errors import QuantityError, ResourceAssertionError
+
+
+def test_split_by_whose_fault() -> None:
+    for kind in (ConfigError, RequestError, WorldError, InternalError):
+        assert kind.__mro__[1] is PumiceError
+    assert issubclass(QuantityError, RequestError)
+    assert issubclass(ResourceAssertionError, InternalError)
+
+
+def test_a_place_has_as_many_parts_as_are_known() -> None:
+    assert str(ConfigError("wrong")) == "wrong"
+    assert str(ConfigError("wrong", source="f")) == "f: wrong"
+    assert str(ConfigError("wrong", source="f", line=3, path="a.b")) == "f:3: a.b: wrong"
+    assert str(ConfigError("wrong", line=3, path="a")) == "a: wrong"
+
+
+def test_a_bug_tells_its_story() -> None:
+    assert (
+        str(InternalError("node twice", ("bound", "bound again")))
+        == "bug in Pumice: node twice\n  bound\n  bound again"
+    )
+
+
+def test_nearest_name() -> None:
+    assert nearest_name("ENABLEJOBORDER", ["enableJobOrder", "enableJobReady"]) == "enableJobOrder"
+    assert nearest_name("zzz", ["enableJobOrder"]) is None
+    assert UnknownNameError("key", "x", iter(["b", "a"])).problem == "unknown key 'x'; known: a, b"
+
+
+def test_found_values_are_short() -> None:
+    values: tuple[Any, ...] = (None, True, False, {}, [], 5, "x", "x" * 100)
+    shown = [describe(value) for value in values]
+    assert shown[:-1] == ["nothing", "true", "false", "a mapping", "a list", "5", "'x'"]
+    assert len(shown[-1]) == 60
+    assert WrongTypeError("a list", 5).found == 5

@@ -1,0 +1,116 @@
+"""Pumice's own settings: defaults, ranges, precedence, and the tables in the README."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import config
+from config.errors import ConfigError, NotBuiltError, UnknownNameError, WrongTypeError
+from config.load import parse_scheduler_config
+from config.pumice_arguments import KNOWN_FIXES, PumiceArguments, settings
+from config.settings import ProcessSettings, process_settings, read_process_settings
+from config.tables import actions_table, flags_table, settings_table
+
+README = Path(config.__file__).parent / "README.md"
+
+
+def read(arguments: str) -> PumiceArguments:
+    text = f"actions: allocate\nconfigurations:\n- name: pumice\n  arguments: {arguments}\n"
+    return parse_scheduler_config(text, source="s.conf").pumice
+
+
+@pytest.mark.parametrize("table", [settings_table, flags_table, actions_table])
+def test_the_readme_has_the_tables(table: Any) -> None:
+    assert table() in README.read_text("utf-8")
+
+
+class TestPumiceArguments:
+    def test_defaults(self) -> None:
+        assert read("{}") == read("") == PumiceArguments()
+        assert PumiceArguments().schedule_period_s == 0.1
+
+    def test_all_of_them(self) -> None:
+        found = read(
+            "{ties: hash, schedulePeriod: 1.5s, percentageOfNodesToFind: 0, minimumFeasibleNodes: 7, bindWorkers: 8,"
+            " minimumPercentageOfNodesToFind: 1, evictWorkers: 3, dryRunWorkers: 16, dryRunProcesses: 2,"
+            " checkpointEvery: 9}"
+        )
+        assert msgspec.structs.astuple(found) == ("hash", (), 1.5, 0, 7, 1, 8, 3, 16, 2, 9)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ("{bindWorkers: 0}", "bindWorkers: expected an integer from 1 to 1024, was 0"),
+            ("{bindWorkers: '4'}", "bindWorkers: expected an integer from 1 to 1024, was '4'"),
+            ("{bindWorkers: true}", "bindWorkers: expected an integer from 1 to 1024, was true"),
+            ("{ties: coin}", "ties: expected documented or hash, was 'coin'"),
+            ("{schedulePeriod: 5}", "schedulePeriod: expected a duration from 1ms to 1h, such as 100ms or 1.5s, was 5"),
+            (
+                "{schedulePeriod: 2h}",
+                "schedulePeriod: expected a duration from 1ms to 1h, such as 100ms or 1.5s, was '2h'",
+            ),
+            ("{percentageOfNodesToFind: 101}", "percentageOfNodesToFind: expected an integer from 0 to 100, was 101"),
+            ("{fix: x}", "fix: expected a list of names, was 'x'"),
+        ],
+    )
+    def test_wrong_values(self, arguments: str, message: str) -> None:
+        with pytest.raises(WrongTypeError) as caught:
+            read(arguments)
+        assert str(caught.value) == f"s.conf:4: configurations[0].arguments.{message}"
+
+    def test_unknown_ones(self) -> None:
+        with pytest.raises(
+            UnknownNameError, match="unknown setting of pumice 'bindWorker', did you mean 'bindWorkers'"
+        ):
+            read("{bindWorker: 1}")
+        with pytest.raises(UnknownNameError, match="unknown fix 'everything'"):
+            read("{fix: [everything]}")
+
+    def test_fixes_to_come(self) -> None:
+        with pytest.raises(NotBuiltError, match=r"arguments\.fix\[0\]: the fix .* is not supported yet"):
+            read(f"{{fix: [{KNOWN_FIXES[0]}]}}")
+
+    def test_every_setting_is_described(self) -> None:
+        for setting in settings().values():
+            assert setting.description.endswith(".")
+            assert setting.expected
+
+
+class TestProcessSettings:
+    def test_flag_over_environment_over_default(self) -> None:
+        environ = {"PUMICE_DB": "env.db", "PUMICE_SEED": "7", "PUMICE_LENIENT": "true", "PUMICE_HTTP": "", "HOME": "x"}
+        found = read_process_settings({"db": "flag.db", "seed": None}, environ)
+        assert found == ProcessSettings(db="flag.db", seed=7, lenient=True)
+
+    def test_names_follow_from_the_field(self) -> None:
+        setting = process_settings()["log_level"]
+        assert (setting.flag, setting.variable, setting.default) == ("--log-level", "PUMICE_LOG_LEVEL", "info")
+
+    @pytest.mark.parametrize(
+        ("flags", "environ", "message"),
+        [
+            ({"backend": "curio"}, {}, "command line: --backend: expected asyncio or trio, was 'curio'"),
+            (
+                {},
+                {"PUMICE_HTTP": "80"},
+                "environment: PUMICE_HTTP: expected HOST:PORT, such as 127.0.0.1:8080, was '80'",
+            ),
+            ({}, {"PUMICE_SEED": "-1"}, "environment: PUMICE_SEED: expected an integer of at least 0, was '-1'"),
+            ({"dbb": "x"}, {}, "command line: unknown setting 'dbb', did you mean 'db'?"),
+        ],
+    )
+    def test_errors_name_who_said_it(self, flags: dict[str, object], environ: dict[str, str], message: str) -> None:
+        with pytest.raises(ConfigError) as caught:
+            read_process_settings(flags, environ)
+        assert str(caught.value) == message
+
+    @pytest.mark.parametrize("until", ["idle", "30s", "1.5s", "cycles=3"])
+    def test_until(self, until: str) -> None:
+        assert read_process_settings({"until": until}, {}).until == until
+
+    @pytest.mark.parametrize("until", ["cycle=3", "30", "forever", "cycles="])
+    def test_until_refused(self, until: str) -> None:
+        with pytest.raises(WrongTypeError):
+            read_process_settings({"until": until}, {})

@@ -1,0 +1,57 @@
+"""YAML as data with lines, by both of PyYAML's parsers."""
+
+from typing import Any
+
+import pytest
+
+import config.yaml_tree as yaml_tree
+from config.errors import ConfigSyntaxError
+from config.yaml_tree import read_documents
+
+
+@pytest.fixture(params=["pure", "fast"], autouse=True)
+def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "pure":
+        monkeypatch.setattr(yaml_tree, "_LOADER", yaml_tree.PureLoader)
+
+
+def data(text: str) -> Any:
+    return read_documents(text, "x")[0].data
+
+
+def test_plain_and_quoted_are_kept_apart() -> None:
+    assert data("a: on\nb: 'on'\nc: !!str on\nd: !!int 5\ne: |\n  5\n") == {
+        "a": True, "b": "on", "c": "on", "d": 5, "e": "5\n",
+    }  # fmt: skip
+
+
+def test_keys_stay_texts() -> None:
+    assert data("on: 1\n5: 2\nnull: 3") == {"on": 1, "5": 2, "null": 3}
+
+
+def test_lines_and_spellings() -> None:
+    document = read_documents("a:\n- b: 010\n- |\n  x\n", "x", first_line=10)[0]
+    assert document.lines[("a", 0, "b")] == 11
+    assert document.texts == {("a", 0, "b"): "010"}
+    assert document.literals == frozenset({("a", 1)})
+
+
+def test_merging_follows_yaml_v2_later_keys_win() -> None:
+    assert data("x: &x {a: 1, b: 2}\ny: {<<: *x, b: 3}")["y"] == {"a": 1, "b": 3}
+    assert data("x: &x {a: 1}\nz: &z {a: 2, c: 3}\ny: {<<: [*x, *z]}")["y"] == {"a": 1, "c": 3}
+
+
+def test_merging_something_else() -> None:
+    with pytest.raises(ConfigSyntaxError, match="<< needs a mapping"):
+        data("y: {<<: 5}")
+
+
+def test_several_documents_empty_ones_left_out() -> None:
+    assert [document.data for document in read_documents("---\n---\na: 1\n---\n- 2\n", "x")] == [{"a": 1}, [2]]
+
+
+def test_errors_name_the_line() -> None:
+    with pytest.raises(ConfigSyntaxError) as caught:
+        read_documents("a: 1\nb: [\n", "x", first_line=5)
+    assert caught.value.line >= 6
+    assert str(caught.value).startswith(f"x:{caught.value.line}: not YAML: ")
