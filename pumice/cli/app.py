@@ -8,7 +8,7 @@ from typing import Final
 import typer
 
 from pumice import __version__
-from pumice.cli import bench, conformance, decide
+from pumice.cli import bench, conformance, decide, journal
 from pumice.cli.exits import Exit
 
 app: Final = typer.Typer(
@@ -23,6 +23,7 @@ app: Final = typer.Typer(
 
 app.command("decide", help=decide.HELP, epilog=decide.EXAMPLE)(decide.decide)
 app.command("conformance", help=conformance.HELP, epilog=conformance.EXAMPLE)(conformance.conformance)
+app.command("journal", help=journal.HELP, epilog=journal.EXAMPLE)(journal.journal)
 app.command("bench", help=bench.HELP, epilog=bench.EXAMPLE)(bench.bench)
 
 

@@ -1,0 +1,156 @@
+"""`pumice journal`: read a journal as a person would."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import anyio
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Quiet
+from pumice.cli.terminal import Terminal
+from pumice.history.entries import Entry, entries
+from pumice.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
+from storage.journal import ChainReport, Journal
+from storage.sqlite import SqliteJournal
+
+HELP: Final = "Read a journal: in numbers, the story of a job or pod, one cycle, or the integrity of the chain."
+EXAMPLE: Final = "Example: [bold]pumice journal pumice.db --about default/test-job[/bold]"
+
+FOLLOW_PERIOD_S: Final = 0.3
+
+
+@guarded
+def journal(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
+    check: Annotated[bool, typer.Option("--check", help="Verify the chain of records.")] = False,
+    cycle: Annotated[int | None, typer.Option("--cycle", min=1, help="One cycle's decisions and outcomes.")] = None,
+    about: Annotated[str | None, typer.Option("--about", metavar="NS/NAME", help="The story of a job or pod.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Print records as they are written.")] = False,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+    lenient: Lenient = False,
+) -> int:
+    """Read the journal; with --check, the exit code is 1 when it is not whole."""
+    del lenient
+    if sum((check, cycle is not None, about is not None, follow)) > 1:
+        raise UsageError("--check, --cycle, --about and --follow exclude each other")
+    terminal = Terminal(output, quiet, log_level)
+    if check:
+        return show_check(terminal, anyio.run(_check, file))
+    if cycle is not None:
+        return show_cycle(terminal, cycle, anyio.run(_cycle, file, cycle))
+    if about is not None:
+        return show_story(terminal, about, anyio.run(_story, file, about))
+    if follow:
+        anyio.run(_follow, file, terminal)
+    overview = anyio.run(_overview, file)
+    terminal.emit(overview.to_dict(), lambda console: show_overview(console, overview))
+    return Exit.DONE
+
+
+async def _check(file: Path) -> ChainReport:
+    async with await SqliteJournal.open(file, read_only=True) as opened:
+        return await opened.check()
+
+
+async def _cycle(file: Path, number: int) -> CycleStory:
+    async with await SqliteJournal.open(file, read_only=True) as opened:
+        return await cycle_of(number, entries(opened, kinds=("cycle", "decision", "outcome")))
+
+
+async def _story(file: Path, name: str) -> list[Entry]:
+    async with await SqliteJournal.open(file, read_only=True) as opened:
+        return await story_of(name, entries(opened, kinds=("api", "decision", "outcome")))
+
+
+async def _overview(file: Path) -> Overview:
+    async with await SqliteJournal.open(file, read_only=True) as opened:
+        return await overview_of(entries(opened))
+
+
+async def _follow(file: Path, terminal: Terminal) -> None:
+    async with await SqliteJournal.open(file, read_only=True) as opened:
+        after = 0
+        while True:
+            after = await _print_new(opened, after, terminal)
+            await anyio.sleep(FOLLOW_PERIOD_S)
+
+
+async def _print_new(opened: Journal, after: int, terminal: Terminal) -> int:
+    async for entry in entries(opened, after):
+        if terminal.format is Format.JSON:
+            sys.stdout.write(msgspec.json.encode(entry.to_dict()).decode() + "\n")
+        else:
+            terminal.out.print(line_of(entry), markup=False, soft_wrap=True)
+        after = entry.sequence
+    sys.stdout.flush()
+    return after
+
+
+def show_check(terminal: Terminal, report: ChainReport) -> int:
+    """Whole, or the first record that is not as it was written."""
+    first_bad = report.first_bad
+    bad = None if first_bad is None else {"sequence": first_bad.sequence, "why": first_bad.why}
+    found: dict[str, Any] = {"whole": report.whole, "records": report.records, "first_bad": bad}
+
+    def words(console: Console) -> None:
+        if first_bad is None:
+            console.print(f"The journal is whole: {report.records} records.")
+        else:
+            console.print(f"Record {first_bad.sequence} is bad: {first_bad.why} ({report.records} before it are good).")
+
+    terminal.emit(found, words)
+    return Exit.DONE if report.whole else Exit.DIFFERS
+
+
+def show_cycle(terminal: Terminal, number: int, story: CycleStory) -> int:
+    """One cycle; a usage error when there is none of that number."""
+    if story.record is None:
+        raise UsageError(f"the journal has no cycle {number}", path="--cycle")
+    lines = [story.record, *story.decisions, *story.outcomes]
+    terminal.emit(story.to_dict(), lambda console: _print_lines(console, lines))
+    return Exit.DONE
+
+
+def show_story(terminal: Terminal, name: str, told: list[Entry]) -> int:
+    """One story; a usage error when nobody ever heard of that name."""
+    if not told:
+        raise UsageError(f"the journal says nothing about {name!r}; jobs and pods are namespace/name", path="--about")
+    found = {"about": name, "story": [entry.to_dict() for entry in told]}
+    terminal.emit(found, lambda console: _print_lines(console, told))
+    return Exit.DONE
+
+
+def show_overview(console: Console, overview: Overview) -> None:
+    """How much of what, the last cycles, and whatever went wrong."""
+    table = Table("records", "how many")
+    for kind, count in sorted(overview.records.items()):
+        table.add_row(kind, str(count))
+    console.print(table)
+    if overview.records:
+        span = f"{_time(overview.began)} to {_time(overview.ended)}"
+        console.print(f"{overview.cycles} cycles, {overview.decisions} decisions, {span}")
+    _print_lines(console, [*overview.last_cycles, *overview.events])
+
+
+def _print_lines(console: Console, lines: list[Entry]) -> None:
+    for entry in lines:
+        console.print(line_of(entry), markup=False, soft_wrap=True)
+
+
+def line_of(entry: Entry) -> str:
+    """Number, time and sentence."""
+    return f"{entry.sequence:>8}  {_time(entry.at)}  {entry.text}"
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]

@@ -1,0 +1,140 @@
+"""`pumice run`: the whole system in one process, until told to stop."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import anyio
+import typer
+from rich.console import RenderableType
+from rich.live import Live
+from rich.table import Table
+
+from actors.settings import SystemSettings
+from actors.system import System
+from config.settings import ProcessSettings, process_settings, read_process_settings
+from core.messages.replies import Refused
+from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.inputs import load_config, load_manifests
+from pumice.cli.options import LogLevel, Manifests, Output, Quiet
+from pumice.cli.terminal import Terminal
+from pumice.load.manifests import Loaded
+from pumice.runtime.main_job import Object, Outcome, Plan, Watching, run_plan
+from pumice.runtime.until import parse_until
+
+HELP: Final = "Run the whole system: apply the manifests, schedule until told to stop, write the journal."
+EXAMPLE: Final = "Example: [bold]pumice run -f job.yaml --until idle[/bold]"
+
+LIVE_PERIOD_S: Final = 0.5
+
+_SETTINGS: Final = process_settings()
+
+
+def _option(name: str) -> Any:
+    """A process setting as an option; the environment and the defaults are merged by `config.settings`."""
+    setting = _SETTINGS[name]
+    words = f"{setting.description} {setting.expected[:1].upper()}{setting.expected[1:]}."
+    return typer.Option(
+        setting.flag, help=f"{words} [{setting.variable}; default: {setting.default}]", show_default=False
+    )
+
+
+@guarded
+def run(
+    manifests: Manifests = None,
+    config: Annotated[str | None, _option("config")] = None,
+    db: Annotated[str | None, _option("db")] = None,
+    backend: Annotated[str | None, _option("backend")] = None,
+    time: Annotated[str | None, _option("time")] = None,
+    until: Annotated[str | None, _option("until")] = None,
+    seed: Annotated[int | None, _option("seed")] = None,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Annotated[str | None, _option("log_level")] = None,
+    lenient: Annotated[bool | None, typer.Option("--lenient", help=_SETTINGS["lenient"].description)] = None,
+) -> int:
+    """Run until told to stop; 130 after Ctrl-C, 2 when some of the input was refused."""
+    flags: dict[str, object] = {
+        "config": config, "db": db, "backend": backend, "time": time, "until": until, "seed": seed,
+        "log_level": log_level or ("warning" if "PUMICE_LOG_LEVEL" not in os.environ else None), "lenient": lenient,
+    }  # fmt: skip
+    settings = read_process_settings(flags, os.environ)
+    terminal = Terminal(output, quiet, LogLevel(settings.log_level))
+    loaded = load_manifests(manifests, terminal) if manifests else Loaded()
+    if manifests and loaded.problems and not loaded.objects:
+        raise UsageError("no object could be used")
+    asked = backend or os.environ.get("PUMICE_BACKEND")
+    plan = plan_of(settings, asked, loaded, terminal, bare=not manifests)
+    outcome = run_plan(plan, Told(terminal, loaded, live=not plan.virtual))
+    terminal.emit(outcome.summary, lambda console: console.print(summary_table(outcome.summary)))
+    if outcome.interrupted:
+        return Exit.INTERRUPTED
+    return Exit.USAGE if loaded.problems or outcome.refused else Exit.DONE
+
+
+def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, terminal: Terminal, *, bare: bool) -> Plan:
+    """The settings checked against each other, and the configuration tried before anything is opened.
+
+    `backend` is what somebody asked for, None when it is only the default.
+    """
+    for name in ("http", "faults", "keep"):
+        if getattr(settings, name) is not None:
+            raise UsageError("not offered by this release", path=f"--{name}")
+    virtual = settings.time == "virtual"
+    if virtual and backend == "asyncio":
+        raise UsageError("virtual time is trio's clock; leave --backend out or say trio", path="--time")
+    path = Path(settings.config) if settings.config else None
+    load_config(path, settings.lenient, terminal)
+    return Plan(
+        objects=loaded.objects,
+        bare=bare,
+        db=Path(settings.db),
+        until=parse_until(settings.until),
+        backend=settings.backend,
+        virtual=virtual,
+        settings=SystemSettings(config_path=path, lenient=settings.lenient, seed=settings.seed),
+    )
+
+
+class Told(Watching):
+    """Says on stderr what happens, and shows a live table when a person watches."""
+
+    def __init__(self, terminal: Terminal, loaded: Loaded, *, live: bool) -> None:
+        self._terminal = terminal
+        self._loaded = loaded
+        self._live = live and terminal.tables and terminal.out.is_terminal and not terminal.quiet
+
+    def refused(self, obj: Object, answer: Refused) -> None:
+        place = self._loaded.place_of(obj)
+        name = "/".join(part for part in (obj["metadata"].get("namespace"), obj["metadata"].get("name")) if part)
+        self._terminal.error(": ".join(part for part in (place, f"{obj['kind']} {name}", answer.message) if part))
+
+    def submitted(self, outcome: Outcome) -> None:
+        for what in outcome.added:
+            self._terminal.say(f"added {what}")
+        if outcome.known:
+            self._terminal.say(f"{outcome.known} objects were already there and were left as they are")
+
+    async def follow(self, system: System) -> None:
+        if not self._live:
+            await anyio.sleep_forever()
+        with Live(console=self._terminal.out, transient=True, auto_refresh=False) as live:
+            while True:
+                live.update(summary_table(system.summary()), refresh=True)
+                await anyio.sleep(LIVE_PERIOD_S)
+
+
+def summary_table(summary: Object) -> RenderableType:
+    """Pods by state, jobs with their phases, and how fast it went."""
+    table = Table("job", "phase", "bound", "pending", title=_headline(summary))
+    for name, job in sorted(summary["jobs"].items()):
+        table.add_row(name, str(job["phase"]), str(job["bound"]), str(job["pending"]))
+    return table if table.row_count else _headline(summary)
+
+
+def _headline(summary: Object) -> str:
+    pods = ", ".join(f"{count} {state}" for state, count in summary["pods"].items())
+    seconds, rate = summary["seconds"], summary["pods_per_s"]
+    return f"{summary['cycles']} cycles, pods: {pods}; {seconds:.1f} s, {rate:.0f} pods/s"

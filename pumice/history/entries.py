@@ -1,0 +1,158 @@
+"""Journal records as entries: what happened, to whom, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from core.messages.decisions import Bind, Decision
+from core.messages.events import (
+    ActorCrashed,
+    ActorEvent,
+    ActorStarted,
+    BindRefused,
+    BindTimedOut,
+    Bound,
+    ConfigLoaded,
+    CycleDropped,
+    CycleRecord,
+    Evicted,
+    EvictRefused,
+    Mutation,
+    Outcome,
+)
+from pumice.history.objects import belongs_to, state_of
+from storage import codec
+from storage.journal import ACTOR, API, CONFIG, CYCLE, DECISION, OUTCOME, Journal, Stored
+
+BATCH = 5_000
+
+
+@dataclass(slots=True)
+class Entry:
+    """One record. `about`: "ns/name" (or a bare name) of everything it concerns; `parts_of`: what those belong to."""
+
+    sequence: int
+    at: float
+    kind: str
+    text: str
+    cause: int = 0
+    about: frozenset[str] = frozenset()
+    parts_of: frozenset[str] = frozenset()
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"sequence": self.sequence, "at": self.at, "kind": self.kind, "text": self.text, **self.data}
+
+
+async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | None = None) -> AsyncIterator[Entry]:
+    """Every record above `after`, as entries, in order. Raises DamagedError at a damaged one."""
+    while batch := await journal.read(after, kinds, BATCH):
+        for stored in batch:
+            yield entry_of(stored)
+        after = batch[-1].sequence
+
+
+def entry_of(stored: Stored) -> Entry:
+    """One record in words; a kind of a newer Pumice is only named."""
+    entry = Entry(stored.sequence, stored.at, stored.kind, stored.kind, stored.cause)
+    match stored.kind:
+        case k if k == API:
+            _mutation(entry, codec.decode(stored.payload, Mutation))
+        case k if k == CYCLE:
+            _cycle(entry, codec.decode(stored.payload, CycleRecord))
+        case k if k == DECISION:
+            _decision(entry, codec.decode(stored.payload, Decision))
+        case k if k == OUTCOME:
+            _outcome(entry, codec.decode(stored.payload, Outcome))
+        case k if k == ACTOR:
+            _actor(entry, codec.decode(stored.payload, ActorEvent))
+        case k if k == CONFIG:
+            _config(entry, codec.decode(stored.payload, ConfigLoaded))
+        case _:
+            pass
+    return entry
+
+
+def _key(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _mutation(entry: Entry, mutation: Mutation) -> None:
+    key = _key(mutation.namespace, mutation.name)
+    obj: dict[str, Any] = codec.unpack(mutation.blob) if mutation.blob else {}
+    verb = {"ADDED": "created", "MODIFIED": "changed", "DELETED": "deleted"}.get(mutation.type, mutation.type)
+    state = state_of(obj) if mutation.type != "DELETED" else ""
+    entry.text = f"{mutation.kind} {key} {verb}" + (f": {state}" if state else "")
+    entry.about = frozenset((key,))
+    entry.parts_of = frozenset(_key(mutation.namespace, name) for name in belongs_to(obj))
+    entry.data = {
+        "type": mutation.type,
+        "object": f"{mutation.kind} {key}",
+        "revision": mutation.revision,
+        "state": state,
+    }
+
+
+def _cycle(entry: Entry, cycle: CycleRecord) -> None:
+    entry.text = f"cycle {cycle.cycle} decided {cycle.decisions} times at revision {cycle.revision}"
+    entry.data = {
+        "cycle": cycle.cycle,
+        "now": cycle.now,
+        "revision": cycle.revision,
+        "decisions": cycle.decisions,
+        "digest": cycle.digest,
+        "config": cycle.config_digest,
+    }
+
+
+def _decision(entry: Entry, decision: Bind | Any) -> None:
+    pod = _key(decision.namespace, decision.name)
+    if isinstance(decision, Bind):
+        entry.text = f"decided to bind {pod} to {decision.node} (job {decision.job})"
+        entry.about = frozenset((pod, decision.job))
+    else:
+        room = f" to make room for {decision.preemptor}" if decision.preemptor else ""
+        entry.text = f"decided to evict {pod} from {decision.node}{room} ({decision.action or decision.reason})"
+        entry.about = frozenset((pod, decision.job, decision.preemptor))
+    entry.data = {"decision": msgspec.to_builtins(decision)}
+
+
+def _outcome(entry: Entry, outcome: Any) -> None:
+    who = _key(outcome.namespace, outcome.name)
+    entry.about = frozenset((who,))
+    entry.data = {"outcome": msgspec.to_builtins(outcome)}
+    match outcome:
+        case Bound():
+            entry.text = f"{who} is bound to {outcome.node}"
+        case BindRefused() | EvictRefused():
+            what = "bind" if isinstance(outcome, BindRefused) else "eviction"
+            entry.text = f"the {what} of {who} was refused: {outcome.message or outcome.reason}"
+        case BindTimedOut():
+            entry.text = f"no answer about the bind of {who} to {outcome.node}: {outcome.message}"
+        case Evicted():
+            entry.text = f"{who} is evicted"
+        case _:
+            entry.text = f"{type(outcome).__name__} {who}: {getattr(outcome, 'message', '')}"
+
+
+def _actor(entry: Entry, event: Any) -> None:
+    entry.data = {"event": msgspec.to_builtins(event)}
+    match event:
+        case ActorStarted():
+            entry.text = f"actor {event.actor} started"
+        case ActorCrashed():
+            entry.text = f"actor {event.actor} crashed: {event.error}"
+        case CycleDropped():
+            entry.text = f"cycle {event.cycle} was lost: {event.error}"
+        case _:
+            entry.text = f"actor {event.actor} stopped"
+
+
+def _config(entry: Entry, loaded: ConfigLoaded) -> None:
+    refused = f" was refused and the old one kept: {loaded.error}" if loaded.error else " is in force"
+    entry.text = f"configuration {loaded.source} ({loaded.digest[:12]}){refused}"
+    entry.data = {"source": loaded.source, "digest": loaded.digest, "error": loaded.error}

@@ -1,0 +1,54 @@
+"""What `pumice run` brings along when nothing else is there: three nodes, and a gang to look at."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+Object = dict[str, Any]
+
+NODES: Final = ("node-0", "node-1", "node-2")
+GANG: Final = "example-gang"
+
+
+def builtin_nodes() -> list[Object]:
+    """Three nodes with cpu 8, memory 16Gi and room for 110 pods each."""
+    quantities = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+            "status": {
+                "allocatable": dict(quantities),
+                "capacity": dict(quantities),
+                "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+            },
+        }
+        for name in NODES
+    ]
+
+
+def example_gang() -> Object:
+    """A Volcano job of six pods that start together or not at all, and end after two seconds."""
+    container = {
+        "name": "worker",
+        "image": "busybox",
+        "command": ["sleep", "2"],
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+    }
+    template = {
+        "metadata": {"annotations": {"pumice.dev/duration": "2s"}},
+        "spec": {"containers": [container], "restartPolicy": "OnFailure"},
+    }
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": GANG, "namespace": "default"},
+        "spec": {
+            "minAvailable": 6,
+            "schedulerName": "volcano",
+            "queue": "default",
+            "policies": [{"event": "TaskCompleted", "action": "CompleteJob"}],
+            "tasks": [{"name": "worker", "replicas": 6, "template": template}],
+        },
+    }

@@ -1,0 +1,65 @@
+"""The journal of a run: the file itself, or on virtual time a copy in memory that is written back at the end.
+
+Virtual time jumps whenever every task waits, and a wait for the disk looks like any other; so nothing may wait for a
+thread while that clock is running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from storage.journal import Journal, Record, Stored
+from storage.memory import MemoryJournal
+from storage.sqlite import SqliteJournal
+
+BATCH = 10_000
+
+
+@asynccontextmanager
+async def file_journal(path: Path) -> AsyncGenerator[Journal]:
+    """The journal in a file, made or continued. Raises OpenError."""
+    journal = await SqliteJournal.open(path)
+    try:
+        yield journal
+    finally:
+        await journal.close()
+
+
+def read_into_memory(path: Path) -> tuple[MemoryJournal, float]:
+    """A copy of what the file holds (nothing when there is none yet), and the time of its last record (0.0: none).
+
+    The file is opened for writing to find out now rather than at the end that it cannot be. Raises OpenError.
+    """
+    return anyio.run(_read, path)
+
+
+async def _read(path: Path) -> tuple[MemoryJournal, float]:
+    memory, last = MemoryJournal(), 0.0
+    async with file_journal(path) as journal:
+        after = 0
+        while batch := await journal.read(after, limit=BATCH):
+            await memory.append([_record(stored) for stored in batch])
+            after, last = batch[-1].sequence, batch[-1].at
+    return memory, last
+
+
+def write_back(memory: MemoryJournal, path: Path) -> None:
+    """Append to the file what memory holds beyond it."""
+    anyio.run(_write, memory, path)
+
+
+async def _write(memory: MemoryJournal, path: Path) -> None:
+    memory.reopen()
+    async with file_journal(path) as journal:
+        after = (await journal.head()).sequence
+        while batch := await memory.read(after, limit=BATCH):
+            await journal.append([_record(stored) for stored in batch])
+            after = batch[-1].sequence
+
+
+def _record(stored: Stored) -> Record:
+    return Record(stored.kind, stored.payload, stored.cause, stored.at)

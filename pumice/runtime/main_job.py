@@ -1,0 +1,138 @@
+"""From a plan to its end: start the system, hand in the manifests, wait, stop in order, sum up."""
+
+from __future__ import annotations
+
+import gc
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+from trio.testing import MockClock
+
+from actors.ports import Clock, RealClock, VirtualClock
+from actors.settings import SystemSettings
+from actors.system import System
+from core.messages.replies import Accepted, Listing, Refused
+from pumice.runtime.builtin import builtin_nodes, example_gang
+from pumice.runtime.journals import file_journal, read_into_memory, write_back
+from pumice.runtime.until import Until, reached
+from storage.journal import Journal
+
+Object = dict[str, Any]
+
+CONFLICT = 409
+BATCH = 500
+"""So many objects are handed in at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run. `bare`: no manifests were named at all, so an example may be added."""
+
+    objects: Sequence[Object]
+    bare: bool
+    db: Path
+    until: Until
+    backend: Literal["asyncio", "trio"] = "asyncio"
+    virtual: bool = False
+    settings: SystemSettings = field(default_factory=SystemSettings)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How it went. `refused`: objects that the API would not have, with its answer; `known`: objects it had already."""
+
+    summary: Object = field(default_factory=dict[str, Any])
+    refused: list[tuple[Object, Refused]] = field(default_factory=list[tuple[Object, Refused]])
+    known: int = 0
+    added: list[str] = field(default_factory=list[str])
+    interrupted: bool = False
+
+
+class Watching:
+    """What a run tells while it runs; the default says nothing."""
+
+    def refused(self, obj: Object, answer: Refused) -> None:
+        """The API would not have an object."""
+
+    def submitted(self, outcome: Outcome) -> None:
+        """Everything has been handed in."""
+
+    async def follow(self, system: System) -> None:
+        """Runs beside the system until it ends."""
+        await anyio.sleep_forever()
+
+
+def run_plan(plan: Plan, watching: Watching) -> Outcome:
+    """Run to the end. Raises OpenError, ConfigError, or what a vital actor died of."""
+    if not plan.virtual:
+        return anyio.run(_run_on_file, plan, watching, backend=plan.backend)
+    memory, last = read_into_memory(plan.db)
+    clock = VirtualClock(last + 1.0) if last else VirtualClock()
+    options = {"clock": MockClock(autojump_threshold=0)}
+    try:
+        return anyio.run(_run, plan, watching, memory, clock, backend="trio", backend_options=options)
+    finally:
+        write_back(memory, plan.db)
+
+
+async def _run_on_file(plan: Plan, watching: Watching) -> Outcome:
+    async with file_journal(plan.db) as journal:
+        return await _run(plan, watching, journal, RealClock())
+
+
+async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -> Outcome:
+    outcome = Outcome()
+    system = System(plan.settings, journal, clock)
+    async with system.running(), anyio.create_task_group() as tasks:
+        tasks.start_soon(_until_signal, tasks.cancel_scope, outcome)
+        tasks.start_soon(watching.follow, system)
+        await _hand_in(plan, system, outcome, watching)
+        await reached(plan.until, system)
+        tasks.cancel_scope.cancel()
+    outcome.summary = {**system.summary(), "db": str(plan.db)}
+    return outcome
+
+
+async def _until_signal(scope: anyio.CancelScope, outcome: Outcome) -> None:
+    """The first Ctrl-C or SIGTERM ends the run in order; after it the usual handlers are back, for a second one."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            outcome.interrupted = True
+            break
+    scope.cancel()
+
+
+async def _hand_in(plan: Plan, system: System, outcome: Outcome, watching: Watching) -> None:
+    fresh = system.recovered.sequence == 0 or not _count(system, "Node")
+    await _submit(plan.objects, system, outcome, watching)
+    if not _count(system, "Node"):
+        await _submit(builtin_nodes(), system, outcome, watching)
+        outcome.added.append("three built-in nodes (cpu 8, memory 16Gi, pods 110)")
+        if plan.bare and fresh:
+            await _submit([example_gang()], system, outcome, watching)
+            outcome.added.append("an example gang")
+    gc.collect()
+    gc.freeze()  # what was loaded stays; the collector need not look at it again and again
+    watching.submitted(outcome)
+
+
+async def _submit(objects: Sequence[Object], system: System, outcome: Outcome, watching: Watching) -> None:
+    for first in range(0, len(objects), BATCH):
+        batch = objects[first : first + BATCH]
+        for obj, answer in zip(batch, await system.submit(batch), strict=True):
+            if isinstance(answer, Accepted):
+                continue
+            if answer.code == CONFLICT and answer.reason == "AlreadyExists":
+                outcome.known += 1
+                continue
+            outcome.refused.append((obj, answer))
+            watching.refused(obj, answer)
+
+
+def _count(system: System, kind: str) -> int:
+    listing = system.store.list(kind, None, None)
+    return len(listing.blobs) if isinstance(listing, Listing) else 0
