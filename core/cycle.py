@@ -1,4 +1,8 @@
-"""A cycle: (snapshot, configuration, clock, carry) in, decisions, writes and the next carry out. Source: Volcano `scheduler.go`, `framework.go`."""
+"""A cycle:
+
+(snapshot, configuration, clock, carry) in, decisions, writes and the next carry out. Source: Volcano `scheduler.go`,
+`framework.go`.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +32,12 @@ def open_session(
     carry: Carry,
     options: SessionOptions | None = None,
     *,
-    report: bool = False,  # noqa: A002
+    report: bool = False,
 ) -> Session:
-    """Open a session on the snapshot (which it takes over) and let the plugins register. `report`: also gather what only readers need."""
+    """Open a session on the snapshot (which it takes over) and let the plugins register.
+
+    `report`: also gather what only readers need.
+    """
     total = total_allocatable(snapshot)
     session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total)
     session.wants_report = report
@@ -59,7 +66,13 @@ def close_session(session: Session) -> CycleResult:
 
 
 def run_cycle(
-    snapshot: Snapshot, config: SchedulerConfig, clock: Clock, carry: Carry, options: SessionOptions | None = None, *, report: bool = False
+    snapshot: Snapshot,
+    config: SchedulerConfig,
+    clock: Clock,
+    carry: Carry,
+    options: SessionOptions | None = None,
+    *,
+    report: bool = False,
 ) -> CycleResult:
     """Open, the configured actions in order, close."""
     session = open_session(snapshot, config, clock, carry, options, report=report)

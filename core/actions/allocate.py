@@ -1,4 +1,7 @@
-"""allocate: tasks to nodes, the queue with the smallest share first. Source: Volcano `actions/allocate` (reference section 1.2)."""
+"""allocate:
+
+tasks to nodes, the queue with the smallest share first. Source: Volcano `actions/allocate` (reference section 1.2).
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,8 @@ def execute(session: Session) -> None:
         job = jobs.pop()
         worksheet = context.worksheets[job.row]
         statement = _allocate_job(session, job, worksheet, cache_errors=cache_errors)
-        # A statement of a job that is only promised room is neither committed nor undone: it holds its room to the session's end.
+        # A statement of a job that is only promised room is neither committed nor undone: it holds its room to the
+        # session's end.
         if statement is not None and session.job_ready(job):
             statement.commit()
             if not worksheet.empty:

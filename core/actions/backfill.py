@@ -1,4 +1,8 @@
-"""backfill: tasks that ask for nothing go wherever the filters let them. Source: Volcano `actions/backfill` (reference section 1.3)."""
+"""backfill:
+
+tasks that ask for nothing go wherever the filters let them. Source: Volcano `actions/backfill` (reference section
+1.3).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,9 @@ def _backfill(session: Session, task: Task, cache: ErrorCache) -> None:
 
 
 def pick_up(session: Session) -> list[Task]:
-    """Pending best-effort tasks and pipelined ones (un-pipelined first), in queue, job and task order, each fully drained."""
+    """Pending best-effort tasks and pipelined ones (un-pipelined first), in queue, job and task order, each fully
+    drained.
+    """
     queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
     jobs: dict[str, PriorityQueue[Job]] = {}
     tasks: dict[int, PriorityQueue[Task]] = {}

@@ -1,4 +1,7 @@
-"""The task loop: the tasks of one group, one after the other, onto a set of nodes. Source: Volcano `allocateResourcesForTasks`."""
+"""The task loop:
+
+the tasks of one group, one after the other, onto a set of nodes. Source: Volcano `allocateResourcesForTasks`.
+"""
 
 from __future__ import annotations
 
@@ -81,4 +84,3 @@ def _place(session: Session, statement: Statement, task: Task, node: int) -> boo
     if session.nodes.fits_future(node, task):
         return statement.pipeline(task, node, evicted=False)
     return False
-

@@ -1,4 +1,7 @@
-"""What of a job is to be placed: its groups in order, and each group's tasks in order. Source: Volcano `organizeJobWorksheet`."""
+"""What of a job is to be placed:
+
+its groups in order, and each group's tasks in order. Source: Volcano `organizeJobWorksheet`.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,9 @@ def organize(session: Session, job: Job) -> Worksheet:
 
 def _required(session: Session, job: Job, groups: dict[str, SubJob]) -> set[str]:
     """The first groups of each policy that, with those already ready, make minSubGroups."""
-    minimum = {f"{job.key}/{p.get('name') or ''}": int(p.get("minSubGroups") or 0) for p in job.pod_group.sub_group_policy}
+    minimum = {
+        f"{job.key}/{p.get('name') or ''}": int(p.get("minSubGroups") or 0) for p in job.pod_group.sub_group_policy
+    }
     ready: Counter[str] = Counter()
     open_groups: list[SubJob] = []
     for sub_job in groups.values():

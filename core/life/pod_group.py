@@ -1,4 +1,7 @@
-"""The life cycle of a PodGroup: phases, triggers, one table. Source: Volcano `getPodGroupPhase` (reference section 5.4)."""
+"""The life cycle of a PodGroup:
+
+phases, triggers, one table. Source: Volcano `getPodGroupPhase` (reference section 5.4).
+"""
 
 from enum import IntEnum, StrEnum
 from typing import Final
@@ -53,7 +56,8 @@ def _table() -> dict[tuple[Phase, Trigger], Phase]:
         table[phase, Trigger.RUNS_UNSCHEDULABLE] = Phase.UNKNOWN
         table[phase, Trigger.SCHEDULED] = Phase.RUNNING
         table[phase, Trigger.COMPLETED] = Phase.COMPLETED
-        # An admitted job stays admitted however long it waits (no timeout); any other falls back and must be admitted again.
+        # An admitted job stays admitted however long it waits (no timeout); any other falls back and must be admitted
+        # again.
         table[phase, Trigger.SHORT] = Phase.INQUEUE if phase is Phase.INQUEUE else Phase.PENDING
     table[Phase.NONE, Trigger.ENQUEUE] = Phase.INQUEUE
     table[Phase.PENDING, Trigger.ENQUEUE] = Phase.INQUEUE
@@ -73,15 +77,23 @@ def move(phase: Phase, trigger: Trigger, who: str = "podgroup") -> Phase:
 
 FINDINGS: Final = (Trigger.RUNS_UNSCHEDULABLE, Trigger.SCHEDULED, Trigger.COMPLETED, Trigger.SHORT)
 
-AFTER_FINDING: Final = np.array([[TRANSITIONS[phase, trigger] for trigger in FINDINGS] for phase in Phase], dtype=np.int8)
+AFTER_FINDING: Final = np.array(
+    [[TRANSITIONS[phase, trigger] for trigger in FINDINGS] for phase in Phase], dtype=np.int8
+)
 """The table as an array: [phase, index in FINDINGS] -> phase."""
 
 
-def finding(running: IntArray, scheduled: IntArray, completed: IntArray, min_member: IntArray, unschedulable: BoolArray) -> IntArray:
-    """Which finding (index in FINDINGS) holds at the end of a cycle, for each job, from its counts of tasks by status."""
+def finding(
+    running: IntArray, scheduled: IntArray, completed: IntArray, min_member: IntArray, unschedulable: BoolArray
+) -> IntArray:
+    """Which finding (index in FINDINGS) holds at the end of a cycle, for each job, from its counts by status."""
     enough = scheduled >= min_member
     return np.select(
         [(running > 0) & unschedulable, enough & (scheduled == completed), enough],
-        [FINDINGS.index(Trigger.RUNS_UNSCHEDULABLE), FINDINGS.index(Trigger.COMPLETED), FINDINGS.index(Trigger.SCHEDULED)],
+        [
+            FINDINGS.index(Trigger.RUNS_UNSCHEDULABLE),
+            FINDINGS.index(Trigger.COMPLETED),
+            FINDINGS.index(Trigger.SCHEDULED),
+        ],
         default=FINDINGS.index(Trigger.SHORT),
     )

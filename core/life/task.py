@@ -1,10 +1,11 @@
 """The life cycle of a task: states, triggers and the one table that joins them.
 
-States and their sets are Volcano's (`pkg/scheduler/api/types.go`); Volcano itself checks no transition, the table is Pumice's.
+States and their sets are Volcano's (`pkg/scheduler/api/types.go`); Volcano itself checks no transition, the table is
+Pumice's.
 """
 
 from enum import IntEnum, StrEnum
-from typing import Final
+from typing import Final, cast
 
 from core.errors import InvalidTransition
 
@@ -70,7 +71,7 @@ TRANSITIONS: Final[dict[tuple[TaskStatus, Trigger], TaskStatus]] = {
 
 def move(status: int, trigger: Trigger, who: str = "task") -> TaskStatus:
     """Next status, or :class:`InvalidTransition` naming the task, its status and the trigger."""
-    after = TRANSITIONS.get((status, trigger))  # type: ignore[call-overload]
+    after = TRANSITIONS.get((cast("TaskStatus", status), trigger))  # an IntEnum's member equals its number
     if after is None:
         raise InvalidTransition(who, LABELS[status], str(trigger))
-    return after  # type: ignore[no-any-return]
+    return after

@@ -15,7 +15,10 @@ REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 
 @dataclass(slots=True, eq=False)
 class NodeSpec:
-    """One node as the API describes it. `allocatable` includes oversubscription; `max_pods` is allocatable pods (a count)."""
+    """One node as the API describes it.
+
+    `allocatable` includes oversubscription; `max_pods` is allocatable pods (a count).
+    """
 
     name: str
     labels: dict[str, str]

@@ -1,4 +1,7 @@
-"""A pod as the scheduler sees it: a task. Source: Volcano `NewTaskInfo` and `getTaskStatus` (`api/job_info.go`, `api/helpers.go`)."""
+"""A pod as the scheduler sees it:
+
+a task. Source: Volcano `NewTaskInfo` and `getTaskStatus` (`api/job_info.go`, `api/helpers.go`).
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +21,17 @@ REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
 _POD_FIELDS = (
-    "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "volumes", "resourceClaims", "schedulingGates",
-    "preemptionPolicy", "overhead", "resources", "hostNetwork",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "volumes",
+    "resourceClaims",
+    "schedulingGates",
+    "preemptionPolicy",
+    "overhead",
+    "resources",
+    "hostNetwork",
 )
 _CONTAINER_FIELDS = ("resources", "ports", "image", "restartPolicy")
 _INT32 = 2**31
@@ -27,9 +39,11 @@ _INT32 = 2**31
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """One pod. Immutable once built (the view replaces it as a whole); what changes in a cycle lives in columns at `row`.
+    """One pod. Immutable once built (the view replaces it as a whole); what changes in a cycle lives in columns at
+    `row`.
 
-    `job` is "namespace/podgroup-name" or "" for a pod without one. `created` and `started` are seconds since the epoch, 0.0
+    `job` is "namespace/podgroup-name" or "" for a pod without one. `created` and `started` are seconds since the
+    epoch, 0.0
     for none. `index` is the trailing number of the pod's name where Volcano compares by it (CompareTask), else None.
     `condition` is (reason, message) of the PodScheduled=False condition the API has now, None without one.
     """
@@ -66,7 +80,10 @@ class Task:
 
 
 def _relevant(spec: dict[str, Any]) -> dict[str, Any]:
-    """The part of a pod spec that scheduling reads: what differs between the pods of a role (env, names) must stay out."""
+    """The part of a pod spec that scheduling reads:
+
+    what differs between the pods of a role (env, names) must stay out.
+    """
     kept: dict[str, Any] = {name: spec[name] for name in _POD_FIELDS if spec.get(name)}
     for group in ("containers", "initContainers"):
         if spec.get(group):
@@ -117,7 +134,7 @@ def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
 
 
 def revocable_zone(annotations: dict[str, str]) -> str:
-    """"*" or "" (GetPodRevocableZone: only the wildcard is supported)."""
+    """ "*" or "" (GetPodRevocableZone: only the wildcard is supported)."""
     if REVOCABLE_ZONE in annotations:
         return "*" if annotations[REVOCABLE_ZONE] == "*" else ""
     return "*" if parse_bool(annotations.get(PREEMPTABLE, "")) else ""
@@ -137,7 +154,9 @@ def _priority(spec: dict[str, Any], annotations: dict[str, str]) -> int:
 
 
 def pod_index(name: str) -> int | None:
-    """The number after the last dash of a name with at least three parts; None where it is no number (GetPodIndexUnderTask)."""
+    """The number after the last dash of a name with at least three parts; None where it is no number
+    (GetPodIndexUnderTask).
+    """
     parts = name.split("-")
     if len(parts) < 3:
         return None

@@ -8,7 +8,6 @@ from core.objects.metadata import Object, key_of, parse_bool, parse_time, sectio
 from core.objects.pod import PREEMPTABLE, revocable_zone
 from core.resources import Resource
 
-
 READY = PodGroupCondition("Scheduled", "True", "tasks in gang are ready to be scheduled", "")
 """What the gang plugin says of every job that is ready, cycle after cycle."""
 
@@ -56,7 +55,10 @@ def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
 def _conditions(status: dict[str, Any]) -> tuple[PodGroupCondition, ...]:
     return tuple(
         PodGroupCondition(
-            type=c.get("type") or "", status=c.get("status") or "", reason=c.get("reason") or "", message=c.get("message") or ""
+            type=c.get("type") or "",
+            status=c.get("status") or "",
+            reason=c.get("reason") or "",
+            message=c.get("message") or "",
         )
         for c in status.get("conditions") or ()
     )

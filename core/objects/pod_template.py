@@ -19,9 +19,12 @@ DEFAULT_MEMORY = 200.0 * 1024 * 1024
 class PodTemplate:
     """The scheduling-relevant part of a pod's spec. One object per distinct content; compare by identity.
 
-    `request`: Volcano's Resreq (= InitResreq at creation), `pods` included; `items`: the same as (dimension, value), cpu and memory
-    always, scalars as far as the request names them (even with 0), in name order. `nonzero_cpu` in milli-cores and `nonzero_memory`
-    in bytes as kube-scheduler's NonZeroRequested. Everything else is the spec's own JSON, read by the filters that need it.
+    `request`: Volcano's Resreq (= InitResreq at creation), `pods` included; `items`: the same as (dimension, value),
+    cpu and memory
+    always, scalars as far as the request names them (even with 0), in name order. `nonzero_cpu` in milli-cores and
+    `nonzero_memory`
+    in bytes as kube-scheduler's NonZeroRequested. Everything else is the spec's own JSON, read by the filters that
+    need it.
     """
 
     number: int
@@ -55,7 +58,9 @@ def _requests(container: dict[str, Any]) -> dict[str, Any]:
 
 
 def pod_request(spec: dict[str, Any]) -> Resource:
-    """max(sum of containers and sidecars, init peak), pod-level requests, overhead, and one pod (GetPodResourceRequest)."""
+    """max(sum of containers and sidecars, init peak), pod-level requests, overhead, and one pod
+    (GetPodResourceRequest).
+    """
     result = Resource()
     for container in spec.get("containers") or ():
         result.add(Resource.from_list(_requests(container)))
@@ -108,7 +113,9 @@ def _nonzero(container: dict[str, Any]) -> tuple[float, float]:
 
 
 def nonzero_request(spec: dict[str, Any]) -> tuple[float, float]:
-    """(milli-cores, bytes) with kube-scheduler's defaults for containers that ask for nothing (PodRequests, NonMissingContainerRequests)."""
+    """(milli-cores, bytes) with kube-scheduler's defaults for containers that ask for nothing (PodRequests,
+    NonMissingContainerRequests).
+    """
     cpu = memory = side_cpu = side_memory = peak_cpu = peak_memory = 0.0
     for container in spec.get("containers") or ():
         c, m = _nonzero(container)
@@ -122,7 +129,7 @@ def nonzero_request(spec: dict[str, Any]) -> tuple[float, float]:
         else:
             c, m = c + side_cpu, m + side_memory
         peak_cpu, peak_memory = max(peak_cpu, c), max(peak_memory, m)
-    overhead = spec.get("overhead") or {}
+    overhead = section(spec, "overhead")
     cpu, memory = max(cpu, peak_cpu), max(memory, peak_memory)
     cpu += float(parse_quantity(overhead["cpu"]).milli_value()) if "cpu" in overhead else 0.0
     memory += float(parse_quantity(overhead["memory"]).value()) if "memory" in overhead else 0.0
@@ -144,7 +151,7 @@ def read_template(spec: dict[str, Any], number: int, dimensions: Dimensions) -> 
     """Build the template of a pod spec; raises QuantityError for a request that is no quantity."""
     request = pod_request(spec)
     cpu, memory = nonzero_request(spec)
-    containers = spec.get("containers") or []
+    containers: list[dict[str, Any]] = spec.get("containers") or []
     return PodTemplate(
         number=number,
         request=request,

@@ -8,7 +8,10 @@ from core.resources import Resource
 
 @dataclass(slots=True, eq=False)
 class Queue:
-    """One queue. `capability`, `deserved` and `guarantee` are None where the spec has none; `allocated` is the status text."""
+    """One queue.
+
+    `capability`, `deserved` and `guarantee` are None where the spec has none; `allocated` is the status text.
+    """
 
     name: str
     weight: int

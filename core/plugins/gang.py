@@ -42,11 +42,11 @@ class Gang:
         add("JobValid", self.name, self.job_valid)
         add("Preemptable", self.name, self.evictable)
         add("Reclaimable", self.name, self.evictable)
-        add("UnifiedEvictable", self.name, lambda _, candidates: (list(candidates), Vote.PERMIT))
+        add("UnifiedEvictable", self.name, self.permit_all)
         add("JobOrder", self.name, self.job_order)
         add("SubJobOrder", self.name, self.sub_job_order)
         add("JobReady", self.name, self.job_ready)
-        add("SubJobReady", self.name, lambda sub_job: sub_job.is_ready(self._jobs))
+        add("SubJobReady", self.name, self.sub_job_ready)
         add("JobPipelined", self.name, self.job_pipelined)
         add("SubJobPipelined", self.name, self.sub_job_pipelined)
         add("JobStarving", self.name, self._jobs.is_starving)
@@ -59,7 +59,9 @@ class Gang:
             return Verdict(NOT_ENOUGH_PODS_OF_TASK, "Not enough valid subGroups of each task for gang-scheduling")
         valid, needed = self._jobs.valid_count(job), job.pod_group.min_member
         if valid < needed:
-            return Verdict(NOT_ENOUGH_PODS, f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {needed}")
+            return Verdict(
+                NOT_ENOUGH_PODS, f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {needed}"
+            )
         return None
 
     def _enough_groups(self, job: Job, condition: Callable[[SubJob], bool]) -> bool:
@@ -102,10 +104,20 @@ class Gang:
     def job_pipelined(self, job: Job) -> Vote:
         """The same, pipelined tasks included."""
         jobs = self._jobs
-        if jobs.is_pipelined(job) and jobs.check_task_pipelined(job):
-            if self._enough_groups(job, lambda sub_job: sub_job.is_pipelined(jobs)):
-                return Vote.PERMIT
-        return Vote.REJECT
+        pipelined = (
+            jobs.is_pipelined(job)
+            and jobs.check_task_pipelined(job)
+            and self._enough_groups(job, lambda sub_job: sub_job.is_pipelined(jobs))
+        )
+        return Vote.PERMIT if pipelined else Vote.REJECT
+
+    def sub_job_ready(self, sub_job: SubJob) -> bool:
+        """The group is ready."""
+        return sub_job.is_ready(self._jobs)
+
+    def permit_all(self, _: object, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """Bundles keep the gangs' minimums themselves."""
+        return list(candidates), Vote.PERMIT
 
     def sub_job_pipelined(self, sub_job: SubJob) -> Vote:
         """The group is ready or promised."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Plugin(Protocol):
-    """Built anew for every session from its arguments; registers functions at extension points when the session opens."""
+    """Built anew for every session from its arguments; registers functions when the session opens."""
 
     name: str
 

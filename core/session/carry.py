@@ -1,4 +1,7 @@
-"""What lives from one cycle to the next, beside the view: it goes into every journal record of a cycle and into checkpoints."""
+"""What lives from one cycle to the next, beside the view:
+
+it goes into every journal record of a cycle and into checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import Any
 
 @dataclass(slots=True)
 class Carry:
-    """`start`: index into the node list at which the next search begins (sampling). `actions`: arguments an action was once given stay
+    """`start`: index into the node list at which the next search begins (sampling). `actions`: arguments an action was
+    once given stay
     until a restart, as Volcano's action singletons have them. `plugins`: timers and the like, by plugin."""
 
     start: int = 0
@@ -44,10 +48,13 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """What the command line of Volcano's scheduler says about searching (None: as the configuration's `pumice` section says).
+    """What the command line of Volcano's scheduler says about searching (None: as the configuration's `pumice` section
+    says).
 
-    `percentage_of_nodes`: how many feasible nodes are enough; 0 is Volcano's adaptive default, 100 looks at all. `shard`: (mode "hard" or
-    "soft", names of this scheduler's nodes). `explain`: pods ("namespace/name") whose filters and scores at opening go into the report.
+    `percentage_of_nodes`: how many feasible nodes are enough; 0 is Volcano's adaptive default, 100 looks at all.
+    `shard`: (mode "hard" or
+    "soft", names of this scheduler's nodes). `explain`: pods ("namespace/name") whose filters and scores at opening
+    go into the report.
     """
 
     percentage_of_nodes: int | None = None

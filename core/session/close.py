@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from core.life.pod_group import LABELS as PHASES
 from core.life.pod_group import AFTER_FINDING, finding
+from core.life.pod_group import LABELS as PHASES
 from core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
 from core.messages.decisions import CycleReport, CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
 from core.session.fit import ALL_NODES_UNAVAILABLE
@@ -46,7 +46,9 @@ def update_phases(session: Session) -> npt.NDArray[np.int8]:
     completed = np.add.reduce(counts[list(COMPLETED_STATUSES)])
     unschedulable = np.zeros(len(columns.phase), dtype=np.bool_)
     unschedulable[list(session.unschedulable)] = True
-    findings = finding(counts[TaskStatus.RUNNING], scheduled, completed, columns.min_member[order], unschedulable[order])
+    findings = finding(
+        counts[TaskStatus.RUNNING], scheduled, completed, columns.min_member[order], unschedulable[order]
+    )
     phases: npt.NDArray[np.int8] = AFTER_FINDING[columns.phase[order], findings]
     columns.phase[order] = phases
     return phases
@@ -55,7 +57,12 @@ def update_phases(session: Session) -> npt.NDArray[np.int8]:
 def job_statuses(session: Session) -> list[PodGroupStatus]:
     """The PodGroups whose status changed, in job order."""
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    found = np.stack([update_phases(session), *columns.counts[[TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]][:, order]])
+    found = np.stack(
+        [
+            update_phases(session),
+            *columns.counts[[TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]][:, order],
+        ]
+    )
     changed = (found != columns.reported[:, order]).any(axis=0)
     touched = np.zeros(len(columns.phase), dtype=np.bool_)
     touched[list(session.conditions)] = True
@@ -67,7 +74,9 @@ def job_statuses(session: Session) -> list[PodGroupStatus]:
 def _job_status(session: Session, job: Job) -> PodGroupStatus | None:
     spec, counts, row = job.pod_group, session.jobs.counts, job.row
     phase = PHASES[session.jobs.phase[row]]
-    running, succeeded, failed = (int(counts[s][row]) for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED))
+    running, succeeded, failed = (
+        int(counts[s][row]) for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+    )
     conditions = session.conditions.get(row)
     same = (phase, running, succeeded, failed) == (spec.phase, spec.running, spec.succeeded, spec.failed)
     if same and (conditions is None or tuple(conditions) == spec.conditions):
@@ -77,7 +86,9 @@ def _job_status(session: Session, job: Job) -> PodGroupStatus | None:
 
 
 def pod_conditions(session: Session) -> list[PodCondition]:
-    """PodScheduled=False of the tasks that did not get a node, where it or the nomination changes; gated pods are left alone."""
+    """PodScheduled=False of the tasks that did not get a node, where it or the nomination changes; gated pods are left
+    alone.
+    """
     written: list[PodCondition] = []
     for job in jobs_with_waiting_tasks(session):
         otherwise = session.fit.job_sentence(job) or ALL_NODES_UNAVAILABLE
@@ -91,7 +102,9 @@ def pod_conditions(session: Session) -> list[PodCondition]:
                 nominates = bool(nominated) and nominated != task.nominated
                 if changed or nominates:
                     text = (reason, message) if changed else ("", "")
-                    written.append(PodCondition(task.namespace, task.name, task.uid, *text, nominated if nominates else ""))
+                    written.append(
+                        PodCondition(task.namespace, task.name, task.uid, *text, nominated if nominates else "")
+                    )
     return written
 
 
@@ -105,7 +118,10 @@ def jobs_with_waiting_tasks(session: Session) -> list[Job]:
 
 
 def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
-    """Everything the cycle writes, in order, and its digest. `status`: counts by job and status after the last action, for the report."""
+    """Everything the cycle writes, in order, and its digest.
+
+    `status`: counts by job and status after the last action, for the report.
+    """
     pod_groups = tuple(job_statuses(session))
     pods = tuple(pod_conditions(session))
     queues = tuple(queue_statuses(session))

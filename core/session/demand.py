@@ -1,4 +1,5 @@
-"""What admitted jobs have not taken yet, what they may give back, and sums by queue: shared by the plugins that admit jobs.
+"""What admitted jobs have not taken yet, what they may give back, and sums by queue: shared by the plugins that admit
+jobs.
 
 Sources: Volcano `plugins/util` (GetInqueueResource), `api/job_info.go` (GetElasticResources, DeductSchGatedResources).
 """
@@ -22,7 +23,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def admitted(session: Session) -> tuple[BoolArray, BoolArray]:
-    """Over job rows: Inqueue with minResources; Running with minResources and at least minMember tasks of allocated class."""
+    """Over job rows:
+
+    Inqueue with minResources; Running with minResources and at least minMember tasks of allocated class.
+    """
     columns = session.snapshot.jobs
     tasks = np.add.reduce(columns.counts[[s for s in TaskStatus if IS_ALLOCATED[s]]])
     inqueue = (columns.phase == Phase.INQUEUE) & columns.has_min_resources
@@ -31,7 +35,9 @@ def admitted(session: Session) -> tuple[BoolArray, BoolArray]:
 
 
 def outstanding(session: Session, rows: BoolArray) -> FloatArray:
-    """max(minResources - allocated, 0) of those jobs less what their gated tasks ask for, 0 for the others; [dimension, job]."""
+    """max(minResources - allocated, 0) of those jobs less what their gated tasks ask for, 0 for the others;
+    [dimension, job].
+    """
     columns = session.snapshot.jobs
     missing = np.maximum(columns.minimum - columns.allocated, 0.0) * rows
     return without_gated(session, missing, rows)

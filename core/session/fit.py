@@ -45,7 +45,7 @@ class JobFit:
         self._failed_roles: dict[tuple[int, str], set[str]] = {}
         self._sentence: dict[int, tuple[int, str]] = {}
 
-    # --- during the actions -----------------------------------------------------------------------------------------------------------
+    # --- during the actions
 
     def record(self, job: Job, sub_job: SubJob | None, task: Task, errors: FitErrors) -> None:
         """The task found no node."""
@@ -89,7 +89,7 @@ class JobFit:
         allocated = jobs.allocated_roles(job)
         return all(allocated[role] >= spec.min_task_member.get(role, 0) for role in failed)
 
-    # --- at the end -------------------------------------------------------------------------------------------------------------------
+    # --- at the end --------------------------------------------------------------------------------------------------
 
     def task_reason(self, job: Job, task: Task) -> TaskReason:
         """What to tell about one task, from its last transaction (TaskSchedulingReason)."""
@@ -99,11 +99,14 @@ class JobFit:
         node = last.node if last else session.jobs.node[task.row]
         if status == TaskStatus.ALLOCATED:
             where = session.nodes.names[node]
-            return TaskReason(SCHEDULABLE, f"Pod {task.key} can possibly be assigned to {where}, once minAvailable is satisfied")
+            return TaskReason(
+                SCHEDULABLE, f"Pod {task.key} can possibly be assigned to {where}, once minAvailable is satisfied"
+            )
         if status == TaskStatus.PIPELINED:
             where = session.nodes.names[node]
             evicted = last.evicted if last else task.row in session.evicted_for
-            text = f"Pod {task.key} can possibly be assigned to {where}, once resource is released and minAvailable is satisfied"
+            when = "once resource is released and minAvailable is satisfied"
+            text = f"Pod {task.key} can possibly be assigned to {where}, {when}"
             return TaskReason(UNSCHEDULABLE, text, where if evicted else "")
         if status == TaskStatus.PENDING:
             errors = self.of(job, task)
@@ -111,7 +114,10 @@ class JobFit:
         return TaskReason(LABELS[status], "")
 
     def job_sentence(self, job: Job) -> str:
-        """``pod group is not ready, 4 Pending, 4 minAvailable; Pending: 4 Unschedulable``, and the first failure (FitError)."""
+        """``pod group is not ready, 4 Pending, 4 minAvailable; Pending:
+
+        4 Unschedulable``, and the first failure (FitError).
+        """
         generation = self._session.jobs.generation
         cached = self._sentence.get(job.row)
         if cached and cached[0] == generation:

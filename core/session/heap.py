@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable
 from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class Source(Protocol[T]):
+class Source(Protocol[T_co]):
     """What an action pops from: a live heap, or a list whose order cannot change."""
 
-    def pop(self) -> T: ...
+    def pop(self) -> T_co: ...
     def __len__(self) -> int: ...
-    def clone(self) -> Source[T]: ...
+    def clone(self) -> Source[T_co]: ...
 
 
 class PriorityQueue(Generic[T]):

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from core.life.task import IS_ALLOCATED, TaskStatus
+from core.state.scalars import floats, integers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,24 +22,27 @@ BOUND, BINDING, RUNNING, ALLOCATED = TaskStatus.BOUND, TaskStatus.BINDING, TaskS
 
 
 class SessionJobs:
-    """The session's own copy of the job and task columns, and JobInfo's methods over them. Jobs are named by their handle."""
+    """The session's own copy of the job and task columns, and JobInfo's methods over them.
+
+    Jobs are named by their handle.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.columns = snapshot.jobs
         self.dimensions = snapshot.dimensions
-        order: npt.NDArray[np.intp] = snapshot.jobs.order
+        order: list[int] = snapshot.jobs.order.tolist()
         handles = snapshot.jobs.handles
-        self.in_order: list[Job] = [job for row in order.tolist() if (job := handles[row]) is not None]
-        self.known = memoryview(self._membership(snapshot))
-        self.counts = [memoryview(line) for line in snapshot.jobs.counts]
-        self.best_effort = memoryview(snapshot.jobs.best_effort)
-        self.min_member = memoryview(snapshot.jobs.min_member)
-        self.phase = memoryview(snapshot.jobs.phase)
-        self.priority = memoryview(snapshot.jobs.priority)
-        self.allocated_at = [memoryview(line) for line in snapshot.jobs.allocated]
-        self.pending_at = [memoryview(line) for line in snapshot.jobs.pending]
-        self.status = memoryview(snapshot.tasks.status)
-        self.node = memoryview(snapshot.tasks.node)
+        self.in_order: list[Job] = [job for row in order if (job := handles[row]) is not None]
+        self.known = integers(self._membership(snapshot))
+        self.counts = [integers(line) for line in snapshot.jobs.counts]
+        self.best_effort = integers(snapshot.jobs.best_effort)
+        self.min_member = integers(snapshot.jobs.min_member)
+        self.phase = integers(snapshot.jobs.phase)
+        self.priority = integers(snapshot.jobs.priority)
+        self.allocated_at = [floats(line) for line in snapshot.jobs.allocated]
+        self.pending_at = [floats(line) for line in snapshot.jobs.pending]
+        self.status = integers(snapshot.tasks.status)
+        self.node = integers(snapshot.tasks.node)
         self.generation = 0  # rises with every change of a task's status
 
     @staticmethod
@@ -66,12 +70,18 @@ class SessionJobs:
             for dimension, value in template.items:
                 self.pending_at[dimension][row] += waits * value
 
-    # --- counts ---------------------------------------------------------------------------------------------------------------------
+    # --- counts ------------------------------------------------------------------------------------------------------
 
     def ready_count(self, job: Job) -> int:
         """ReadyTaskNum: bound, binding, running, allocated, succeeded."""
         row, counts = job.row, self.counts
-        return int(counts[BOUND][row] + counts[BINDING][row] + counts[RUNNING][row] + counts[ALLOCATED][row] + counts[SUCCEEDED][row])
+        return int(
+            counts[BOUND][row]
+            + counts[BINDING][row]
+            + counts[RUNNING][row]
+            + counts[ALLOCATED][row]
+            + counts[SUCCEEDED][row]
+        )
 
     def waiting_count(self, job: Job) -> int:
         """WaitingTaskNum: pipelined."""
@@ -108,7 +118,7 @@ class SessionJobs:
         """Whether a task of the job is pending."""
         return bool(self.counts[PENDING][job.row])
 
-    # --- tasks ----------------------------------------------------------------------------------------------------------------------
+    # --- tasks -------------------------------------------------------------------------------------------------------
 
     def tasks_in(self, job: Job, status: int) -> list[Task]:
         """The job's tasks of a status, by uid (TaskStatusIndex in the documented order)."""
@@ -143,7 +153,9 @@ class SessionJobs:
         return all(roles[role] >= number for role, number in minimum.items())
 
     def check_task_valid(self, job: Job) -> bool:
-        """Every role has its minimum of valid tasks; not asked when minAvailable is below the roles' sum (CheckTaskValid)."""
+        """Every role has its minimum of valid tasks; not asked when minAvailable is below the roles' sum
+        (CheckTaskValid).
+        """
         return self._roles_suffice(job, pipelined=True, valid=True)
 
     def check_task_ready(self, job: Job) -> bool:
@@ -154,7 +166,7 @@ class SessionJobs:
         """Every role has its minimum of ready or pipelined tasks (CheckTaskPipelined)."""
         return self._roles_suffice(job, pipelined=True, valid=False)
 
-    # --- resources ------------------------------------------------------------------------------------------------------------------
+    # --- resources ---------------------------------------------------------------------------------------------------
 
     def allocated(self, job: Job) -> Resource:
         """Sum of the requests of allocated-class tasks."""

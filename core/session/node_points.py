@@ -1,7 +1,9 @@
 """The extension points that look at nodes, vectorised: filters answer with reason codes, scorers with arrays.
 
-A filter or scorer is prepared once for a task (Kubernetes' PreFilter / PreScore) and then asked about rows: all of them, a few, or
-one. `volatility` says what makes an earlier answer stale, so that consecutive tasks of one template recompute only what changed.
+A filter or scorer is prepared once for a task (Kubernetes' PreFilter / PreScore) and then asked about rows: all of
+them, a few, or one. `volatility` says what makes an earlier answer stale, so that consecutive tasks of one template
+recompute only
+what changed.
 """
 
 from __future__ import annotations
@@ -44,19 +46,25 @@ class NodeCheck(Protocol):
 
 
 class NodeFilter(Protocol):
-    """Merge rule: a node passes when every filter passes; filters run in order and a plain Unschedulable lets the next ones add
-    their reasons, anything else ends the node's list. `reads_labels`: whether two tasks of one template may get different answers."""
+    """Merge rule: a node passes when every filter passes; filters run in order and a plain Unschedulable lets the next
+    ones add
+    their reasons, anything else ends the node's list. `reads_labels`: whether two tasks of one template may get
+    different answers."""
 
     name: str
     reads_labels: bool
 
     def prepare(self, session: Session, task: Task) -> NodeCheck | None:
-        """PreFilter. None: the filter has nothing to say about this task (Skip). Raises FitFailure when no node can do."""
+        """PreFilter.
+
+        None: the filter has nothing to say about this task (Skip). Raises FitFailure when no node can do.
+        """
         ...
 
 
 class NodeScore(Protocol):
-    """A scorer prepared for one task. `normalised`: whether `finish` depends on the candidates as a set; `constant`: the finished
+    """A scorer prepared for one task. `normalised`: whether `finish` depends on the candidates as a set; `constant`:
+    the finished
     value when it is the same for every node whatever the candidates are, else None."""
 
     volatility: Volatility

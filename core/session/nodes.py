@@ -1,6 +1,7 @@
 """Nodes as a session sees them: the snapshot's columns, changed by what the session tries.
 
-Accounting: Volcano `NodeInfo.AddTask` / `RemoveTask` (reference section 5.2); `future` is FutureIdle = idle + releasing - pipelined.
+Accounting: Volcano `NodeInfo.AddTask` / `RemoveTask` (reference section 5.2); `future` is FutureIdle = idle +
+releasing - pipelined.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.life.task import TaskStatus
+from core.state.scalars import floats, integers
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -23,7 +25,8 @@ ABSENT = -1
 class SessionNodes:
     """Columns over node rows in name order (see NodeColumns), with `pipelined` and `future` beside them.
 
-    `touched` lists the rows that were changed, oldest first: whoever derives something from a row remembers how far it has read.
+    `touched` lists the rows that were changed, oldest first: whoever derives something from a row remembers how far
+    it has read.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -43,17 +46,16 @@ class SessionNodes:
         self.future: FloatArray = columns.idle + columns.releasing
         self.has_future = bool(columns.releasing.any())
         self.touched: list[int] = []
-        # Scalar access through memoryviews costs a third of numpy's and yields plain floats; both see the same memory.
-        self.idle_at = [memoryview(line) for line in self.idle]
-        self.used_at = [memoryview(line) for line in self.used]
-        self.releasing_at = [memoryview(line) for line in self.releasing]
-        self.pipelined_at = [memoryview(line) for line in self.pipelined]
-        self.future_at = [memoryview(line) for line in self.future]
+        self.idle_at = [floats(line) for line in self.idle]
+        self.used_at = [floats(line) for line in self.used]
+        self.releasing_at = [floats(line) for line in self.releasing]
+        self.pipelined_at = [floats(line) for line in self.pipelined]
+        self.future_at = [floats(line) for line in self.future]
         self._residents = snapshot.node_tasks
         self._added: dict[int, dict[str, Task]] = {}
         self._removed: dict[int, set[str]] = {}
         # The status each task had when its node last looked: a node keeps its own copy of a task.
-        self.seen_status = memoryview(snapshot.tasks.status.copy())
+        self.seen_status = integers(snapshot.tasks.status.copy())
 
     def holds(self, row: int, task: Task) -> bool:
         """Whether the task is on that node now."""
@@ -137,7 +139,8 @@ class SessionNodes:
 class KubeNodes:
     """kube-scheduler's NodeInfo as columns: what Volcano's predicates and nodeorder read through NodeMap.
 
-    `pods` int32 [N]; `requested` float64 [R, N]; `nonzero` float64 [2, N] (milli-cores, bytes). Every pod on the node counts, terminating
+    `pods` int32 [N]; `requested` float64 [R, N]; `nonzero` float64 [2, N] (milli-cores, bytes). Every pod on the node
+    counts, terminating
     and pipelined ones too; it is kept up by the predicates plugin's event handlers.
     """
 
@@ -145,9 +148,9 @@ class KubeNodes:
         self.pods = snapshot.nodes.pod_count
         self.requested: FloatArray = snapshot.nodes.used.copy()
         self.nonzero: FloatArray = snapshot.nodes.nonzero
-        self._pods_at = memoryview(self.pods)
-        self._requested_at = [memoryview(line) for line in self.requested]
-        self._cpu_at, self._memory_at = (memoryview(line) for line in self.nonzero)
+        self._pods_at = integers(self.pods)
+        self._requested_at = [floats(line) for line in self.requested]
+        self._cpu_at, self._memory_at = floats(self.nonzero[0]), floats(self.nonzero[1])
 
     def add(self, task: Task, row: int) -> None:
         """AddPod."""

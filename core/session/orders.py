@@ -1,4 +1,7 @@
-"""Who goes first: plugins' orders with Volcano's defaults behind them. Source: `framework/session_plugins.go`, `helpers.CompareTask`."""
+"""Who goes first:
+
+plugins' orders with Volcano's defaults behind them. Source: `framework/session_plugins.go`, `helpers.CompareTask`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def task_before(left: Task, right: Task) -> bool:
-    """By the trailing number of the names where both have one and they differ, else by creation, then uid (CompareTask)."""
+    """By the trailing number of the names where both have one and they differ, else by creation, then uid
+    (CompareTask).
+    """
     if left.index is not None and right.index is not None and left.index != right.index:
         return left.index < right.index
     if left.created == right.created:

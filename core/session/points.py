@@ -1,7 +1,10 @@
-"""Every extension point and how the plugins' answers are merged. Source: Volcano `framework/session_plugins.go` (reference section 3).
+"""Every extension point and how the plugins' answers are merged. Source: Volcano `framework/session_plugins.go`
+(reference section 3).
 
-A plugin registers at most one function per point under its name (VictimTasks takes several). A function is consulted once for each
-place where the configuration lists its plugin with the point's flag on, in tier order. The merge rule is in each method's docstring.
+A plugin registers at most one function per point under its name (VictimTasks takes several). A function is consulted
+once for each place where the configuration lists its plugin with the point's flag on, in tier order. The merge rule
+is in each
+method's docstring.
 """
 
 from __future__ import annotations
@@ -43,7 +46,10 @@ PreemptiveTest = Callable[["Queue", "Sequence[Task]"], bool]
 
 
 class Handler(Protocol):
-    """An event handler: called with the task and its node's row after a placement or before its undoing; a text is an error."""
+    """An event handler:
+
+    called with the task and its node's row after a placement or before its undoing; a text is an error.
+    """
 
     def __call__(self, task: Task, node: int) -> str | None: ...
 
@@ -100,7 +106,7 @@ class Points:
         self.on_allocate: list[Handler] = []
         self.on_deallocate: list[Handler] = []
 
-    # --- registration ---------------------------------------------------------------------------------------------------------------
+    # --- registration
 
     def add(self, point: str, plugin: str, function: Any) -> None:
         """Register `function` of `plugin` at `point` (a key of FLAGS); a second registration replaces the first."""
@@ -148,7 +154,7 @@ class Points:
         options = (o for tier in self._config.tiers for o in tier.plugins)
         return tuple(o.name for o in options if o.name in functions and self._enabled(point, o))
 
-    # --- merge rules ----------------------------------------------------------------------------------------------------------------
+    # --- merge rules
 
     def first_nonzero(self, point: str, left: Any, right: Any) -> int:
         """The orders: the first plugin that tells the two apart decides; 0 when none does."""
@@ -159,7 +165,10 @@ class Points:
         return 0
 
     def all_agree(self, point: str, *subject: Any) -> bool:
-        """JobReady, SubJobReady, Allocatable, SimulateAllocatable, Preemptive: AND over all tiers, True with no plugin."""
+        """JobReady, SubJobReady, Allocatable, SimulateAllocatable, Preemptive:
+
+        AND over all tiers, True with no plugin.
+        """
         return all(test(*subject) for test in self.flat(point))
 
     def any_true(self, point: str, *subject: Any) -> bool:
@@ -167,7 +176,10 @@ class Points:
         return any(test(*subject) for test in self.flat(point))
 
     def vote(self, point: str, subject: Any) -> bool:
-        """JobPipelined, SubJobPipelined, JobEnqueueable: a Reject decides at once, a Permit at the end of its tier; else True."""
+        """JobPipelined, SubJobPipelined, JobEnqueueable:
+
+        a Reject decides at once, a Permit at the end of its tier; else True.
+        """
         for tier in self.tiers(point):
             permitted = False
             for ask in tier:
@@ -206,9 +218,11 @@ class Points:
             tell(*subject)
 
     def tiered_intersection(self, point: str, subject: Any, candidates: Sequence[Task]) -> list[Task]:
-        """Preemptable, Reclaimable, UnifiedEvictable: the plugins of a tier must agree, the first tier with an opinion decides.
+        """Preemptable, Reclaimable, UnifiedEvictable: the plugins of a tier must agree, the first tier with an opinion
+        decides.
 
-        An empty answer ends its tier without an opinion; an intersection that becomes empty is started anew by the next plugin.
+        An empty answer ends its tier without an opinion; an intersection that becomes empty is started anew by the
+        next plugin.
         """
         for tier in self.tiers(point):
             victims: list[Task] | None = None

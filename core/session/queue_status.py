@@ -1,4 +1,7 @@
-"""What each queue has allocated, itself and through its children, as the API's quantities. Source: Volcano `updateQueueStatus`."""
+"""What each queue has allocated, itself and through its children, as the API's quantities.
+
+Source: Volcano `updateQueueStatus`.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.errors import QuantityError
 from core.life.task import IS_ALLOCATED, TaskStatus
 from core.messages.decisions import QueueStatus
-from core.quantity import QuantityError, format_bytes, format_milli, format_whole, parse_quantity
+from core.quantity import format_bytes, format_milli, format_whole, parse_quantity
 
 if TYPE_CHECKING:
     from core.objects.queue import Queue
@@ -58,7 +62,10 @@ def _rolled_up(session: Session, by_row: list[list[float]], names: list[str]) ->
 
 
 def _ancestors(queues: dict[str, Queue], name: str) -> list[str]:
-    """Parents up to the root; a missing or circular one ends the walk. A job in the root itself counts twice there, as in Volcano."""
+    """Parents up to the root; a missing or circular one ends the walk.
+
+    A job in the root itself counts twice there, as in Volcano.
+    """
     path: list[str] = []
     parent = queues[name].parent or ROOT
     while parent in queues and parent not in path:
@@ -85,6 +92,8 @@ def _same(queue: Queue, allocated: dict[str, str]) -> bool:
     if set(queue.allocated) != set(allocated):
         return False
     try:
-        return all(parse_quantity(str(queue.allocated[n])).compare(parse_quantity(text)) == 0 for n, text in allocated.items())
+        return all(
+            parse_quantity(str(queue.allocated[n])).compare(parse_quantity(text)) == 0 for n, text in allocated.items()
+        )
     except QuantityError:
         return False

@@ -65,7 +65,8 @@ class ReasonTable:
 
 @dataclass(slots=True)
 class FitErrors:
-    """Why a task found no node. `codes`: int32 over the session's node rows (0: not refused or not looked at); `text` replaces
+    """Why a task found no node. `codes`: int32 over the session's node rows (0: not refused or not looked at); `text`
+    replaces
     the counts where there is no node to blame; `hyper_node` names the domain that was tried."""
 
     table: ReasonTable
@@ -86,7 +87,10 @@ class FitErrors:
         return counts
 
     def message(self) -> str:
-        """Kubernetes' one-line summary: ``0/4 nodes are unavailable: 3 Insufficient cpu, 1 node(s) were unschedulable.``"""
+        """Kubernetes' one-line summary:
+
+        ``0/4 nodes are unavailable: 3 Insufficient cpu, 1 node(s) were unschedulable.``
+        """
         if not self._message:
             self._message = self._format()
         return self._message
@@ -103,7 +107,9 @@ class FitErrors:
     def unresolvable_rows(self) -> npt.NDArray[np.bool_]:
         """Mask over node rows that no eviction can help."""
         assert self.codes is not None
-        hopeless = [any(r.code == Code.UNRESOLVABLE for r in self.table.reasons(n)) for n in range(int(self.codes.max()) + 1)]
+        hopeless = [
+            any(r.code == Code.UNRESOLVABLE for r in self.table.reasons(n)) for n in range(int(self.codes.max()) + 1)
+        ]
         return np.array(hopeless, dtype=np.bool_)[self.codes]
 
 

@@ -1,4 +1,7 @@
-"""What a reader wants to know beside the decisions: statuses, phases, numbers of queues, filters and scores at opening."""
+"""What a reader wants to know beside the decisions:
+
+statuses, phases, numbers of queues, filters and scores at opening.
+"""
 
 from __future__ import annotations
 
@@ -57,13 +60,16 @@ def task_at_open(session: Session, task: Task) -> TaskAtOpen:
     except FitFailure as failure:
         return TaskAtOpen(pre_predicate=str(failure))
     search.refresh(ErrorCache(enabled=False))
-    names, rejected = session.nodes.names, {}
+    names = session.nodes.names
+    rejected: dict[str, str] = {}
     for row in np.flatnonzero(search.codes).tolist():
         texts = ", ".join(reason.text for reason in session.reasons.reasons(int(search.codes[row])))
         rejected[names[row]] = f"task {task.key} on node {names[row]} fit failed: {texts}"
     rows = np.flatnonzero(search.codes == 0)
     totals = search.scoring.totals(rows)
-    return TaskAtOpen("", rejected, {names[row]: float(total) for row, total in zip(rows.tolist(), totals.tolist(), strict=True)})
+    return TaskAtOpen(
+        "", rejected, {names[row]: float(total) for row, total in zip(rows.tolist(), totals.tolist(), strict=True)}
+    )
 
 
 def task_status(session: Session) -> dict[str, dict[str, int]]:
@@ -104,6 +110,9 @@ def pending_reasons(session: Session) -> dict[str, PendingReason]:
         for task in waiting:
             reason, message, _ = session.fit.task_reason(job, task)
             if task.gated:
-                reason, message = "SchedulingGated", f"waits for its scheduling gates: {', '.join(task.template.scheduling_gates)}"
+                reason, message = (
+                    "SchedulingGated",
+                    f"waits for its scheduling gates: {', '.join(task.template.scheduling_gates)}",
+                )
             reasons[task.key] = PendingReason(reason, message or otherwise)
     return reasons

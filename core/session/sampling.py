@@ -1,4 +1,7 @@
-"""How many feasible nodes are enough, and which are looked at. Source: Volcano `CalculateNumOfFeasibleNodesToFind`, `PredicateNodes`."""
+"""How many feasible nodes are enough, and which are looked at.
+
+Source: Volcano `CalculateNumOfFeasibleNodesToFind`, `PredicateNodes`.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ class Sampling:
         return max(nodes * percentage // 100, self.minimum_nodes)
 
 
-def look(sampling: Sampling, carry: Carry, arrival: npt.NDArray[np.intp], feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
+def look(
+    sampling: Sampling, carry: Carry, arrival: npt.NDArray[np.intp], feasible: BoolArray
+) -> tuple[BoolArray, BoolArray]:
     """Which feasible nodes are taken and which were looked at at all, starting where the last search ended.
 
     Looking stops at the first feasible node too many; that one counts as looked at and is not used.

@@ -1,7 +1,8 @@
-"""Scores of one template's candidates, kept per scorer so that a touched row costs one row. Source: Volcano `PrioritizeNodes`.
+"""Scores of one template's candidates, kept per scorer so that a touched row costs one row. Source: Volcano
+`PrioritizeNodes`.
 
-total = (sum of NodeOrder scores) + (sum of BatchNodeOrder scores), each sum in tier order, starting from 0: floating-point addition is
-not associative, and equal totals go to the lowest name.
+total = (sum of NodeOrder scores) + (sum of BatchNodeOrder scores), each sum in tier order, starting from 0:
+floating-point addition is not associative, and equal totals go to the lowest name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.session.node_points import FloatArray, Volatility
+from core.session.node_points import FloatArray, Rows, Volatility
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -23,7 +24,10 @@ ALL = slice(None)
 
 
 class Scoring:
-    """`ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest name."""
+    """`ranked` float64 [N]:
+
+    total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest name.
+    """
 
     def __init__(self, session: Session, task: Task) -> None:
         self.order: list[NodeScore] = session.prepare_scores("NodeOrder", task)
@@ -83,7 +87,8 @@ class Scoring:
         sums = [0.0, 0.0]
         for i, score in enumerate(self._scores):
             raw = self._raw[i]
-            sums[i >= self._split] += score.constant if raw is None or score.constant is not None else float(raw[row])
+            constant = score.constant
+            sums[i >= self._split] += float(raw[row]) if constant is None and raw is not None else constant or 0.0
         return sums[0] + sums[1]
 
     def _rank(self, candidates: BoolArray) -> None:
@@ -93,7 +98,7 @@ class Scoring:
             self.ranked.fill(-np.inf)
             self.ranked[rows] = self.totals(rows)
             return
-        totals = self._sum(lambda i: self._finished(i, ALL))
+        totals = self._sum(ALL)
         np.copyto(self.ranked, totals)
         self.ranked[~candidates] = -np.inf
 
@@ -101,22 +106,22 @@ class Scoring:
         """Total scores of these candidates (normalised over just them), shape [len(rows)]."""
         if not len(rows):
             return np.zeros(0)
-        totals = self._sum(lambda i: self._finished(i, rows))
+        totals = self._sum(rows)
         return np.broadcast_to(totals, len(rows))
 
-    def _finished(self, i: int, rows: slice | npt.NDArray[np.intp]) -> FloatArray | float:
+    def _finished(self, i: int, rows: Rows) -> FloatArray | float:
         score, raw = self._scores[i], self._raw[i]
         if score.constant is not None:
             return score.constant
         assert raw is not None
         return score.finish(raw[rows]) if score.normalised else raw[rows]
 
-    def _sum(self, value: object) -> FloatArray:
+    def _sum(self, rows: Rows) -> FloatArray:
         order: FloatArray | float = 0.0
         batch: FloatArray | float = 0.0
         for i in range(len(self._scores)):
             if i < self._split:
-                order = order + value(i)  # type: ignore[operator]
+                order = order + self._finished(i, rows)
             else:
-                batch = batch + value(i)  # type: ignore[operator]
+                batch = batch + self._finished(i, rows)
         return np.asarray(order + batch)

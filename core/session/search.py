@@ -1,7 +1,9 @@
 """Where may a task go, and where does it go: filters and scores of one kind of task, kept up to date row by row.
 
-A search belongs to one template. The first answer looks at every node; later ones look again only at rows that were touched since
-(all of them when a filter or score depends on placements anywhere). Order of merging and reasons: Volcano `PredicateNodes`,
+A search belongs to one template. The first answer looks at every node; later ones look again only at rows that were
+touched since
+(all of them when a filter or score depends on placements anywhere). Order of merging and reasons: Volcano
+`PredicateNodes`,
 `PrioritizeNodes` (`pkg/scheduler/util`) and allocate's `predicate` and `prioritizeNodes`.
 """
 
@@ -41,7 +43,8 @@ class ErrorCache:
 
 
 class NodeSearch:
-    """Filters and scores of one template over all node rows. Without `room`, the question of room is left out (backfill).
+    """Filters and scores of one template over all node rows. Without `room`, the question of room is left out
+    (backfill).
 
     `codes` int32 [N]: reason number, 0 where the node is feasible (room in FutureIdle and every filter content).
     `idle` bool [N]: feasible, and room is idle now.
@@ -67,7 +70,7 @@ class NodeSearch:
         self.idle_count = 0
         self._scan()
 
-    # --- keeping up -----------------------------------------------------------------------------------------------------------------
+    # --- keeping up --------------------------------------------------------------------------------------------------
 
     def refresh(self, cache: ErrorCache) -> None:
         """Bring codes, idle and scores up to the session's present state, under that error cache."""
@@ -153,6 +156,10 @@ class NodeSearch:
         feasible: BoolArray = codes == 0
         if nodes.has_future and self._room:
             feasible &= self._fits(nodes.idle, rows, count)
+        own = self.session.searches.hard_shard
+        if own is not None:
+            codes[~own[rows]] = self.session.searches.outside_shard
+            feasible &= own[rows]
         return codes, feasible
 
     def _fits(self, columns: npt.NDArray[np.float64], rows: Rows, count: int) -> BoolArray:
@@ -168,7 +175,7 @@ class NodeSearch:
     def _write_insufficient(self, codes: IntArray, short: npt.NDArray[np.intp], rows: Rows) -> None:
         for dimension, value in reversed(self.template.items):
             lacking = value - self.session.nodes.future[dimension][rows][short] >= 0.1
-            codes[short[lacking]] = self.session.insufficient_code(dimension)
+            codes[short[lacking]] = self.session.searches.insufficient(dimension)
 
     def _reject(self, rows: Rows, count: int) -> IntArray:
         table = self.session.reasons
@@ -195,8 +202,11 @@ class NodeSearch:
 
     def code_of(self, row: int) -> int:
         """The reason number of one node, asked now."""
+        searches = self.session.searches
+        if searches.hard_shard is not None and not searches.hard_shard[row]:
+            return searches.outside_shard
         lacking = self.session.nodes.insufficient(row, self.task) if self._room else -1
-        return self.session.insufficient_code(lacking) if lacking >= 0 else self.filter_code(row)
+        return self.session.searches.insufficient(lacking) if lacking >= 0 else self.filter_code(row)
 
     def filter_code(self, row: int) -> int:
         """The same without the question of room: what the filters alone say."""
@@ -210,21 +220,22 @@ class NodeSearch:
                     return code
         return code
 
-    # --- answers --------------------------------------------------------------------------------------------------------------------
+    # --- answers -----------------------------------------------------------------------------------------------------
 
     def choose(self) -> tuple[int, IntArray]:
         """The best node's row (-1: none) and the reason numbers of the nodes that were looked at and refused.
 
         Nodes with idle room go before nodes with room to come, and within both, nodes of one's own shard before others.
         """
-        session = self.session
-        feasible = self.codes == 0 if session.sampling.applies(session.nodes.count) else None
-        sampled = None if feasible is None else session.look(feasible)
-        if sampled is None and session.soft_shard is None:
+        searches = self.session.searches
+        sampled = searches.look(self.codes == 0)
+        if sampled is None and searches.soft_shard is None:
             return self._best_of_all(), self.codes
-        taken, codes = (self.codes == 0, self.codes) if sampled is None else (sampled[0], np.where(sampled[1], self.codes, 0))
+        taken, codes = (self.codes == 0, self.codes)
+        if sampled is not None:
+            taken, codes = sampled[0], np.where(sampled[1], self.codes, np.int32(0))
         for idle_or_not in (taken & self.idle, taken & ~self.idle):
-            for group in session.by_shard(idle_or_not):
+            for group in searches.by_shard(idle_or_not):
                 node = self.best_of(group)
                 if node >= 0:
                     return node, codes
@@ -236,7 +247,9 @@ class NodeSearch:
         return self.best_of(self.codes == 0)
 
     def best_of(self, group: BoolArray) -> int:
-        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty, a single one unscored."""
+        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty, a single
+        one unscored.
+        """
         candidates = np.flatnonzero(group)
         if len(candidates) <= 1:
             return int(candidates[0]) if len(candidates) else -1

@@ -1,14 +1,12 @@
 """One scheduling cycle's working state. Source: Volcano `framework/session.go`, `session_plugins.go`.
 
-The session owns copies of the view's columns and may change them freely; only what `emit_bind` and `emit_evict` collect leaves it.
+The session owns copies of the view's columns and may change them freely; only what `emit_bind` and `emit_evict`
+collect leaves it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from config.arguments import Arguments
 from core.life.task import TaskStatus, Trigger, move
@@ -18,10 +16,9 @@ from core.session.jobs import SessionJobs
 from core.session.nodes import KubeNodes, SessionNodes
 from core.session.orders import Orders
 from core.session.points import Points
-from core.session.reasons import Code, FitErrors, Reason, ReasonTable
+from core.session.reasons import FitErrors, Reason, ReasonTable
 from core.session.report import Opening
-from core.session.sampling import Sampling, look
-from core.session.search import NodeSearch
+from core.session.searches import Searches
 from core.session.statement import LastTransaction, Statement
 from core.session.subjobs import SubJob, build_sub_jobs
 
@@ -36,21 +33,26 @@ if TYPE_CHECKING:
     from core.resources import Resource
     from core.session.carry import Carry, Clock, SessionOptions
     from core.session.node_points import NodeCheck, NodeFilter, NodeScore, NodeScorer
+    from core.session.search import NodeSearch
     from core.state.jobs import Job
     from core.state.snapshot import Snapshot
-
-BoolArray = npt.NDArray[np.bool_]
-SEARCHES_KEPT = 16  # templates whose search is kept up to date; roles of one gang interleave
 
 
 class Session:
     """Columns, plugins' functions and collected decisions of one cycle.
 
-    `jobs`, `nodes`: columns and questions about them; `queues` by name (in name order); `fit`: why tasks failed; `total`: sum of allocatable.
+    `jobs`, `nodes`: columns and questions about them; `queues` by name (in name order); `fit`: why tasks failed;
+    `total`: sum of allocatable.
     """
 
     def __init__(
-        self, snapshot: Snapshot, config: SchedulerConfig, clock: Clock, carry: Carry, options: SessionOptions, total: Resource
+        self,
+        snapshot: Snapshot,
+        config: SchedulerConfig,
+        clock: Clock,
+        carry: Carry,
+        options: SessionOptions,
+        total: Resource,
     ) -> None:
         self.snapshot = snapshot
         self.config = config
@@ -80,19 +82,10 @@ class Session:
         self.wants_report = False
         self.opening = Opening()
         self.topology_ready = True
-        self.sampling = _sampling(config, options)
-        self.soft_shard = self._shard_mask("soft")
-        self._insufficient: dict[int, int] = {}
-        self._searches: dict[Any, NodeSearch] = {}
+        self.searches = Searches(self)
         self._sub_jobs: dict[int, dict[str, SubJob]] = {}
 
-    def _shard_mask(self, mode: str) -> BoolArray | None:
-        shard = self.options.shard
-        if shard is None or shard[0] != mode:
-            return None
-        return np.array([name in shard[1] for name in self.nodes.names], dtype=np.bool_)
-
-    # --- lookups --------------------------------------------------------------------------------------------------------------------
+    # --- lookups -----------------------------------------------------------------------------------------------------
 
     def job_of(self, task: Task) -> Job | None:
         """The task's job, None when it is not in this session."""
@@ -125,7 +118,9 @@ class Session:
         return spec.network_topology is not None or any(p.get("networkTopology") for p in spec.sub_group_policy)
 
     def action_flag(self, action: str, key: str, *, default: bool) -> bool:
-        """A boolean argument of an action; one that was given once stays until a restart, as Volcano's actions keep it."""
+        """A boolean argument of an action; one that was given once stays until a restart, as Volcano's actions keep
+        it.
+        """
         kept = self.carry.actions.setdefault(action, {})
         kept[key] = Arguments(action, self.config.action_arguments(action)).get_bool(key, bool(kept.get(key, default)))
         return bool(kept[key])
@@ -134,7 +129,7 @@ class Session:
         """A plugin's answer changes at that moment without any event."""
         self.wake_at = at if self.wake_at is None else min(self.wake_at, at)
 
-    # --- nodes ----------------------------------------------------------------------------------------------------------------------
+    # --- nodes -------------------------------------------------------------------------------------------------------
 
     def add_predicate(self, plugin: str, filters: Sequence[NodeFilter]) -> None:
         """Register a plugin's node filters (point Predicate)."""
@@ -158,46 +153,13 @@ class Session:
         prepared = (s.prepare(self, task) for scorers in self.points.flat(point) for s in scorers)
         return [score for score in prepared if score is not None]
 
-    def insufficient_code(self, dimension: int) -> int:
-        """The reason number of "Insufficient <resource>"."""
-        code = self._insufficient.get(dimension)
-        if code is None:
-            reason = Reason("resources", Code.UNSCHEDULABLE, f"Insufficient {self.dims.names[dimension]}")
-            code = self._insufficient[dimension] = self.reasons.intern(reason)
-        return code
-
-    def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
-        """Under sampling: which feasible nodes are taken, and which were looked at."""
-        return look(self.sampling, self.carry, self.nodes.arrival, feasible)
-
-    def by_shard(self, group: BoolArray) -> list[BoolArray]:
-        """Under soft sharding one's own nodes, then the others'; else the group as it is."""
-        return [group] if self.soft_shard is None else [group & self.soft_shard, group & ~self.soft_shard]
-
     def search_for(self, task: Task, *, room: bool = True) -> NodeSearch:
-        """The search of the task's template (PrePredicate and what it prepares); raises FitFailure when no node can do."""
+        """PrePredicate, and the search of the task's template; raises FitFailure when no node can do."""
         for check in self.points.flat("PrePredicate"):
             check(task)
-        key = (room, self._search_key(task))
-        search = None if key[1] is None else self._searches.pop(key, None)
-        if search is None:
-            search = NodeSearch(self, task, room=room)
-        search.task = task
-        if key[1] is not None:
-            self._searches[key] = search  # last used, last out
-            if len(self._searches) > SEARCHES_KEPT:
-                del self._searches[next(iter(self._searches))]
-        return search
+        return self.searches.get(task, room=room)
 
-    def _search_key(self, task: Task) -> Any:
-        asked = [f for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in self.points.flat(point) for f in group]
-        if any(getattr(f, "watches_placements", False) for f in asked):
-            return None  # PreFilter itself reads what was placed: prepare anew for every task
-        if any(f.reads_labels for f in asked):
-            return task.template.number, task.namespace, tuple(sorted(task.labels.items()))
-        return task.template.number
-
-    # --- what statements do -----------------------------------------------------------------------------------------------------------
+    # --- what statements do
 
     def statement(self) -> Statement:
         """An empty statement."""
@@ -259,14 +221,18 @@ class Session:
     def remember(self, task: Task) -> None:
         """Keep what the task had reached before the transaction is undone."""
         row = task.row
-        self.last_transaction[row] = LastTransaction(self.jobs.status[row], self.jobs.node[row], row in self.evicted_for)
+        self.last_transaction[row] = LastTransaction(
+            self.jobs.status[row], self.jobs.node[row], row in self.evicted_for
+        )
 
     def emit_bind(self, task: Task) -> None:
         """An allocation is final: Binding."""
         job = self.job_of(task)
         assert job is not None
         self.jobs.move(job, task, TaskStatus.BINDING)
-        self.binds.append(Bind(task.namespace, task.name, task.uid, self.nodes.names[self.jobs.node[task.row]], task.job))
+        self.binds.append(
+            Bind(task.namespace, task.name, task.uid, self.nodes.names[self.jobs.node[task.row]], task.job)
+        )
 
     def emit_evict(self, task: Task, reason: str, preemptor: str = "") -> None:
         """An eviction is final."""
@@ -284,7 +250,7 @@ class Session:
                 self.emit_bind(allocated)
         return True
 
-    # --- merged answers -------------------------------------------------------------------------------------------------------------
+    # --- merged answers
 
     def job_ready(self, job: Job) -> bool:
         """JobReady."""
@@ -315,10 +281,3 @@ class Session:
         codes = self.nodes.max_pods.astype("int32")
         codes[:] = self.reasons.intern(reason)
         return FitErrors(self.reasons, codes)
-
-
-def _sampling(config: SchedulerConfig, options: SessionOptions) -> Sampling:
-    pumice = config.pumice
-    given = (options.percentage_of_nodes, options.minimum_feasible_nodes, options.minimum_percentage)
-    configured = (pumice.percentage_of_nodes_to_find, pumice.minimum_feasible_nodes, pumice.minimum_percentage_of_nodes_to_find)
-    return Sampling(*(c if g is None else g for g, c in zip(given, configured, strict=True)))

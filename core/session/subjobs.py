@@ -1,4 +1,7 @@
-"""Sub-jobs: the groups of tasks a job's subGroupPolicy makes. Source: Volcano `api/sub_job_info.go` (reference section 5.3)."""
+"""Sub-jobs:
+
+the groups of tasks a job's subGroupPolicy makes. Source: Volcano `api/sub_job_info.go` (reference section 5.3).
+"""
 
 from __future__ import annotations
 
@@ -95,8 +98,9 @@ def _sub_job(found: dict[str, SubJob], job: Job, policy: dict[str, Any] | None, 
     name = policy.get("name") or ""
     uid = f"{job.key}/{name}-{'-'.join(values)}"
     if uid not in found:
-        size = policy.get("subGroupSize")
-        sub_job = found[uid] = SubJob(job, f"{job.key}/{name}", uid, 1 if size is None else int(size), policy.get("networkTopology"))
+        given = policy.get("subGroupSize")
+        least = 1 if given is None else int(given)
+        sub_job = found[uid] = SubJob(job, f"{job.key}/{name}", uid, least, policy.get("networkTopology"))
         first = values[0]
         sub_job.match_index = int(first) if first.lstrip("+-").isdigit() else 0
     return found[uid]

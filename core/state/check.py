@@ -1,4 +1,7 @@
-"""The view's invariants, checkable at any time: counts by status add up, idle + used = allocatable, no task in two places."""
+"""The view's invariants, checkable at any time:
+
+counts by status add up, idle + used = allocatable, no task in two places.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +51,9 @@ def _check_nodes(view: View) -> list[str]:
         if table.specs[row].allocatable.scalars is None:
             idle[2:] = 0.0
         for what, expected in (("used", used), ("releasing", releasing), ("idle", idle)):
-            if np.abs(getattr(table, what)[:, row] - expected).max() >= TOLERANCE:
-                broken.append(f"node {name}: {what} is {getattr(table, what)[:, row].tolist()}, its tasks make it {expected.tolist()}")
+            column = getattr(table, what)[:, row]
+            if np.abs(column - expected).max() >= TOLERANCE:
+                broken.append(f"node {name}: {what} is {column.tolist()}, its tasks make it {expected.tolist()}")
     return broken
 
 

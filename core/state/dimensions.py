@@ -6,7 +6,10 @@ CPU, MEMORY, PODS = 0, 1, 2
 
 
 class Dimensions:
-    """An append-only registry of resource names. cpu (milli-cores), memory (bytes) and pods (a count) come first, scalars as seen."""
+    """An append-only registry of resource names.
+
+    cpu (milli-cores), memory (bytes) and pods (a count) come first, scalars as seen.
+    """
 
     def __init__(self) -> None:
         self.names: list[str] = ["cpu", "memory", "pods"]

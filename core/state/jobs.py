@@ -1,6 +1,7 @@
 """Jobs of the view: a PodGroup's specification, its tasks, and counts and sums over them as columns.
 
-Columns follow Volcano's `JobInfo` (reference section 5.3): counts by status, Allocated, TotalRequest and what is pending.
+Columns follow Volcano's `JobInfo` (reference section 5.3): counts by status, Allocated, TotalRequest and what is
+pending.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from core.life.pod_group import BY_LABEL, Phase
 from core.life.task import COUNT, IS_ALLOCATED, TaskStatus
 from core.objects.pod_group import READY
 from core.state.columns import FloatArray, Rows, grown, heightened
+from core.state.snapshot import JobColumns
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -74,15 +76,19 @@ class Job:
 class JobTable:
     """Columns over job rows.
 
-    `counts` int32 [status, job]; `best_effort` int32: pending tasks that ask for nothing; `gated` int32: gated tasks; `allocated`,
-    `pending`, `total` float64 [dimension, job]: requests of allocated-class, of pending, and of all tasks, and the PodGroup's minResources; `min_member` int32;
-    `phase` int8; `priority` int64; `queue` int32 queue row or NO_QUEUE; `reported` int32 [phase, running, succeeded, failed; job] and `announced` bool (has the
+    `counts` int32 [status, job]; `best_effort` int32: pending tasks that ask for nothing; `gated` int32: gated tasks;
+    `allocated`,
+    `pending`, `total` float64 [dimension, job]: requests of allocated-class, of pending, and of all tasks, and the
+    PodGroup's minResources; `min_member` int32;
+    `phase` int8; `priority` int64; `queue` int32 queue row or NO_QUEUE; `reported` int32 [phase, running, succeeded,
+    failed; job] and `announced` bool (has the
     Scheduled condition of a ready job): what the PodGroup's status says already.
     """
 
     VECTORS = ("allocated", "pending", "total", "minimum")
     PLAIN = (
-        "counts", "best_effort", "gated", "min_member", "phase", "priority", "queue", "has_spec", "has_min_resources", "reported",
+        "counts", "best_effort", "gated", "min_member", "phase", "priority", "queue", "has_spec", "has_min_resources",
+        "reported",
         "announced",
     )  # fmt: skip
 
@@ -191,3 +197,13 @@ class JobTable:
             self.total[dimension, row] += amount
             if column is not None:
                 column[dimension, row] += amount
+
+    def columns(self) -> JobColumns:
+        """Copies for a session; `order` has the jobs with a PodGroup whose queue is known."""
+        count, height, rows = self.rows.used, len(self.dimensions), self.in_key_order()
+        return JobColumns(
+            handles=list(self.handles),
+            order=rows[self.queue[rows] != NO_QUEUE],
+            **{name: getattr(self, name)[:height, :count].copy() for name in self.VECTORS},
+            **{name: getattr(self, name)[..., :count].copy() for name in self.PLAIN if name != "has_spec"},
+        )

@@ -5,13 +5,14 @@ Accounting follows Volcano's `NodeInfo.AddTask` / `RemoveTask` (reference sectio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from core.life.task import TaskStatus
 from core.state.columns import FloatArray, grown, heightened
+from core.state.snapshot import NodeColumns
 
 if TYPE_CHECKING:
     from core.objects.node import NodeSpec
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 
 
 class NodeTable:
-    """Columns over node rows, float64 [dimension, node]: cpu in milli-cores, memory in bytes, pods a count, scalars in milli-units.
+    """Columns over node rows, float64 [dimension, node]: cpu in milli-cores, memory in bytes, pods a count, scalars in
+    milli-units.
 
-    `pod_count` int32 and `nonzero` float64 [cpu milli, memory bytes; node] are kube-scheduler's count and non-zero requests of the pods on it.
+    `pod_count` int32 and `nonzero` float64 [cpu milli, memory bytes; node] are kube-scheduler's count and non-zero
+    requests of the pods on it.
     Rows are in name order after :meth:`compact`; `arrival` numbers the nodes in the order in which they came.
     """
 
@@ -142,4 +145,22 @@ class NodeTable:
 
     def in_arrival_order(self) -> npt.NDArray[np.intp]:
         """Rows in the order in which the nodes came (Volcano's NodeList)."""
-        return cast("npt.NDArray[np.intp]", np.argsort(self.arrival[: self.count], kind="stable"))
+        return np.argsort(self.arrival[: self.count], kind="stable")
+
+    def columns(self) -> NodeColumns:
+        """Copies for a session; rows must be in name order."""
+        count, height = self.count, len(self.dimensions)
+        return NodeColumns(
+            names=[spec.name for spec in self.specs],
+            specs=list(self.specs),
+            row=dict(self.row),
+            arrival=self.in_arrival_order(),
+            allocatable=self.allocatable[:height, :count].copy(),
+            idle=self.idle[:height, :count].copy(),
+            used=self.used[:height, :count].copy(),
+            releasing=self.releasing[:height, :count].copy(),
+            max_pods=self.max_pods[:count].copy(),
+            pod_count=self.pod_count[:count].copy(),
+            nonzero=self.nonzero[:, :count].copy(),
+            memo=self.memo,
+        )

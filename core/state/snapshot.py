@@ -31,7 +31,10 @@ class TaskColumns:
 
 @dataclass(slots=True)
 class NodeColumns:
-    """Over node rows in name order; vectors float64 [dimension, node]. `arrival`: rows as the nodes came. `memo` lives until a spec changes."""
+    """Over node rows in name order; vectors float64 [dimension, node].
+
+    `arrival`: rows as the nodes came. `memo` lives until a spec changes.
+    """
 
     names: list[str]
     specs: list[NodeSpec]
@@ -71,7 +74,10 @@ class JobColumns:
 
 @dataclass(slots=True)
 class Snapshot:
-    """Everything a cycle may read. `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name."""
+    """Everything a cycle may read.
+
+    `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name.
+    """
 
     version: int
     dimensions: Dimensions

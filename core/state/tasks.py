@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.state.columns import Rows, grown
+from core.state.snapshot import TaskColumns
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -16,9 +17,11 @@ NOWHERE = -1
 
 
 class TaskTable:
-    """Columns over task rows. `status`: int8 TaskStatus; `node`: int32 node row or NOWHERE; `job`: int32 job row or NOWHERE.
+    """Columns over task rows. `status`: int8 TaskStatus; `node`: int32 node row or NOWHERE; `job`: int32 job row or
+    NOWHERE.
 
-    `resides[row]` is the name of the node on which the task is counted, "" for none; the node itself may not have been seen yet.
+    `resides[row]` is the name of the node on which the task is counted, "" for none; the node itself may not have
+    been seen yet.
     """
 
     def __init__(self) -> None:
@@ -48,3 +51,10 @@ class TaskTable:
         self.handles[task.row] = None
         self.node[task.row] = self.job[task.row] = NOWHERE
         self.rows.give_back(task.row)
+
+    def columns(self) -> TaskColumns:
+        """Copies for a session."""
+        used = self.rows.used
+        return TaskColumns(
+            self.status[:used].copy(), self.node[:used].copy(), self.job[:used].copy(), list(self.handles)
+        )

@@ -14,11 +14,10 @@ from core.objects.pod import Task, TemplateTable, read_task
 from core.objects.pod_group import PodGroupSpec, read_pod_group
 from core.objects.queue import Queue, read_queue
 from core.state.check import check_view
-from core.state.columns import FloatArray
 from core.state.dimensions import Dimensions
 from core.state.jobs import NO_QUEUE, JobTable
 from core.state.nodes import NodeTable
-from core.state.snapshot import JobColumns, NodeColumns, Snapshot, TaskColumns
+from core.state.snapshot import Snapshot
 from core.state.tasks import NOWHERE, TaskTable
 
 if TYPE_CHECKING:
@@ -28,7 +27,8 @@ DEFAULT_SCHEDULERS = ("volcano",)
 
 
 class View:
-    """Tasks, jobs, nodes and queues as the API last said, plus what this scheduler has in flight (assumed binds, evictions).
+    """Tasks, jobs, nodes and queues as the API last said, plus what this scheduler has in flight (assumed binds,
+    evictions).
 
     `version` rises with every change that could alter a decision.
     """
@@ -50,10 +50,13 @@ class View:
         self._queue_rows: dict[str, int] = {}
         self._shared: set[str] = set()  # node names whose dict in node_tasks a snapshot has seen
 
-    # --- events -------------------------------------------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------------------------
 
     def apply(self, event: str, obj: Object) -> None:
-        """Take over one watch event: "ADDED", "MODIFIED" or "DELETED". Raises QuantityError for a malformed quantity (nothing changes)."""
+        """Take over one watch event:
+
+        "ADDED", "MODIFIED" or "DELETED". Raises QuantityError for a malformed quantity (nothing changes).
+        """
         kind, deleted = obj.get("kind"), event == "DELETED"
         if kind == "Pod":
             self._apply_pod(obj, deleted)
@@ -241,7 +244,7 @@ class View:
         self.nodes.fit_dimensions()
         self.jobs.fit_dimensions()
 
-    # --- what is in flight --------------------------------------------------------------------------------------------------------
+    # --- what is in flight
 
     def _recount(self, task: Task) -> None:
         self._enter(task)
@@ -281,7 +284,7 @@ class View:
             self._evicting.discard(task.key)
             self._recount(task)
 
-    # --- snapshots ----------------------------------------------------------------------------------------------------------------
+    # --- snapshots
 
     def snapshot(self) -> Snapshot:
         """Copies of the columns beside the shared specs; later events do not show in it."""
@@ -294,9 +297,9 @@ class View:
         snapshot = Snapshot(
             version=self.version,
             dimensions=self.dimensions,
-            tasks=self._task_columns(),
-            nodes=self._node_columns(),
-            jobs=self._job_columns(),
+            tasks=self.tasks.columns(),
+            nodes=self.nodes.columns(),
+            jobs=self.jobs.columns(),
             queues=[self.queues[name] for name in self._queue_rows],
             node_tasks=dict(self.node_tasks),
             objects=self.objects,
@@ -304,53 +307,6 @@ class View:
         self.jobs.epoch += 1
         self._shared = set(self.node_tasks)
         return snapshot
-
-    def _task_columns(self) -> TaskColumns:
-        table, used = self.tasks, self.tasks.rows.used
-        return TaskColumns(table.status[:used].copy(), table.node[:used].copy(), table.job[:used].copy(), list(table.handles))
-
-    def _node_columns(self) -> NodeColumns:
-        table, count, height = self.nodes, self.nodes.count, len(self.dimensions)
-
-        def vector(array: FloatArray) -> FloatArray:
-            return array[:height, :count].copy()
-
-        return NodeColumns(
-            names=[spec.name for spec in table.specs],
-            specs=list(table.specs),
-            row=dict(table.row),
-            arrival=table.in_arrival_order(),
-            allocatable=vector(table.allocatable),
-            idle=vector(table.idle),
-            used=vector(table.used),
-            releasing=vector(table.releasing),
-            max_pods=table.max_pods[:count].copy(),
-            pod_count=table.pod_count[:count].copy(),
-            nonzero=table.nonzero[:, :count].copy(),
-            memo=table.memo,
-        )
-
-    def _job_columns(self) -> JobColumns:
-        table, count, height = self.jobs, self.jobs.rows.used, len(self.dimensions)
-        queue, rows = table.queue, table.in_key_order()
-        return JobColumns(
-            handles=list(table.handles),
-            order=rows[queue[rows] != NO_QUEUE],
-            allocated=table.allocated[:height, :count].copy(),
-            pending=table.pending[:height, :count].copy(),
-            total=table.total[:height, :count].copy(),
-            minimum=table.minimum[:height, :count].copy(),
-            counts=table.counts[:, :count].copy(),
-            best_effort=table.best_effort[:count].copy(),
-            gated=table.gated[:count].copy(),
-            min_member=table.min_member[:count].copy(),
-            phase=table.phase[:count].copy(),
-            priority=table.priority[:count].copy(),
-            queue=queue[:count].copy(),
-            has_min_resources=table.has_min_resources[:count].copy(),
-            reported=table.reported[:, :count].copy(),
-            announced=table.announced[:count].copy(),
-        )
 
     def check(self) -> list[str]:
         """Broken invariants, each named; empty when the view is whole."""

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class QueueAttributes:
-    """One queue's numbers; Resources in Volcano's units. `real_capability`: its own capability cut to what others' guarantees leave."""
+    """One queue's numbers; Resources in Volcano's units.
+
+    `real_capability`: its own capability cut to what others' guarantees leave.
+    """
 
     name: str
     weight: int

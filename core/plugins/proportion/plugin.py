@@ -76,7 +76,10 @@ class Proportion:
         return fits
 
     def job_enqueueable(self, job: Job) -> Vote:
-        """minResources + allocated + inqueue - elastic within the real capability, and the queue open. A Permit charges at once."""
+        """minResources + allocated + inqueue - elastic within the real capability, and the queue open.
+
+        A Permit charges at once.
+        """
         queue = self._session.queue_of(job)
         if not queue.is_open:
             return Vote.REJECT
@@ -131,4 +134,8 @@ class Proportion:
         if attributes is None:
             return QueueGauges().put("allocated", Resource()).put("request", Resource())
         gauges = QueueGauges().put("allocated", attributes.allocated).put("request", attributes.request)
-        return gauges.number("weight", attributes.weight).put("deserved", attributes.deserved).number("share", attributes.share)
+        return (
+            gauges.number("weight", attributes.weight)
+            .put("deserved", attributes.deserved)
+            .number("share", attributes.share)
+        )

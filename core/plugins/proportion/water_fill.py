@@ -1,4 +1,7 @@
-"""Deserved: the cluster poured into the queues by weight, no queue above its request or its capability, none below its guarantee."""
+"""Deserved:
+
+the cluster poured into the queues by weight, no queue above its request or its capability, none below its guarantee.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def fill(total: Resource, queues: list[QueueAttributes]) -> None:
-    """Set `deserved` and `share` of every queue. A pass reads what remained at its start, so the order of queues has no say."""
+    """Set `deserved` and `share` of every queue.
+
+    A pass reads what remained at its start, so the order of queues has no say.
+    """
     remaining = total.clone()
     unmet = list(queues)
     while weight := sum(queue.weight for queue in unmet):
@@ -43,5 +49,7 @@ def _raise(queue: QueueAttributes, remaining: Resource, fraction: float) -> Reso
 def _same(left: Resource, right: Resource) -> bool:
     """Equal to the last bit; no scalars and an empty map of them are the same (equality.Semantic)."""
     return (
-        left.milli_cpu == right.milli_cpu and left.memory == right.memory and (left.scalars or {}) == (right.scalars or {})
+        left.milli_cpu == right.milli_cpu
+        and left.memory == right.memory
+        and (left.scalars or {}) == (right.scalars or {})
     )

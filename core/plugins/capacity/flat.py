@@ -1,0 +1,47 @@
+"""Limits of queues that stand side by side. Source: Volcano `capacity.buildQueueAttrs`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.plugins.capacity.attributes import Limits
+from core.resources import INFINITY, LARGEST, Resource, exceeded_part, higher
+from core.session.gauges import QueueGauges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from core.objects.queue import Queue
+
+
+def free_of_guarantees(total: Resource, queues: Iterable[Queue]) -> Resource:
+    """What the cluster has beyond the sum of all guarantees."""
+    guaranteed = Resource()
+    for queue in queues:
+        if queue.guarantee is not None:
+            guaranteed.add(queue.guarantee)
+    return exceeded_part(total, guaranteed)
+
+
+def flat_limits(queue: Queue, free: Resource) -> Limits:
+    """One queue's limits; `free` from :func:`free_of_guarantees`. A capability without cpu or memory does not limit it."""
+    guarantee = queue.guarantee.clone() if queue.guarantee else Resource()
+    real, capability = free.clone().add(guarantee), Resource()
+    if queue.capability is not None:
+        capability = queue.capability.clone()
+        capability.milli_cpu = capability.milli_cpu if capability.milli_cpu > 0 else LARGEST
+        capability.memory = capability.memory if capability.memory > 0 else LARGEST
+        real.min_dimension_resource(capability, INFINITY)
+    deserved = queue.deserved.clone() if queue.deserved else Resource()
+    deserved.min_dimension_resource(real, INFINITY)
+    return Limits(queue.name, guarantee, capability, real, higher(deserved, guarantee))
+
+
+def idle_gauges(queue: Queue, free: Resource) -> QueueGauges:
+    """The gauges of a queue without jobs, straight from its spec: here a capability without cpu does limit cpu, as Volcano shows it."""
+    gauges = QueueGauges().put("deserved", queue.deserved or Resource()).put("allocated", Resource()).put("request", Resource())
+    real = free.clone().add(queue.guarantee or Resource())
+    if queue.capability is not None:
+        real.min_dimension_resource(queue.capability, INFINITY)
+        gauges.put("capacity", queue.capability)
+    return gauges.put("real_capacity", real)

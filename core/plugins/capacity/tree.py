@@ -1,0 +1,88 @@
+"""The tree of queues and the limits in it. Source: Volcano `capacity.buildHierarchicalQueueAttrs`, `checkHierarchicalQueue`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.plugins.capacity.attributes import Limits
+from core.resources import INFINITY, Resource, exceeded_part, higher
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from core.objects.queue import Queue
+
+ROOT = "root"
+NO_LIMIT = 9.223372036854775807e18  # MaxInt64, Volcano's "as much as you like" for scalars
+
+
+def tree_limits(queues: Mapping[str, Queue], total: Resource) -> dict[str, Limits] | None:
+    """Limits of every queue by name; None when the tree cannot be used: a parent is missing, or there is no root."""
+    limits: dict[str, Limits] = {}
+    for name in queues:
+        if name not in limits:
+            limits[name] = _bare(queues[name])
+            if not _attach(queues[name], queues, limits):
+                return None
+    root = limits.get(ROOT)
+    if root is None:
+        return None
+    if root.capability.is_empty():
+        root.capability = Resource.infinite()
+        for name in total.scalars or ():
+            root.capability.set_scalar(name, NO_LIMIT)
+    root.real_capability = root.capability
+    _distribute(root)
+    return limits
+
+
+def _bare(queue: Queue) -> Limits:
+    guarantee, capability = queue.guarantee or Resource(), queue.capability or Resource()
+    return Limits(queue.name, guarantee.clone(), capability.clone(), Resource(), (queue.deserved or Resource()).clone())
+
+
+def _attach(queue: Queue, queues: Mapping[str, Queue], limits: dict[str, Limits]) -> bool:
+    """Hang the queue under its parent, parents first. False: a parent is missing.
+
+    A queue whose parents form a ring hangs in the air, as in Volcano: it is reached from no root, so its real capability stays empty.
+    """
+    if queue.name == ROOT:
+        return True
+    parent = queue.parent or ROOT
+    if parent not in queues:
+        return False
+    if parent not in limits:
+        limits[parent] = _bare(queues[parent])
+        if not _attach(queues[parent], queues, limits):
+            return False
+    limits[parent].children[queue.name] = limits[queue.name]
+    limits[queue.name].ancestors = [*limits[parent].ancestors, parent]
+    return True
+
+
+def _distribute(root: Limits) -> None:
+    """From the root down: inherit what a capability leaves open, and cut each real capability to what the siblings' guarantees leave."""
+    stack = [root]
+    while stack:
+        parent = stack.pop()
+        guaranteed, deserved = Resource(), Resource()
+        for child in parent.children.values():
+            child.deserved = higher(child.deserved, child.guarantee)
+            deserved.add(child.deserved)
+            guaranteed.add(child.guarantee)
+            _inherit(child.capability, parent.capability)
+        if parent.name == ROOT:
+            parent.guarantee, parent.deserved = guaranteed, deserved
+        for child in parent.children.values():
+            child.real_capability = exceeded_part(parent.real_capability, guaranteed).add(child.guarantee)
+            child.real_capability.min_dimension_resource(child.capability, INFINITY)
+        stack.extend(parent.children.values())
+
+
+def _inherit(own: Resource, parent: Resource) -> None:
+    if own.milli_cpu <= 0:
+        own.milli_cpu = parent.milli_cpu
+    if own.memory <= 0:
+        own.memory = parent.memory
+    if parent.scalars is not None:
+        own.scalars = {**parent.scalars, **(own.scalars or {})}

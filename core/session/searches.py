@@ -1,0 +1,94 @@
+"""The searches a session keeps: one per template, which nodes they may look at, and how many are enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from core.session.reasons import Code, Reason
+from core.session.sampling import Sampling, look
+from core.session.search import NodeSearch
+
+if TYPE_CHECKING:
+    from config.schema import SchedulerConfig
+    from core.objects.pod import Task
+    from core.session.carry import SessionOptions
+    from core.session.session import Session
+
+BoolArray = npt.NDArray[np.bool_]
+KEPT = 16  # templates whose search is kept up to date; the roles of one gang interleave
+OUTSIDE_SHARD = Reason("shard", Code.ERROR, "node isn't in scheduler node shard")
+
+
+class Searches:
+    """`soft_shard`, `hard_shard`: mask of this scheduler's own nodes under that mode of sharding, else None."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.sampling = _sampling(session.config, session.options)
+        self.soft_shard = self._shard("soft")
+        self.hard_shard = self._shard("hard")
+        self.outside_shard = session.reasons.intern(OUTSIDE_SHARD)
+        self._insufficient: dict[int, int] = {}
+        self._kept: dict[Any, NodeSearch] = {}
+
+    def _shard(self, mode: str) -> BoolArray | None:
+        shard = self._session.options.shard
+        if shard is None or shard[0] != mode:
+            return None
+        return np.array([name in shard[1] for name in self._session.nodes.names], dtype=np.bool_)
+
+    def insufficient(self, dimension: int) -> int:
+        """The reason number of "Insufficient <resource>"."""
+        code = self._insufficient.get(dimension)
+        if code is None:
+            reason = Reason("resources", Code.UNSCHEDULABLE, f"Insufficient {self._session.dims.names[dimension]}")
+            code = self._insufficient[dimension] = self._session.reasons.intern(reason)
+        return code
+
+    def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray] | None:
+        """Which feasible nodes are taken and which were looked at; None when all of them are."""
+        if not self.sampling.applies(len(feasible)):
+            return None
+        return look(self.sampling, self._session.carry, self._session.nodes.arrival, feasible)
+
+    def by_shard(self, group: BoolArray) -> list[BoolArray]:
+        """Under soft sharding one's own nodes, then the others'; else the group as it is."""
+        return [group] if self.soft_shard is None else [group & self.soft_shard, group & ~self.soft_shard]
+
+    def get(self, task: Task, *, room: bool) -> NodeSearch:
+        """The search of the task's template, prepared; raises FitFailure when no node can do."""
+        kind = self._kind(task)
+        if kind is None:
+            return NodeSearch(self._session, task, room=room)
+        search = self._kept.pop((room, kind), None)
+        if search is None:
+            search = NodeSearch(self._session, task, room=room)
+        search.task = task
+        self._kept[room, kind] = search  # last used, last out
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return search
+
+    def _kind(self, task: Task) -> Any:
+        """What two tasks must share to share a search; None: nothing suffices."""
+        flat = self._session.points.flat
+        asked = [f for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in flat(point) for f in group]
+        if any(getattr(f, "watches_placements", False) for f in asked):
+            return None  # PreFilter itself reads what was placed: prepare anew for every task
+        if any(f.reads_labels for f in asked):
+            return task.template.number, task.namespace, tuple(sorted(task.labels.items()))
+        return task.template.number
+
+
+def _sampling(config: SchedulerConfig, options: SessionOptions) -> Sampling:
+    pumice = config.pumice
+    given = (options.percentage_of_nodes, options.minimum_feasible_nodes, options.minimum_percentage)
+    configured = (
+        pumice.percentage_of_nodes_to_find,
+        pumice.minimum_feasible_nodes,
+        pumice.minimum_percentage_of_nodes_to_find,
+    )
+    return Sampling(*(c if g is None else g for g, c in zip(given, configured, strict=True)))

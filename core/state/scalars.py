@@ -1,0 +1,22 @@
+"""Single numbers of a column:
+
+a memoryview costs a third of numpy's indexing and yields plain numbers; both see the same memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+
+def floats(column: npt.NDArray[np.float64]) -> MutableSequence[float]:
+    """A one-dimensional float64 column, number by number."""
+    return cast("MutableSequence[float]", memoryview(cast("Any", column)))
+
+
+def integers(column: npt.NDArray[np.integer | np.bool_]) -> MutableSequence[int]:
+    """A one-dimensional integer or boolean column, number by number."""
+    return cast("MutableSequence[int]", memoryview(cast("Any", column)))
