@@ -110,7 +110,8 @@ def _class_of(value: Any, type: Any) -> Any:  # noqa: A002
     if members is None or not isinstance(value, dict):
         return type
     field, by_tag = members
-    return by_tag.get(value.get(field), type)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    tag: Any = value.get(field)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return by_tag.get(tag, type) if isinstance(tag, str | int) else type
 
 
 @lru_cache(maxsize=256)

@@ -24,8 +24,8 @@ class RecordedCycle:
     """One cycle as the journal has it.
 
     `mutations` are the changes of the api's truth that this cycle saw and the one before did not, in revision order;
-    the cache's own operations on its view are in `record.operations`, with the revision they came after. `outcomes` came
-    in since the cycle before. `config` is the one in force. `sequence` and `at` are those of the cycle's record.
+    the cache's own operations on its view are in `record.operations`, with the revision they came after. `outcomes`
+    came in since the cycle before. `config` is the one in force. `sequence` and `at` are those of the cycle's record.
     """
 
     sequence: int

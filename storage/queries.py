@@ -20,23 +20,31 @@ PRAGMAS: Final = """
 PRAGMA synchronous = FULL;
 PRAGMA wal_autocheckpoint = 2000;
 """
-PROBE: Final = "BEGIN IMMEDIATE; ROLLBACK;"
-"""Fails where nothing can be written, which opening alone does not: SQLite falls back to read-only without a word."""
+PROBE: Final = "BEGIN IMMEDIATE; PRAGMA user_version = 0; ROLLBACK;"
+"""Fails where nothing can be written. Opening and beginning do not: SQLite falls back to read-only without a word."""
 
 IDENTITY: Final = (
     "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), "
     "(SELECT count(*) FROM sqlite_master)"
 )
+# SQLite lets anybody put anything in any column; the casts make it a value of ours, and the chain finds it wrong.
 HEAD: Final = (
-    "SELECT anchor.sequence, anchor.hash, "
-    "(SELECT seq FROM sqlite_sequence WHERE name = 'journal'), "
+    "SELECT CAST(anchor.sequence AS INTEGER), CAST(anchor.hash AS BLOB), "
+    "(SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = 'journal'), "
     "(SELECT max(sequence) FROM journal), "
-    "(SELECT hash FROM journal ORDER BY sequence DESC LIMIT 1) FROM anchor"
+    "(SELECT CAST(hash AS BLOB) FROM journal ORDER BY sequence DESC LIMIT 1) FROM anchor"
 )
-PACKS: Final = "SELECT sequence, packing, content FROM journal WHERE sequence BETWEEN ? AND ? AND content IS NOT NULL"
-DICTIONARIES: Final = "SELECT number, content FROM dictionary WHERE number > ?"
+ROWS: Final = (
+    "SELECT sequence, CAST(kind AS TEXT), CAST(cause AS INTEGER), CAST(at AS REAL), CAST(lead AS INTEGER), "
+    "CAST(start AS INTEGER), CAST(size AS INTEGER), CAST(hash AS BLOB) FROM journal"
+)
+PACKS: Final = (
+    "SELECT sequence, CAST(packing AS INTEGER), CAST(content AS BLOB) FROM journal "
+    "WHERE sequence BETWEEN ? AND ? AND content IS NOT NULL"
+)
+DICTIONARIES: Final = "SELECT number, CAST(content AS BLOB) FROM dictionary WHERE number > ?"
 LAST_OF_KIND: Final = "SELECT sequence FROM journal WHERE kind = ? ORDER BY sequence DESC LIMIT 1"
-CHECKPOINTS: Final = "SELECT sequence, at, content FROM checkpoint ORDER BY sequence DESC"
+CHECKPOINTS: Final = "SELECT sequence, CAST(at AS REAL), CAST(content AS BLOB) FROM checkpoint ORDER BY sequence DESC"
 OLDEST_CHECKPOINT: Final = "SELECT coalesce(min(sequence), 0) FROM checkpoint"
 SAVE_CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?)"
 DROP_CHECKPOINTS: Final = (
@@ -65,9 +73,7 @@ def select_rows(after: int, kinds: Collection[str] | None, limit: int) -> Statem
     """Rows (as `storage.rows.Row`) above `after`, of these kinds, oldest first."""
     names = sorted(kinds or ())
     of_kind = "" if kinds is None else f"AND kind IN ({','.join('?' * len(names))})"
-    columns = "sequence, kind, cause, at, lead, start, size, hash"
-    sql = f"SELECT {columns} FROM journal WHERE sequence > ? {of_kind} ORDER BY sequence LIMIT ?"
-    return sql, (after, *names, limit)
+    return f"{ROWS} WHERE sequence > ? {of_kind} ORDER BY sequence LIMIT ?", (after, *names, limit)
 
 
 def readable(rows: Sequence[Row], packs: PackReader) -> list[Stored]:

@@ -25,11 +25,9 @@ PACK_RECORDS: Final = 1024
 PACK_BYTES: Final = 1 << 20
 """A pack is closed at this many records or payload bytes: what reading one record may cost stays bounded."""
 
-PLAIN: Final = -1
-DEFLATED: Final = 0
-"""Values of `packing`; a number above 0 is that of the dictionary the pack was deflated with. NULL: no pack here."""
+NO_DICTIONARY: Final = 0
+"""`packing` is the number of the dictionary the pack was deflated with, or this; NULL: no pack in this row."""
 
-WORTH_PACKING: Final = 64
 WINDOW: Final = -15
 
 
@@ -71,7 +69,8 @@ def parameters(
     """One pack as the flat list of its rows' columns, numbered from `sequence`, and the hash of the last record."""
     flat: list[Any] = []
     payload = b"".join([record.payload for record in records])
-    packing, content = deflate(payload, dictionary)
+    packing: int | None = dictionary.number if dictionary else NO_DICTIONARY
+    content: bytes | None = deflate(payload, dictionary.content if dictionary else b"")
     start = 0
     for lead, record in enumerate(records):
         number, size = sequence + lead, len(record.payload)
@@ -82,23 +81,15 @@ def parameters(
     return flat, previous
 
 
-def deflate(payload: bytes, dictionary: Dictionary | None) -> tuple[int | None, bytes | None]:
-    """`packing` and `content` of a pack. Level 1: what repeats is found all the same, at three times the speed."""
-    if len(payload) < WORTH_PACKING:
-        return PLAIN, payload
-    given = dictionary.content if dictionary else b""
-    deflater = zlib.compressobj(1, zlib.DEFLATED, WINDOW, 8, zlib.Z_DEFAULT_STRATEGY, given)
-    content = deflater.compress(payload) + deflater.flush()
-    if len(content) >= len(payload):
-        return PLAIN, payload
-    return (dictionary.number if dictionary else DEFLATED), content
+def deflate(payload: bytes, dictionary: bytes) -> bytes:
+    """A raw deflate stream. Level 1: what repeats is found all the same, at three times the speed."""
+    deflater = zlib.compressobj(1, zlib.DEFLATED, WINDOW, 8, zlib.Z_DEFAULT_STRATEGY, dictionary)
+    return deflater.compress(payload) + deflater.flush()
 
 
 def inflate(packing: int, content: bytes, dictionaries: Mapping[int, bytes]) -> tuple[bytes, str]:
     """The payloads of a pack, as far as they can be had, and what stopped it ("" at the end)."""
-    if packing == PLAIN:
-        return content, ""
-    if packing != DEFLATED and packing not in dictionaries:
+    if packing != NO_DICTIONARY and packing not in dictionaries:
         return b"", f"unreadable: compression dictionary {packing} is missing"
     given = dictionaries.get(packing, b"")
     inflater = zlib.decompressobj(WINDOW, given)
@@ -106,9 +97,9 @@ def inflate(packing: int, content: bytes, dictionaries: Mapping[int, bytes]) -> 
         payload = inflater.decompress(content)
     except zlib.error as problem:
         return _readable_part(content, given), f"unreadable: its bytes were changed ({problem})"
-    if not inflater.eof or inflater.unused_data:
-        return payload, "unreadable: its bytes were cut or added to"
-    return payload, ""
+    if inflater.unused_data:
+        return payload, "unreadable: its bytes were added to"
+    return payload, "" if inflater.eof else "unreadable: its bytes were cut"
 
 
 def _readable_part(content: bytes, given: bytes) -> bytes:
@@ -135,7 +126,10 @@ class PackReader:
         """The record of a row. Raises DamagedError."""
         payload, stopped = self._payload(row.sequence - row.lead)
         end = row.start + row.size
-        if len(payload) < end:
+        if min(row.lead, row.start, row.size) < 0:
+            raise DamagedError(row.sequence, "changed: it does not say where its bytes are")
+        # A pack that did not end as it should is at fault with its last record, however much of it can be read.
+        if len(payload) < end or (stopped and len(payload) == end):
             raise DamagedError(row.sequence, stopped or "unreadable: its bytes were cut")
         piece = payload if row.size == len(payload) else payload[row.start : end]
         return Stored(row.sequence, row.kind, piece, row.cause, row.at, row.hash)

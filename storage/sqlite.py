@@ -26,7 +26,7 @@ from storage.lock import FileLock
 from storage.loop_thread import LoopThread, unbroken
 from storage.memory import KEPT_CHECKPOINTS
 from storage.migrations import APPLICATION_ID, MIGRATIONS, scripts
-from storage.rows import PackReader, Row, packs, parameters
+from storage.rows import PACK_RECORDS, PackReader, Row, packs, parameters
 from storage.sqlite_errors import opening, using
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class _Database:
         connection = await aiosqlite.connect(
             _uri(path, read_only), uri=True, isolation_level=None, cached_statements=32
         )
+        connection.text_factory = _text
         try:
             await _prepare(connection, str(path), read_only, migrations)
             return cls(connection, await _head(connection))
@@ -115,7 +116,7 @@ class _Database:
                 return []
             for number, content in await self._rows(queries.DICTIONARIES, (len(self._dictionaries),)):
                 self._dictionaries[number] = content
-            first = min(row.sequence - row.lead for row in rows)
+            first = min(row.sequence - min(row.lead, PACK_RECORDS) for row in rows)
             contents = await self._rows(queries.PACKS, (first, rows[-1].sequence))
             return queries.readable(rows, PackReader(contents, self._dictionaries))
 
@@ -174,6 +175,11 @@ class _Database:
 
 def _uri(path: Path, read_only: bool) -> str:
     return f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+
+
+def _text(stored: bytes) -> str:
+    """Text that was tampered with may not be UTF-8; it is the chain's to say so."""
+    return stored.decode("utf-8", "replace")
 
 
 async def _head(connection: aiosqlite.Connection) -> Head:

@@ -1,0 +1,116 @@
+"""The codec: what goes in comes out, and everything else is refused by name."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.messages.decisions import Bind, Decision, Evict
+from core.messages.events import Bound, Mutation, Outcome
+from storage import codec
+from storage.errors import CodecError
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+LEAF = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 63), (1 << 64) - 1)
+    | st.floats(allow_nan=False)
+    | TEXT
+    | st.binary(max_size=20)
+)
+PLAIN = st.recursive(
+    LEAF, lambda inner: st.lists(inner, max_size=5) | st.dictionaries(TEXT, inner, max_size=5), max_leaves=30
+)
+BINDS = st.builds(Bind, namespace=TEXT, name=TEXT, uid=TEXT, node=TEXT, job=TEXT)
+EVICTS = st.builds(Evict, namespace=TEXT, name=TEXT, uid=TEXT, node=TEXT, job=TEXT, reason=TEXT, preemptor=TEXT)
+MUTATIONS = st.builds(
+    Mutation, revision=st.integers(0, 1 << 50), type=TEXT, kind=TEXT, namespace=TEXT, name=TEXT, blob=st.binary()
+)
+
+
+@given(PLAIN)
+def test_plain_data_comes_back(data: Any) -> None:
+    assert codec.unpack(codec.pack(data)) == data
+
+
+@given(st.lists(PLAIN, max_size=10))
+def test_a_concatenation_comes_apart(values: list[Any]) -> None:
+    assert codec.unpack_many(b"".join(map(codec.pack, values))) == values
+
+
+@given(BINDS | EVICTS)
+def test_a_union_comes_back_as_the_right_class(message: Decision) -> None:
+    decoded = codec.decode(codec.encode(message), Decision)
+    assert decoded == message
+    assert type(decoded) is type(message)
+
+
+@given(st.lists(MUTATIONS, max_size=5))
+def test_a_batch_of_messages_comes_back(messages: list[Mutation]) -> None:
+    assert codec.decode_many(b"".join(map(codec.encode, messages)), Mutation) == messages
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_data_or_refused(data: bytes) -> None:
+    for read in (codec.unpack, codec.unpack_many):
+        with suppress(CodecError):
+            read(data)
+
+
+@given(MUTATIONS, st.data())
+def test_a_message_cut_short_is_refused(message: Mutation, data: st.DataObject) -> None:
+    encoded = codec.encode(message)
+    short = encoded[: data.draw(st.integers(0, len(encoded) - 1))]
+    with pytest.raises(CodecError):
+        codec.decode(short, Mutation)
+
+
+@pytest.mark.parametrize("alien", [object(), {1, 2}, 1 << 64, [1, {"a": 1j}], "\ud800"])
+def test_what_is_not_plain_is_refused(alien: Any) -> None:
+    with pytest.raises(CodecError, match="cannot pack"):
+        codec.pack(alien)
+    assert codec.unpack(codec.pack([1])) == [1], "a refusal leaves nothing behind"
+
+
+def test_too_deep_is_refused() -> None:
+    nested: list[Any] = []
+    for _ in range(2000):
+        nested = [nested]
+    with pytest.raises(CodecError):
+        codec.pack(nested)
+    with pytest.raises(CodecError):
+        codec.unpack(b"\x91" * 2000 + b"\xc0")
+
+
+def test_a_refusal_names_the_field() -> None:
+    with pytest.raises(CodecError, match=r"\$\.sequence"):
+        codec.decode(codec.pack({"_": "Bound", "cause": "1/u", "sequence": "five"}), Outcome)
+    with pytest.raises(CodecError, match="Nonsense"):
+        codec.decode(codec.pack({"_": "Nonsense"}), Outcome)
+    with pytest.raises(CodecError):
+        codec.decode(codec.pack([1, 2]), Bound)
+    with pytest.raises(CodecError):
+        codec.decode(codec.pack({"_": ["Bound"]}), Outcome)
+
+
+def test_a_field_added_later_reads_as_its_default() -> None:
+    class Old(msgspec.Struct, frozen=True, tag="Record", tag_field="_"):
+        name: str
+
+    class New(msgspec.Struct, frozen=True, tag="Record", tag_field="_"):
+        name: str
+        colour: str = "grey"
+
+    assert codec.decode(codec.encode(Old("a")), New) == New("a", "grey")
+    assert codec.decode(codec.encode(New("a", "red")), Old) == Old("a")
+
+
+def test_other_types_are_decoded_too() -> None:
+    assert codec.decode(codec.pack({"a": [1, 2]}), dict[str, tuple[int, int]]) == {"a": (1, 2)}
+    assert codec.decode(codec.pack(None), int | None) is None

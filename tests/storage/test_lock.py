@@ -1,0 +1,52 @@
+"""The lock: one holder, and none once it is dead."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from storage.lock import FileLock
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from storage.lock import FileLock
+lock = FileLock(Path(sys.argv[1]))
+print("held", flush=True)
+time.sleep(60)
+"""
+ROOT = Path(__file__).parents[2]
+
+
+def test_one_holder_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    first = FileLock(path)
+    with pytest.raises(BlockingIOError, match=str(os.getpid())):
+        FileLock(path)
+    first.release()
+    first.release()
+    assert not path.exists()
+    second = FileLock(path)
+    second.release()
+
+
+def test_a_lock_file_left_behind_is_no_lock(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.write_text("99999999\n")
+    FileLock(path).release()
+
+
+def test_it_goes_with_its_process(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with subprocess.Popen([sys.executable, "-c", HOLD, path], cwd=ROOT, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(BlockingIOError, match=f"process {holder.pid}"):
+            FileLock(path)
+        holder.kill()
+        holder.wait()
+    FileLock(path).release()
