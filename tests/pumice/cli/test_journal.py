@@ -1,0 +1,80 @@
+"""`pumice journal` on a real file."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import anyio
+import pytest
+
+from storage.sqlite import SqliteJournal
+from tests.pumice.cli.terminal import pumice
+from tests.pumice.history.records import RECORDS
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A journal with a few records."""
+    path = tmp_path / "j.db"
+
+    async def write() -> None:
+        async with await SqliteJournal.open(path) as journal:
+            await journal.append(RECORDS)
+
+    anyio.run(write)
+    return path
+
+
+def test_a_whole_chain(file: Path) -> None:
+    said = pumice("journal", file, "--check", "-o", "json")
+    assert (said.code, said.json) == (0, {"whole": True, "records": len(RECORDS), "first_bad": None})
+
+
+def test_an_edited_record_is_named(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE journal SET at = at + 1 WHERE sequence = 5")
+    connection.close()
+    said = pumice("journal", file, "--check", "-o", "json")
+    assert said.code == 1
+    assert (said.json["whole"], said.json["first_bad"]["sequence"]) == (False, 5)
+    assert "Record 5 is bad" in pumice("journal", file, "--check", "-o", "table").out
+
+
+def test_the_story_of_a_job(file: Path) -> None:
+    said = pumice("journal", file, "--about", "a/train", "-o", "json")
+    assert [entry["sequence"] for entry in said.json["story"]] == [2, 3, 4, 7, 8, 9, 12]
+    assert "decided to bind a/train-worker-0 to n0" in pumice("journal", file, "--about", "a/train", "-o", "table").out
+
+
+def test_one_cycle(file: Path) -> None:
+    said = pumice("journal", file, "--cycle", 1, "-o", "json")
+    assert (said.json["cycle"], said.json["decisions"][0]["node"], len(said.json["outcomes"])) == (1, "n0", 1)
+
+
+def test_the_overview(file: Path) -> None:
+    assert pumice("journal", file, "-o", "json").json["cycles"] == 2
+    assert pumice("journal", file, "-o", "yaml").out.startswith("records: 13\n")
+    assert "2 cycles, 2 decisions" in pumice("journal", file, "-o", "table").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--cycle", 9), "the journal has no cycle 9"),
+        (("--about", "a/nobody"), "says nothing about 'a/nobody'"),
+        (("--about", "a/x", "--check"), "exclude each other"),
+    ],
+)
+def test_asking_for_what_is_not_there_is_a_usage_error(file: Path, arguments: tuple[object, ...], words: str) -> None:
+    said = pumice("journal", file, *arguments)
+    assert (said.code, said.out) == (2, "")
+    assert words in said.err
+
+
+def test_a_file_that_is_no_journal_is_the_outside_world(tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_text("not a database" * 100)
+    for path in (tmp_path / "x.db", tmp_path / "nowhere.db", tmp_path):
+        said = pumice("journal", path, "--check")
+        assert (said.code, said.out) == (3, "")
+        assert str(path) in said.err
