@@ -2,7 +2,7 @@
 
 Owns: the operation ids ("cycle/uid") it has lately carried out.
 Accepts: `BindOrder`.
-Sends: asks the api (`BindPod`); tells the cache and the recorder the outcomes.
+Sends: asks the api (`BindPod`); tells the cache and the recorder the outcomes, the metrics how long they took.
 When full: the session runner waits. At most one batch is in flight at the api for each worker.
 Stops: after the orders that are queued. After a crash the orders in hand are lost with their outcomes unknown; the next
 start finds the pod at the api as bound or as pending, and so does the cache's watch.
@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 from actors.actor import Actor
 from actors.outcomes import Outcomes, RecentOperations
 from core.messages.commands import BindOrder, BindPod
-from core.messages.events import BindRefused, BindTimedOut, Bound
+from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
 from core.messages.replies import Accepted, ApiReply, Done, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from actors.envelope import Received
-    from actors.ports import ApiPort, BindPort, CachePort, Context, RecorderPort
+    from actors.ports import ApiPort, BindPort, CachePort, Context, MetricsPort, RecorderPort
 
 
 class BindWorker(Actor[BindOrder, Done]):
@@ -43,19 +43,25 @@ class BindWorker(Actor[BindOrder, Done]):
         api: ApiPort,
         cache: CachePort,
         recorder: RecorderPort,
+        metrics: MetricsPort,
         timeout_s: float = 30.0,
     ) -> None:
         super().__init__(name, mailbox, context)
         self._api = api
         self._outcomes = Outcomes(cache, recorder)
+        self._metrics = metrics
         self._timeout_s = timeout_s
         self._recent = RecentOperations()
 
     async def handle_batch(self, batch: Sequence[Received[BindOrder, Done]]) -> None:
         """All orders that wait go to the api together."""
-        requests = [pod for pod in chain(*(_pods(item.message) for item in batch)) if self._recent.is_new(pod.cause)]
+        orders = [item.message for item in batch]
+        requests = [pod for pod in chain.from_iterable(map(_pods, orders)) if self._recent.is_new(pod.cause)]
         replies = await self._api.ask_each(requests, self._timeout_s)
-        await self._outcomes.report([_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)])
+        outcomes = [_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)]
+        await self._outcomes.report(outcomes)
+        now = self.clock.now()
+        await self._metrics.tell(TasksBound(tuple(now - order.decided_at for order in orders for _ in order.binds)))
         for item in batch:
             item.reply(Done())
 

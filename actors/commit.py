@@ -59,11 +59,11 @@ class Commit:
         memory.carry = record.carry
         memory.first_decision = appended.first + 1
 
-    async def carry_out(self, result: CycleResult, first: int) -> None:
-        """Assume, then hand out. `first` is the journal number of the first decision."""
+    async def carry_out(self, result: CycleResult, first: int, now: float) -> None:
+        """Assume, then hand out. `first` is the journal number of the first decision, `now` the cycle's time."""
         await self._cache.ask_for(Assume(result.cycle, result.binds, result.evicts), Assumed)
         for start, binds in _cut(result.binds):
-            await next(self._binders).tell(BindOrder(result.cycle, first + start, binds))
+            await next(self._binders).tell(BindOrder(result.cycle, first + start, binds, now))
         for start, evicts in _cut(result.evicts):
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
             await next(self._evictors).tell(order)

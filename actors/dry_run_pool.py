@@ -80,6 +80,7 @@ class _Request:
         self._failures: dict[int, int] = {}
         self._complete = 0  # chunks 0.._complete-1 are answered, with _findings findings in them
         self._findings = 0
+        self._lost = ""
         starts = range(0, rows, chunk_rows)
         self._chunks = len(starts)
         self._todo = deque(
@@ -89,7 +90,7 @@ class _Request:
 
     def next(self) -> Chunk | None:
         """The next chunk to hand out; None once the answered beginning holds enough."""
-        return self._todo.popleft() if self._todo and not self._enough() else None
+        return self._todo.popleft() if self._todo and not self._lost and not self._enough() else None
 
     def answered(self, reply: Candidates) -> None:
         """Note what a chunk holds; a second answer changes nothing."""
@@ -102,13 +103,13 @@ class _Request:
         """Hand it out again, first of all; a chunk that fails everywhere is lost, and the action with it."""
         failures = self._failures[chunk.chunk] = self._failures.get(chunk.chunk, 0) + 1
         if failures >= ATTEMPTS:
-            raise DryRunLostError(f"dry run {chunk.function}, rows {chunk.first}..{chunk.last - 1}: {why}")
+            self._lost = f"dry run {chunk.function}, rows {chunk.first}..{chunk.last - 1}: {why}"
         self._todo.appendleft(chunk)
 
     def result(self) -> list[Finding]:
         """The findings in row order, cut to what was wanted."""
         if self._complete < self._chunks and not self._enough():
-            raise DryRunLostError("no dry-run worker is left")
+            raise DryRunLostError(self._lost or "no dry-run worker is left")
         ordered = [finding for index in sorted(self._found) if index < self._complete for finding in self._found[index]]
         return ordered[: self._want] if self._want else ordered
 

@@ -16,6 +16,8 @@ InternalError
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from config.errors import InternalError, WorldError
 
 
@@ -66,3 +68,17 @@ class WiringError(InternalError):
 
 class BrokenViewError(InternalError):
     """The scheduler's own view contradicts itself (`View.check`)."""
+
+
+def chief(error: BaseException) -> BaseException:
+    """What went wrong first of all, out of an error group: the recorder's failure, since others follow from it."""
+    leaves = list(_leaves(error))
+    return next((leaf for leaf in leaves if isinstance(leaf, RecorderFailedError)), leaves[0])
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    if not inner:
+        yield error
+    for each in inner:
+        yield from _leaves(each)

@@ -20,6 +20,7 @@ from core.messages.events import (
     Outcome,
 )
 from core.messages.replies import Accepted
+from core.objects.metadata import section
 from storage import codec
 from storage.journal import API, CONFIG, CYCLE, DECISION, OUTCOME, Record
 
@@ -94,13 +95,12 @@ async def resolve(
 
 def _outcome(cycle: int, sequence: int, decision: Decision, reply: ApiReply) -> Outcome:
     pod: dict[str, Any] = codec.unpack(reply.blob) if isinstance(reply, Accepted) else {}
-    metadata: dict[str, Any] = pod.get("metadata") or {}
+    metadata = section(pod, "metadata")
     same = metadata.get("uid") == decision.uid
     whose = (f"{cycle}/{decision.uid}", sequence, decision.namespace, decision.name, decision.uid)
     match decision:
         case Bind():
-            on = (pod.get("spec") or {}).get("nodeName")
-            if same and on == decision.node:
+            if same and section(pod, "spec").get("nodeName") == decision.node:
                 return Bound(*whose, decision.node)
             return BindTimedOut(*whose, decision.node, LOST)
         case Evict():

@@ -136,7 +136,7 @@ class SessionRunner(Actor[RunCycle, Done]):
         moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)
         result = await self._decide(snapshot, moment, measure)
         await self._commit.record(self._record(taken, moment, result), result, memory)
-        await self._commit.carry_out(result, memory.first_decision)
+        await self._commit.carry_out(result, memory.first_decision, moment.now)
         self._settle(taken.version, result)
         await self._metrics.tell(measure.finish(result))
         memory.cycles.raise_to(moment.cycle)

@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core.messages.replies import Listing
+from core.objects.metadata import Object, section
 from storage import codec
 
 if TYPE_CHECKING:
     from actors.api.store import Store
 
-Object = dict[str, Any]
-
 
 def summary(store: Store, cycles: int, seconds: float) -> Object:
     """Pods by state, jobs by "namespace/name", and pods bound for each second."""
-    pods: Counter[str] = Counter(dict.fromkeys(("bound", "running", "succeeded", "failed", "pending"), 0))
-    jobs: dict[str, Object] = {}
-    for job in _objects(store, "Job"):
-        phase = ((job.get("status") or {}).get("state") or {}).get("phase", "")
-        jobs[_key(job)] = {"phase": phase, "bound": 0, "pending": 0}
+    pods = dict.fromkeys(("bound", "running", "succeeded", "failed", "pending"), 0)
+    jobs: dict[str, Object] = {
+        _key(job): {"phase": _job_phase(job), "bound": 0, "pending": 0} for job in _objects(store, "Job")
+    }
     for pod in _objects(store, "Pod"):
-        bound = bool((pod.get("spec") or {}).get("nodeName"))
-        phase = (pod.get("status") or {}).get("phase", "Pending").lower()
+        bound = bool(section(pod, "spec").get("nodeName"))
+        phase = str(section(pod, "status").get("phase") or "Pending").lower()
         pods["bound"] += bound
-        if phase != "pending" or not bound:
+        if phase in pods and (phase != "pending" or not bound):
             pods[phase] += 1
         owner = jobs.get(_job_of(pod))
         if owner is not None:
-            owner["bound"] += bound
-            owner["pending"] += not bound
+            owner["bound" if bound else "pending"] += 1
     rate = pods["bound"] / seconds if seconds > 0 else 0.0
-    return {"cycles": cycles, "pods": dict(pods), "jobs": jobs, "seconds": seconds, "pods_per_s": rate}
+    return {"cycles": cycles, "pods": pods, "jobs": jobs, "seconds": seconds, "pods_per_s": rate}
 
 
 def _objects(store: Store, kind: str) -> list[Object]:
-    listing = store.list(kind, None, None)
+    listing = store.list(kind)
     return [codec.unpack(blob) for blob in listing.blobs] if isinstance(listing, Listing) else []
 
 
 def _key(obj: Object) -> str:
-    return f"{obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
+    metadata = section(obj, "metadata")
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name')}"
+
+
+def _job_phase(job: Object) -> str:
+    return str(section(section(job, "status"), "state").get("phase") or "")
 
 
 def _job_of(pod: Object) -> str:
-    metadata: Object = pod["metadata"]
-    name = (metadata.get("annotations") or {}).get("volcano.sh/job-name", "")
-    return f"{metadata.get('namespace', '')}/{name}"
+    metadata = section(pod, "metadata")
+    name = section(metadata, "annotations").get("volcano.sh/job-name") or ""
+    return f"{metadata.get('namespace') or ''}/{name}"

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from actors.errors import HungActorError
+from actors.errors import HungActorError, chief
 from core.messages.events import ActorCrashed, ActorStarted, ActorStopped
 
 if TYPE_CHECKING:
@@ -155,12 +155,4 @@ class Supervisor:
 
     async def _crashed(self, child: Child, error: Exception, pause: float | None) -> None:
         log.error("actor %s crashed: %r", child.name, error, exc_info=error)
-        await self._note(ActorCrashed(child.name, self._context.clock.now(), _in_words(error), pause))
-
-
-def _in_words(error: BaseException) -> str:
-    """An error group is named by what is in it."""
-    inner: Any = error
-    while isinstance(inner, BaseExceptionGroup):
-        inner = cast("Any", inner.exceptions[0])
-    return repr(inner)
+        await self._note(ActorCrashed(child.name, self._context.clock.now(), repr(chief(error)), pause))

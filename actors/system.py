@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -31,7 +32,7 @@ from actors.cycle_memory import CycleMemory, RunnerSettings
 from actors.decider import Decider
 from actors.dry_run_pool import DryRunPool
 from actors.dry_run_worker import DryRunWorker
-from actors.errors import ActorStoppedError, RecorderFailedError
+from actors.errors import ActorStoppedError, chief
 from actors.evict_worker import EvictWorker
 from actors.links import Links
 from actors.mailbox import MailboxStatistics
@@ -53,7 +54,7 @@ from storage.journal import CONFIG, Journal, Record
 LINKS: Links = {
     "action-worker": ("dry-run-worker",),
     "api-server": ("recorder",),
-    "bind-worker": ("api-server", "cache", "recorder"),
+    "bind-worker": ("api-server", "cache", "metrics", "recorder"),
     "cache": ("api-server",),
     "dry-run-worker": (),
     "evict-worker": ("api-server", "cache", "recorder"),
@@ -121,7 +122,7 @@ class System:
                 yield self
                 self.supervisor.stop()
         except BaseExceptionGroup as group:
-            raise _chief(group) from None
+            raise chief(group) from None
 
     async def submit(self, objects: Sequence[dict[str, Any]]) -> list[replies.Accepted | replies.Refused]:
         """Create the objects, in order; one answer each. Each is durable when it is accepted."""
@@ -207,121 +208,83 @@ class System:
 
     def _builder(self, name: str) -> Callable[[], Actor[Any, Any]]:
         """Makes an instance of the actor; a restart makes another one on the same mailbox."""
-        mailbox, context, board = self.switchboard.mailboxes[name], self.context, self.switchboard
-        match role_of(name):
-            case "recorder":
-                return lambda: Recorder(name, mailbox, context, self._journal, self.recovered.sequence)
-            case "metrics":
-                return lambda: Metrics(name, mailbox, context, sources=self.statistics)
-            case "dry-run-worker":
-                return lambda: DryRunWorker(name, mailbox, context, functions=self.settings.dry_runs)
-            case "status-writer":
-                return lambda: StatusWriter(
-                    name, mailbox, context, api=board.one(name, "api-server"), recorder=board.one(name, "recorder")
-                )
-            case "action-worker":
-                return lambda: self._action_worker(name)
-            case "bind-worker" | "evict-worker":
-                return lambda: self._effect_worker(name)
-            case "cache":
-                return lambda: self._cache(name)
-            case "session-runner":
-                return lambda: self._session_runner(name)
-            case _:
-                return self._cluster_builder(name)
-
-    def _cluster_builder(self, name: str) -> Callable[[], Actor[Any, Any]]:
-        """The fake cluster: the api server, and those that only watch it and write to it."""
-        mailbox, context, board = self.switchboard.mailboxes[name], self.context, self.switchboard
-        if name == "api-server":
-            recorder = board.one(name, "recorder")
-            return lambda: ApiServer(name, mailbox, context, store=self.store, recorder=recorder)
-        watchers: dict[str, Callable[..., Actor[Any, Any]]] = {
-            "job-controller": JobController,
-            "node-agents": NodeAgents,
-            "pod-group-controller": PodGroupController,
-            "queue-controller": QueueController,
+        builders: dict[str, Callable[[str], Actor[Any, Any]]] = {
+            "action-worker": self._action_worker,
+            "api-server": self._api_server,
+            "bind-worker": self._bind_worker,
+            "cache": self._cache,
+            "dry-run-worker": lambda name: DryRunWorker(*self._own(name), functions=self.settings.dry_runs),
+            "evict-worker": self._evict_worker,
+            "job-controller": lambda name: JobController(*self._own(name), **self._ports(name, api="api-server")),
+            "metrics": lambda name: Metrics(*self._own(name), sources=self.statistics),
+            "node-agents": lambda name: NodeAgents(*self._own(name), **self._ports(name, api="api-server")),
+            "pod-group-controller": lambda name: PodGroupController(
+                *self._own(name), **self._ports(name, api="api-server")
+            ),
+            "queue-controller": lambda name: QueueController(*self._own(name), **self._ports(name, api="api-server")),
+            "recorder": lambda name: Recorder(*self._own(name), self._journal, self.recovered.sequence),
+            "session-runner": self._session_runner,
+            "status-writer": self._status_writer,
         }
-        api = board.one(name, "api-server")
-        return lambda: watchers[name](name, mailbox, context, api=api)
+        return partial(builders[role_of(name)], name)
 
-    def _cache(self, name: str) -> Cache:
-        return Cache(
-            name,
-            self.switchboard.mailboxes[name],
-            self.context,
-            api=self.switchboard.one(name, "api-server"),
-            view=self._decider.new_view(),
-            snapshots=self._snapshots,
-            changed=self.memory.changed,
-            check_always=self.settings.check_view,
-        )
+    def _own(self, name: str) -> tuple[str, Any, Context]:
+        return name, self.switchboard.mailboxes[name], self.context
+
+    def _ports(self, name: str, **roles: str) -> dict[str, Any]:
+        """Mailboxes by the name of the argument that takes them; `role*`: a list of all there are."""
+        board = self.switchboard
+        return {
+            argument: board.all(name, role[:-1]) if role.endswith("*") else board.one(name, role)
+            for argument, role in roles.items()
+        }
+
+    def _api_server(self, name: str) -> ApiServer:
+        return ApiServer(*self._own(name), **self._ports(name, recorder="recorder"), store=self.store)
 
     def _action_worker(self, name: str) -> ActionWorker:
-        return ActionWorker(
-            name,
-            self.switchboard.mailboxes[name],
-            self.context,
-            sessions=self._sessions,
-            run_action=self._decider.run_action,
-            stopwatch=self.settings.stopwatch,
-        )
+        run, stopwatch = self._decider.run_action, self.settings.stopwatch
+        return ActionWorker(*self._own(name), sessions=self._sessions, run_action=run, stopwatch=stopwatch)
 
     def dry_run_pool(self, sender: str = "action-worker") -> DryRunPool:
         """A fan-out over the dry-run workers, for the worker of an action that dries run."""
         workers = self.switchboard.all(sender, "dry-run-worker")
         return DryRunPool(workers, self.supervisor.restart, deadline_s=self.settings.dry_run_deadline_s)
 
-    def _effect_worker(self, name: str) -> BindWorker | EvictWorker:
-        board = self.switchboard
-        make = BindWorker if role_of(name) == "bind-worker" else EvictWorker
-        return make(
-            name,
-            board.mailboxes[name],
-            self.context,
-            api=board.one(name, "api-server"),
-            cache=board.one(name, "cache"),
-            recorder=board.one(name, "recorder"),
-            timeout_s=self.settings.answer_timeout_s,
+    def _bind_worker(self, name: str) -> BindWorker:
+        ports = self._ports(name, api="api-server", cache="cache", metrics="metrics", recorder="recorder")
+        return BindWorker(*self._own(name), **ports, timeout_s=self.settings.answer_timeout_s)
+
+    def _evict_worker(self, name: str) -> EvictWorker:
+        ports = self._ports(name, api="api-server", cache="cache", recorder="recorder")
+        return EvictWorker(*self._own(name), **ports, timeout_s=self.settings.answer_timeout_s)
+
+    def _status_writer(self, name: str) -> StatusWriter:
+        return StatusWriter(*self._own(name), **self._ports(name, api="api-server", recorder="recorder"))
+
+    def _cache(self, name: str) -> Cache:
+        return Cache(
+            *self._own(name),
+            **self._ports(name, api="api-server"),
+            view=self._decider.new_view(),
+            snapshots=self._snapshots,
+            changed=self.memory.changed,
+            check_always=self.settings.check_view,
         )
 
     def _session_runner(self, name: str) -> SessionRunner:
-        board = self.switchboard
-        commit = Commit(
-            cache=board.one(name, "cache"),
-            recorder=board.one(name, "recorder"),
-            binders=board.all(name, "bind-worker"),
-            evictors=board.all(name, "evict-worker"),
-            status=board.one(name, "status-writer"),
-        )
+        effects = {"binders": "bind-worker*", "evictors": "evict-worker*", "status": "status-writer"}
+        settings = self.settings
         return SessionRunner(
-            name,
-            board.mailboxes[name],
-            self.context,
-            cache=board.one(name, "cache"),
-            actions=dict(zip(self._decider.actions, board.all(name, "action-worker"), strict=True)),
-            commit=commit,
-            metrics=board.one(name, "metrics"),
+            *self._own(name),
+            **self._ports(name, cache="cache", metrics="metrics"),
+            actions=dict(zip(self._decider.actions, self.switchboard.all(name, "action-worker"), strict=True)),
+            commit=Commit(**self._ports(name, cache="cache", recorder="recorder", **effects)),
             decider=self._decider,
             snapshots=self._snapshots,
             sessions=self._sessions,
             memory=self.memory,
-            settings=self._runner_settings(),
+            settings=RunnerSettings(
+                self.source, settings.schedule_period_s, seed=settings.seed, stopwatch=settings.stopwatch
+            ),
         )
-
-    def _runner_settings(self) -> RunnerSettings:
-        settings = self.settings
-        return RunnerSettings(self.source, settings.schedule_period_s, seed=settings.seed, stopwatch=settings.stopwatch)
-
-
-def _chief(group: BaseExceptionGroup) -> BaseException:
-    """What went wrong first of all: the recorder's failure when there is one, since others follow from it."""
-    leaves: list[BaseException] = []
-    left: list[BaseException] = [group]
-    while left:
-        error = left.pop()
-        if isinstance(error, BaseExceptionGroup):
-            left.extend(reversed(cast("Sequence[BaseException]", error.exceptions)))
-        else:
-            leaves.append(error)
-    return next((leaf for leaf in leaves if isinstance(leaf, RecorderFailedError)), leaves[0])

@@ -200,11 +200,15 @@ DryRunCommand = Chunk
 
 
 class BindOrder(Message, frozen=True):
-    """Carry out these binds. `first_sequence` is the journal number of the first one's decision; they are in a row."""
+    """Carry out these binds. `first_sequence` is the journal number of the first one's decision; they are in a row.
+
+    `decided_at`: the cycle's `now`, for the metrics.
+    """
 
     cycle: int
     first_sequence: int
     binds: tuple[Bind, ...]
+    decided_at: float = 0.0
 
 
 class EvictOrder(Message, frozen=True):

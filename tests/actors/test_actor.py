@@ -172,17 +172,3 @@ async def test_a_vital_actor_takes_everything_with_it() -> None:
                 await stage.ask(CRASH)
             await anyio.sleep(5)
             raise AssertionError("the supervisor went on")
-
-
-@pytest.mark.trio
-async def test_backoff_doubles_up_to_its_limit_and_calms_down(autojump_clock: object) -> None:
-    """Real time would take a minute and a half."""
-    async with staged() as stage:
-        for _ in range(12):
-            await stage.box.tell(TakeSnapshot(CRASH))
-            await stage.context.activity.wait_idle()
-        await anyio.sleep(61)
-        await stage.box.tell(TakeSnapshot(CRASH))
-        await stage.context.activity.wait_idle()
-    waits = [crash.restart_in_s for crash in stage.crashes()]
-    assert waits == [min(0.01 * 2**n, 10.0) for n in range(12)] + [0.01]

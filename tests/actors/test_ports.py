@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from actors.ports import Activity, LevelSignal, RealClock, Shelf, VirtualClock
+from actors.ports import Activity, LevelSignal, RealClock, Shelf
 
 pytestmark = pytest.mark.anyio
 
@@ -96,14 +96,6 @@ def test_a_shelf_hands_out_by_number() -> None:
     shelf.drop(first)
     shelf.drop(second)
     assert len(shelf) == 0
-
-
-@pytest.mark.trio
-async def test_the_virtual_clock_follows_the_event_loop(autojump_clock: object) -> None:
-    clock = VirtualClock(start=1000.0)
-    assert clock.now() == 1000.0
-    await anyio.sleep(3600)
-    assert clock.now() == 4600.0
 
 
 def test_the_real_clock_is_in_this_century() -> None:

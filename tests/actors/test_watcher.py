@@ -1,0 +1,103 @@
+"""Watching: in order, at least once, and whole again after falling off the log."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from actors.api.server import ApiServer
+from actors.api.store import Store
+from actors.mailbox import Mailbox
+from actors.ports import ApiPort, Context, RealClock, RecorderPort
+from actors.recorder import Recorder
+from actors.watcher import Changes, Watcher
+from core.messages import commands, replies
+from storage import codec
+from storage.memory import MemoryJournal
+from tests.kit.nodes import node
+from tests.kit.queues import queue
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def serving(log_capacity: int = 1000) -> AsyncGenerator[tuple[ApiPort, Context]]:
+    context = Context(RealClock())
+    recorder: RecorderPort = Mailbox("recorder", commands.Append, replies.Appended, activity=context.activity)
+    api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply, activity=context.activity)
+    store = Store(log_capacity=log_capacity)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Recorder("recorder", recorder, context, MemoryJournal(), 0).run)
+        tasks.start_soon(ApiServer("api-server", api, context, store=store, recorder=recorder).run)
+        yield api, context
+        api.close()
+        recorder.close()
+    api.abort()
+    recorder.abort()
+
+
+async def create(api: ApiPort, *objects: dict[str, Any]) -> None:
+    for reply in await api.ask_many([commands.Create(codec.pack(each)) for each in objects]):
+        assert isinstance(reply, replies.Accepted), reply
+
+
+def names(changes: Changes) -> list[tuple[str, str]]:
+    return [(event.type, event.name) for event in changes.events]
+
+
+async def test_changes_come_once_in_order_and_idle_waits_for_them() -> None:
+    async with serving() as (api, context):
+        watcher = Watcher("test", api, context.news, context.activity, ["Node"])
+        await create(api, node("a"), queue("q"), node("b"))
+        assert not context.activity.is_idle()
+        changes = await watcher.next()
+        assert names(changes) == [("ADDED", "a"), ("ADDED", "b")]
+        assert not context.activity.is_idle()  # taken, not dealt with
+        watcher.done(changes)
+        await context.activity.wait_idle()
+        with anyio.move_on_after(0.05) as scope:
+            await watcher.next()
+        assert scope.cancelled_caught
+        await create(api, node("c"))
+        assert names(await watcher.next()) == [("ADDED", "c")]
+
+
+async def test_a_long_log_comes_in_parts() -> None:
+    async with serving() as (api, context):
+        watcher = Watcher("test", api, context.news, context.activity, ["Node"], limit=10)
+        await create(api, *(node(f"n{number:02d}") for number in range(25)))
+        seen: list[str] = []
+        while len(seen) < 25:
+            changes = await watcher.next()
+            assert len(changes.events) <= 10
+            seen += [event.name for event in changes.events]
+            watcher.done(changes)
+        assert seen == [f"n{number:02d}" for number in range(25)]
+
+
+async def test_what_was_not_done_comes_again() -> None:
+    async with serving() as (api, context):
+        watcher = Watcher("test", api, context.news, context.activity, ["Node"])
+        await create(api, node("a"))
+        assert names(await watcher.next()) == names(await watcher.next()) == [("ADDED", "a")]
+
+
+async def test_a_laggard_lists_again_and_learns_what_vanished() -> None:
+    async with serving(log_capacity=8) as (api, context):
+        watcher = Watcher("test", api, context.news, context.activity, ["Node", "Queue"])
+        await create(api, node("gone"), node("stays"))
+        watcher.done(await watcher.next())
+        assert isinstance(await api.ask(commands.Delete("Node", "", "gone")), replies.Accepted)
+        await create(api, *(queue(f"q{number:02d}") for number in range(40)))
+        changes = await watcher.next()
+        assert changes.relisted
+        assert names(changes)[0] == ("DELETED", "gone")
+        assert ("MODIFIED", "stays") in names(changes)
+        assert len(changes.events) == 1 + 1 + 40
+        watcher.done(changes)
+        await create(api, node("new"))
+        assert ("ADDED", "new") in names(await watcher.next())
