@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from pumice.cores import cores
 
 
 class Format(StrEnum):
@@ -70,11 +71,6 @@ Manifests = Annotated[
         show_default=False,
     ),
 ]
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 Workers = Annotated[

@@ -1,0 +1,71 @@
+"""`pumice bench`: small runs of every scenario, and the shape of what they report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.pumice.cli.terminal import pumice
+
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n"
+PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1000,1,1000,P100\np1,1000,1000,1,1000,T4\n"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "sizes", "figures"),
+    [
+        ("allocate", ("--nodes", 20, "--pods", 16, "--gang", 4), {"pods_per_s", "cycle_s", "open_s", "allocate_s"}),
+        (
+            "steady",
+            ("--nodes", 20, "--running", 200, "--pods", 8, "--gang", 4),
+            {"cycle_s", "open_s", "idle_cycle_s", "first_open_s"},
+        ),
+        ("open", ("--nodes", 20, "--running", 200, "--gang", 4), {"open_s", "first_open_s"}),
+    ],
+)
+def test_scenarios(scenario: str, sizes: tuple[object, ...], figures: set[str]) -> None:
+    said = pumice("bench", scenario, *sizes, "--runs", 2, "-o", "json")
+    assert said.code == 0
+    assert said.json["scenario"] == scenario
+    assert figures <= set(said.json["figures"])
+    assert said.json["calibration_s"] > 0
+    assert said.json["peak_rss_bytes"] > 10_000_000
+    figure = said.json["figures"]["open_s"]
+    assert figure["min"] <= figure["value"] <= figure["max"]
+    assert (figure["unit"], figure["runs"]) == ("s", 2)
+
+
+def test_allocate_binds_everything() -> None:
+    said = pumice("bench", "allocate", "--nodes", 20, "--pods", 16, "--gang", 4, "--runs", 1, "-o", "json")
+    assert said.json["figures"]["bound"]["value"] == 16
+    assert said.json["parameters"] == {"nodes": 20, "pods": 16, "gang": 4, "runs": 1}
+
+
+def test_openb_binds_what_fits(tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text(NODES)
+    (tmp_path / "p.csv").write_text(PODS)
+    trace = f"openb:{tmp_path / 'n.csv'},{tmp_path / 'p.csv'}"
+    said = pumice("bench", "openb", "-f", trace, "--runs", 1, "-o", "json")
+    assert said.json["figures"]["bound"]["value"] == 1  # nobody has a T4
+
+
+def test_a_table_for_a_person() -> None:
+    said = pumice("bench", "allocate", "--nodes", 5, "--pods", 4, "--gang", 2, "--runs", 1, "-o", "table")
+    assert "pods_per_s" in said.out
+    assert "calibration" in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("fly",), "unknown scenario 'fly'"),
+        (("allocate", "--running", 5), "--running"),
+        (("allocate", "--pods", 4, "--gang", 8), "--gang"),
+        (("allocate", "--runs", 0), "--runs"),
+    ],
+)
+def test_usage_errors(arguments: tuple[object, ...], words: str) -> None:
+    said = pumice("bench", *arguments)
+    assert (said.code, said.out) == (2, "")
+    assert words in said.err

@@ -1,0 +1,129 @@
+"""`pumice decide`: objects in, decisions and reasons out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.kit.nodes import node
+from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+from tests.pumice.cli.terminal import Said, pumice
+
+GANG = [pod_group("g", min_member=2), pod("g-0", group="g"), pod("g-1", group="g")]
+
+
+@pytest.fixture
+def decide(tmp_path: Path) -> Any:
+    """Decide about objects, with further arguments."""
+
+    def run(objects: list[dict[str, Any]], *arguments: object, dump: Any = yaml.safe_dump_all) -> Said:
+        file = tmp_path / "objects.yaml"
+        file.write_text(dump(objects))
+        return pumice("decide", "-f", file, "-o", "json", *arguments)
+
+    return run
+
+
+def test_a_gang_is_bound_whole(decide: Any) -> None:
+    said = decide([node("n0"), queue("default"), *GANG])
+    (outcome,) = said.json["cycles"]
+    assert said.code == 0
+    assert outcome["binds"] == {"default/g-0": "n0", "default/g-1": "n0"}
+    assert outcome["phases"] == {"default/g": "Inqueue"}
+    assert outcome["queueAllocated"] == {"default": {"cpu": "2", "memory": "2Gi", "pods": "2"}}
+    assert said.json["pending"] == {}
+    assert said.json["queues"]["default"]["weight"] == 1
+
+
+def test_in_the_next_cycle_the_bound_pods_run(decide: Any) -> None:
+    first, second = decide([node("n0"), queue("default"), *GANG], "--cycles", 2).json["cycles"]
+    assert first["taskStatus"] == {"default/g": {"Binding": 2}}
+    assert second["taskStatus"] == {"default/g": {"Running": 2}}
+    assert (second["binds"], second["phases"]) == ({}, {"default/g": "Running"})
+
+
+def test_a_gang_that_does_not_fit_waits_and_every_task_has_a_reason(decide: Any) -> None:
+    said = decide([node("n0", cpu="1"), queue("default"), *GANG])
+    assert said.code == 0
+    assert said.json["cycles"][0]["binds"] == {}
+    assert set(said.json["pending"]) == {"default/g-0", "default/g-1"}
+    assert all(why["reason"] and why["message"] for why in said.json["pending"].values())
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        ([pod("p")], "NoPodGroup"),
+        ([pod("p", group="gone")], "PodGroupNotFound"),
+        ([pod("p", group="g"), pod_group("g", queue="nowhere")], "QueueNotFound"),
+    ],
+)
+def test_pods_that_no_session_sees_have_a_reason_too(decide: Any, objects: list[dict[str, Any]], reason: str) -> None:
+    said = decide([node("n0"), queue("default"), *objects])
+    assert said.json["pending"]["default/p"]["reason"] == reason
+
+
+def test_what_a_manifest_by_hand_leaves_out_is_filled_in(decide: Any) -> None:
+    bare = pod("g-0", group="g")
+    del bare["status"], bare["metadata"]["uid"]
+    hollow = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}}
+    said = decide([node("n0"), hollow, pod_group("g"), bare])
+    assert said.json["cycles"][0]["binds"] == {"default/g-0": "n0"}
+
+
+def test_a_kubectl_dump_from_stdin() -> None:
+    dump = {"apiVersion": "v1", "kind": "List", "items": [node("n0"), queue("default"), *GANG]}
+    said = pumice("decide", "-f", "-", "-o", "json", stdin=json.dumps(dump))
+    assert len(said.json["cycles"][0]["binds"]) == 2
+
+
+def test_other_actions_and_another_moment(decide: Any) -> None:
+    objects = [node("n0"), queue("default"), *GANG]
+    assert decide(objects, "--actions", "enqueue", "--now", "2030-01-01T00:00:00Z").json["cycles"][0]["binds"] == {}
+    said = decide(objects, "--actions", "enqueue,alocate")
+    assert (said.code, said.out) == (2, "")
+    assert "unknown action 'alocate'" in said.err
+    assert "--now" in decide(objects, "--now", "tomorrow").err
+
+
+def test_a_bad_quantity_is_named_and_the_rest_goes_on(decide: Any) -> None:
+    said = decide([node("n0"), queue("default"), *GANG, pod("odd", group="g", cpu="1x")])
+    assert said.code == 2
+    assert len(said.json["cycles"][0]["binds"]) == 2
+    assert "Pod default/odd" in said.err
+    assert "'1x'" in said.err
+
+
+def test_a_bad_configuration_is_named_by_path(decide: Any, tmp_path: Path) -> None:
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: gangg\n')
+    said = decide([node("n0")], "--config", conf)
+    assert (said.code, said.out) == (2, "")
+    assert "tiers[0].plugins[0]" in said.err
+    assert "gang" in said.err
+    assert decide([node("n0")], "--config", conf, "--lenient").code == 0
+
+
+@pytest.mark.parametrize("arguments", [(), ("-f", "nowhere.yaml"), ("-f", "openb:x"), ("--cycles", "0"), ("--nope",)])
+def test_usage_errors(arguments: tuple[str, ...]) -> None:
+    said = pumice("decide", *arguments)
+    assert (said.code, said.out) == (2, "")
+    assert said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_table_for_a_person(decide: Any) -> None:
+    out = decide([node("n0"), queue("default"), *GANG, pod("lone")], "-o", "table").out
+    assert "default/g-0" in out
+    assert "NoPodGroup" in out
+
+
+def test_node_metrics_reach_the_usage_plugin_as_per_cent(decide: Any) -> None:
+    metrics = {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics", "metadata": {"name": "n0"}}
+    assert decide([node("n0"), queue("default"), {**metrics, "usage": {"cpu": "1"}}, *GANG]).code == 0
