@@ -34,9 +34,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     cap = 512
 
-    def __init__(
-        self, name: str, mailbox: ApiPort, context: Context, *, store: Store, recorder: RecorderPort
-    ) -> None:
+    def __init__(self, name: str, mailbox: ApiPort, context: Context, *, store: Store, recorder: RecorderPort) -> None:
         super().__init__(name, mailbox, context)
         self.store = store
         self._recorder = recorder

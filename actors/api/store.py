@@ -15,7 +15,7 @@ from actors.api.decoding import decoded, decoded_object
 from actors.api.deletion import Deletion
 from actors.api.kinds import KINDS, Kind, kind_of
 from actors.api.lookup import TablesLookup
-from actors.api.merge_patch import merge_patch
+from actors.merge_patch import merge_patch
 from actors.api.names import generated_name, uid_of
 from actors.api.placement import Placement
 from actors.api.requests import Moment

@@ -1,0 +1,134 @@
+"""All node agents as one pure machine: one heap of timers for every pod of every node, statuses written in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from actors.agents.pod_life import State, Trigger, move
+from actors.agents.pod_runs import PodRun, read_run
+from actors.agents.pod_statuses import ended_status, running_status
+from actors.timers import Timers
+from core.messages.commands import ApiRequest, Delete, UpdateStatus
+from core.messages.replies import ApiReply
+from storage.codec import pack
+
+Object = dict[str, Any]
+PodKey = tuple[str, str]
+
+USER: Final = "node-agents"
+ORPHAN_S: Final = 40.0
+"""Seconds after which a pod whose node is gone is removed (Kubernetes' pod garbage collector)."""
+
+_WAITS_FOR: Final = {State.STARTING: Trigger.STARTED, State.RUNNING: Trigger.TIME_UP, State.STOPPING: Trigger.STOPPED}
+_ORDER: Final = tuple(State)
+
+
+class NodeAgentsMachine:
+    """See `actors.reconciler.Machine`. `start_delay_s`: from the binding to Running."""
+
+    kinds = ("Node", "Pod")
+
+    def __init__(self, *, start_delay_s: float = 0.0) -> None:
+        self._start_delay_s = start_delay_s
+        self._nodes: set[str] = set()
+        self._runs: dict[PodKey, PodRun] = {}
+        self._fresh: dict[PodKey, None] = {}
+        self._timers: Timers[PodKey] = Timers()
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        name = obj["metadata"]["name"]
+        if kind == "Node":
+            self._node(name, deleted=deleted)
+        elif deleted:
+            self._removed((obj["metadata"]["namespace"], name), revision)
+        else:
+            self._pod(obj, revision)
+
+    def _node(self, name: str, *, deleted: bool) -> None:
+        if deleted == (name not in self._nodes):
+            return
+        (self._nodes.discard if deleted else self._nodes.add)(name)
+        self._fresh.update(dict.fromkeys(key for key, run in self._runs.items() if run.node == name))
+
+    def _pod(self, pod: Object, revision: int) -> None:
+        run = read_run(pod, revision)
+        if run is None:
+            return
+        key = (run.namespace, run.name)
+        known = self._runs.get(key)
+        if known is not None and revision <= known.revision:
+            return
+        self._runs[key] = run
+        if known is not None and known.uid == run.uid:
+            run.started = known.started or run.started  # not rounded to seconds
+            run.state = max(known.state, run.state, key=_ORDER.index)  # the api may not have heard yet
+            if run.state == known.state and run.delete_by == known.delete_by:
+                return
+        self._fresh[key] = None
+
+    def _removed(self, key: PodKey, revision: int) -> None:
+        known = self._runs.get(key)
+        if known is not None and revision > known.revision:
+            del self._runs[key]
+            self._fresh.pop(key, None)
+            self._timers.cancel(key)
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`."""
+        fresh, self._fresh = self._fresh, {}
+        for key in fresh:
+            self._set_timer(key, self._runs[key], now)
+        return [request for key in self._timers.take_due(now) for request in self._rang(self._runs[key], now)]
+
+    def _set_timer(self, key: PodKey, run: PodRun, now: float) -> None:
+        if run.node not in self._nodes:
+            self._timers.set(key, now + ORPHAN_S)
+            return
+        if run.delete_by:
+            run.state = move(run.state, Trigger.DELETED) or run.state
+        match run.state:
+            case State.STARTING:
+                self._timers.set(key, now + self._start_delay_s)
+            case State.RUNNING if run.duration_s > 0:
+                self._timers.set(key, (run.started or now) + run.duration_s)
+            case State.STOPPING:
+                self._timers.set(key, min(now + run.termination_s, max(run.delete_by, now)))
+            case _:
+                self._timers.cancel(key)
+
+    def _rang(self, run: PodRun, now: float) -> list[ApiRequest]:
+        if run.node not in self._nodes:
+            return [self._deletion(run)]
+        trigger = _WAITS_FOR.get(run.state)
+        after = move(run.state, trigger) if trigger is not None else None
+        if after is None:
+            return []
+        run.state = after
+        match after:
+            case State.RUNNING:
+                run.started = now
+                self._set_timer((run.namespace, run.name), run, now)
+                return [self._status(run, running_status(run, now))]
+            case State.ENDED:
+                return [self._status(run, ended_status(run, now))]
+            case _:
+                return [self._deletion(run)]
+
+    def _status(self, run: PodRun, status: Object) -> UpdateStatus:
+        return UpdateStatus("Pod", run.namespace, run.name, pack(status), user=USER)
+
+    def _deletion(self, run: PodRun) -> Delete:
+        return Delete("Pod", run.namespace, run.name, uid=run.uid, grace_period_s=0, user=USER)
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`. A refusal means that the pod has gone or is another one: the watch tells."""
+
+    def next_due(self) -> float | None:
+        """See `Machine`."""
+        return self._timers.next_due()
+
+    def running_timers(self) -> int:
+        """See `Machine`."""
+        return len(self._timers)

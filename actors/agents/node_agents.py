@@ -1,0 +1,31 @@
+"""The node agents: what the kubelets of a real cluster do, all of them in one actor.
+
+Owns: what runs on the nodes (`actors.agents.machine`) and its timers.
+Accepts: `Poke`.
+Sends: asks the api.
+When full and how it stops: see `actors.reconciler`.
+
+A pod that is bound starts, runs for its `pumice.dev/duration` and ends with its `pumice.dev/exit-code`; one that is
+deleted takes its `pumice.dev/termination` to stop, its grace period at most. After a restart a running pod goes on from
+the start time that the api has of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actors.agents.machine import NodeAgentsMachine
+from actors.reconciler import Reconciler
+
+if TYPE_CHECKING:
+    from actors.ports import ApiPort, Context, PokePort
+
+
+class NodeAgents(Reconciler):
+    """`start_delay_s`: from a pod's binding to its start."""
+
+    def __init__(
+        self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, start_delay_s: float = 0.0
+    ) -> None:
+        machines = (NodeAgentsMachine(start_delay_s=start_delay_s),)
+        super().__init__(name, mailbox, context, api=api, machines=machines)

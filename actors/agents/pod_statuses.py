@@ -1,0 +1,59 @@
+"""What a node agent writes: the status of a pod that runs, or has ended."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from actors.agents.pod_runs import PodRun
+
+Object = dict[str, Any]
+
+
+@lru_cache(maxsize=256)
+def timestamp(seconds: int) -> str:
+    """RFC 3339, UTC, whole seconds."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def running_status(run: PodRun, now: float) -> Object:
+    """Merge patch: all containers run and are ready."""
+    at = timestamp(int(now))
+    containers = [_container(name, image, {"running": {"startedAt": at}}, ready=True) for name, image in run.containers]
+    return {
+        "phase": "Running",
+        "startTime": at,
+        "conditions": _conditions(run, at, ready=True),
+        "containerStatuses": containers,
+    }
+
+
+def ended_status(run: PodRun, now: float) -> Object:
+    """Merge patch: all containers have ended, with the pod's exit code."""
+    at = timestamp(int(now))
+    reason = "Error" if run.exit_code else "Completed"
+    ended = {
+        "terminated": {
+            "exitCode": run.exit_code,
+            "reason": reason,
+            "startedAt": timestamp(int(run.started)),
+            "finishedAt": at,
+        }
+    }
+    return {
+        "phase": "Failed" if run.exit_code else "Succeeded",
+        "conditions": _conditions(run, at, ready=False),
+        "containerStatuses": [_container(name, image, ended, ready=False) for name, image in run.containers],
+    }
+
+
+def _container(name: str, image: str, state: Object, *, ready: bool) -> Object:
+    return {"name": name, "image": image, "imageID": "", "ready": ready, "restartCount": 0, "state": state}
+
+
+def _conditions(run: PodRun, at: str, *, ready: bool) -> list[Object]:
+    readiness: Object = {"type": "Ready", "status": "True" if ready else "False", "lastTransitionTime": at}
+    if not ready:
+        readiness["reason"] = "PodFailed" if run.exit_code else "PodCompleted"
+    return [{"type": "PodScheduled", "status": "True", "lastTransitionTime": run.scheduled or at}, readiness]

@@ -1,0 +1,138 @@
+"""What a gang needs at least: minResources (source: Volcano's `calcPGMinResources`, Kubernetes' quota usage of a pod)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from core.objects.metadata import section
+from core.quantity import Quantity, quantity_of
+
+Amounts = dict[str, Quantity]
+PodSpec = Mapping[str, Any]
+
+_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+_ONE: Final = quantity_of(1)
+
+
+def min_resources(tasks: Iterable[Mapping[str, Any]], least: int, priorities: Mapping[str, int]) -> dict[str, str]:
+    """Of the `least` pods that count first: higher priority classes first, then the order of the tasks.
+
+    `priorities` are the values of priority classes by name; an unknown class counts 0.
+    """
+    ordered = sorted(tasks, key=lambda task: -priorities.get(_spec(task).get("priorityClassName") or "", 0))
+    minimums = sum(_minimum(task) for task in ordered)
+    counts = _first(ordered, least) if least < minimums else _minimums_then_rest(ordered, least)
+    total: Amounts = {}
+    for task, count in zip(ordered, counts, strict=True):
+        if count > 0:
+            total = added(total, times(pod_usage(_spec(task)), count))
+    return texts(total)
+
+
+def pod_min_resources(spec: PodSpec, count: int) -> dict[str, str]:
+    """What `count` equal pods need."""
+    return texts(times(pod_usage(spec), count)) if count > 0 else {}
+
+
+def _spec(task: Mapping[str, Any]) -> PodSpec:
+    return section(section(dict(task), "template"), "spec")
+
+
+def _minimum(task: Mapping[str, Any]) -> int:
+    return int(task.get("minAvailable", task.get("replicas", 0)))
+
+
+def _first(tasks: list[Mapping[str, Any]], least: int) -> list[int]:
+    counts: list[int] = []
+    for task in tasks:
+        counts.append(min(least, task.get("replicas", 0)))
+        least -= counts[-1]
+    return counts
+
+
+def _minimums_then_rest(tasks: list[Mapping[str, Any]], least: int) -> list[int]:
+    counts: list[int] = []
+    for task in tasks:
+        counts.append(min(_minimum(task), least))
+        least -= counts[-1]
+    for index, task in enumerate(tasks):
+        more = min(least, task.get("replicas", 0) - counts[index])
+        counts[index] += more
+        least -= more
+    return counts
+
+
+def pod_usage(spec: PodSpec) -> Amounts:
+    """What one pod counts against a quota: itself, its requests under two names, its limits."""
+    requests, limits = _pod_total(spec, "requests"), _pod_total(spec, "limits")
+    usage: Amounts = {"count/pods": _ONE, "pods": _ONE}
+    for name in _COMPUTE:
+        if name in requests:
+            usage[name] = usage[f"requests.{name}"] = requests[name]
+        if name in limits:
+            usage[f"limits.{name}"] = limits[name]
+    for name, amount in requests.items():
+        extended = "/" in name and "kubernetes.io/" not in name
+        if name.startswith("hugepages-") or extended:
+            usage[name] = usage[f"requests.{name}"] = amount
+    return usage
+
+
+def _pod_total(spec: PodSpec, part: str) -> Amounts:
+    """Kubernetes' effective requests (or limits): containers and sidecars together, or the largest init container."""
+    total: Amounts = {}
+    for container in spec.get("containers") or ():
+        total = added(total, _amounts(container, part))
+    sidecars: Amounts = {}
+    largest: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        own = _amounts(container, part)
+        if container.get("restartPolicy") == "Always":
+            sidecars = added(sidecars, own)
+            own = sidecars
+        else:
+            own = added(sidecars, own)
+        largest = _larger(largest, own)
+    total = _larger(added(total, sidecars), largest)
+    overhead = {name: quantity_of(amount) for name, amount in section(dict(spec), "overhead").items()}
+    if part == "limits":  # overhead makes a limit larger, it does not make one
+        overhead = {name: amount for name, amount in overhead.items() if name in total}
+    return added(total, overhead)
+
+
+def _amounts(container: Mapping[str, Any], part: str) -> Amounts:
+    resources: Mapping[str, Any] = container.get("resources") or {}
+    amounts: Mapping[str, Any] = resources.get(part) or {}
+    return {name: quantity_of(amount) for name, amount in amounts.items()}
+
+
+def added(left: Amounts, right: Amounts) -> Amounts:
+    """The sum, by name."""
+    total = dict(left)
+    for name, amount in right.items():
+        total[name] = total[name].plus(amount) if name in total else amount
+    return total
+
+
+def _larger(left: Amounts, right: Amounts) -> Amounts:
+    result = dict(left)
+    for name, amount in right.items():
+        if name not in result or amount.compare(result[name]) > 0:
+            result[name] = amount
+    return result
+
+
+def times(amounts: Amounts, count: int) -> Amounts:
+    """So many of them."""
+    if count == 1:
+        return amounts
+    return {
+        name: Quantity(amount.unscaled * count, amount.exponent, amount.format, amount.wide)
+        for name, amount in amounts.items()
+    }
+
+
+def texts(amounts: Amounts) -> dict[str, str]:
+    """Canonical texts, by name."""
+    return {name: amounts[name].canonical() for name in sorted(amounts)}

@@ -1,0 +1,154 @@
+"""The shell around a machine that watches the api and writes to it: node agents and controllers are made of it.
+
+A machine is pure: it is told what changed and says what it wants asked of the api; it never sleeps, asks or reads a
+clock. The shell watches, asks, keeps the time, and tells the activity board what is still to come. A test drives a
+machine the same way without any actor.
+
+Owns: its machines and their timers.
+Accepts: `Poke`: let every machine look again.
+Sends: asks the api (watch, and whatever the machines want).
+When full: whoever pokes waits.
+Stops: at once; what it has not done, the next one does, since all that matters is in the api.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+
+from actors.actor import Actor
+from actors.watcher import Changes, Watcher
+from core.messages.commands import Poke
+from core.messages.replies import Done
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+    from actors.ports import ApiPort, Context, PokePort
+    from core.messages.commands import ApiRequest
+    from core.messages.replies import ApiReply
+
+Object = dict[str, Any]
+
+AGAIN_MOST = 1000
+"""Rounds of asking that one piece of news may lead to; more is a machine that talks to itself."""
+
+log = logging.getLogger(__name__)
+
+
+class Machine(Protocol):
+    """Pure. Times are seconds since the epoch; objects may be kept but not changed."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What it watches, in the order in which a first list should come."""
+        ...
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """An object is there, or is gone, as of `revision`.
+
+        May come twice, or late: what is not newer than what is known is no news. Of a deleted object perhaps only kind,
+        namespace and name are known.
+        """
+        ...
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        ...
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """The answer to one request of the last step; they come in order, before the next step."""
+        ...
+
+    def next_due(self) -> float | None:
+        """When `step` will have something to do though nothing changed; None: never."""
+        ...
+
+    def running_timers(self) -> int:
+        """How many timers are running."""
+        ...
+
+
+class Reconciler(Actor[Poke, Done]):
+    """Runs machines, each in its turn, on one watch of all their kinds."""
+
+    def __init__(
+        self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, machines: Sequence[Machine]
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self.machines = tuple(machines)
+        self._api = api
+        self._lock = anyio.Lock()
+        self._due_changed = anyio.Event()
+        kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
+        # from before the beginning: it lists first, so that a restart does not live through history again
+        self._watcher = Watcher(name, api, context.news, context.activity, kinds, since=-1)
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Watching, and timers."""
+        return (self._watch, self._keep_time)
+
+    async def handle(self, message: Poke) -> Done:
+        """Look again."""
+        del message
+        async with self._lock:
+            await self._work()
+        return Done()
+
+    async def _watch(self) -> None:
+        while True:
+            changes = await self._watcher.next()
+            async with self._lock:
+                with self.activity.busy():
+                    self._tell(changes)
+                    await self._work()
+                    self._watcher.done(changes)
+
+    def _tell(self, changes: Changes) -> None:
+        for event in changes.events:
+            interested = [machine for machine in self.machines if event.kind in machine.kinds]
+            if not interested:
+                continue
+            obj = codec.unpack(event.blob)
+            deleted = event.type == "DELETED"
+            revision = event.revision if deleted else int(obj["metadata"]["resourceVersion"])
+            for machine in interested:
+                machine.observe(event.kind, obj, revision, deleted=deleted)
+
+    async def _work(self) -> None:
+        """Let the machines ask until none has anything more to ask."""
+        for _ in range(AGAIN_MOST):
+            if not [machine for machine in self.machines if await self._turn(machine)]:
+                break
+        else:
+            log.error("bug in Pumice: %s is not done after %d rounds", self.name, AGAIN_MOST)
+        self.activity.timers(self.name, sum(machine.running_timers() for machine in self.machines))
+        self._due_changed.set()
+
+    async def _turn(self, machine: Machine) -> bool:
+        requests = machine.step(self.clock.now())
+        if not requests:
+            return False
+        replies = await self._api.ask_many(requests)
+        now = self.clock.now()
+        for request, reply in zip(requests, replies, strict=True):
+            machine.answered(request, reply, now)
+        return True
+
+    async def _keep_time(self) -> None:
+        while True:
+            self._due_changed = anyio.Event()
+            if self._wait_s() > 0:
+                with anyio.move_on_after(self._wait_s()):
+                    await self._due_changed.wait()
+                    continue
+            async with self._lock:
+                with self.activity.busy():
+                    await self._work()
+
+    def _wait_s(self) -> float:
+        due = [at for machine in self.machines if (at := machine.next_due()) is not None]
+        return max(min(due) - self.clock.now(), 0.0) if due else float("inf")

@@ -1,0 +1,50 @@
+"""Timers of a machine: one heap, keys in order of their time and then of their setting."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Timers(Generic[K]):
+    """At most one timer a key; setting it anew replaces it."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, K]] = []
+        self._current: dict[K, tuple[float, int]] = {}
+        self._numbers = count()
+
+    def set(self, key: K, due: float) -> None:
+        """Go off at `due`."""
+        mark = (due, next(self._numbers))
+        self._current[key] = mark
+        heappush(self._heap, (*mark, key))
+
+    def cancel(self, key: K) -> None:
+        """Never mind."""
+        self._current.pop(key, None)
+
+    def take_due(self, now: float) -> list[K]:
+        """The keys whose time has come, in order; their timers are gone."""
+        due: list[K] = []
+        while (at := self.next_due()) is not None and at <= now:
+            key = heappop(self._heap)[2]
+            del self._current[key]
+            due.append(key)
+        return due
+
+    def next_due(self) -> float | None:
+        """The earliest time, or None."""
+        while self._heap and self._current.get(self._heap[0][2]) != self._heap[0][:2]:
+            heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._current
+
+    def __len__(self) -> int:
+        return len(self._current)
