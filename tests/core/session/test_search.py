@@ -1,0 +1,123 @@
+"""A search that keeps up row by row says what a fresh search says, whatever is placed and undone in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.load import parse_scheduler_config
+from core.cycle import Carry, Clock, Session, open_session
+from core.life.task import TaskStatus
+from core.objects.pod import Task
+from core.session.search import ErrorCache, NodeSearch
+from core.session.statement import Statement
+from core.state.view import View
+from tests.kit.jobs import gang
+from tests.kit.nodes import node
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+
+CONF = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+PREFER = {
+    "nodeAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 7, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z1"]}]}}
+        ]
+    }
+}
+
+
+def open_cluster(draw: Any) -> Session:
+    view = View()
+    view.apply("ADDED", queue("q"))
+    for i in range(draw(st.integers(1, 9))):
+        taints = [{"key": "soft", "effect": "PreferNoSchedule"}] if draw(st.booleans()) else []
+        view.apply(
+            "ADDED",
+            node(f"n{i}", cpu=str(draw(st.integers(1, 6))), pods=str(draw(st.integers(2, 9))), labels={"zone": f"z{i % 3}"}, taints=taints),
+        )  # fmt: skip
+    for name, each in (("plain", {}), ("picky", {"affinity": PREFER}), ("big", {"cpu": "3"}), ("port", {"host_ports": [80]})):
+        for obj in gang(name, queue="q", pods=6, min_member=1, phase="Inqueue", **each):  # type: ignore[arg-type]
+            view.apply("ADDED", obj)
+    for i in range(3):
+        view.apply("ADDED", pod(f"old{i}", group="plain", node=f"n{i}"))
+    config = parse_scheduler_config(CONF, source="test")
+    return open_session(view.snapshot(), config, Clock(1, 0.0), Carry())
+
+
+def same(kept: NodeSearch, fresh: NodeSearch, *, codes: bool) -> None:
+    refused = kept.codes != 0
+    assert np.array_equal(refused, fresh.codes != 0)
+    if codes:
+        assert np.array_equal(kept.codes, fresh.codes)
+    assert np.array_equal(kept.idle, fresh.idle)
+    assert kept.idle_count == int(np.count_nonzero(fresh.idle))
+    best = kept.choose()[0]
+    assert best == fresh.choose()[0]
+
+
+def pick(session: Session, draw: Any, status: int) -> Task | None:
+    tasks = [t for job in session.jobs.in_order for t in session.jobs.tasks_in(job, status)]
+    return draw(st.sampled_from(tasks)) if tasks else None
+
+
+def change(session: Session, draw: Any, open_statements: list[Statement]) -> None:
+    what = draw(st.sampled_from(("allocate", "pipeline", "evict", "discard")))
+    statement = session.statement()
+    if what == "discard":
+        if open_statements:
+            open_statements.pop().discard()
+        return
+    task = pick(session, draw, TaskStatus.RUNNING if what == "evict" else TaskStatus.PENDING)
+    if task is None:
+        return
+    row = draw(st.integers(0, session.nodes.count - 1))
+    if what == "evict":
+        statement.evict(task, "test")
+    elif what == "allocate":
+        statement.allocate(task, row)
+    else:
+        statement.pipeline(task, row, evicted=False)
+    open_statements.append(statement)
+
+
+@given(st.data())
+def test_keeping_up_equals_starting_over(data: st.DataObject) -> None:
+    session = open_cluster(data.draw)
+    statements: list[Statement] = []
+    for _ in range(data.draw(st.integers(1, 12))):
+        for _ in range(data.draw(st.integers(0, 9))):
+            change(session, data.draw, statements)
+        task = pick(session, data.draw, TaskStatus.PENDING)
+        if task is None:
+            return
+        kept, fresh = session.search_for(task), NodeSearch(session, task)
+        kept.refresh(ErrorCache(enabled=data.draw(st.booleans())))
+        same(kept, fresh, codes=True)
+
+
+@given(st.data())
+def test_within_one_error_cache_a_refused_node_stays_refused(data: st.DataObject) -> None:
+    session = open_cluster(data.draw)
+    cache = ErrorCache(enabled=True)
+    statements: list[Statement] = []
+    remembered: dict[str, dict[int, int]] = {}
+    for _ in range(data.draw(st.integers(1, 8))):
+        change(session, data.draw, statements)
+        task = pick(session, data.draw, TaskStatus.PENDING)
+        if task is None:
+            return
+        search = session.search_for(task)
+        search.refresh(cache)
+        known = remembered.setdefault(task.role, {})
+        for row, code in known.items():
+            assert search.codes[row] == code
+        known.update({row: int(search.codes[row]) for row in np.flatnonzero(search.codes).tolist()})

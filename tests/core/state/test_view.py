@@ -1,0 +1,180 @@
+"""The view: whatever happens to it, its books are those of a fresh view that was shown the outcome."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import QuantityError
+from core.life.task import TaskStatus
+from core.state.view import View
+from tests.kit.jobs import gang
+from tests.kit.nodes import node
+from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+
+Object = dict[str, Any]
+
+NODES, JOBS, PODS = ("n2", "n0", "n1"), ("j0", "j1"), ("a", "b", "c", "d")
+
+
+def pods() -> st.SearchStrategy[Object]:
+    return st.builds(
+        lambda name, job, where, cpu, gpus: pod(name, group=job, node=where, cpu=cpu, gpus=gpus),
+        st.sampled_from(PODS),
+        st.sampled_from(JOBS),
+        st.sampled_from((None, *NODES)),
+        st.sampled_from(("500m", "2", None)),
+        st.integers(0, 2),
+    )
+
+
+def nodes() -> st.SearchStrategy[Object]:
+    return st.builds(
+        lambda name, cpu, gpus: node(name, cpu=cpu, gpus=gpus),
+        st.sampled_from(NODES),
+        st.sampled_from(("4", "8")),
+        st.integers(0, 4),
+    )
+
+
+def others() -> st.SearchStrategy[Object]:
+    groups = st.builds(lambda name, n: pod_group(name, queue="q", min_member=n), st.sampled_from(JOBS), st.integers(0, 4))
+    return st.one_of(groups, st.just(queue("q")))
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("apply"), st.sampled_from(("ADDED", "MODIFIED", "DELETED")), st.one_of(pods(), nodes(), others())),
+        st.tuples(st.sampled_from(("assume", "forget", "evicting", "unevict", "snapshot")), st.sampled_from(PODS), st.sampled_from(NODES)),
+    ),
+    max_size=40,
+)  # fmt: skip
+
+
+def run(view: View, step: Any) -> None:
+    what, first, second = step
+    if what == "apply":
+        view.apply(first, second)
+    elif what == "assume":
+        view.assume("default", first, second)
+    elif what == "snapshot":
+        view.snapshot()
+    else:
+        getattr(view, what)("default", first)
+
+
+def last_words(steps: list[Any]) -> dict[tuple[str, str], Object]:
+    """The objects that are left when the API events are over."""
+    left: dict[tuple[str, str], Object] = {}
+    for what, event, obj in steps:
+        if what == "apply":
+            key = (obj["kind"], obj["metadata"]["name"])
+            left.pop(key, None)
+            if event != "DELETED":
+                left[key] = obj
+    return left
+
+
+@given(STEPS)
+def test_books_add_up_after_every_step(steps: list[Any]) -> None:
+    view = View()
+    for step in steps:
+        run(view, step)
+        assert view.check() == []
+
+
+@given(STEPS)
+def test_without_anything_in_flight_a_view_equals_a_fresh_one(steps: list[Any]) -> None:
+    view, fresh = View(), View()
+    for step in steps:
+        run(view, step)
+    for name in PODS:
+        view.forget("default", name)
+        view.unevict("default", name)
+    for obj in last_words(steps).values():
+        fresh.apply("ADDED", obj)
+    assert books(view) == books(fresh)
+
+
+def books(view: View) -> dict[str, Any]:
+    """What a session would see, by name."""
+    snapshot = view.snapshot()
+    names = snapshot.dimensions.names
+    found: dict[str, Any] = {}
+    for row, name in enumerate(snapshot.nodes.names):
+        for what in ("allocatable", "idle", "used", "releasing"):
+            column = getattr(snapshot.nodes, what)[:, row].tolist()
+            found[f"{name} {what}"] = {n: v for n, v in zip(names, column, strict=True) if v}
+        found[f"{name} pods"] = int(snapshot.nodes.pod_count[row])
+    for job in (snapshot.jobs.handles[row] for row in snapshot.jobs.order.tolist()):
+        assert job is not None
+        found[job.key] = (snapshot.jobs.counts[:, job.row].tolist(), sorted(task.key for task in job.tasks.values()))
+        found[f"{job.key} allocated"] = [v for v in snapshot.jobs.allocated[:, job.row].tolist() if v]
+    return found
+
+
+def test_a_snapshot_does_not_see_later_events() -> None:
+    view = View()
+    for obj in (queue("q"), node("n0"), *gang("j", queue="q", pods=2)):
+        view.apply("ADDED", obj)
+    snapshot = view.snapshot()
+    job = snapshot.jobs.handles[snapshot.jobs.order[0]]
+    assert job is not None
+    before = (job.tasks.copy(), snapshot.nodes.idle.copy(), snapshot.tasks.status.copy())
+    view.assume("default", "j-0", "n0")
+    view.apply("DELETED", pod("j-1", group="j"))
+    view.apply("DELETED", node("n0"))
+    assert job.tasks == before[0]
+    assert np.array_equal(snapshot.nodes.idle, before[1])
+    assert np.array_equal(snapshot.tasks.status, before[2])
+
+
+def test_a_bind_in_flight_survives_updates_that_do_not_know_of_it() -> None:
+    view = View()
+    for obj in (queue("q"), node("n0"), *gang("j", queue="q", pods=1)):
+        view.apply("ADDED", obj)
+    assert view.assume("default", "j-0", "n0")
+    view.apply("MODIFIED", pod("j-0", group="j", labels={"touched": "yes"}))
+    task = view.tasks.by_key["default/j-0"]
+    assert view.tasks.status[task.row] == TaskStatus.BINDING
+    view.apply("MODIFIED", pod("j-0", group="j", node="n0", phase="Pending"))
+    assert view.tasks.status[view.tasks.by_key["default/j-0"].row] == TaskStatus.BOUND
+    view.forget("default", "j-0")
+    assert view.tasks.status[view.tasks.by_key["default/j-0"].row] == TaskStatus.BOUND
+
+
+def test_a_pod_cannot_be_assumed_twice_or_on_a_node_that_is_gone() -> None:
+    view = View()
+    for obj in (node("n0"), pod("p", group="j")):
+        view.apply("ADDED", obj)
+    assert not view.assume("default", "p", "elsewhere")
+    assert view.assume("default", "p", "n0")
+    assert not view.assume("default", "p", "n0")
+
+
+def test_node_rows_are_in_name_order_and_remember_who_came_first() -> None:
+    view = View()
+    for name in ("c", "a", "b"):
+        view.apply("ADDED", node(name))
+    view.apply("ADDED", pod("p", node="c"))
+    nodes_seen = view.snapshot().nodes
+    assert nodes_seen.names == ["a", "b", "c"]
+    assert [nodes_seen.names[row] for row in nodes_seen.arrival.tolist()] == ["c", "a", "b"]
+    assert nodes_seen.used[0].tolist() == [0.0, 0.0, 1000.0]
+
+
+def test_a_malformed_quantity_changes_nothing() -> None:
+    view = View()
+    view.apply("ADDED", pod("p", group="j", cpu="1"))
+    version = view.version
+    with pytest.raises(QuantityError):
+        view.apply("MODIFIED", pod("p", group="j", cpu="one"))
+    assert view.version == version
+    assert view.tasks.by_key["default/p"].template.request.milli_cpu == 1000.0
+    assert view.check() == []
