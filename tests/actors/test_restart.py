@@ -64,12 +64,12 @@ async def test_decisions_cut_off_before_they_were_carried_out_are_made_again() -
     class CutOff(MemoryJournal):
         def __init__(self) -> None:
             super().__init__()
-            self.cut = anyio.Event()
+            self.decided = anyio.Event()
 
         async def append(self, records: Sequence[Record]) -> int:
             last = await super().append(records)
             if any(record.kind == "decision" for record in records):
-                self.cut.set()
+                self.decided.set()
                 await anyio.sleep_forever()
             return last
 
@@ -77,9 +77,9 @@ async def test_decisions_cut_off_before_they_were_carried_out_are_made_again() -
     with anyio.move_on_after(10) as scope:
         async with started(journal) as system:
             await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
-            await journal.cut.wait()
+            await journal.decided.wait()
             scope.cancel()
-    assert journal.cut.is_set()
+    assert journal.decided.is_set()
     again = MemoryJournal()
     await again.append([Record(r.kind, r.payload, r.cause, r.at) for r in await journal.read()])
     async with started(again) as system:

@@ -1,0 +1,91 @@
+"""Binds that are refused, lost or too late, and statuses that meet a conflict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from core.messages.commands import ApiRequest, BindPod, Delete, UpdateStatus
+from core.messages.events import BindRefused, Bound, Outcome
+from core.messages.replies import ApiReply, Refused
+from storage.memory import MemoryJournal
+from tests.actors.rig import idle, journaled, placed, started, stored, three_nodes
+from tests.kit.jobs import gang
+
+pytestmark = pytest.mark.anyio
+Apply = Callable[[ApiRequest, float], ApiReply]
+
+
+async def test_a_refused_bind_is_forgotten_looked_at_again_and_bound() -> None:
+    refusals: Counter[str] = Counter()
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, BindPod) and refusals[request.name] < 2:
+            refusals[request.name] += 1
+            return Refused(500, "InternalError", "planted")
+        return apply(request, now)
+
+    journal = MemoryJournal()
+    async with started(journal, api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+        assert len(placed(system)) == 3
+    outcomes = await journaled(journal, "outcome", Outcome)
+    assert len([outcome for outcome in outcomes if isinstance(outcome, BindRefused)]) == 6
+    assert len([outcome for outcome in outcomes if isinstance(outcome, Bound)]) == 3
+    decided = {stored.sequence: stored for stored in await journal.read(kinds=["decision"])}
+    caused = [stored.cause for stored in await journal.read(kinds=["outcome"])]
+    assert sorted(caused) == sorted(decided)  # each decision has one outcome
+
+
+async def test_a_bind_whose_answer_is_lost_is_not_done_twice() -> None:
+    """Bound but reported failed: the watch says so, the pod is looked at again, nothing is bound anew."""
+    lost: list[str] = []
+    binds: Counter[str] = Counter()
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        reply = apply(request, now)
+        if isinstance(request, BindPod):
+            binds[request.name] += 1
+            if request.name not in lost:
+                lost.append(request.name)
+                return Refused(504, "Timeout", "planted: the answer was lost")
+        return reply
+
+    async with started(api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+        assert len(placed(system)) == 3
+    assert binds == {f"g-{number}": 1 for number in range(3)}
+
+
+async def test_a_pod_deleted_while_it_is_bound_is_let_go() -> None:
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, BindPod) and request.name == "g-1":
+            apply(Delete("Pod", "default", "g-1", grace_period_s=0), now)
+        return apply(request, now)
+
+    async with started(api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+        assert sorted(placed(system)) == ["g-0", "g-2"]
+
+
+async def test_a_status_conflict_is_read_again_and_written() -> None:
+    conflicts = 0
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        nonlocal conflicts
+        if isinstance(request, UpdateStatus) and request.kind == "PodGroup" and conflicts < 3:
+            conflicts += 1
+            return Refused(409, "Conflict", "planted")
+        return apply(request, now)
+
+    async with started(api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+        (group,) = stored(system, "PodGroup")
+        assert group["status"]["phase"] in ("Inqueue", "Running")
+        assert conflicts == 3
