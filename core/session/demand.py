@@ -6,6 +6,7 @@ Sources: Volcano `plugins/util` (GetInqueueResource), `api/job_info.go` (GetElas
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,12 +62,40 @@ def elastic(session: Session) -> FloatArray:
     return np.maximum(columns.allocated - columns.minimum, 0.0)
 
 
-def by_queue(session: Session, amounts: FloatArray) -> list[Resource]:
-    """Sums over the jobs of each queue row, added in job order."""
+@dataclass(slots=True, eq=False)
+class QueueDemand:
+    """Sums over the jobs of each queue, float64 [dimension, queue row] (rows in name order).
+
+    `request`: what allocated-class and pending tasks ask for; `inqueue`: what admitted jobs have not taken yet;
+    `present` bool: has a job.
+    """
+
+    allocated: FloatArray
+    request: FloatArray
+    inqueue: FloatArray
+    elastic: FloatArray
+    present: BoolArray
+
+
+def queue_demand(session: Session) -> QueueDemand:
+    """The demand of every queue; sums are added in job order."""
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
     queue, count = columns.queue[order], len(session.snapshot.queues)
-    lines = [np.bincount(queue, weights=line[order], minlength=count) for line in amounts]
-    return [session.dims.resource(list(values)) for values in zip(*(line.tolist() for line in lines), strict=True)]
+
+    def by_queue(amounts: FloatArray) -> FloatArray:
+        sums = np.zeros((len(amounts), count))
+        for dimension, line in enumerate(amounts):
+            sums[dimension] = np.bincount(queue, weights=line[order], minlength=count)
+        return sums
+
+    inqueue, running = admitted(session)
+    return QueueDemand(
+        allocated=by_queue(columns.allocated),
+        request=by_queue(columns.allocated + columns.pending),
+        inqueue=by_queue(outstanding(session, inqueue | running)),
+        elastic=by_queue(elastic(session)),
+        present=np.bincount(queue, minlength=count) > 0,
+    )
 
 
 def over_all(session: Session, amounts: FloatArray) -> Resource:

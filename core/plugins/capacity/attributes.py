@@ -1,4 +1,6 @@
-"""What capacity knows of a queue: limits that follow from the queues and the cluster, and amounts that follow from jobs."""
+"""What capacity knows of a queue: limits that follow from the queues and the cluster, and amounts that follow from
+jobs.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Limits:
-    """One queue's fixed numbers; nothing here changes within a session, and they are kept until a queue or a node changes.
+    """One queue's fixed numbers; nothing here changes within a session, and they are kept until a queue or a node
+    changes.
 
-    `real_capability`: the capability cut to what others' guarantees leave. `ancestors`: from the root down, `leaf` without children;
-    a flat queue is a leaf without ancestors. `is_best_effort`: it deserves nothing.
+    `real_capability`: the capability cut to what others' guarantees leave. `ancestors`: from the root down, `leaf`
+    without children; a flat queue is a leaf without ancestors. `is_best_effort`: it deserves nothing.
     """
 
     name: str
@@ -35,7 +38,9 @@ class Limits:
 
 @dataclass(slots=True, eq=False)
 class QueueAttributes:
-    """One queue in one session: its limits, and what its jobs have, ask for, are promised and can give back (children included)."""
+    """One queue in one session: its limits, and what its jobs have, ask for, are promised and can give back (children
+    included).
+    """
 
     limits: Limits
     allocated: Resource
@@ -51,7 +56,9 @@ class QueueAttributes:
 
 
 def share_of(allocated: Resource, deserved: Resource) -> float:
-    """The largest allocated / deserved; exactly 1 for a queue that deserves nothing, so that it comes after those below their due."""
+    """The largest allocated / deserved; exactly 1 for a queue that deserves nothing, so that it comes after those below
+    their due.
+    """
     if deserved.is_empty():
         return 1.0
     return max(0.0, *(share(allocated.get(name), deserved.get(name)) for name in deserved.resource_names()))

@@ -24,7 +24,10 @@ def free_of_guarantees(total: Resource, queues: Iterable[Queue]) -> Resource:
 
 
 def flat_limits(queue: Queue, free: Resource) -> Limits:
-    """One queue's limits; `free` from :func:`free_of_guarantees`. A capability without cpu or memory does not limit it."""
+    """One queue's limits; `free` from :func:`free_of_guarantees`.
+
+    A capability without cpu or memory does not limit it.
+    """
     guarantee = queue.guarantee.clone() if queue.guarantee else Resource()
     real, capability = free.clone().add(guarantee), Resource()
     if queue.capability is not None:
@@ -38,8 +41,15 @@ def flat_limits(queue: Queue, free: Resource) -> Limits:
 
 
 def idle_gauges(queue: Queue, free: Resource) -> QueueGauges:
-    """The gauges of a queue without jobs, straight from its spec: here a capability without cpu does limit cpu, as Volcano shows it."""
-    gauges = QueueGauges().put("deserved", queue.deserved or Resource()).put("allocated", Resource()).put("request", Resource())
+    """The gauges of a queue without jobs, straight from its spec: here a capability without cpu does limit cpu, as
+    Volcano shows it.
+    """
+    gauges = (
+        QueueGauges()
+        .put("deserved", queue.deserved or Resource())
+        .put("allocated", Resource())
+        .put("request", Resource())
+    )
     real = free.clone().add(queue.guarantee or Resource())
     if queue.capability is not None:
         real.min_dimension_resource(queue.capability, INFINITY)

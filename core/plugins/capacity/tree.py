@@ -1,4 +1,6 @@
-"""The tree of queues and the limits in it. Source: Volcano `capacity.buildHierarchicalQueueAttrs`, `checkHierarchicalQueue`."""
+"""The tree of queues and the limits in it. Source: Volcano `capacity.buildHierarchicalQueueAttrs`,
+`checkHierarchicalQueue`.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,8 @@ def tree_limits(queues: Mapping[str, Queue], total: Resource) -> dict[str, Limit
     """Limits of every queue by name; None when the tree cannot be used: a parent is missing, or there is no root."""
     limits: dict[str, Limits] = {}
     for name in queues:
-        if name not in limits:
-            limits[name] = _bare(queues[name])
-            if not _attach(queues[name], queues, limits):
-                return None
+        if name not in limits and not _attach(name, queues, limits):
+            return None
     root = limits.get(ROOT)
     if root is None:
         return None
@@ -41,27 +41,32 @@ def _bare(queue: Queue) -> Limits:
     return Limits(queue.name, guarantee.clone(), capability.clone(), Resource(), (queue.deserved or Resource()).clone())
 
 
-def _attach(queue: Queue, queues: Mapping[str, Queue], limits: dict[str, Limits]) -> bool:
-    """Hang the queue under its parent, parents first. False: a parent is missing.
+def _attach(name: str, queues: Mapping[str, Queue], limits: dict[str, Limits]) -> bool:
+    """Hang the queue and its parents into the tree, parents first. False: a parent is missing.
 
-    A queue whose parents form a ring hangs in the air, as in Volcano: it is reached from no root, so its real capability stays empty.
+    A queue whose parents form a ring hangs in the air, as in Volcano: it is reached from no root, so its real
+    capability stays empty.
     """
-    if queue.name == ROOT:
-        return True
-    parent = queue.parent or ROOT
-    if parent not in queues:
-        return False
-    if parent not in limits:
-        limits[parent] = _bare(queues[parent])
-        if not _attach(queues[parent], queues, limits):
+    limits[name] = _bare(queues[name])
+    path = [name]
+    while path[-1] != ROOT:
+        parent = queues[path[-1]].parent or ROOT
+        if parent not in queues:
             return False
-    limits[parent].children[queue.name] = limits[queue.name]
-    limits[queue.name].ancestors = [*limits[parent].ancestors, parent]
+        path.append(parent)
+        if parent in limits:
+            break
+        limits[parent] = _bare(queues[parent])
+    for parent, child in zip(reversed(path), reversed(path[:-1]), strict=False):
+        limits[parent].children[child] = limits[child]
+        limits[child].ancestors = [*limits[parent].ancestors, parent]
     return True
 
 
 def _distribute(root: Limits) -> None:
-    """From the root down: inherit what a capability leaves open, and cut each real capability to what the siblings' guarantees leave."""
+    """From the root down: inherit what a capability leaves open, and cut each real capability to what the siblings'
+    guarantees leave.
+    """
     stack = [root]
     while stack:
         parent = stack.pop()

@@ -1,23 +1,29 @@
-"""What proportion knows of a queue: numbers, and how they are gathered when a session opens."""
+"""What proportion knows of a queue: numbers, gathered for all queues at once, and made into Resources when somebody
+asks.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.resources import INFINITY, LARGEST, Resource, exceeded_part, share
-from core.session.demand import admitted, by_queue, elastic, outstanding
+import numpy as np
+
+from core.plugins.proportion.limits import limits_of
+from core.plugins.proportion.water_fill import Basin, fill
+from core.resources import MIN_RESOURCE, Resource, share
+from core.session.demand import queue_demand
 
 if TYPE_CHECKING:
-    from core.objects.queue import Queue
+    from core.session.demand import QueueDemand
     from core.session.session import Session
+    from core.state.columns import FloatArray
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class QueueAttributes:
-    """One queue's numbers; Resources in Volcano's units.
-
-    `real_capability`: its own capability cut to what others' guarantees leave.
+    """One queue's numbers; Resources in Volcano's units. `real_capability`: its own capability cut to what others'
+    guarantees leave.
     """
 
     name: str
@@ -26,8 +32,6 @@ class QueueAttributes:
     request: Resource
     inqueue: Resource
     elastic: Resource
-    guarantee: Resource
-    capability: Resource
     real_capability: Resource
     deserved: Resource
     share: float = 0.0
@@ -40,46 +44,73 @@ class QueueAttributes:
         self.share = largest
 
 
-def _capability(queue: Queue) -> Resource | None:
-    if queue.capability is None:
-        return None
-    capability = queue.capability.clone()
-    if capability.milli_cpu <= 0:
-        capability.milli_cpu = LARGEST
-    if capability.memory <= 0:
-        capability.memory = LARGEST
-    return capability
+class Attributes:
+    """The attributes of every queue that has a job. `filled`: whether anything was poured (some queue had a weight)."""
 
+    def __init__(self, session: Session) -> None:
+        self._dims, self._total, self._queues = session.dims, session.total, session.snapshot.queues
+        self._demand: QueueDemand = queue_demand(session)
+        self._limits = limits_of(session)
+        self._rows = {queue.name: row for row, queue in enumerate(self._queues)}
+        self._made: dict[str, QueueAttributes] = {}
+        self._deserved, self.filled = self._fill(session)
+        self._share = self._shares()
 
-def total_guarantee(session: Session) -> Resource:
-    """Sum of all queues' guarantees."""
-    total = Resource()
-    for queue in session.queues.values():
-        if queue.guarantee is not None:
-            total.add(queue.guarantee)
-    return total
+    def _fill(self, session: Session) -> tuple[FloatArray, bool]:
+        demand, limits, scalars = self._demand, self._limits, self._total.scalars or {}
+        rows = np.flatnonzero(demand.present)
+        total = np.zeros(len(session.dims))
+        for dimension, value in session.dims.items(self._total):
+            total[dimension] = value
+        named = np.array([bool(scalars or limits.guarantees[row].scalars) for row in rows.tolist()], dtype=np.bool_)
+        columns = (demand.request[:, rows], limits.real[:, rows], limits.guarantee[:, rows])
+        poured, filled = fill(Basin(total, limits.weight[rows], *columns, named, 0.0 in scalars.values()))
+        deserved = np.zeros_like(demand.request)
+        deserved[:, rows] = poured
+        return deserved, filled
 
+    def _shares(self) -> FloatArray:
+        due = self._deserved >= MIN_RESOURCE
+        parts = np.zeros_like(self._deserved)
+        np.divide(self._demand.allocated, self._deserved, out=parts, where=due)
+        shares: FloatArray = parts.max(axis=0, initial=0.0)
+        return shares
 
-def gather(session: Session) -> dict[str, QueueAttributes]:
-    """Attributes of every queue that has a job, in name order; deserved is still empty."""
-    columns = session.snapshot.jobs
-    present = set(columns.queue[columns.order].tolist())
-    inqueue, running = admitted(session)
-    allocated = by_queue(session, columns.allocated)
-    request = by_queue(session, columns.allocated + columns.pending)
-    waiting = by_queue(session, outstanding(session, inqueue | running))
-    spare = by_queue(session, elastic(session))
-    free = exceeded_part(session.total, total_guarantee(session))
-    attributes: dict[str, QueueAttributes] = {}
-    for row, queue in enumerate(session.snapshot.queues):
-        if row not in present:
-            continue
-        guarantee = queue.guarantee.clone() if queue.guarantee else Resource()
-        real, capability = free.clone().add(guarantee), _capability(queue)
-        if capability is not None:
-            real.min_dimension_resource(capability, INFINITY)
-        attributes[queue.name] = QueueAttributes(
-            queue.name, queue.weight, allocated[row], request[row], waiting[row], spare[row], guarantee,
-            capability or Resource(), real, Resource(),
-        )  # fmt: skip
-    return attributes
+    def of(self, name: str) -> QueueAttributes:
+        """The attributes of a queue; KeyError when it has no job."""
+        found = self._made.get(name)
+        return found if found is not None else self._make(name)
+
+    def __contains__(self, name: object) -> bool:
+        row = self._rows.get(str(name))
+        return row is not None and bool(self._demand.present[row])
+
+    def _make(self, name: str) -> QueueAttributes:
+        if name not in self:
+            raise KeyError(name)
+        row, demand, limits = self._rows[name], self._demand, self._limits
+        found = self._made[name] = QueueAttributes(
+            name=name,
+            weight=self._queues[row].weight,
+            allocated=self._resource(demand.allocated, row),
+            request=self._resource(demand.request, row),
+            inqueue=self._resource(demand.inqueue, row),
+            elastic=self._resource(demand.elastic, row),
+            real_capability=limits.reals[row],
+            deserved=self._deserved_of(row),
+            share=float(self._share[row]),
+        )
+        return found
+
+    def _resource(self, columns: FloatArray, row: int) -> Resource:
+        values: list[float] = columns[:, row].tolist()
+        return self._dims.resource(values)
+
+    def _deserved_of(self, row: int) -> Resource:
+        """Pouring names every scalar of the cluster and of the guarantee, be it with 0."""
+        if not self.filled:
+            return Resource()
+        guaranteed = self._limits.guarantees[row].scalars or {}
+        names = {*(self._total.scalars or {}), *(name for name, amount in guaranteed.items() if amount >= 0)}
+        values: list[float] = self._deserved[:, row].tolist()
+        return Resource(values[0], values[1], {name: values[self._dims.index(name)] for name in sorted(names)} or None)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.plugins.proportion.attributes import QueueAttributes, gather
-from core.plugins.proportion.water_fill import fill
+from core.plugins.proportion.attributes import Attributes
 from core.resources import ZERO, Resource
 from core.session.gauges import QueueGauges
 from core.session.points import Vote
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.objects.queue import Queue
+    from core.plugins.proportion.attributes import QueueAttributes
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -25,13 +25,12 @@ class Proportion:
     name = "proportion"
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self.attributes: dict[str, QueueAttributes] = {}
+        pass
 
     def on_session_open(self, session: Session) -> None:
         """Gather, fill, register."""
         self._session = session
-        self.attributes = gather(session)
-        fill(session.total, list(self.attributes.values()))
+        self.attributes = Attributes(session)
         add = session.points.add
         add("QueueOrder", self.name, self.queue_order)
         add("Reclaimable", self.name, self.reclaimable)
@@ -48,12 +47,12 @@ class Proportion:
         """Higher priority first, then the smaller share."""
         if left.priority != right.priority:
             return right.priority - left.priority
-        a, b = self.attributes[left.name].share, self.attributes[right.name].share
+        a, b = self.attributes.of(left.name).share, self.attributes.of(right.name).share
         return (a > b) - (a < b)
 
     def overused(self, queue: Queue) -> bool:
         """deserved <= allocated in every dimension; a queue that deserves nothing is overused."""
-        attributes = self.attributes[queue.name]
+        attributes = self.attributes.of(queue.name)
         return attributes.deserved.less_equal(attributes.allocated, ZERO)
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
@@ -70,7 +69,7 @@ class Proportion:
     def _within_deserved(self, queue: Queue, request: Resource) -> bool:
         if not queue.is_open:
             return False
-        attributes = self.attributes[queue.name]
+        attributes = self.attributes.of(queue.name)
         future = attributes.allocated.clone().add(request)
         fits, _ = future.less_equal_with_dimension_and_resources_name(attributes.deserved, request)
         return fits
@@ -86,8 +85,10 @@ class Proportion:
         minimum = job.pod_group.min_resources
         if minimum is None:
             return Vote.PERMIT
-        attributes = self.attributes[queue.name]
-        future = minimum.clone().add(attributes.allocated).add(attributes.inqueue).sub(attributes.elastic)
+        attributes = self.attributes.of(queue.name)
+        future = (
+            minimum.clone().add(attributes.allocated).add(attributes.inqueue).sub_without_assert(attributes.elastic)
+        )
         fits, _ = future.less_equal_with_dimension_and_resources_name(attributes.real_capability, minimum)
         if not fits:
             return Vote.REJECT
@@ -100,18 +101,20 @@ class Proportion:
         victims: list[Task] = []
         for candidate in candidates:
             job = self._session.job_of(candidate)
-            attributes = self.attributes.get(job.pod_group.queue) if job else None
-            if attributes is None:
+            if job is None:
                 continue
-            allocated = allocations.setdefault(attributes.name, attributes.allocated.clone())
+            attributes = self.attributes.of(job.pod_group.queue)
+            if attributes.name not in allocations:
+                allocations[attributes.name] = attributes.allocated.clone()
+            allocated = allocations[attributes.name]
             if not allocated.less_equal(attributes.deserved, ZERO):
-                allocated.sub(candidate.template.request)
+                allocated.sub_without_assert(candidate.template.request)
                 victims.append(candidate)
         return victims, Vote.PERMIT
 
     def _attributes_of(self, task: Task) -> QueueAttributes | None:
         job = self._session.job_of(task)
-        return self.attributes.get(job.pod_group.queue) if job else None
+        return self.attributes.of(job.pod_group.queue) if job else None
 
     def _on_allocate(self, task: Task, node: int) -> None:
         attributes = self._attributes_of(task)
@@ -127,15 +130,14 @@ class Proportion:
 
     def gauges(self) -> dict[str, dict[str, float]]:
         """The numbers of each queue; a queue without jobs has only what it has allocated and asks for: nothing."""
-        return {name: self._gauges_of(self.attributes.get(name)).values for name in self._session.queues}
+        return {name: self._gauges_of(name).values for name in self._session.queues}
 
-    @staticmethod
-    def _gauges_of(attributes: QueueAttributes | None) -> QueueGauges:
-        if attributes is None:
+    def _gauges_of(self, name: str) -> QueueGauges:
+        if name not in self.attributes:
             return QueueGauges().put("allocated", Resource()).put("request", Resource())
+        attributes = self.attributes.of(name)
         gauges = QueueGauges().put("allocated", attributes.allocated).put("request", attributes.request)
-        return (
-            gauges.number("weight", attributes.weight)
-            .put("deserved", attributes.deserved)
-            .number("share", attributes.share)
-        )
+        gauges.number("weight", attributes.weight)
+        if self.attributes.filled:
+            gauges.put("deserved", attributes.deserved).number("share", attributes.share)
+        return gauges

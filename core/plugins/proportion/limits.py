@@ -1,0 +1,88 @@
+"""What bounds what a queue deserves: its guarantee from below, its real capability from above; columns over queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from core.resources import INFINITY, LARGEST, Resource, exceeded_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from core.objects.queue import Queue
+    from core.session.session import Session
+    from core.state.columns import FloatArray
+    from core.state.dimensions import Dimensions
+
+MEMO: Final = "proportion"
+
+
+@dataclass(slots=True, eq=False)
+class Limits:
+    """`guarantee`, `real` float64 [dimension, queue row]: 0 and infinity where a queue says nothing; the same as
+    Resources by row.
+
+    `real` is the queue's own capability cut to what the others' guarantees leave. `weight` int64.
+    """
+
+    weight: Any
+    guarantee: FloatArray
+    real: FloatArray
+    guarantees: list[Resource]
+    reals: list[Resource]
+
+
+def limits_of(session: Session) -> Limits:
+    """The limits of the session's queues; made anew only when a queue or a node has changed."""
+    queues, height = session.snapshot.queues, len(session.dims)
+    known = session.nodes.memo.get(MEMO)
+    if known is None or known[0] != queues or known[1] != height:
+        known = session.nodes.memo[MEMO] = (queues, height, _limits(queues, session.total, session.dims))
+    limits: Limits = known[2]
+    return limits
+
+
+def total_guarantee(queues: Iterable[Queue]) -> Resource:
+    """Sum of all queues' guarantees."""
+    total = Resource()
+    for queue in queues:
+        if queue.guarantee is not None:
+            total.add(queue.guarantee)
+    return total
+
+
+def real_capability(queue: Queue, free: Resource) -> Resource:
+    """What is free of guarantees, and one's own, cut to the capability; a capability without cpu or memory does not
+    limit it.
+    """
+    real = free.clone().add(queue.guarantee or Resource())
+    if queue.capability is not None:
+        capability = queue.capability.clone()
+        capability.milli_cpu = capability.milli_cpu if capability.milli_cpu > 0 else LARGEST
+        capability.memory = capability.memory if capability.memory > 0 else LARGEST
+        real.min_dimension_resource(capability, INFINITY)
+    return real
+
+
+def _limits(queues: list[Queue], total: Resource, dims: Dimensions) -> Limits:
+    free = exceeded_part(total, total_guarantee(queues))
+    guarantees = [queue.guarantee or Resource() for queue in queues]
+    reals = [real_capability(queue, free) for queue in queues]
+    return Limits(
+        weight=np.array([queue.weight for queue in queues], dtype=np.int64),
+        guarantee=_columns(guarantees, dims, 0.0),
+        real=_columns(reals, dims, np.inf),
+        guarantees=guarantees,
+        reals=reals,
+    )
+
+
+def _columns(resources: list[Resource], dims: Dimensions, absent: float) -> FloatArray:
+    columns = np.full((len(dims), len(resources)), absent)
+    for row, resource in enumerate(resources):
+        for dimension, value in dims.items(resource):
+            columns[dimension, row] = value
+    return columns
