@@ -37,6 +37,7 @@ def execute(session: Session) -> None:
     while len(queues):
         queue = queues.pop()
         if session.points.any_true("Overused", queue):
+            session.fit.overused.add(queue.name)
             continue
         jobs = context.jobs.get(queue.name)
         if not jobs:

@@ -39,3 +39,5 @@ def _admit(session: Session, job: Job) -> None:
     if job.pod_group.min_resources is None or session.points.vote("JobEnqueueable", job):
         session.points.call_all("JobEnqueued", job)
         session.jobs.phase[job.row] = move(Phase(session.jobs.phase[job.row]), Trigger.ENQUEUE, job.key)
+    else:
+        session.fit.not_admitted[job.row] = session.points.rejecter

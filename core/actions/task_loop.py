@@ -30,7 +30,10 @@ def allocate_tasks(session: Session, sub_job: SubJob, tasks: Source[Task], *, ca
     statement = session.statement()
     while len(tasks):
         task = tasks.pop()
-        if not session.points.all_agree("Allocatable", queue, task) or task.gated:
+        if not session.points.all_agree("Allocatable", queue, task):
+            session.fit.held_back.add(task.row)
+            continue
+        if task.gated:
             continue
         if session.fit.role_has_failed(job, sub_job, task):
             text = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"

@@ -44,6 +44,9 @@ class JobFit:
         self._errors: dict[int, dict[str, FitErrors]] = {}
         self._failed_roles: dict[tuple[int, str], set[str]] = {}
         self._sentence: dict[int, tuple[int, str]] = {}
+        self.not_admitted: dict[int, str] = {}  # job row -> the plugin that rejected it
+        self.overused: set[str] = set()  # queues that got no further turn
+        self.held_back: set[int] = set()  # rows of tasks their queue had no room for
 
     # --- during the actions
 
@@ -90,6 +93,18 @@ class JobFit:
         return all(allocated[role] >= spec.min_task_member.get(role, 0) for role in failed)
 
     # --- at the end --------------------------------------------------------------------------------------------------
+
+    def beyond_nodes(self, job: Job, task: Task) -> str:
+        """What held a pending task back before any node was asked; "" when it was nothing of the kind."""
+        if job.row in self.not_admitted:
+            return f"the job is not admitted: plugin {self.not_admitted[job.row]} rejects it"
+        verdict = self._session.points.first_failing("JobValid", job)
+        if verdict is not None:
+            return verdict.message
+        queue = job.pod_group.queue
+        if task.row in self.held_back:
+            return f"queue {queue} has no room for it within what the queue may have"
+        return f"queue {queue} is overused" if queue in self.overused else ""
 
     def task_reason(self, job: Job, task: Task) -> TaskReason:
         """What to tell about one task, from its last transaction (TaskSchedulingReason)."""

@@ -103,6 +103,7 @@ class Points:
         self._tiers: dict[str, tuple[tuple[Any, ...], ...]] = {}
         self._flat: dict[str, tuple[Any, ...]] = {}
         self.task_keys: dict[str, Callable[[Task], Any]] = {}
+        self.rejecter = ""  # the plugin that decided the last vote against its subject
         self.on_allocate: list[Handler] = []
         self.on_deallocate: list[Handler] = []
 
@@ -185,6 +186,7 @@ class Points:
             for ask in tier:
                 answer = ask(subject)
                 if answer < 0:
+                    self.rejecter = next(n for n, f in self._registered[point].items() if f is ask)
                     return False
                 permitted = permitted or answer > 0
             if permitted:

@@ -114,5 +114,7 @@ def pending_reasons(session: Session) -> dict[str, PendingReason]:
                     "SchedulingGated",
                     f"waits for its scheduling gates: {', '.join(task.template.scheduling_gates)}",
                 )
-            reasons[task.key] = PendingReason(reason, message or otherwise)
+            beyond = session.fit.beyond_nodes(job, task) if session.fit.of(job, task) is None else ""
+            texts = [text for text in (message or otherwise, beyond) if text]
+            reasons[task.key] = PendingReason(reason, "; ".join(texts))
     return reasons

@@ -40,12 +40,16 @@ def open_cluster(draw: Any) -> Session:
     view.apply("ADDED", queue("q"))
     for i in range(draw(st.integers(1, 9))):
         taints = [{"key": "soft", "effect": "PreferNoSchedule"}] if draw(st.booleans()) else []
-        view.apply(
-            "ADDED",
-            node(f"n{i}", cpu=str(draw(st.integers(1, 6))), pods=str(draw(st.integers(2, 9))), labels={"zone": f"z{i % 3}"}, taints=taints),
-        )  # fmt: skip
-    for name, each in (("plain", {}), ("picky", {"affinity": PREFER}), ("big", {"cpu": "3"}), ("port", {"host_ports": [80]})):
-        for obj in gang(name, queue="q", pods=6, min_member=1, phase="Inqueue", **each):  # type: ignore[arg-type]
+        cpu, pods = str(draw(st.integers(1, 6))), str(draw(st.integers(2, 9)))
+        view.apply("ADDED", node(f"n{i}", cpu=cpu, pods=pods, labels={"zone": f"z{i % 3}"}, taints=taints))
+    kinds: dict[str, Any] = {
+        "plain": {},
+        "picky": {"affinity": PREFER},
+        "big": {"cpu": "3"},
+        "port": {"host_ports": [80]},
+    }
+    for name, each in kinds.items():
+        for obj in gang(name, queue="q", pods=6, min_member=1, phase="Inqueue", **each):
             view.apply("ADDED", obj)
     for i in range(3):
         view.apply("ADDED", pod(f"old{i}", group="plain", node=f"n{i}"))

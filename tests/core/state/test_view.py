@@ -44,17 +44,21 @@ def nodes() -> st.SearchStrategy[Object]:
 
 
 def others() -> st.SearchStrategy[Object]:
-    groups = st.builds(lambda name, n: pod_group(name, queue="q", min_member=n), st.sampled_from(JOBS), st.integers(0, 4))
+    groups = st.builds(
+        lambda name, n: pod_group(name, queue="q", min_member=n), st.sampled_from(JOBS), st.integers(0, 4)
+    )
     return st.one_of(groups, st.just(queue("q")))
 
 
+EVENTS = st.sampled_from(("ADDED", "MODIFIED", "DELETED"))
+FLIGHTS = st.sampled_from(("assume", "forget", "evicting", "unevict", "snapshot"))
 STEPS = st.lists(
     st.one_of(
-        st.tuples(st.just("apply"), st.sampled_from(("ADDED", "MODIFIED", "DELETED")), st.one_of(pods(), nodes(), others())),
-        st.tuples(st.sampled_from(("assume", "forget", "evicting", "unevict", "snapshot")), st.sampled_from(PODS), st.sampled_from(NODES)),
+        st.tuples(st.just("apply"), EVENTS, st.one_of(pods(), nodes(), others())),
+        st.tuples(FLIGHTS, st.sampled_from(PODS), st.sampled_from(NODES)),
     ),
     max_size=40,
-)  # fmt: skip
+)
 
 
 def run(view: View, step: Any) -> None:
