@@ -41,7 +41,7 @@ class Placed:
 
     def __init__(self, nodes: NodeRows, residents: dict[str, dict[str, Task]], known: Opening | None) -> None:
         self.nodes = nodes
-        self._residents = residents
+        self.residents = residents
         self.opening = known or Opening()
         self._special: list[Move] | None = None
         self.log: list[Move] = []
@@ -58,13 +58,13 @@ class Placed:
     def special_at_opening(self) -> list[Move]:
         """The pods with host ports or inter-pod affinity that were on a node when the session opened."""
         if self._special is None:
-            self._special = list(self.opening.special(self.nodes, self._residents))
+            self._special = list(self.opening.special(self.nodes, self.residents))
         return self._special
 
     def at_opening(self) -> Iterator[Move]:
         """All pods that were on a node when the session opened."""
         for name, row in self.nodes.row.items():
-            for task in self._residents.get(name, {}).values():
+            for task in self.residents.get(name, {}).values():
                 yield Move(task, row, 1)
 
 

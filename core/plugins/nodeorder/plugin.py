@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from config.arguments import Arguments
+from core.kube.placed import placed_pods
 from core.plugins.nodeorder.balanced_allocation import BalancedAllocation
 from core.plugins.nodeorder.image_locality import ImageLocality
 from core.plugins.nodeorder.least_allocated import LeastAllocated
 from core.plugins.nodeorder.most_allocated import MostAllocated
 from core.plugins.nodeorder.node_affinity import NodeAffinity
+from core.plugins.nodeorder.pod_affinity import PodAffinity
 from core.plugins.nodeorder.taint_toleration import TaintToleration
+from core.plugins.nodeorder.topology_spread import TopologySpread
 
 if TYPE_CHECKING:
     from core.session.node_points import NodeScorer
@@ -36,23 +40,20 @@ class NodeOrder:
     name = "nodeorder"
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self._weights = {
-            name: self._weight(arguments.get(f"{name}.weight"), default) for name, default in WEIGHTS.items()
-        }
-
-    @staticmethod
-    def _weight(value: object, default: int) -> int:
-        return value if isinstance(value, int) and not isinstance(value, bool) else default
+        read = Arguments(self.name, arguments)
+        self._weights = {name: read.get_int(f"{name}.weight", default) for name, default in WEIGHTS.items()}
 
     def batch_scorers(self, session: Session) -> list[NodeScorer]:
         """The scorers over the candidates as a set; whole numbers all, so that the order of summing is free."""
-        weights = self._weights
+        weights, placed = self._weights, placed_pods(session)
         found: list[NodeScorer | None] = [
             LeastAllocated(session, weights["leastrequested"]) if weights["leastrequested"] else None,
             MostAllocated(session, weights["mostrequested"]) if weights["mostrequested"] else None,
             BalancedAllocation(session, weights["balancedresource"]) if weights["balancedresource"] else None,
             NodeAffinity(weights["nodeaffinity"]) if weights["nodeaffinity"] else None,
+            PodAffinity(placed, weights["podaffinity"]) if weights["podaffinity"] else None,
             TaintToleration(session, weights["tainttoleration"]) if weights["tainttoleration"] else None,
+            TopologySpread(placed, weights["podtopologyspread"]) if weights["podtopologyspread"] else None,
         ]
         return [scorer for scorer in found if scorer is not None]
 

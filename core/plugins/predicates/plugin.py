@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from config.arguments import Arguments
 from core.kube.placed import placed_pods
-from core.objects.metadata import parse_bool
 from core.plugins.predicates.node_affinity import RequiredAffinity
+from core.plugins.predicates.pod_affinity import PodAffinity
 from core.plugins.predicates.pod_count import PodCount
 from core.plugins.predicates.ports import NodePorts
 from core.plugins.predicates.static import StaticFilter
 from core.plugins.predicates.taints import UntoleratedTaints
+from core.plugins.predicates.topology_spread import TopologySpread
 from core.plugins.predicates.unschedulable import Unschedulable
 
 if TYPE_CHECKING:
@@ -33,13 +35,10 @@ class Predicates:
     name = "predicates"
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self._arguments = arguments
+        self._arguments = Arguments(self.name, arguments)
 
     def _enabled(self, switch: str) -> bool:
-        value = self._arguments.get(f"predicate.{switch}")
-        if isinstance(value, str):
-            value = parse_bool(value)
-        return value if isinstance(value, bool) else True
+        return self._arguments.get_bool(f"predicate.{switch}", True)
 
     def filters(self, placed: Placed) -> list[NodeFilter]:
         """The filters in Volcano's order: the count of pods, then what a node's spec decides, then the rest."""
@@ -50,6 +49,10 @@ class Predicates:
             found.append(StaticFilter(UntoleratedTaints()))
         if self._enabled("NodePortsEnable"):
             found.append(NodePorts(placed))
+        if self._enabled("PodAffinityEnable"):
+            found.append(PodAffinity(placed))
+        if self._enabled("PodTopologySpreadEnable"):
+            found.append(TopologySpread(placed))
         return found
 
     def on_session_open(self, session: Session) -> None:

@@ -1,0 +1,155 @@
+"""How many pods on each node match a selector, kept up to date as pods come and go.
+
+Pods of equal namespace and labels form a class, so that a selector is tried once per class and not once per pod. The
+classes of what was placed when a session opened live on from session to session; only nodes whose pods changed are
+counted again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from core.kube.placed import Placed
+    from core.kube.selectors import LabelSelector
+    from core.objects.pod import Task
+
+CountArray = npt.NDArray[np.int32]
+Namespaces = frozenset[str] | None  # None: all of them
+_MEMO = "pod classes"
+
+
+class PodClass:
+    """Pods of one namespace and one set of labels, all terminating or none; `rows`.
+
+    Node row -> how many at the opening.
+    """
+
+    __slots__ = ("labels", "namespace", "rows", "terminating")
+
+    def __init__(self, task: Task) -> None:
+        self.namespace, self.labels, self.terminating = task.namespace, task.labels, task.deleting
+        self.rows: dict[int, int] = {}
+
+
+class PodClasses:
+    """All classes, found by a label or by namespace."""
+
+    def __init__(self) -> None:
+        self._by_content: dict[tuple[str, bool, frozenset[tuple[str, str]]], PodClass] = {}
+        self._by_label: dict[tuple[str, str], list[PodClass]] = {}
+        self._by_namespace: dict[str, list[PodClass]] = {}
+        self._seen: dict[str, dict[str, Task]] = {}  # node name -> the pods counted there
+
+    def of(self, task: Task) -> PodClass:
+        """The class of a pod, made when it is the first of its kind."""
+        content = (task.namespace, task.deleting, frozenset(task.labels.items()))
+        found = self._by_content.get(content)
+        if found is None:
+            found = self._by_content[content] = PodClass(task)
+            for label in task.labels.items():
+                self._by_label.setdefault(label, []).append(found)
+            self._by_namespace.setdefault(task.namespace, []).append(found)
+        return found
+
+    def count_opening(self, placed: Placed) -> None:
+        """Let `rows` tell what this session began with."""
+        seen = self._seen
+        for name, row in placed.nodes.row.items():
+            before, after = seen.get(name), placed.residents.get(name)
+            if before is after:
+                continue
+            for tasks, sign in ((before, -1), (after, 1)):
+                for task in (tasks or {}).values():
+                    rows = self.of(task).rows
+                    rows[row] = rows.get(row, 0) + sign
+            if after is None:
+                del seen[name]
+            else:
+                seen[name] = after
+
+    def candidates(self, namespaces: Namespaces, selector: LabelSelector) -> Iterable[PodClass]:
+        """Classes that may match: the fewest that a label or the namespaces narrow it down to."""
+        best: list[PodClass] | None = None
+        for wanted in selector.requirements:
+            if wanted.operator == "In":
+                found = [c for value in wanted.values for c in self._by_label.get((wanted.key, value), ())]
+                best = found if best is None or len(found) < len(best) else best
+        if best is not None:
+            return best
+        listed = self._by_namespace if namespaces is None else namespaces
+        return [c for namespace in listed for c in self._by_namespace.get(namespace, ())]
+
+
+class Matching:
+    """One question: pods in these namespaces that the selector matches, terminating ones too or not.
+
+    `counts` int32 [N].
+    """
+
+    def __init__(self, index: PodIndex, namespaces: Namespaces, selector: LabelSelector, *, terminating: bool) -> None:
+        self._index, self._namespaces, self._selector, self._terminating = index, namespaces, selector, terminating
+        self._verdicts: dict[int, bool] = {}
+        self._read = 0
+        self._counts: CountArray = np.zeros(index.placed.nodes.count, dtype=np.int32)
+        for one in index.classes.candidates(namespaces, selector):
+            if one.rows and self._matches(one):
+                self._counts[list(one.rows)] += np.fromiter(one.rows.values(), dtype=np.int32, count=len(one.rows))
+
+    def _matches(self, one: PodClass) -> bool:
+        verdict = self._verdicts.get(id(one))
+        if verdict is None:
+            fits = self._namespaces is None or one.namespace in self._namespaces
+            fits = fits and (self._terminating or not one.terminating)
+            verdict = self._verdicts[id(one)] = fits and self._selector.matches(one.labels)
+        return verdict
+
+    def counts(self) -> CountArray:
+        """Matching pods per node now, int32 [N]; not to be written to."""
+        log, classes = self._index.placed.log, self._index.moved_classes()
+        for i in range(self._read, len(log)):
+            if self._matches(classes[i]):
+                self._counts[log[i].row] += log[i].sign
+        self._read = len(log)
+        return self._counts
+
+
+class PodIndex:
+    """The questions asked in one session."""
+
+    def __init__(self, placed: Placed) -> None:
+        self.placed = placed
+        memo = placed.nodes.memo
+        if _MEMO not in memo:
+            memo[_MEMO] = PodClasses()
+        self.classes: PodClasses = memo[_MEMO]
+        self.classes.count_opening(placed)
+        self._moved: list[PodClass] = []
+        self._asked: dict[tuple[Namespaces, LabelSelector, bool], Matching] = {}
+
+    def moved_classes(self) -> list[PodClass]:
+        """The class of each entry of the placements' log."""
+        log = self.placed.log
+        while len(self._moved) < len(log):
+            self._moved.append(self.classes.of(log[len(self._moved)].task))
+        return self._moved
+
+    def matching(self, namespaces: Namespaces, selector: LabelSelector, *, terminating: bool) -> Matching:
+        """The answer to a question, the same object for the same question."""
+        question = (namespaces, selector, terminating)
+        found = self._asked.get(question)
+        if found is None:
+            found = self._asked[question] = Matching(self, namespaces, selector, terminating=terminating)
+        return found
+
+
+def pod_index(placed: Placed) -> PodIndex:
+    """The one PodIndex of a session."""
+    if "pods" not in placed.shared:
+        placed.shared["pods"] = PodIndex(placed)
+    return cast("PodIndex", placed.shared["pods"])

@@ -1,0 +1,101 @@
+"""PodTopologySpread: soft constraints. Source: kube-scheduler `podtopologyspread/scoring.go`.
+
+Constraints that a pod does not name itself (the system's defaults) need the Service or controller that selects the pod;
+Pumice has neither, so they never apply.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.kube.pod_index import pod_index
+from core.kube.scores import MAX_NODE_SCORE
+from core.kube.spread import HOSTNAME, SOFT, constraints_of, nodes_with_all
+from core.session.node_points import Volatility
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from core.kube.placed import Placed
+    from core.kube.spread import Constraint
+    from core.objects.pod import Task
+    from core.session.node_points import FloatArray, Rows
+    from core.session.session import Session
+
+
+def rounded(values: FloatArray) -> FloatArray:
+    """Go's math.Round of numbers that are not negative: halves go up."""
+    whole = np.floor(values)
+    return whole + (values - whole >= 0.5)
+
+
+class TopologySpreadScore:
+    """The fewer matching pods a node's domains have, the better.
+
+    What a domain weighs depends on the candidates as a set, so the raw score of a node is its row, and `finish` does
+    the work.
+    """
+
+    volatility = Volatility.GLOBAL
+    normalised = True
+    constant: float | None = None
+
+    def __init__(self, session: Session, constraints: list[Constraint], weight: float) -> None:
+        self._constraints, self._weight = constraints, weight
+        self._complete = nodes_with_all(session.nodes, [c.key for c in constraints])
+        self._rows: FloatArray = np.arange(session.nodes.count, dtype=np.float64)
+
+    def score(self, rows: Rows) -> FloatArray:
+        """The row numbers: see the class."""
+        return self._rows[rows]
+
+    def score_one(self, row: int) -> float:
+        """The row number."""
+        return float(row)
+
+    def finish(self, raw: FloatArray) -> FloatArray:
+        """Weighted score of the candidates whose rows these are."""
+        rows = raw.astype(np.intp)
+        scored = self._complete[rows]
+        finished: FloatArray = np.zeros(len(rows))
+        if scored.any():
+            scores = self._scores(rows[scored])
+            lowest, highest = scores.min(), scores.max()
+            if highest == 0.0:
+                finished[scored] = MAX_NODE_SCORE * self._weight
+            else:
+                finished[scored] = np.floor(MAX_NODE_SCORE * (highest + lowest - scores) / highest) * self._weight
+        return finished
+
+    def _scores(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """Score of the candidates that have all labels, whole numbers [len(rows)]."""
+        total: FloatArray = np.zeros(len(rows))
+        for constraint in self._constraints:
+            codes = constraint.column.codes[rows]
+            if constraint.key == HOSTNAME:
+                counts, size = constraint.per_node()[rows], len(rows)
+            else:
+                counts, size = constraint.per_domain()[codes], len(np.unique(codes))
+            total += counts * log(size + 2) + (constraint.max_skew - 1)
+        return rounded(total)
+
+
+class TopologySpread:
+    """Prefers domains with few of the pod's kind."""
+
+    name = "PodTopologySpread"
+
+    def __init__(self, placed: Placed, weight: int) -> None:
+        self._placed, self._weight = placed, float(weight)
+        self.reads_labels = False  # until a task with constraints is met
+
+    def prepare(self, session: Session, task: Task) -> TopologySpreadScore | None:
+        """None for a task without soft constraints. Raises SelectorError."""
+        if not any(c.get("whenUnsatisfiable") == SOFT for c in task.template.spread_constraints):
+            return None
+        self.reads_labels = True
+        constraints = constraints_of(task, SOFT, session.nodes, pod_index(self._placed))
+        return TopologySpreadScore(session, constraints, self._weight)

@@ -1,0 +1,95 @@
+"""PodTopologySpread: hard constraints. Source: kube-scheduler `podtopologyspread/filtering.go`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.kube.pod_index import pod_index
+from core.kube.selectors import SelectorError
+from core.kube.spread import HARD, constraints_of
+from core.session.node_points import Volatility
+from core.session.reasons import Code, FitFailure, Reason
+
+if TYPE_CHECKING:
+    from core.kube.placed import Placed
+    from core.kube.spread import Constraint
+    from core.objects.pod import Task
+    from core.session.node_points import Rows
+    from core.session.reasons import IntArray
+    from core.session.session import Session
+
+NAME = "PodTopologySpread"
+SKEWED = Reason(NAME, Code.UNSCHEDULABLE, "node(s) didn't match pod topology spread constraints")
+UNLABELLED = Reason(NAME, Code.UNRESOLVABLE, f"{SKEWED.text} (missing required label)")
+
+
+class SpreadCheck:
+    """For each constraint.
+
+    Pods of the node's domain + (1 if the pod counts itself) - fewest of any domain <= maxSkew.
+    """
+
+    volatility = Volatility.GLOBAL
+
+    def __init__(self, placed: Placed, constraints: list[Constraint], task: Task, skewed: int, unlabelled: int) -> None:
+        self._placed, self._constraints = placed, constraints
+        self._itself = [int(c.selector.matches(task.labels)) for c in constraints]
+        self._domains = [c.domains() for c in constraints]
+        self._skewed, self._unlabelled = skewed, unlabelled
+        self._asked_at = -1
+        self._codes: IntArray = np.zeros(placed.nodes.count, dtype=np.int32)
+
+    def _by_domain(self, i: int) -> IntArray:
+        """Reason number per value of the key; the last is for nodes without the label (code -1)."""
+        constraint, domains = self._constraints[i], self._domains[i]
+        counts = constraint.per_domain()
+        enough = domains.any() and np.count_nonzero(domains) >= constraint.min_domains
+        fewest = counts[domains].min() if enough else 0.0
+        codes = np.empty(len(counts) + 1, dtype=np.int32)
+        codes[:-1] = np.where(counts + (self._itself[i] - fewest) > constraint.max_skew, self._skewed, 0)
+        codes[-1] = self._unlabelled
+        return codes
+
+    def _current(self) -> IntArray:
+        if self._asked_at != len(self._placed.log):
+            self._asked_at = len(self._placed.log)
+            codes: IntArray | None = None
+            for i, constraint in enumerate(self._constraints):
+                answer = self._by_domain(i)[constraint.column.codes]
+                codes = answer if codes is None else np.where(codes == 0, answer, codes)
+            assert codes is not None
+            self._codes = codes
+        return self._codes
+
+    def reject(self, rows: Rows) -> IntArray:
+        """Reason number per row, int32 [len(rows)]; the first constraint that fails decides."""
+        return self._current()[rows]
+
+    def reject_one(self, row: int) -> int:
+        """The same for one row."""
+        return int(self._current()[row])
+
+
+class TopologySpread:
+    """The filter."""
+
+    name = NAME
+
+    def __init__(self, placed: Placed) -> None:
+        self._placed = placed
+        self.reads_labels = False  # until a task with constraints is met: most clusters have none
+
+    def prepare(self, session: Session, task: Task) -> SpreadCheck | None:
+        """None for a task without hard constraints. Raises FitFailure for a selector that is no valid one."""
+        if not any(c.get("whenUnsatisfiable") == HARD for c in task.template.spread_constraints):
+            return None
+        self.reads_labels = True
+        try:
+            constraints = constraints_of(task, HARD, session.nodes, pod_index(self._placed))
+        except SelectorError as error:
+            text = f"plugin {NAME} pre-predicates failed get constraints from pod: {error}"
+            raise FitFailure(Reason(NAME, Code.ERROR, text)) from error
+        intern = session.reasons.intern
+        return SpreadCheck(self._placed, constraints, task, intern(SKEWED), intern(UNLABELLED))

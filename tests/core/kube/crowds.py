@@ -1,0 +1,110 @@
+"""Hypothesis strategies for clusters of pods that like, dislike and spread from each other."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.core.kube.clusters import Strategy, expression, node_affinities, taints, tolerations
+from tests.core.kube.slow_pods import PREFERRED, REQUIRED
+
+Object = dict[str, Any]
+
+KEYS = st.sampled_from(["zone", "rack", "kubernetes.io/hostname"])
+APPS = st.sampled_from(["web", "db"])
+NAMESPACES = st.sampled_from(["a", "b"])
+
+
+def term(key: str, selector: Object | None, more: Object) -> Object:
+    return {"topologyKey": key} | ({} if selector is None else {"labelSelector": selector}) | more
+
+
+def preference(weight: int, one: Object) -> Object:
+    return {"weight": weight, "podAffinityTerm": one}
+
+
+def spreading(key: str, skew: int, action: str, selector: Object | None, more: Object) -> Object:
+    found = {"topologyKey": key, "maxSkew": skew, "whenUnsatisfiable": action}
+    return found | ({} if selector is None else {"labelSelector": selector}) | more
+
+
+expressions: Strategy = st.one_of(
+    st.builds(expression, st.just("app"), st.sampled_from(["In", "NotIn"]), st.lists(APPS, min_size=1, max_size=2)),
+    st.builds(expression, st.sampled_from(["app", "tier"]), st.sampled_from(["Exists", "DoesNotExist"]), st.none()),
+)
+selectors: st.SearchStrategy[Object | None] = st.one_of(
+    st.none(),
+    st.fixed_dictionaries({"matchLabels": st.fixed_dictionaries({"app": APPS})}),
+    st.fixed_dictionaries({"matchLabels": st.fixed_dictionaries({"app": APPS})}),
+    st.fixed_dictionaries({}, optional={"matchExpressions": st.lists(expressions, max_size=2)}),
+)
+teams: st.SearchStrategy[Object] = st.one_of(
+    st.just({}),
+    st.just({"matchLabels": {"team": "x"}}),
+    st.just({"matchExpressions": [expression("team", "DoesNotExist")]}),
+)
+reaches: Strategy = st.fixed_dictionaries(
+    {}, optional={"namespaces": st.lists(NAMESPACES, max_size=2), "namespaceSelector": teams}
+)
+terms: Strategy = st.builds(term, KEYS, selectors, reaches)
+kinds: Strategy = st.fixed_dictionaries(
+    {},
+    optional={
+        REQUIRED: st.lists(terms, max_size=2),
+        PREFERRED: st.lists(st.builds(preference, st.integers(1, 100), terms), max_size=2),
+    },
+)
+affinities: Strategy = st.fixed_dictionaries({}, optional={"podAffinity": kinds, "podAntiAffinity": kinds})
+policies: Strategy = st.fixed_dictionaries(
+    {},
+    optional={
+        "minDomains": st.integers(1, 3),
+        "nodeAffinityPolicy": st.sampled_from(["Honor", "Ignore"]),
+        "nodeTaintsPolicy": st.sampled_from(["Honor", "Ignore"]),
+        "matchLabelKeys": st.just(["tier"]),
+    },
+)
+spreads: st.SearchStrategy[list[Object]] = st.lists(
+    st.builds(
+        spreading, KEYS, st.integers(1, 3), st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]), selectors, policies
+    ),
+    max_size=3,
+)
+pod_labels: st.SearchStrategy[dict[str, str]] = st.fixed_dictionaries(
+    {}, optional={"app": APPS, "tier": st.sampled_from(["1", "2"])}
+)
+
+
+@st.composite
+def node_objects(draw: st.DrawFn, name: str) -> Object:
+    optional = {"zone": st.sampled_from(["z0", "z1"]), "rack": st.sampled_from(["r0", "r1", "r2"])}
+    labels = draw(st.fixed_dictionaries({"kubernetes.io/hostname": st.just(name)}, optional=optional))
+    spec = {"taints": draw(st.lists(taints, max_size=1))}
+    status = {"allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}}
+    return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
+
+
+@st.composite
+def pod_objects(draw: st.DrawFn, name: str, node: str | None = None) -> Object:
+    meta: Object = {"name": name, "namespace": draw(NAMESPACES), "labels": draw(pod_labels)}
+    if node and draw(st.integers(0, 4)) == 0:
+        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    spec: Object = {"containers": [{"name": "c"}], "affinity": draw(affinities)}
+    if node:
+        spec["nodeName"] = node
+    return {"kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Running" if node else "Pending"}}
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[list[Object], list[Object], list[Object], Object, dict[str, dict[str, str]]]:
+    """Nodes, running pods, pods that may be placed later, the pod in question, labels of known namespaces."""
+    names = [f"n{i}" for i in range(draw(st.integers(1, 5)))]
+    nodes = [draw(node_objects(name)) for name in names]
+    running = [draw(pod_objects(f"r{i}", draw(st.sampled_from(names)))) for i in range(draw(st.integers(0, 4)))]
+    later = [draw(pod_objects(f"l{i}")) for i in range(draw(st.integers(0, 3)))]
+    pod = draw(pod_objects("p"))
+    pod["spec"]["topologySpreadConstraints"] = draw(spreads)
+    pod["spec"]["tolerations"] = draw(st.lists(tolerations, max_size=1))
+    if draw(st.booleans()):
+        pod["spec"]["affinity"] = {**pod["spec"]["affinity"], **draw(node_affinities())}
+    known = draw(st.dictionaries(NAMESPACES, st.sampled_from([{}, {"team": "x"}, {"team": "y"}]), max_size=2))
+    return nodes, running, later, pod, known

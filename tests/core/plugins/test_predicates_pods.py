@@ -1,0 +1,183 @@
+"""Inter-pod affinity and topology spread against the obvious ones while pods come and go."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.kube.placed import placed_pods
+from core.plugins.nodeorder.pod_affinity import PodAffinity as PodAffinityScorer
+from core.plugins.nodeorder.topology_spread import TopologySpread as TopologySpreadScorer
+from core.plugins.predicates.pod_affinity import PodAffinity
+from core.plugins.predicates.topology_spread import TopologySpread
+from core.session.reasons import FitFailure
+from core.state.view import View
+from tests.core.kube import slow_pods
+from tests.core.kube.crowds import crowds
+from tests.core.kube.sessions import opened, put, scores, session_over, take, task_named, texts
+from tests.core.kube.slow_pods import Cluster
+from tests.kit import node, pod
+
+if TYPE_CHECKING:
+    from core.session.session import Session
+
+Object = dict[str, Any]
+Crowd = tuple[list[Object], list[Object], list[Object], Object, dict[str, dict[str, str]]]
+MOVES = st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(0, 9)), max_size=5)
+WEIGHT = 2
+
+
+def key_of(one: Object) -> str:
+    return f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+
+
+def namespace_objects(known: dict[str, dict[str, str]]) -> list[Object]:
+    return [{"kind": "Namespace", "metadata": {"name": name, "labels": labels}} for name, labels in known.items()]
+
+
+class Story:
+    """A session and the plain lists that say the same."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        nodes, running, self.later, self.pod, known = crowd
+        self.session = opened(*nodes, *running, *self.later, self.pod, *namespace_objects(known))
+        opening = [(one, one["spec"]["nodeName"]) for one in running]
+        self.cluster = Cluster(nodes, list(opening), opening, known)
+        self.task = task_named(self.session, key_of(self.pod))
+
+    def move(self, puts: bool, which: int, where: int) -> None:
+        """Place one that waits, or evict one that is placed, as the numbers say."""
+        placed, row = self.cluster.placed, where % len(self.cluster.nodes)
+        if puts:
+            waiting = [one for one in self.later if all(one is not other for other, _ in placed)]
+            if waiting:
+                chosen = waiting[which % len(waiting)]
+                put(self.session, task_named(self.session, key_of(chosen)), row)
+                placed.append((chosen, self.session.nodes.names[row]))
+        elif placed:
+            chosen, name = placed.pop(which % len(placed))
+            take(self.session, task_named(self.session, key_of(chosen)), self.session.nodes.row[name])
+
+
+@given(crowd=crowds(), moves=MOVES)
+def test_inter_pod_affinity_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool, int, int]]) -> None:
+    story = Story(crowd)
+    affinity = PodAffinity(placed_pods(story.session))
+    check = affinity.prepare(story.session, story.task)
+    for step in [None, *moves]:
+        if step:
+            story.move(*step)
+        expected = [slow_pods.affinity_reason(story.cluster, story.pod, n) for n in story.cluster.nodes]
+        assert texts(story.session, check) == expected
+        assert texts(story.session, affinity.prepare(story.session, story.task)) == expected
+
+
+@given(crowd=crowds(), moves=MOVES)
+def test_topology_spread_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool, int, int]]) -> None:
+    story = Story(crowd)
+    check = TopologySpread(placed_pods(story.session)).prepare(story.session, story.task)
+    for step in [None, *moves]:
+        if step:
+            story.move(*step)
+        expected = [slow_pods.spread_reason(story.cluster, story.pod, n) for n in story.cluster.nodes]
+        assert texts(story.session, check) == expected
+
+
+@given(crowd=crowds(), moves=MOVES, data=st.data())
+def test_pod_scorers_are_the_slow_ones(crowd: Crowd, moves: list[tuple[bool, int, int]], data: st.DataObject) -> None:
+    story = Story(crowd)
+    placed, nodes = placed_pods(story.session), story.cluster.nodes
+    affinity = PodAffinityScorer(placed, WEIGHT).prepare(story.session, story.task)
+    spread = TopologySpreadScorer(placed, WEIGHT).prepare(story.session, story.task)
+    for step in [None, *moves]:
+        if step:
+            story.move(*step)
+        rows = data.draw(st.lists(st.integers(0, len(nodes) - 1), unique=True, min_size=1).map(sorted))
+        candidates = [nodes[row] for row in rows]
+        liked = slow_pods.affinity_scores(story.cluster, story.pod, candidates)
+        assert scores(story.session, affinity, rows) == [WEIGHT * score for score in liked]
+        thin = slow_pods.spread_scores(story.cluster, story.pod, candidates)
+        assert scores(story.session, spread, rows) == [WEIGHT * score for score in thin]
+
+
+def running(name: str, where: str, app: str) -> Object:
+    return pod(name, node=where, labels={"app": app})
+
+
+def spreading(**more: Any) -> list[Object]:
+    constraint = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    return [constraint | {"labelSelector": {"matchLabels": {"app": "web"}}} | more]
+
+
+def web(**spec: Any) -> Object:
+    one = pod("p", labels={"app": "web"})
+    one["spec"] |= spec
+    return one
+
+
+def zones(*names: str) -> list[Object]:
+    return [node(f"n{i}", labels={"zone": zone}) for i, zone in enumerate(names)]
+
+
+def reasons(session: "Session", filter_of: Callable[[Any], Any]) -> list[str]:
+    check = filter_of(placed_pods(session)).prepare(session, task_named(session, "default/p"))
+    return texts(session, check)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, [slow_pods.SKEWED, "", slow_pods.UNLABELLED]),
+        ({"maxSkew": 2}, ["", "", slow_pods.UNLABELLED]),
+        ({"minDomains": 3}, [slow_pods.SKEWED, "", slow_pods.UNLABELLED]),
+        ({"labelSelector": None}, ["", "", slow_pods.UNLABELLED]),
+    ],
+)
+def test_hard_spread(more: Object, expected: list[str]) -> None:
+    session = opened(
+        *zones("a", "b"), node("n2"), running("r", "n0", "web"), web(topologySpreadConstraints=spreading(**more))
+    )
+    assert reasons(session, TopologySpread) == expected
+
+
+def test_what_is_placed_in_one_session_is_counted_at_the_opening_of_the_next() -> None:
+    view = View()
+    for obj in [*zones("a", "b"), web(topologySpreadConstraints=spreading()), running("r0", "n0", "web")]:
+        view.apply("ADDED", obj)
+    assert reasons(session_over(view), TopologySpread) == [slow_pods.SKEWED, ""]
+    view.apply("ADDED", running("r1", "n1", "web"))
+    assert reasons(session_over(view), TopologySpread) == ["", ""]
+    view.apply("DELETED", running("r0", "n0", "web"))
+    assert reasons(session_over(view), TopologySpread) == ["", slow_pods.SKEWED]
+
+
+def test_the_first_of_a_series_may_start_anywhere() -> None:
+    near = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    affinity = {"podAffinity": {slow_pods.REQUIRED: [near]}}
+    session = opened(*zones("a", "b"), node("n2"), web(affinity=affinity))
+    assert reasons(session, PodAffinity) == ["", "", slow_pods.APART]
+    put(session, task_named(session, "default/p"), 1)
+    assert reasons(session, PodAffinity) == [slow_pods.APART, "", slow_pods.APART]
+
+
+def test_a_selector_that_cannot_be_read_fails_the_task() -> None:
+    broken = {"matchExpressions": [{"key": "app", "operator": "In", "values": []}]}
+    spread = opened(node("n0"), web(topologySpreadConstraints=spreading(labelSelector=broken)))
+    with pytest.raises(FitFailure, match="plugin PodTopologySpread pre-predicates failed"):
+        reasons(spread, TopologySpread)
+    term = {"topologyKey": "zone", "labelSelector": broken}
+    affinity = opened(node("n0"), web(affinity={"podAntiAffinity": {slow_pods.REQUIRED: [term]}}))
+    with pytest.raises(FitFailure, match="plugin InterPodAffinity pre-predicates failed parsing pod"):
+        reasons(affinity, PodAffinity)
+
+
+def test_labels_are_read_once_affinity_is_in_play() -> None:
+    near = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    session = opened(node("n0"), pod("q"), web(affinity={"podAffinity": {slow_pods.REQUIRED: [near]}}))
+    affinity = PodAffinity(placed_pods(session))
+    assert affinity.prepare(session, task_named(session, "default/q")) is None
+    assert not affinity.reads_labels
+    affinity.prepare(session, task_named(session, "default/p"))
+    assert affinity.reads_labels
