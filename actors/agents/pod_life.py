@@ -1,4 +1,4 @@
-"""The life of a pod on its node: states, triggers, and the one table that joins them (source: the kubelet's pod lifecycle)."""
+"""The life of a pod on its node: states, triggers, and the one table that joins them (source: the kubelet)."""
 
 from __future__ import annotations
 

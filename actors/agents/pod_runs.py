@@ -23,7 +23,7 @@ _KEPT_UP: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "Daemon
 
 
 class PodRun(Struct):
-    """One pod on a node. `duration_s` 0: it never ends. `started` and `delete_by` are seconds since the epoch, 0: not."""
+    """One pod on a node. `duration_s` 0: it never ends. `started`, `delete_by` in seconds since the epoch, 0: not."""
 
     namespace: str
     name: str

@@ -35,6 +35,11 @@ def sync(
         status = initial(job, now)
     if (status["state"].get("phase") or "Pending") == "Pending":
         status, requests = _initiate(state, job, status)
+    if state.trouble:
+        status["state"] = {**status["state"], "reason": "CreationRefused", "message": state.trouble}
+        state.trouble = ""
+    elif "message" in status["state"]:
+        status["state"] = {"phase": status["state"]["phase"]}
     requests += _pod_group_requests(state, job, priorities)
     if state.group is None or state.group.phase in _NOT_STARTED:
         return requests + _settle(job, old, status, reaction.then, now)
@@ -78,7 +83,7 @@ def _settle(
     if then is Then.RESTART:
         status["retryCount"] = status.get("retryCount", 0) + 1
     if phase is not None:
-        status["state"] = {"phase": str(phase)}
+        status["state"] = {**section(status, "state"), "phase": str(phase)}
     if status == old:
         return []
     # a kill notes a condition for a new phase only, a sync for every change, as Volcano does
@@ -177,7 +182,7 @@ def _may_start(state: JobState, job: Object, task: Object) -> bool:
 def _is_up(state: JobState, job: Object, name: str) -> bool:
     """Whether the task's minimum is running and ready, or has succeeded."""
     tasks: list[Object] = job["spec"].get("tasks") or []
-    task: Object = next((each for each in tasks if each["name"] == name), {})
+    task = next((each for each in tasks if each["name"] == name), Object())
     pods = state.pods.get(name, {}).values()
     up = sum(pod.phase == "Succeeded" or (pod.phase == "Running" and pod.ready) for pod in pods)
     return up >= int(task.get("minAvailable", 0))

@@ -1,7 +1,6 @@
 """The Job controller: pods and PodGroups from Volcano Jobs, their policies and retries, and their end.
 
-Owns: what it has seen of Jobs and their pods (`actors.controllers.job_machine`), and the timers of policies and times to
-live.
+Owns: what it has seen of Jobs and their pods (`actors.controllers.job_machine`), timers of policies and times to live.
 Accepts: `Poke`.
 Sends: asks the api.
 When full and how it stops: see `actors.reconciler`.

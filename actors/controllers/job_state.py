@@ -51,7 +51,10 @@ class GroupView(Struct):
 
 
 class JobState(Struct):
-    """One Job; `job` is None when only its pods or its PodGroup have been seen, or are left."""
+    """One Job; `job` is None when only its pods or its PodGroup have been seen, or are left.
+
+    `trouble` is what the api last refused to create for it; `wanted` remembers what its PodGroup is to be.
+    """
 
     key: JobKey
     job: Object | None = None
@@ -61,12 +64,17 @@ class JobState(Struct):
     group_gone_at: int = 0
     triggers: dict[Trigger, None] = field(default_factory=dict[Trigger, None])
     failures: int = 0
+    trouble: str = ""
     announced_plugins: bool = False
     wanted: tuple[int, int, Object] | None = None
 
     def happened(self, trigger: Trigger) -> None:
         """Note it; the same thing twice counts once."""
         self.triggers[trigger] = None
+
+    def renewed(self) -> None:
+        """Another Job has the name."""
+        self.failures, self.trouble, self.announced_plugins, self.wanted = 0, "", False, None
 
     def all_pods(self) -> list[PodView]:
         """Every pod, by task and name."""

@@ -1,4 +1,4 @@
-"""What a gang needs at least: minResources (source: Volcano's `calcPGMinResources`, Kubernetes' quota usage of a pod)."""
+"""What a gang needs at least: minResources (source: Volcano's `calcPGMinResources`, Kubernetes' quota usage)."""
 
 from __future__ import annotations
 

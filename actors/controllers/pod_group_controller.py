@@ -1,4 +1,4 @@
-"""The PodGroup controller: PodGroups for plain pods and for those of Deployments and ReplicaSets, which it keeps up too.
+"""The PodGroup controller: PodGroups for plain pods and those of Deployments and ReplicaSets, which it keeps up too.
 
 Owns: what it has seen (`actors.controllers.pod_group_machine`, `actors.controllers.workload_machine`).
 Accepts: `Poke`.

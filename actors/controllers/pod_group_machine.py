@@ -1,4 +1,4 @@
-"""The PodGroup controller as a pure machine: a PodGroup for pods that nobody has given one (source: Volcano's `podgroup`).
+"""The PodGroup controller as a pure machine: PodGroups for pods that nobody has given one (source: Volcano's).
 
 Pods with one controlling owner share a PodGroup, named after the owner's uid; a pod without gets one of its own.
 """
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from actors.controllers import job_keys as keys
+from actors.controllers.job_status import timestamp
 from actors.controllers.min_resources import pod_min_resources
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import ApiReply, Refused
@@ -42,6 +43,7 @@ class PodGroupMachine:
         self._todo: dict[PodKey, None] = {}
         self._unwanted: dict[PodKey, None] = {}
         self._refused: dict[PodKey, str] = {}
+        self._unsaid: dict[PodKey, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """See `Machine`."""
@@ -80,9 +82,10 @@ class PodGroupMachine:
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """See `Machine`."""
-        del now
         requests: list[ApiRequest] = [Delete("PodGroup", *group, user=USER) for group in self._unwanted]
         self._unwanted.clear()
+        requests += [self._reason(key, now) for key in self._unsaid if key in self._ungrouped]
+        self._unsaid.clear()
         todo, self._todo = self._todo, {}
         for key in todo:
             pod = self._ungrouped.get(key)
@@ -121,12 +124,23 @@ class PodGroupMachine:
         self._groups.discard((namespace, group))
         for key, other in self._ungrouped.items():
             if key[0] == namespace and group_name(other) == group:
+                if self._refused.get(key) != reply.message:
+                    self._unsaid[key] = None
                 self._refused[key] = reply.message
                 self._todo.pop(key, None)
 
-    def reasons(self) -> dict[PodKey, str]:
-        """Why pods have no PodGroup, in the api's words."""
-        return dict(self._refused)
+    def _reason(self, key: PodKey, now: float) -> UpdateStatus:
+        """PodScheduled=False on a pod without a group: the scheduler does not know of it, so nobody else says why."""
+        written = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": f"no PodGroup could be made for it: {self._refused[key]}",
+            "lastTransitionTime": timestamp(now),
+        }
+        conditions: list[Object] = section(self._ungrouped[key], "status").get("conditions") or []
+        kept = [each for each in conditions if each.get("type") != "PodScheduled"]
+        return UpdateStatus("Pod", *key, pack({"conditions": [*kept, written]}), user=USER)
 
     def next_due(self) -> float | None:
         """See `Machine`."""
@@ -207,6 +221,3 @@ def _topology(annotations: dict[str, str]) -> Object | None:
 
 def _annotations(obj: Object) -> dict[str, str]:
     return text_map(section(obj, "metadata").get("annotations"))
-
-
-__all__ = ["PodGroupMachine", "UpdateStatus", "group_name", "needs_group", "pod_group_for"]

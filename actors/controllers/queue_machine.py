@@ -125,7 +125,7 @@ class QueueMachine:
         return requests
 
     def _with_parent(self, name: str, queue: Object, action: Action) -> tuple[Action, str | None]:
-        """A queue closes with its parent and opens with it again; the root never closes, nothing opens below a closed one.
+        """A queue closes and opens with its parent; the root never closes, nothing opens below a closed one.
 
         Also what the annotation that remembers this is to say; None: it may stay.
         """

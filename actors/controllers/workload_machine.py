@@ -1,7 +1,7 @@
 """Deployments and ReplicaSets as a pure machine: as many pods as are wanted, no more.
 
-A plain stand-in for Kubernetes' two controllers: a changed template makes a new ReplicaSet, to which the Deployment goes
-over at once (no surge, no pause).
+A plain stand-in for Kubernetes' two controllers: a changed template makes a new ReplicaSet, to which the Deployment
+goes over at once (no surge, no pause).
 """
 
 from __future__ import annotations
