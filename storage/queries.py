@@ -57,6 +57,11 @@ ANCHOR: Final = "UPDATE anchor SET sequence = ?, hash = ?"
 FORGET: Final = "DELETE FROM journal WHERE sequence <= ?"
 
 
+def text(stored: bytes) -> str:
+    """Text that was tampered with may not be UTF-8; it is the chain's to say so."""
+    return stored.decode("utf-8", "replace")
+
+
 @cache
 def insert(rows: int) -> str:
     """An INSERT of this many rows."""

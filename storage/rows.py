@@ -12,12 +12,14 @@ import zlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from storage.chain import link
+from storage.dictionary import WINDOW, deflate
 from storage.errors import DamagedError
 from storage.journal import Stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from storage.dictionary import Dictionary
     from storage.journal import Record
 
 COLUMNS: Final = ("sequence", "kind", "cause", "at", "lead", "start", "size", "packing", "content", "hash")
@@ -27,15 +29,6 @@ PACK_BYTES: Final = 1 << 20
 
 NO_DICTIONARY: Final = 0
 """`packing` is the number of the dictionary the pack was deflated with, or this; NULL: no pack in this row."""
-
-WINDOW: Final = -15
-
-
-class Dictionary(NamedTuple):
-    """Bytes that records tend to repeat, given to the compressor ahead; `number` counts from 1."""
-
-    number: int
-    content: bytes
 
 
 class Row(NamedTuple):
@@ -63,14 +56,23 @@ def packs(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
         yield records[begin:]
 
 
-def parameters(
+class Packed(NamedTuple):
+    """A pack ready to be written: its rows' columns in one flat list, the last record's hash, the size of the pack."""
+
+    columns: list[Any]
+    hash: bytes
+    bytes: int
+
+
+def pack_rows(
     records: Sequence[Record], sequence: int, previous: bytes, dictionary: Dictionary | None = None
-) -> tuple[list[Any], bytes]:
-    """One pack as the flat list of its rows' columns, numbered from `sequence`, and the hash of the last record."""
+) -> Packed:
+    """Records as one pack, numbered from `sequence`."""
     flat: list[Any] = []
     payload = b"".join([record.payload for record in records])
     packing: int | None = dictionary.number if dictionary else NO_DICTIONARY
-    content: bytes | None = deflate(payload, dictionary.content if dictionary else b"")
+    packed = deflate(payload, dictionary.content if dictionary else b"")
+    content: bytes | None = packed
     start = 0
     for lead, record in enumerate(records):
         number, size = sequence + lead, len(record.payload)
@@ -78,13 +80,7 @@ def parameters(
         flat += (number, record.kind, record.cause, record.at, lead, start, size, packing, content, previous)
         packing = content = None
         start += size
-    return flat, previous
-
-
-def deflate(payload: bytes, dictionary: bytes) -> bytes:
-    """A raw deflate stream. Level 1: what repeats is found all the same, at three times the speed."""
-    deflater = zlib.compressobj(1, zlib.DEFLATED, WINDOW, 8, zlib.Z_DEFAULT_STRATEGY, dictionary)
-    return deflater.compress(payload) + deflater.flush()
+    return Packed(flat, previous, len(packed))
 
 
 def inflate(packing: int, content: bytes, dictionaries: Mapping[int, bytes]) -> tuple[bytes, str]:

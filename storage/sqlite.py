@@ -18,16 +18,17 @@ from typing import TYPE_CHECKING, Any, Final
 import aiosqlite
 import anyio
 
-from storage import queries
+from storage import opening, queries
 from storage.check import check
-from storage.errors import ClosedError, DamagedError, ForeignFileError, NewerSchemaError, OpenError, UnwritableError
+from storage.dictionary import Dictionary, Sampler
+from storage.errors import ClosedError, DamagedError, OpenError
 from storage.journal import Checkpoint, Head
 from storage.lock import FileLock
 from storage.loop_thread import LoopThread, unbroken
 from storage.memory import KEPT_CHECKPOINTS
-from storage.migrations import APPLICATION_ID, MIGRATIONS, scripts
-from storage.rows import PACK_RECORDS, PackReader, Row, packs, parameters
-from storage.sqlite_errors import opening, using
+from storage.migrations import MIGRATIONS
+from storage.rows import PACK_RECORDS, PackReader, Row, pack_rows, packs
+from storage.sqlite_errors import failing_to_open, using
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -45,22 +46,23 @@ CACHED_STATEMENTS: Final = 32
 class _Database:
     """Everything that happens in the portal's loop."""
 
-    def __init__(self, connection: aiosqlite.Connection, head: Head) -> None:
+    def __init__(self, connection: aiosqlite.Connection, head: Head, dictionaries: dict[int, bytes]) -> None:
         self._connection = connection
         self._head = head
-        self._dictionaries: dict[int, bytes] = {}
+        self._dictionaries = dictionaries
+        self._newest = max(map(Dictionary._make, dictionaries.items()), default=None)
+        self._sampler = Sampler(len(dictionaries))
         self._turn = anyio.Lock()
         self._failed: Exception | None = None
 
     @classmethod
     async def open(cls, path: Path, read_only: bool, migrations: tuple[str, ...]) -> _Database:
-        connection = await aiosqlite.connect(
-            _uri(path, read_only), uri=True, isolation_level=None, cached_statements=32
-        )
-        connection.text_factory = _text
+        uri = opening.uri(path, read_only)
+        connection = await aiosqlite.connect(uri, uri=True, isolation_level=None, cached_statements=CACHED_STATEMENTS)
+        connection.text_factory = queries.text
         try:
-            await _prepare(connection, str(path), read_only, migrations)
-            return cls(connection, await _head(connection))
+            await opening.prepare(connection, str(path), read_only, migrations)
+            return cls(connection, await opening.head(connection), await opening.dictionaries(connection))
         except BaseException:
             await connection.close()
             raise
@@ -74,12 +76,17 @@ class _Database:
     async def _append(self, records: Sequence[Record]) -> None:
         head = self._head
         sequence, previous = head.sequence, head.hash
-        statements: list[queries.Statement] = []
+        proposal = self._sampler.proposal
+        statements: list[queries.Statement] = [(queries.SAVE_DICTIONARY, proposal)] if proposal else []
         for pack in packs(records):
-            flat, previous = parameters(pack, sequence + 1, previous)
-            sequence += len(pack)
-            statements.append(queries.inserting(flat))
+            packed = pack_rows(pack, sequence + 1, previous, proposal or self._newest)
+            sequence, previous = sequence + len(pack), packed.hash
+            statements.append(queries.inserting(packed.columns))
+            self._sampler.note(pack, packed.bytes)
         await self._write(*statements)
+        if proposal:
+            self._sampler.adopt(proposal)
+            self._newest = proposal
         self._head = Head(sequence, previous, head.cut, head.cut_hash, sequence)
 
     async def _write(self, *statements: queries.Statement) -> None:
@@ -103,7 +110,7 @@ class _Database:
         try:
             if self._connection.in_transaction:
                 await self._connection.rollback()
-            if await _head(self._connection) == self._head:
+            if await opening.head(self._connection) == self._head:
                 return
         except aiosqlite.Error:
             pass
@@ -127,7 +134,7 @@ class _Database:
 
     async def head(self) -> Head:
         with using():
-            return await _head(self._connection)
+            return await opening.head(self._connection)
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         values = (checkpoint.sequence, checkpoint.at, checkpoint.content)
@@ -162,7 +169,7 @@ class _Database:
         if not found:
             raise DamagedError(through, "lost: retention cannot cut here")
         await self._write((queries.ANCHOR, (through, found[0][0])), (queries.FORGET, (through,)))
-        self._head = await _head(self._connection)
+        self._head = await opening.head(self._connection)
 
     async def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         return list(await self._connection.execute_fetchall(sql, values))
@@ -171,51 +178,6 @@ class _Database:
         async with self._turn:
             with using():
                 await unbroken(self._connection.close())
-
-
-def _uri(path: Path, read_only: bool) -> str:
-    return f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
-
-
-def _text(stored: bytes) -> str:
-    """Text that was tampered with may not be UTF-8; it is the chain's to say so."""
-    return stored.decode("utf-8", "replace")
-
-
-async def _head(connection: aiosqlite.Connection) -> Head:
-    [(cut, cut_hash, written, sequence, hash_)] = await connection.execute_fetchall(queries.HEAD)
-    if sequence is None:
-        return Head(cut, cut_hash, cut, cut_hash, written or cut)
-    return Head(sequence, hash_, cut, cut_hash, written or sequence)
-
-
-async def _prepare(connection: aiosqlite.Connection, path: str, read_only: bool, migrations: tuple[str, ...]) -> None:
-    """Whose file it is comes before anything that would change it."""
-    version = await _version(connection, path, len(migrations))
-    if read_only:
-        if version < len(migrations):
-            raise OpenError(path, f"its schema version {version} is old; opening it for writing brings it up to date")
-        return
-    await connection.executescript(queries.PROBE)
-    [(mode,)] = await connection.execute_fetchall("PRAGMA journal_mode = WAL")
-    if mode != "wal":
-        raise UnwritableError(path, "its file system does not allow SQLite's write-ahead log")
-    await connection.executescript(queries.PRAGMAS)
-    for script in scripts(version, migrations):
-        await connection.executescript(script)
-    head = await _head(connection)
-    if head.written > head.sequence:
-        raise OpenError(path, f"records {head.sequence + 1} to {head.written} are lost; it can only be read")
-
-
-async def _version(connection: aiosqlite.Connection, path: str, newest: int) -> int:
-    """The schema version; 0 for an empty file. Raises OpenError when the file is not ours or newer than we are."""
-    [(application, version, tables)] = await connection.execute_fetchall(queries.IDENTITY)
-    if application != APPLICATION_ID and (application or version or tables):
-        raise ForeignFileError(path, "this SQLite database belongs to another program; it was left alone")
-    if version > newest:
-        raise NewerSchemaError(path, version, newest)
-    return int(version)
 
 
 class SqliteJournal:
@@ -235,7 +197,7 @@ class SqliteJournal:
         Any number of read-only journals may be open beside the one that writes.
         """
         path = Path(path)
-        with ExitStack() as undo, opening(str(path)):
+        with ExitStack() as undo, failing_to_open(str(path)):
             if path.is_dir():
                 raise OpenError(str(path), "this is a folder, not a journal")
             if read_only and not path.exists():

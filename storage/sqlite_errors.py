@@ -26,7 +26,7 @@ PRIMARY: Final = 0xFF
 
 
 @contextmanager
-def opening(path: str) -> Generator[None]:
+def failing_to_open(path: str) -> Generator[None]:
     """While opening: everything is an OpenError about `path`."""
     try:
         yield

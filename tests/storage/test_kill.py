@@ -43,7 +43,7 @@ async def write(path: str) -> None:
 
 def run_and_kill(path: Path, backend: str, after_s: float) -> int:
     """The last sequence number that a writer acknowledged before it was killed."""
-    command = [sys.executable, "-c", WRITER, path, backend]
+    command = [sys.executable, "-c", WRITER, str(path), backend]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
         assert writer.stdout is not None
         assert writer.stderr is not None

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage import rows
+from storage.dictionary import Dictionary
 from storage.errors import DamagedError
 from storage.journal import GENESIS, Record, Stored
-from storage.rows import COLUMNS, Dictionary, PackReader, Row
+from storage.rows import COLUMNS, PackReader, Row
 from tests.storage.examples import RECORDS, contents, record, records
 
 WIDTH = len(COLUMNS)
@@ -23,7 +24,7 @@ DICTIONARY = Dictionary(1, b"the same again the same again record 1 ..........")
 
 def written(given_records: Sequence[Record], dictionary: Dictionary | None = None) -> list[dict[str, Any]]:
     """The rows a database would hold."""
-    flat, _ = rows.parameters(given_records, 1, GENESIS, dictionary)
+    flat = rows.pack_rows(given_records, 1, GENESIS, dictionary).columns
     return [dict(zip(COLUMNS, flat[at : at + WIDTH], strict=True)) for at in range(0, len(flat), WIDTH)]
 
 

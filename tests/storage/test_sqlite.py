@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import anyio
 import pytest
 
-from storage import sqlite
+from storage import opening
 from storage.errors import (
     ClosedError,
     DamagedError,
@@ -103,8 +103,8 @@ async def test_places_where_no_file_can_be(tmp_path: Path) -> None:
 async def test_a_file_that_cannot_be_written_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests may run as root, to whom no file is read-only; SQLite is asked for a read-only handle instead."""
     await make(path)
-    read_only = sqlite._uri(path, True)  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(sqlite, "_uri", Mock(return_value=read_only))
+    read_only = opening.uri(path, True)
+    monkeypatch.setattr(opening, "uri", Mock(return_value=read_only))
     with pytest.raises(UnwritableError, match="read-only"):
         await SqliteJournal.open(path)
 
