@@ -35,11 +35,16 @@ class ErrorCache:
     One per call of the task loop in allocate, one per task in backfill and reclaim, one per execution in preempt.
     """
 
-    __slots__ = ("by_role", "enabled")
+    __slots__ = ("by_role", "enabled", "seen")
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
         self.by_role: dict[str, NodeSearch] = {}
+        self.seen: dict[str, IntArray] = {}  # under sampling: the reasons of just those nodes that were looked at
+
+    def refused(self, role: str) -> IntArray:
+        """The reason numbers remembered for a role that was searched for before."""
+        return self.seen.get(role, self.by_role[role].codes)
 
 
 class NodeSearch:
@@ -83,7 +88,7 @@ class NodeSearch:
             self._catch_up(touched[self._read :], sticky and remembers)
             self._read = len(touched)
         if before is not None and before is not self:
-            self._inherit(before.codes)
+            self._inherit(cache.refused(role))
         if sticky:
             cache.by_role[task.role] = self
 
@@ -234,6 +239,9 @@ class NodeSearch:
         taken, codes = (self.codes == 0, self.codes)
         if sampled is not None:
             taken, codes = sampled[0], np.where(sampled[1], self.codes, np.int32(0))
+            if self._cache is not None:
+                known = self._cache.seen.get(self.task.role, codes)
+                self._cache.seen[self.task.role] = np.where(known != 0, known, codes)
         for idle_or_not in (taken & self.idle, taken & ~self.idle):
             for group in searches.by_shard(idle_or_not):
                 node = self.best_of(group)
