@@ -1,40 +1,103 @@
-"""Making handed-in objects fit for a view: what the API fills in, and the ones that no view takes named."""
+"""Making handed-in objects fit for a view: what the API fills in is filled in, and what it would refuse is named.
+
+What comes out of a cluster (it has a uid) has been through admission and is taken as it is.
+"""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterable
 from typing import Any
 
+from actors.api.admission import ADMISSION
 from core.errors import QuantityError
+from core.objects.metadata import section
 from core.state.view import View
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.oneshot.between import Object, object_key
 
+VALIDATED = ("Pod", "Node")
+"""Kinds that are validated; a PodGroup without a queue is no error here but a reason to stay pending."""
 
-def as_admitted(obj: Object) -> Object:
-    """What the API would have filled in where a manifest by hand says nothing: uid, a pod's phase, a queue's state.
 
-    The uid is made of namespace and name, so that no order hangs on chance.
-    """
-    status: dict[str, Any] = obj.get("status") or {}
-    if not obj["metadata"].get("uid"):
-        obj = {**obj, "metadata": {**obj["metadata"], "uid": object_key(obj).strip("/").replace("/", "-")}}
-    if obj["kind"] == "Pod" and not status.get("phase"):
-        return {**obj, "status": {**status, "phase": "Pending"}}
-    if obj["kind"] == "Queue" and not status.get("state"):
-        return {**obj, "status": {**status, "state": "Open"}}
-    return obj
+class GivenObjects:
+    """What admission may look at: the objects that were handed in."""
+
+    def __init__(self, objects: Iterable[Object]) -> None:
+        self._by_name = {
+            (obj["kind"], section(obj, "metadata").get("namespace") or "", _name(obj)): obj for obj in objects
+        }
+
+    def get(self, kind: str, namespace: str, name: str) -> Object | None:
+        return self._by_name.get((kind, namespace, name))
+
+    def queues(self) -> list[Object]:
+        return [obj for (kind, _, _), obj in sorted(self._by_name.items()) if kind == "Queue"]
+
+    def children(self, parent: str) -> list[Object]:
+        return [queue for queue in self.queues() if section(queue, "spec").get("parent") == parent]
+
+    def default_priority_class(self) -> Object | None:
+        classes = [obj for (kind, _, _), obj in sorted(self._by_name.items()) if kind == "PriorityClass"]
+        return min(
+            (obj for obj in classes if obj.get("globalDefault")), key=lambda obj: obj.get("value", 0), default=None
+        )
 
 
 def usable(loaded: Loaded) -> tuple[list[Object], list[InputError]]:
-    """The objects that a view takes, and a problem for each that it does not (a malformed quantity)."""
-    view, taken, problems = View(), list[Object](), list[InputError]()
-    for obj in map(as_admitted, loaded.objects):
+    """The objects that a view takes, as the API would hold them, and a problem for each of the others."""
+    view, lookup = View(), GivenObjects(loaded.objects)
+    taken, problems = list[Object](), list[InputError]()
+    for given in loaded.objects:
+        who = f"{given['kind']} {object_key(given).strip('/')}"
+        obj, causes = admitted(given, lookup)
+        if causes:
+            problems.append(InputError("; ".join(causes), source=loaded.place_of(given), path=who))
+            continue
         try:
             view.apply("ADDED", obj)
         except QuantityError as error:
-            name = f"{obj['kind']} {object_key(obj).strip('/')}"
-            problems.append(InputError(str(error), source=loaded.place_of(obj), path=name))
+            problems.append(InputError(str(error), source=loaded.place_of(given), path=who))
         else:
             taken.append(obj)
     return taken, problems
+
+
+def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
+    """The object with what its author left out, and what is wrong with it. A queue is open and weighs 1."""
+    if section(given, "metadata").get("uid"):
+        return given, []
+    kind: str = given["kind"]
+    obj: Object = copy.deepcopy(given)
+    obj["metadata"]["uid"] = object_key(obj).strip("/").replace("/", "-")
+    spec: dict[str, Any] = obj.setdefault("spec", {}) if kind in ADMISSION else {}
+    status: dict[str, Any] = obj.setdefault("status", {}) if kind in ADMISSION else {}
+    if kind == "Queue":
+        status.setdefault("state", "Open")
+        spec.setdefault("weight", 1)
+    elif kind == "PodGroup":
+        spec.setdefault("queue", "default")
+    elif kind == "Pod":
+        status.setdefault("phase", "Pending")
+    return obj, _complete(obj, lookup)
+
+
+def _complete(obj: Object, lookup: GivenObjects) -> list[str]:
+    """Defaults and rules of pods and nodes, as admission has them."""
+    if obj["kind"] not in VALIDATED:
+        return []
+    rules = ADMISSION[obj["kind"]]
+    status = copy.deepcopy(obj["status"])
+    if rules.default is not None:
+        rules.default(obj, lookup)
+    obj["status"] = {**obj["status"], **status}
+    forbidden = rules.forbid(obj, lookup) if rules.forbid is not None else None
+    if forbidden:
+        return [forbidden]
+    causes = rules.validate(obj, lookup) if rules.validate is not None else []
+    return [f"{cause.field}: {cause.message}" for cause in causes]
+
+
+def _name(obj: Object) -> str:
+    return str(section(obj, "metadata").get("name") or "")
