@@ -9,6 +9,7 @@ import typer
 
 from pumice import __version__
 from pumice.cli import bench, conformance, decide, journal
+from pumice.cli import run as run_command
 from pumice.cli.exits import Exit
 
 app: Final = typer.Typer(
@@ -21,6 +22,7 @@ app: Final = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+app.command("run", help=run_command.HELP, epilog=run_command.EXAMPLE)(run_command.run)
 app.command("decide", help=decide.HELP, epilog=decide.EXAMPLE)(decide.decide)
 app.command("conformance", help=conformance.HELP, epilog=conformance.EXAMPLE)(conformance.conformance)
 app.command("journal", help=journal.HELP, epilog=journal.EXAMPLE)(journal.journal)
