@@ -1,5 +1,6 @@
 """The plugins, by the names the configuration uses."""
 
+from core.plugins.capacity import Capacity
 from core.plugins.conformance import Conformance
 from core.plugins.drf import Drf
 from core.plugins.gang import Gang
@@ -11,6 +12,7 @@ from core.plugins.priority import Priority
 from core.plugins.proportion import Proportion
 
 PLUGINS: dict[str, PluginBuilder] = {
+    "capacity": Capacity,
     "conformance": Conformance,
     "drf": Drf,
     "gang": Gang,

@@ -1,0 +1,225 @@
+"""Quotas of devices: `deviceclass/<class>` counts devices, `<dimension>.deviceclass/<class>` sums a capacity of them.
+
+Source: Volcano capacity's DRA quota (`draQuotaAttr`), `buildTaskDRAInfo`, `GetMinDRAResources`. A claim that several
+pods of a queue share is charged once. Capacities are in milli-units.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from core.life.task import IS_ALLOCATED
+from core.objects.metadata import section
+from core.quantity import quantity_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from core.objects.metadata import Object
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.plugins.capacity.attributes import QueueAttributes
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+COUNT_PREFIX: Final = "deviceclass/"
+CAPACITY_MARK: Final = ".deviceclass/"
+COUNT: Final = ""  # the dimension that counts devices
+POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
+
+Devices = Counter[tuple[str, str]]  # (device class, dimension) -> amount
+
+
+@dataclass(slots=True)
+class ClaimQuota:
+    """One queue's limits and use of devices. `held`: pods of the queue that hold each claim."""
+
+    capability: Devices
+    allocated: Devices = field(default_factory=Devices)
+    inqueue: Devices = field(default_factory=Devices)
+    held: Counter[str] = field(default_factory=Counter[str])
+
+    def allows(self, wanted: Devices, *, capacities: bool, admitted: bool) -> bool:
+        """Whether `wanted` fits beside what is allocated (`admitted`: and promised); a class without a limit does."""
+        limited = {device for device, _ in self.capability}
+        for (device, dimension), amount in wanted.items():
+            key = (device, dimension)
+            if device not in limited or (dimension != COUNT and not capacities):
+                continue
+            limit = self.capability[key]
+            if dimension == COUNT and limit <= 0:
+                continue
+            if self.allocated[key] + (self.inqueue[key] if admitted else 0) + amount > limit:
+                return False
+        return True
+
+    def copy(self) -> ClaimQuota:
+        """An independent one, for a trial."""
+        return ClaimQuota(self.capability, Devices(self.allocated), Devices(self.inqueue), Counter(self.held))
+
+
+def parse_devices(quantities: Mapping[str, Any] | None) -> Devices:
+    """What a resource list says of device classes; other names are left out."""
+    found = Devices()
+    for name, value in (quantities or {}).items():
+        dimension, mark, device = name.partition(CAPACITY_MARK)
+        if mark and dimension and device:
+            found[device, dimension] = quantity_of(value).milli_value()
+        elif not (mark and dimension) and name.startswith(COUNT_PREFIX) and len(name) > len(COUNT_PREFIX):
+            found[name.removeprefix(COUNT_PREFIX), COUNT] = quantity_of(value).value()
+    return found
+
+
+def quota_of(queue: Queue) -> ClaimQuota | None:
+    """The queue's quota, None when its spec names no device class."""
+    spec = section(queue.queue, "spec")
+    capability = parse_devices(spec.get("capability"))
+    others = (spec.get("deserved"), section(spec, "guarantee").get("resource"))
+    return ClaimQuota(capability) if capability or any(parse_devices(other) for other in others) else None
+
+
+class Claims:
+    """Device quotas of a session. `active` is False when they are switched off or no pod has a claim; then nothing is
+    ever counted.
+    """
+
+    def __init__(self, session: Session, *, enabled: bool, capacities: bool) -> None:
+        self._session = session
+        self._capacities = capacities
+        self._claims: Mapping[str, Object] = session.objects.get("ResourceClaim") or {}
+        self.active = enabled and bool(self._claims)
+        self._of_pod: dict[tuple[str, str], str] | None = None
+        self._requests: dict[str, Devices] = {}
+
+    # --- what a task asks for
+    # -------------------------------------------------------------------------------------------------
+
+    def requests(self, task: Task) -> dict[str, Devices]:
+        """Claim -> devices it asks for, by claim name; claims that are counted nowhere are left out."""
+        names = (self._claim_name(task, claim) for claim in task.template.resource_claims)
+        found = {name: self._devices(name) for name in names if name}
+        return {name: found[name] for name in sorted(found) if found[name]}
+
+    def _claim_name(self, task: Task, claim: dict[str, Any]) -> str:
+        if claim.get("resourceClaimName"):
+            return f"{task.namespace}/{claim['resourceClaimName']}"
+        if self._of_pod is None:
+            self._of_pod = {key: name for name, obj in self._claims.items() for key in _pod_claims(obj)}
+        return self._of_pod.get((task.uid, claim.get("name") or ""), "")
+
+    def _devices(self, name: str) -> Devices:
+        found = self._requests.get(name)
+        if found is None:
+            found = self._requests[name] = _requested(self._claims.get(name) or {}, capacities=self._capacities)
+        return found
+
+    def minimum(self, job: Job) -> Devices:
+        """What the job's minimum needs: the first tasks by name, or each role's minimum times its first task."""
+        tasks = [(task, _total(self.requests(task).values())) for task in job.in_uid_order()]
+        asking = [(task, wanted) for task, wanted in tasks if wanted]
+        roles = job.pod_group.min_task_member
+        if not roles:
+            asking.sort(key=lambda pair: (pair[0].namespace, pair[0].name, pair[0].uid))
+            return _total(wanted for _, wanted in asking[: max(job.pod_group.min_member, 0)])
+        first = {task.role: wanted for task, wanted in reversed(asking)}
+        total = Devices()
+        for role, times in roles.items():
+            for key, amount in first.get(role, Devices()).items():
+                total[key] += amount * max(times, 0)
+        return total
+
+    # --- what a queue allows
+    # -----------------------------------------------------------------------------------------------------
+
+    def open(self, attributes: QueueAttributes, jobs: Iterable[Job], ancestors: Iterable[QueueAttributes]) -> None:
+        """Charge what the jobs of a queue hold; ancestors for classes they limit, and they know no claims yet."""
+        if attributes.claims is None:
+            return
+        before = Devices(attributes.claims.allocated)
+        for job in jobs:
+            for task in job.in_uid_order():
+                if IS_ALLOCATED[self._session.jobs.status[task.row]]:
+                    self.take(attributes.claims, task)
+        gained = attributes.claims.allocated - before
+        for ancestor in ancestors:
+            if ancestor.claims is not None:
+                limited = {device for device, _ in ancestor.claims.capability}
+                ancestor.claims.allocated.update({key: n for key, n in gained.items() if key[0] in limited})
+
+    def counts(self, attributes: QueueAttributes, job: Job) -> bool:
+        """Whether a job without minResources must be checked all the same."""
+        return self.active and attributes.claims is not None and bool(self.minimum(job))
+
+    def admit(self, attributes: QueueAttributes, job: Job) -> bool:
+        """Whether the job's minimum fits beside what is allocated and admitted."""
+        if not self.active or attributes.claims is None:
+            return True
+        return attributes.claims.allows(self.minimum(job), capacities=self._capacities, admitted=True)
+
+    def charge(self, line: list[QueueAttributes], job: Job) -> None:
+        """Count an admitted job's minimum, from its queue up; a queue without a quota spares its ancestors."""
+        if not self.active or line[0].claims is None:
+            return
+        wanted = self.minimum(job)
+        for attributes in line:
+            if attributes.claims is not None:
+                attributes.claims.inqueue.update(wanted)
+
+    def fit(self, quota: ClaimQuota | None, task: Task) -> bool:
+        """Whether the task's claims fit; those that the queue holds already cost nothing."""
+        if not self.active or quota is None:
+            return True
+        wanted = _total(devices for name, devices in self.requests(task).items() if not quota.held[name])
+        return quota.allows(wanted, capacities=self._capacities, admitted=False)
+
+    def take(self, quota: ClaimQuota | None, task: Task) -> None:
+        """The task holds its claims."""
+        if not self.active or quota is None:
+            return
+        for name, devices in self.requests(task).items():
+            if not quota.held[name]:
+                quota.allocated.update(devices)
+            quota.held[name] += 1
+
+    def give_back(self, quota: ClaimQuota | None, task: Task) -> None:
+        """The task lets its claims go; the last one to hold a claim frees its devices."""
+        if not self.active or quota is None:
+            return
+        for name, devices in self.requests(task).items():
+            if quota.held[name] <= 1:
+                quota.allocated.subtract(devices)
+                del quota.held[name]
+            else:
+                quota.held[name] -= 1
+
+
+def _total(parts: Iterable[Devices]) -> Devices:
+    total = Devices()
+    for part in parts:
+        total.update(part)
+    return total
+
+
+def _pod_claims(claim: Object) -> list[tuple[str, str]]:
+    """(pod uid, name within the pod) of the pods a claim was generated for."""
+    meta = section(claim, "metadata")
+    name = section(meta, "annotations").get(POD_CLAIM) or ""
+    return [(owner.get("uid") or "", name) for owner in meta.get("ownerReferences") or () if owner.get("kind") == "Pod"]
+
+
+def _requested(claim: Object, *, capacities: bool) -> Devices:
+    """Exact counts by class; requests with alternatives or for all devices are not counted."""
+    wanted = Devices()
+    for request in section(section(claim, "spec"), "devices").get("requests") or ():
+        exactly: dict[str, Any] | None = request.get("exactly")
+        if request.get("firstAvailable") is not None or exactly is None or exactly.get("allocationMode") == "All":
+            continue
+        device = exactly.get("deviceClassName") or ""
+        if device:
+            wanted[device, COUNT] += int(exactly.get("count") or 1)
+            asked = section(section(exactly, "capacity"), "requests") if capacities else {}
+            for dimension, value in asked.items():
+                wanted[device, dimension] += quantity_of(value).milli_value()
+    return wanted

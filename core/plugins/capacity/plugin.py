@@ -1,0 +1,144 @@
+"""The plugin: arguments, registration, and keeping the numbers up to date."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from config.arguments import Arguments
+from core.plugins.capacity.claims import Claims, quota_of
+from core.plugins.capacity.flat import free_of_guarantees, idle_gauges
+from core.plugins.capacity.ledger import Ledger
+from core.plugins.capacity.limits import QueueLimits
+from core.plugins.capacity.order import QueueOrders
+from core.plugins.capacity.reclaim import Reclaim
+from core.plugins.capacity.simulate import Simulation
+from core.session.gauges import QueueGauges
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+LEVEL: Final = "ancestorReclaimLevel"
+COUNT_DEVICES: Final = "capacity.DynamicResourceAllocationEnable"
+SUM_CAPACITIES: Final = "capacity.DRAConsumableCapacityEnable"
+
+
+class Capacity:
+    """Arguments: `ancestorReclaimLevel` (int, 0; below 0: 0), `capacity.DynamicResourceAllocationEnable` (bool, true)
+    and `capacity.DRAConsumableCapacityEnable` (bool, false). The flag enableHierarchy makes a tree of the queues.
+    """
+
+    name = "capacity"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        given = Arguments(self.name, arguments)
+        self._levels = max(given.get_int(LEVEL, 0), 0)
+        self._count_devices = given.get_bool(COUNT_DEVICES, default=True)
+        self._sum_capacities = given.get_bool(SUM_CAPACITIES, default=False)
+
+    def on_session_open(self, session: Session) -> None:
+        """Gather and register."""
+        option, fixes = session.config.plugin(self.name), session.config.pumice.fix
+        self._session = session
+        self._fresh_ancestors = "capacity-ancestor-shares" in fixes
+        self.ledger = Ledger(session, hierarchical=option is not None and option.is_enabled("Hierarchy"))
+        self._claims = Claims(session, enabled=self._count_devices, capacities=self._sum_capacities)
+        self._count_claims()
+        self._register_limits(session, charge_on_admission="enqueue-charges-once" in fixes)
+        self._register_orders(session, best_effort_last="capacity-best-effort-last" in fixes)
+        simulation = Simulation(session, self.ledger, self._claims)
+        session.points.add("SimulateAddTask", self.name, simulation.add)
+        session.points.add("SimulateRemoveTask", self.name, simulation.remove)
+        session.points.add("SimulateAllocatable", self.name, simulation.allocatable)
+        session.points.handle(self._on_allocate, self._on_deallocate)
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to write."""
+
+    def _register_limits(self, session: Session, *, charge_on_admission: bool) -> None:
+        limits = QueueLimits(
+            session, self.ledger, self._claims, levels=self._levels, charge_on_admission=charge_on_admission
+        )
+        reclaim = Reclaim(session, self.ledger, levels=self._levels)
+        add = session.points.add
+        add("Reclaimable", self.name, reclaim.reclaimable)
+        add("UnifiedEvictable", self.name, reclaim.evictable)
+        add("Preemptive", self.name, limits.preemptive)
+        add("Allocatable", self.name, limits.allocatable)
+        add("JobEnqueueable", self.name, limits.job_enqueueable)
+        if charge_on_admission:
+            add("JobEnqueued", self.name, limits.job_enqueued)
+
+    def _register_orders(self, session: Session, *, best_effort_last: bool) -> None:
+        orders = QueueOrders(self.ledger, best_effort_last=best_effort_last)
+        if not self.ledger.hierarchical:
+            session.points.add("QueueOrder", self.name, orders.flat)
+        elif self.ledger.ready:
+            session.points.add("QueueOrder", self.name, orders.tree)
+            session.points.add("VictimQueueOrder", self.name, orders.victims)
+
+    # --- keeping up
+    # -------------------------------------------------------------------------------------------------------------
+
+    def _count_claims(self) -> None:
+        """Device quotas: only where claims exist at all."""
+        if not self._claims.active or not self.ledger.ready:
+            return
+        jobs: dict[str, list[Job]] = {}
+        for job in self._session.jobs.in_order:
+            jobs.setdefault(job.pod_group.queue, []).append(job)
+        for queue in self._session.snapshot.queues:
+            self.ledger.of(queue.name).claims = quota_of(queue)
+        for name, of_queue in jobs.items():
+            own, *ancestors = self.ledger.line(name)
+            self._claims.open(own, of_queue, ancestors)
+
+    def _on_allocate(self, task: Task, node: int) -> None:
+        self._move(task, placed=True)
+
+    def _on_deallocate(self, task: Task, node: int) -> None:
+        self._move(task, placed=False)
+
+    def _move(self, task: Task, *, placed: bool) -> None:
+        job = self._session.job_of(task)
+        if job is None or not self.ledger.ready:
+            return
+        line = self.ledger.line(job.pod_group.queue)
+        for attributes in line:
+            if placed:
+                attributes.allocated.add(task.template.request)
+                self._claims.take(attributes.claims, task)
+            else:
+                attributes.allocated.sub_without_assert(task.template.request)
+                self._claims.give_back(attributes.claims, task)
+        # Volcano leaves the ancestors' shares as they were when the session opened.
+        for attributes in line if self._fresh_ancestors else line[:1]:
+            attributes.update_share()
+
+    # --- numbers
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def gauges(self) -> dict[str, dict[str, float]]:
+        """The numbers of each queue, in the order in which Volcano sets its metrics; nothing while the tree cannot be
+        used.
+        """
+        if not self.ledger.ready:
+            return {}
+        queues = self._session.snapshot.queues
+        free = free_of_guarantees(self._session.total, queues)
+        return {
+            queue.name: (
+                self._gauges_of(queue.name)
+                if self.ledger.hierarchical or self.ledger.has_jobs(queue.name)
+                else idle_gauges(queue, free)
+            ).values
+            for queue in queues
+        }
+
+    def _gauges_of(self, name: str) -> QueueGauges:
+        attributes = self.ledger.of(name)
+        limits = attributes.limits
+        gauges = QueueGauges().put("deserved", limits.deserved).put("allocated", attributes.allocated)
+        gauges.put("request", attributes.request).put("capacity", limits.capability)
+        return gauges.put("real_capacity", limits.real_capability).number("share", attributes.share)
