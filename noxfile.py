@@ -58,9 +58,10 @@ def tidy(session: nox.Session) -> None:
 
 
 @nox.session
-def draw(session: nox.Session) -> None:
-    """Draw the picture of the actors again."""
-    _run(session, "python", "docs/draw_actors.py")
+def documents(session: nox.Session) -> None:
+    """Draw the picture of the actors and write the page of settings again."""
+    _run(session, "python", "-m", "docs.draw_actors")
+    _run(session, "python", "-m", "docs.write_settings")
 
 
 @nox.session

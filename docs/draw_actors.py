@@ -1,4 +1,4 @@
-"""Draws docs/actors.svg from the tables below: `python docs/draw_actors.py`. A test draws it again and compares."""
+"""Draws docs/actors.svg from the tables below: `python -m docs.draw_actors`. A test draws it again and compares."""
 
 from pathlib import Path
 from typing import Final, NamedTuple

@@ -11,8 +11,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 import typer
 
-import docs.draw_actors as drawing
 from actors.system import LINKS
+from docs import draw_actors as drawing
+from docs import write_settings
 from pumice.cli.app import app
 from tests.kit import source
 
@@ -95,7 +96,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def test_the_picture_is_what_the_script_draws() -> None:
-    assert drawing.PICTURE.read_text("utf-8") == drawing.draw(), "run `nox -s draw`"
+    assert drawing.PICTURE.read_text("utf-8") == drawing.draw(), "run `nox -s documents`"
 
 
 def actors() -> set[str]:
@@ -121,6 +122,10 @@ def test_the_picture_shows_every_actor() -> None:
 def test_the_picture_shows_who_sends_to_whom() -> None:
     drawn = [link for arrow in drawing.ARROWS for link in arrow.sends]
     assert sorted(drawn) == sorted((sender, receiver) for sender, receivers in LINKS.items() for receiver in receivers)
+
+
+def test_the_settings_are_what_the_script_writes() -> None:
+    assert write_settings.PAGE.read_text("utf-8") == write_settings.write(), "run `nox -s documents`"
 
 
 def test_actors_are_kept_apart() -> None:

@@ -1,0 +1,80 @@
+"""Writes docs/settings.md from the records that the settings are read into: `python -m docs.write_settings`.
+
+A test writes it again and compares.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from config import pumice_arguments, settings
+from pumice.cli.app import app
+
+PAGE: Final = Path(__file__).with_name("settings.md")
+
+HEAD: Final = """\
+# Settings
+
+This page is written by `docs/write_settings.py` from the records in `config/`; change those.
+
+## In the scheduler configuration
+
+Everything about scheduling stands in Volcano's `scheduler.conf`. Pumice's own settings stand beside it as the arguments
+of a configuration that Volcano ignores:
+
+```yaml
+configurations:
+- name: pumice
+  arguments:
+    schedulePeriod: 100ms
+```
+"""
+
+PROCESS: Final = """\
+## Of the process
+
+Options of `pumice run`. A flag wins over the environment, which wins over the default.
+"""
+
+
+def write() -> str:
+    """The whole page."""
+    ours = pumice_arguments.settings().values()
+    options = run_options()
+    processes = [one for one in settings.process_settings().values() if one.flag in options]
+    return "\n".join(
+        [
+            HEAD,
+            *table("argument | expected | default | what", (row(f"`{s.key}`", s) for s in ours)),
+            "",
+            PROCESS,
+            *table(
+                "option | variable | expected | default | what",
+                (row(f"`{s.flag}` | `{s.variable}`", s) for s in processes),
+            ),
+            "",
+        ]
+    )
+
+
+def run_options() -> set[str]:
+    """The options that `pumice run` takes."""
+    group: Any = typer.main.get_command(app)
+    return {spelling for parameter in group.commands["run"].params for spelling in parameter.opts}
+
+
+def row(first: str, setting: pumice_arguments.Setting | settings.ProcessSetting) -> str:
+    """One row without its outer bars."""
+    return f"{first} | {setting.expected} | {setting.default} | {setting.description}"
+
+
+def table(head: str, rows: Iterable[str]) -> list[str]:
+    """A table in Markdown, line by line."""
+    rule = " | ".join("---" for _ in head.split(" | "))
+    return [f"| {line} |" for line in (head, rule, *rows)]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(write(), "utf-8")
