@@ -87,7 +87,7 @@ class ChainReport(Struct, frozen=True, gc=False):
 
 
 class Checkpoint(Struct, frozen=True, gc=False):
-    """A state that stands for all records up to and including `sequence`; what `content` is, is its maker's business."""
+    """A state that stands for all records up to and including `sequence`; `content` is its maker's business."""
 
     sequence: int
     at: float
