@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT = 1120, 640
+WIDTH, HEIGHT = 1160, 640
 PICTURE: Final = Path(__file__).with_name("actors.svg")
 
 
@@ -39,21 +39,21 @@ EFFECTS: Final = ("bind-worker", "evict-worker", "status-writer")
 
 BOXES: Final = (
     Box((), "manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),
-    Box(("metrics",), "metrics", "reads statistics() of all", 780, 60),
-    Box(("supervisor",), "supervisor", "starts, restarts, stops all", 1010, 60),
+    Box(("metrics",), "metrics", "reads statistics() of all", 820, 60),
+    Box(("supervisor",), "supervisor", "starts, restarts, stops all", 1050, 60),
     Box(CONTROLLERS, "controllers", "jobs, pod groups, queues", 110, 160),
     Box(("node-agents",), "node agents", "run pods to their end", 110, 270),
     Box(("api-server",), "api server", "the truth, with revisions", 340, 215),
     Box(("cache",), "cache", "the scheduler's view", 560, 215),
-    Box(("session-runner",), "session runner", "one cycle at a time", 780, 215),
-    Box(("action-worker",), "action workers", "one for each action", 1010, 215),
-    Box(("dry-run-worker",), "dry-run workers × N", "trial preemption", 1010, 345, 180),
+    Box(("session-runner",), "session runner", "one cycle at a time", 820, 215),
+    Box(("action-worker",), "action workers", "one for each action", 1050, 215),
+    Box(("dry-run-worker",), "dry-run workers × N", "trial preemption", 1050, 345, 180),
     Box((), "effects", "", 560, 405, 190, 214, "group"),
     Box(("bind-worker",), "bind workers × N", "idempotent", 560, 345),
     Box(("evict-worker",), "evict workers × N", "idempotent", 560, 410),
     Box(("status-writer",), "status writer", "phases, conditions", 560, 475),
-    Box(("recorder",), "recorder", "group commit: what it acknowledges is on disk", 560, 575, 620),
-    Box((), "SQLite journal", "hash-chained", 1010, 575, 170, 54, "outside"),
+    Box(("recorder",), "recorder", "group commit: what it acknowledges is on disk", 580, 575, 660),
+    Box((), "SQLite journal", "hash-chained", 1050, 575, 170, 54, "outside"),
 )
 
 
@@ -75,23 +75,29 @@ ARROWS: Final = (
         both=True,
     ),
     Arrow(((425, 215), (475, 215)), "watch", (434, 208), (("cache", "api-server"),), both=True),
-    Arrow(((645, 215), (695, 215)), "snapshot", (643, 208), (("session-runner", "cache"),), both=True),
-    Arrow(((780, 188), (780, 87)), "durations", (786, 142), (("session-runner", "metrics"),)),
-    Arrow(((865, 207), (925, 207)), "session", (871, 200), (("session-runner", "action-worker"),)),
-    Arrow(((925, 225), (865, 225)), "decided", (871, 240)),
-    Arrow(((1010, 242), (1010, 318)), "candidates", (1016, 284), (("action-worker", "dry-run-worker"),), both=True),
+    Arrow(((645, 215), (735, 215)), "snapshot", (677, 208), (("session-runner", "cache"),), both=True),
+    Arrow(((820, 188), (820, 87)), "durations", (826, 142), (("session-runner", "metrics"),)),
+    Arrow(((905, 207), (965, 207)), "session", (911, 200), (("session-runner", "action-worker"),)),
+    Arrow(((965, 225), (905, 225)), "decided", (911, 240)),
+    Arrow(((1050, 242), (1050, 318)), "candidates", (1056, 284), (("action-worker", "dry-run-worker"),), both=True),
     Arrow(
-        ((750, 242), (750, 405), (655, 405)),
+        ((790, 242), (790, 405), (655, 405)),
         "committed",
-        (677, 398),
+        (717, 398),
         tuple(("session-runner", worker) for worker in EFFECTS),
     ),
-    Arrow(((560, 298), (560, 242)), "outcomes", (566, 274), links(("bind-worker", "evict-worker"), "cache")),
+    Arrow(
+        ((620, 298), (620, 265), (665, 265), (665, 60), (735, 60)),
+        "durations",
+        (671, 53),
+        (("bind-worker", "metrics"),),
+    ),
+    Arrow(((560, 298), (560, 242)), "outcomes", (504, 274), links(("bind-worker", "evict-worker"), "cache")),
     Arrow(((465, 405), (365, 405), (365, 242)), "bind, evict, …", (371, 398), links(EFFECTS, "api-server")),
     Arrow(((320, 242), (320, 548)), "mutations", (258, 440), (("api-server", "recorder"),)),
     Arrow(((560, 512), (560, 548)), "outcomes", (566, 535), links(EFFECTS, "recorder")),
-    Arrow(((810, 242), (810, 548)), "cycles, decisions", (816, 440), (("session-runner", "recorder"),)),
-    Arrow(((870, 575), (925, 575)), "", (0, 0)),
+    Arrow(((850, 242), (850, 548)), "cycles, decisions", (856, 440), (("session-runner", "recorder"),)),
+    Arrow(((910, 575), (965, 575)), "", (0, 0)),
 )
 
 STYLE: Final = """
