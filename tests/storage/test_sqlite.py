@@ -158,6 +158,12 @@ async def test_a_full_disk_loses_nothing_and_writes_nothing(path: Path, opened: 
         assert (await again.check()).records == count + 21
 
 
+async def test_every_commit_waits_for_the_disk(opened: SqliteJournal) -> None:
+    database = opened._database  # pyright: ignore[reportPrivateUsage]
+    [(level,)] = await opened._thread.call(database._rows, "PRAGMA synchronous")  # pyright: ignore[reportPrivateUsage]
+    assert level == 2, "FULL; a kill does not show the difference, a power cut does"
+
+
 async def test_a_disk_gone_read_only(opened: SqliteJournal) -> None:
     await opened.append(records(2))
     database = opened._database  # pyright: ignore[reportPrivateUsage]
