@@ -4,7 +4,7 @@ import ast
 import configparser
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +12,8 @@ import pytest
 import typer
 
 from actors.system import LINKS
+from core.actions import ACTIONS
+from core.plugins import PLUGINS
 from docs import draw_actors as drawing
 from docs import write_settings
 from pumice.cli.app import app
@@ -79,6 +81,13 @@ def test_a_shown_command_exists_with_its_options(command: Command) -> None:
 def test_every_command_is_shown_in_the_readme() -> None:
     named = {command.words[0] for command in shown() if command.document == "README.md"}
     assert set(known_commands()) <= named
+
+
+@pytest.mark.parametrize(("what", "built"), [("actions", ACTIONS), ("plugins", PLUGINS)])
+def test_the_readme_lists_what_is_built(what: str, built: Mapping[str, object]) -> None:
+    row = re.search(rf"^\| {what} \| (.+) \|$", (source.ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert row is not None
+    assert set(row[1].split(", ")) == set(built)
 
 
 def anchors(path: Path) -> set[str]:
