@@ -1,5 +1,6 @@
 """Hypothesis strategies for clusters of pods that like, dislike and spread from each other."""
 
+import operator
 from typing import Any
 
 from hypothesis import strategies as st
@@ -31,33 +32,29 @@ expressions: Strategy = st.one_of(
     st.builds(expression, st.just("app"), st.sampled_from(["In", "NotIn"]), st.lists(APPS, min_size=1, max_size=2)),
     st.builds(expression, st.sampled_from(["app", "tier"]), st.sampled_from(["Exists", "DoesNotExist"]), st.none()),
 )
-selectors: st.SearchStrategy[Object | None] = st.one_of(
-    st.none(),
-    st.fixed_dictionaries({"matchLabels": st.fixed_dictionaries({"app": APPS})}),
-    st.fixed_dictionaries({"matchLabels": st.fixed_dictionaries({"app": APPS})}),
-    st.fixed_dictionaries({}, optional={"matchExpressions": st.lists(expressions, max_size=2)}),
-)
+by_app: Strategy = st.fixed_dictionaries({"matchLabels": st.fixed_dictionaries({"app": APPS})})
+by_expression: Strategy = st.fixed_dictionaries({"matchExpressions": st.lists(expressions, max_size=2)})
+selectors: st.SearchStrategy[Object | None] = st.one_of(by_app, by_app, by_app, by_expression, st.just({}), st.none())
 teams: st.SearchStrategy[Object] = st.one_of(
     st.just({}),
     st.just({"matchLabels": {"team": "x"}}),
     st.just({"matchExpressions": [expression("team", "DoesNotExist")]}),
 )
-reaches: Strategy = st.fixed_dictionaries(
-    {}, optional={"namespaces": st.lists(NAMESPACES, max_size=2), "namespaceSelector": teams}
-)
+named: Strategy = st.fixed_dictionaries({"namespaces": st.lists(NAMESPACES, max_size=2)})
+by_team: Strategy = st.fixed_dictionaries({"namespaceSelector": teams})
+both: Strategy = st.fixed_dictionaries({"namespaces": st.lists(NAMESPACES, max_size=2), "namespaceSelector": teams})
+reaches: Strategy = st.one_of(st.just({}), st.just({}), named, by_team, by_team, both)
 terms: Strategy = st.builds(term, KEYS, selectors, reaches)
-kinds: Strategy = st.fixed_dictionaries(
-    {},
-    optional={
-        REQUIRED: st.lists(terms, max_size=2),
-        PREFERRED: st.lists(st.builds(preference, st.integers(1, 100), terms), max_size=2),
-    },
+required: Strategy = st.fixed_dictionaries({REQUIRED: st.lists(terms, min_size=1, max_size=2)})
+preferred: Strategy = st.fixed_dictionaries(
+    {PREFERRED: st.lists(st.builds(preference, st.integers(1, 100), terms), min_size=1, max_size=2)}
 )
-affinities: Strategy = st.fixed_dictionaries({}, optional={"podAffinity": kinds, "podAntiAffinity": kinds})
+together: Strategy = st.fixed_dictionaries({"podAffinity": st.one_of(required, preferred)})
+apart: Strategy = st.fixed_dictionaries({"podAntiAffinity": st.one_of(required, preferred, st.just({}))})
+affinities: Strategy = st.one_of(st.just({}), together, apart, apart, st.builds(operator.or_, together, apart))
 policies: Strategy = st.fixed_dictionaries(
-    {},
+    {"minDomains": st.integers(1, 4)},
     optional={
-        "minDomains": st.integers(1, 3),
         "nodeAffinityPolicy": st.sampled_from(["Honor", "Ignore"]),
         "nodeTaintsPolicy": st.sampled_from(["Honor", "Ignore"]),
         "matchLabelKeys": st.just(["tier"]),
@@ -67,18 +64,22 @@ spreads: st.SearchStrategy[list[Object]] = st.lists(
     st.builds(
         spreading, KEYS, st.integers(1, 3), st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]), selectors, policies
     ),
+    min_size=1,
     max_size=3,
 )
 pod_labels: st.SearchStrategy[dict[str, str]] = st.fixed_dictionaries(
-    {}, optional={"app": APPS, "tier": st.sampled_from(["1", "2"])}
+    {"app": APPS}, optional={"tier": st.sampled_from(["1", "2"])}
 )
+
+
+team_labels: st.SearchStrategy[dict[str, str]] = st.sampled_from([{"team": "x"}, {"team": "x"}, {"team": "y"}])
 
 
 @st.composite
 def node_objects(draw: st.DrawFn, name: str) -> Object:
     optional = {"zone": st.sampled_from(["z0", "z1"]), "rack": st.sampled_from(["r0", "r1", "r2"])}
     labels = draw(st.fixed_dictionaries({"kubernetes.io/hostname": st.just(name)}, optional=optional))
-    spec = {"taints": draw(st.lists(taints, max_size=1))}
+    spec: Object = {"taints": [draw(taints)] if draw(st.integers(0, 2)) == 0 else []}
     status = {"allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}}
     return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
 
@@ -97,14 +98,14 @@ def pod_objects(draw: st.DrawFn, name: str, node: str | None = None) -> Object:
 @st.composite
 def crowds(draw: st.DrawFn) -> tuple[list[Object], list[Object], list[Object], Object, dict[str, dict[str, str]]]:
     """Nodes, running pods, pods that may be placed later, the pod in question, labels of known namespaces."""
-    names = [f"n{i}" for i in range(draw(st.integers(1, 5)))]
+    names = [f"n{i}" for i in range(draw(st.integers(2, 5)))]
     nodes = [draw(node_objects(name)) for name in names]
-    running = [draw(pod_objects(f"r{i}", draw(st.sampled_from(names)))) for i in range(draw(st.integers(0, 4)))]
-    later = [draw(pod_objects(f"l{i}")) for i in range(draw(st.integers(0, 3)))]
+    running = [draw(pod_objects(f"r{i}", draw(st.sampled_from(names)))) for i in range(draw(st.integers(2, 7)))]
+    later = [draw(pod_objects(f"l{i}")) for i in range(draw(st.integers(1, 4)))]
     pod = draw(pod_objects("p"))
     pod["spec"]["topologySpreadConstraints"] = draw(spreads)
     pod["spec"]["tolerations"] = draw(st.lists(tolerations, max_size=1))
     if draw(st.booleans()):
         pod["spec"]["affinity"] = {**pod["spec"]["affinity"], **draw(node_affinities())}
-    known = draw(st.dictionaries(NAMESPACES, st.sampled_from([{}, {"team": "x"}, {"team": "y"}]), max_size=2))
+    known = draw(st.fixed_dictionaries({}, optional={"a": team_labels, "b": team_labels}))
     return nodes, running, later, pod, known

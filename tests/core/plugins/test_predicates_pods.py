@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.kube.placed import placed_pods
@@ -18,7 +18,7 @@ from tests.core.kube import slow_pods
 from tests.core.kube.crowds import crowds
 from tests.core.kube.sessions import opened, put, scores, session_over, take, task_named, texts
 from tests.core.kube.slow_pods import Cluster
-from tests.kit import node, pod
+from tests.kit import node, pod, taint
 
 if TYPE_CHECKING:
     from core.session.session import Session
@@ -61,6 +61,7 @@ class Story:
             take(self.session, task_named(self.session, key_of(chosen)), self.session.nodes.row[name])
 
 
+@settings(max_examples=250)
 @given(crowd=crowds(), moves=MOVES)
 def test_inter_pod_affinity_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool, int, int]]) -> None:
     story = Story(crowd)
@@ -74,6 +75,7 @@ def test_inter_pod_affinity_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool
         assert texts(story.session, affinity.prepare(story.session, story.task)) == expected
 
 
+@settings(max_examples=250)
 @given(crowd=crowds(), moves=MOVES)
 def test_topology_spread_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool, int, int]]) -> None:
     story = Story(crowd)
@@ -85,6 +87,7 @@ def test_topology_spread_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool, i
         assert texts(story.session, check) == expected
 
 
+@settings(max_examples=250)
 @given(crowd=crowds(), moves=MOVES, data=st.data())
 def test_pod_scorers_are_the_slow_ones(crowd: Crowd, moves: list[tuple[bool, int, int]], data: st.DataObject) -> None:
     story = Story(crowd)
@@ -181,3 +184,40 @@ def test_labels_are_read_once_affinity_is_in_play() -> None:
     assert not affinity.reads_labels
     affinity.prepare(session, task_named(session, "default/p"))
     assert affinity.reads_labels
+
+
+def hermit(name: str, where: str | None = None) -> Object:
+    """A pod that wants no other pod of app web on its host."""
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    return pod(name, node=where, affinity={"podAntiAffinity": {slow_pods.REQUIRED: [term]}})
+
+
+def test_who_minds_company_is_asked_on_the_nodes_listed_at_the_opening_only() -> None:
+    """Volcano's own.
+
+    The list of nodes with such pods is made once a session, what they mind is read from the pods of the moment.
+    """
+    session = opened(*zones("a", "b"), hermit("h0", "n0"), hermit("h1"), web())
+    assert reasons(session, PodAffinity) == [slow_pods.UNWELCOME, ""]
+    put(session, task_named(session, "default/h1"), 1)
+    assert reasons(session, PodAffinity) == [slow_pods.UNWELCOME, ""]
+    take(session, task_named(session, "default/h0"), 0)
+    assert reasons(session, PodAffinity) == ["", ""]
+    put(session, task_named(session, "default/h0"), 0)
+    assert reasons(session, PodAffinity) == [slow_pods.UNWELCOME, ""]
+
+
+def test_a_pod_with_preferences_alone_makes_no_list_of_those_who_mind() -> None:
+    near = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
+    liking = {"podAffinity": {slow_pods.PREFERRED: [{"weight": 1, "podAffinityTerm": near}]}}
+    session = opened(*zones("a"), pod("r", node="n0", affinity=liking), hermit("h"), web())
+    put(session, task_named(session, "default/h"), 0)
+    assert reasons(session, PodAffinity) == [""]
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("Honor", ["", ""]), ("Ignore", [slow_pods.SKEWED, ""])])
+def test_tainted_nodes_count_unless_taints_are_honoured(policy: str, expected: list[str]) -> None:
+    nodes = [*zones("a"), node("n1", labels={"zone": "b"}, taints=[taint("k")])]
+    constraint = spreading(nodeTaintsPolicy=policy)
+    session = opened(*nodes, running("r", "n0", "web"), web(topologySpreadConstraints=constraint))
+    assert reasons(session, TopologySpread) == expected
