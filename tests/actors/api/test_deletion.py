@@ -1,0 +1,188 @@
+"""How objects go: grace, finalizers, owners."""
+
+from typing import Any
+
+import pytest
+
+from core.messages.commands import Delete
+from core.messages.replies import Accepted, Refused
+from storage.codec import unpack
+from tests.actors.cluster import Cluster
+from tests.kit.nodes import node
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+
+Object = dict[str, Any]
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def placed(cluster: Cluster, name: str = "p", phase: str = "Running") -> Object:
+    cluster.create(pod(name))
+    cluster.bind(name, "n1")
+    cluster.status("Pod", name, {"phase": phase})
+    return cluster.get("Pod", name)
+
+
+def test_a_pod_without_a_node_goes_at_once(cluster: Cluster) -> None:
+    cluster.create(pod("p"))
+    assert isinstance(cluster.delete("Pod", "p"), Accepted)
+    assert not cluster.exists("Pod", "p")
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_so_does_one_that_has_ended(cluster: Cluster, phase: str) -> None:
+    placed(cluster, phase=phase)
+    cluster.delete("Pod", "p")
+    assert not cluster.exists("Pod", "p")
+
+
+@pytest.mark.parametrize(("asked", "grace"), [(None, 30), (5, 5), (-1, 1)])
+def test_one_that_runs_is_marked_and_stays(cluster: Cluster, asked: int | None, grace: int) -> None:
+    placed(cluster)
+    reply = cluster.delete("Pod", "p", grace_s=asked)
+    assert isinstance(reply, Accepted)
+    meta = cluster.get("Pod", "p")["metadata"]
+    assert unpack(reply.blob)["metadata"] == meta
+    assert meta["deletionGracePeriodSeconds"] == grace
+    assert meta["deletionTimestamp"] == f"2023-11-14T22:13:{20 + grace:02}Z"
+
+
+def test_grace_zero_ends_it(cluster: Cluster) -> None:
+    placed(cluster)
+    cluster.delete("Pod", "p")
+    cluster.delete("Pod", "p", grace_s=0)
+    assert not cluster.exists("Pod", "p")
+
+
+def test_a_second_delete_may_shorten_the_wait_and_not_lengthen_it(cluster: Cluster) -> None:
+    placed(cluster)
+    for asked, left in ((10, 10), (20, 10), (3, 3)):
+        cluster.delete("Pod", "p", grace_s=asked)
+        assert cluster.get("Pod", "p")["metadata"]["deletionGracePeriodSeconds"] == left
+
+
+def test_a_uid_guards_against_a_namesake(cluster: Cluster) -> None:
+    uid = cluster.create(pod("p"))["metadata"]["uid"]
+    reply = cluster.ask(Delete("Pod", "default", "p", "other"))
+    assert isinstance(reply, Refused)
+    assert (reply.code, reply.reason) == (409, "Conflict")
+    assert "UID in precondition: other" in reply.message
+    assert isinstance(cluster.ask(Delete("Pod", "default", "p", uid)), Accepted)
+
+
+def test_a_finalizer_keeps_an_object_until_it_is_taken_off(cluster: Cluster) -> None:
+    kept = node("n")
+    kept["metadata"]["finalizers"] = ["example.com/hold"]
+    cluster.create(kept)
+    cluster.delete("Node", "n", "")
+    assert "deletionTimestamp" in cluster.get("Node", "n", "")["metadata"]
+    cluster.patch("Node", "n", {"metadata": {"finalizers": []}}, "")
+    assert not cluster.exists("Node", "n", "")
+    assert cluster.journal[-1].type == "DELETED"
+
+
+def test_a_pod_with_a_finalizer_waits_for_both(cluster: Cluster) -> None:
+    placed(cluster)
+    cluster.patch("Pod", "p", {"metadata": {"finalizers": ["example.com/hold"]}})
+    cluster.delete("Pod", "p")
+    cluster.patch("Pod", "p", {"metadata": {"labels": {"a": "b"}}})
+    cluster.delete("Pod", "p", grace_s=0)
+    assert cluster.get("Pod", "p")["metadata"]["deletionGracePeriodSeconds"] == 0
+    cluster.patch("Pod", "p", {"metadata": {"finalizers": None}})
+    assert not cluster.exists("Pod", "p")
+
+
+def owned(obj: Object, *owners: Object) -> Object:
+    references = [
+        {"apiVersion": each["apiVersion"], "kind": each["kind"], "name": each["metadata"]["name"], "uid": each["metadata"]["uid"]}
+        for each in owners
+    ]
+    return obj | {"metadata": obj["metadata"] | {"ownerReferences": references}}
+
+
+def config_map(name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+
+
+def test_what_is_owned_goes_with_its_owner_and_what_that_owns(cluster: Cluster) -> None:
+    grandparent = cluster.create(config_map("grandparent"))
+    parent = cluster.create(owned(config_map("parent"), grandparent))
+    cluster.create(owned(pod("child"), parent))
+    cluster.create(config_map("stranger"))
+    cluster.delete("ConfigMap", "grandparent")
+    assert [each["metadata"]["name"] for each in cluster.all("ConfigMap")] == ["stranger"]
+    assert not cluster.exists("Pod", "child")
+
+
+def test_of_two_owners_both_must_go(cluster: Cluster) -> None:
+    first, second = cluster.create(config_map("first")), cluster.create(config_map("second"))
+    cluster.create(owned(config_map("child"), first, second))
+    cluster.delete("ConfigMap", "first")
+    assert cluster.exists("ConfigMap", "child")
+    cluster.delete("ConfigMap", "second")
+    assert not cluster.exists("ConfigMap", "child")
+
+
+def test_an_owned_pod_that_runs_gets_its_grace(cluster: Cluster) -> None:
+    owner = cluster.create(config_map("owner"))
+    cluster.create(owned(pod("p"), owner))
+    cluster.bind("p", "n1")
+    cluster.delete("ConfigMap", "owner")
+    assert "deletionTimestamp" in cluster.get("Pod", "p")["metadata"]
+
+
+def test_who_comes_after_the_owner_has_gone_goes_too(cluster: Cluster) -> None:
+    owner = cluster.create(config_map("owner"))
+    cluster.delete("ConfigMap", "owner")
+    cluster.create(owned(config_map("late"), owner))
+    assert not cluster.exists("ConfigMap", "late")
+
+
+def test_an_owner_nobody_has_seen_is_no_reason_to_go(cluster: Cluster) -> None:
+    unseen = config_map("unseen") | {"metadata": {"name": "unseen", "uid": "from-another-cluster"}}
+    cluster.create(owned(config_map("dumped"), unseen))
+    assert cluster.exists("ConfigMap", "dumped")
+
+
+def test_owners_can_change(cluster: Cluster) -> None:
+    first, second = cluster.create(config_map("first")), cluster.create(config_map("second"))
+    child = cluster.create(owned(config_map("child"), first))
+    cluster.patch("ConfigMap", "child", {"metadata": owned(child, second)["metadata"] | {"resourceVersion": None}})
+    cluster.delete("ConfigMap", "first")
+    assert cluster.exists("ConfigMap", "child")
+    cluster.delete("ConfigMap", "second")
+    assert not cluster.exists("ConfigMap", "child")
+
+
+def test_owners_are_known_again_after_a_restart(cluster: Cluster) -> None:
+    owner = cluster.create(config_map("owner"))
+    cluster.create(owned(config_map("child"), owner))
+    cluster.restart()
+    cluster.delete("ConfigMap", "owner")
+    assert not cluster.exists("ConfigMap", "child")
+
+
+@pytest.mark.parametrize("name", ["root", "default"])
+def test_the_systems_queues_stay(cluster: Cluster, name: str) -> None:
+    reply = cluster.delete("Queue", name)
+    assert isinstance(reply, Refused)
+    assert (reply.code, reply.reason) == (403, "Forbidden")
+    assert f"`{name}` queue can not be deleted" in reply.message
+
+
+def test_a_queue_with_children_or_pods_stays(cluster: Cluster) -> None:
+    cluster.create(queue("parent"))
+    cluster.create(queue("child", parent="parent"))
+    reply = cluster.delete("Queue", "parent")
+    assert isinstance(reply, Refused)
+    assert "has 1 child queues: child" in reply.message
+    cluster.status("Queue", "child", {"allocated": {"pods": "2"}})
+    reply = cluster.delete("Queue", "child")
+    assert isinstance(reply, Refused)
+    assert "has allocated Pods: 2" in reply.message
+    cluster.status("Queue", "child", {"allocated": {"pods": "0"}})
+    assert isinstance(cluster.delete("Queue", "child"), Accepted)

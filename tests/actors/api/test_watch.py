@@ -1,0 +1,142 @@
+"""The revision log: what a watcher sees, and when it must list again."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.api.watch import RevisionLog
+from core.messages.commands import BindPod, Create, Delete, Patch
+from core.messages.replies import Accepted, Listing, WatchEvent
+from storage.codec import pack, unpack
+from tests.actors.cluster import Cluster
+from tests.kit.pods import pod
+
+
+def change(revision: int, kind: str = "Pod") -> WatchEvent:
+    return WatchEvent("ADDED", kind, "default", f"p{revision}", revision, b"")
+
+
+def log_of(*revisions: int, capacity: int = 100) -> RevisionLog:
+    log = RevisionLog(capacity)
+    for revision in revisions:
+        log.append(change(revision))
+        log.publish(revision)
+    return log
+
+
+def test_changes_after_a_revision() -> None:
+    reply = log_of(1, 2, 3).read(1)
+    assert [event.revision for event in reply.events] == [2, 3]
+    assert (reply.revision, reply.gone, reply.more) == (3, False, False)
+
+
+def test_the_limit_is_said() -> None:
+    log = log_of(1, 2, 3)
+    first = log.read(0, limit=2)
+    assert ([event.revision for event in first.events], first.revision, first.more) == ([1, 2], 2, True)
+    assert [event.revision for event in log.read(first.revision, limit=2).events] == [3]
+
+
+def test_other_kinds_move_the_revision_on() -> None:
+    log = log_of(1)
+    log.append(change(2, "Node"))
+    log.publish(2)
+    reply = log.read(1, ("Pod",))
+    assert (reply.events, reply.revision) == ((), 2)
+
+
+def test_nothing_is_seen_before_it_is_published() -> None:
+    log = log_of(1)
+    log.append(change(2))
+    assert log.read(1).events == ()
+    assert log.read(1).revision == 1
+    log.publish(2)
+    assert [event.revision for event in log.read(1).events] == [2]
+
+
+@pytest.mark.parametrize(("since", "gone"), [(0, True), (39, True), (74, True), (101, True), (100, False), (90, False)])
+def test_what_has_fallen_off_is_gone_and_so_is_the_future(since: int, gone: bool) -> None:
+    assert log_of(*range(1, 101), capacity=20).read(since).gone is gone
+
+
+def test_the_log_is_bounded() -> None:
+    log = log_of(*range(1, 5001), capacity=100)
+    assert 5000 - log.oldest <= 100 + 100 // 4 + 1
+    assert len(log.read(log.oldest, limit=10**6).events) == 5000 - log.oldest
+
+
+def test_a_long_scan_is_cut() -> None:
+    log = RevisionLog(50_000)
+    for revision in range(1, 30_001):
+        log.append(change(revision))
+    log.append(change(30_001, "Node"))
+    log.publish(30_001)
+    since, calls = 0, 0
+    while True:
+        reply = log.read(since, ("Node",))
+        since, calls = reply.revision, calls + 1
+        if not reply.more:
+            break
+    assert (since, len(reply.events)) == (30_001, 1)
+    assert calls > 1
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["create", "label", "bind", "delete"]), st.integers(0, 4)), max_size=40)
+
+
+def carry_out(cluster: Cluster, what: str, number: int) -> None:
+    name = f"p{number}"
+    match what:
+        case "create":
+            cluster.ask(Create(pack(pod(name))))
+        case "label":
+            cluster.ask(Patch("Pod", "default", name, pack({"metadata": {"labels": {"n": str(cluster.store.revision)}}})))
+        case "bind":
+            cluster.ask(BindPod("default", name, "", "n1"))
+        case _:
+            cluster.ask(Delete("Pod", "default", name, None, 0))
+
+
+@given(STEPS, st.integers(0, 40), st.integers(1, 7))
+def test_a_list_and_what_comes_after_it_is_the_list_of_now(steps: list[tuple[str, int]], at: int, limit: int) -> None:
+    cluster = Cluster()
+    for what, number in steps[:at]:
+        carry_out(cluster, what, number)
+    listing = cluster.store.list("Pod")
+    assert isinstance(listing, Listing)
+    known = {unpack(blob)["metadata"]["name"]: blob for blob in listing.blobs}
+    for what, number in steps[at:]:
+        carry_out(cluster, what, number)
+    since, more = listing.revision, True
+    while more:
+        reply = cluster.store.watch(since, ("Pod",), limit)
+        assert not reply.gone
+        for event in reply.events:
+            assert (event.name in known) == (event.type != "ADDED")
+            if event.type == "DELETED":
+                del known[event.name]
+            else:
+                known[event.name] = event.blob
+        since, more = reply.revision, reply.more
+    now = cluster.store.list("Pod")
+    assert isinstance(now, Listing)
+    assert since == now.revision
+    assert list(now.blobs) == [known[name] for name in sorted(known)]
+
+
+@given(STEPS)
+def test_a_store_is_rebuilt_from_its_mutations(steps: list[tuple[str, int]]) -> None:
+    cluster = Cluster()
+    for what, number in steps:
+        carry_out(cluster, what, number)
+    old = cluster.store
+    cluster.restart()
+    assert cluster.store.revision == old.revision
+    for kind in ("Pod", "Queue"):
+        assert cluster.store.list(kind) == old.list(kind)
+    assert cluster.store.watch(0).gone or old.revision == 0
+    # and goes on as the old one would have
+    cluster.ask(Create(pack(pod("next"))))
+    assert old.apply(Create(pack(pod("next"))), cluster.now) == Accepted(
+        cluster.store.revision, pack(cluster.get("Pod", "next"))
+    )
