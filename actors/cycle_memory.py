@@ -40,6 +40,6 @@ class RunnerSettings:
 
     @property
     def period_s(self) -> float:
-        """Cycles start at least that far apart."""
+        """From the end of a cycle to the start of the next, at least."""
         configured = self.source.loaded.config.pumice.schedule_period_s
         return configured if self.fixed_period_s is None else self.fixed_period_s

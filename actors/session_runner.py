@@ -7,10 +7,11 @@ evict workers, the status writer and the metrics.
 When full: askers of `RunCycle` wait.
 Stops: after the cycle in hand, before everybody it sends to.
 
-A cycle starts when the view changed, when a plugin's time has come or when the configuration changed, at most once
-every schedule period. Nothing is sent before the cycle record and its decisions are on disk; then the cache assumes
-them, then the workers carry them out. So a crash before the record loses a session of which nothing was sent, and one
-after it leaves decisions without an outcome, which a restart resolves against the api.
+A cycle starts when the view changed, when a plugin's time has come or when the configuration changed, and a schedule
+period after the end of the one before (as in Volcano), which leaves the others time. Nothing is sent before the cycle
+record and its decisions are on disk; then the cache assumes them, then the workers carry them out. So a crash before
+the record loses a session of which nothing was sent, and one after it leaves decisions without an outcome, which a
+restart resolves against the api.
 """
 
 from __future__ import annotations
@@ -121,10 +122,10 @@ class SessionRunner(Actor[RunCycle, Done]):
         """One cycle from snapshot to commit. A cycle that is lost is noted and tried again later on a new snapshot."""
         async with self._lock:
             with self.activity.busy():
-                self._earliest = anyio.current_time() + self._settings.period_s
                 await self._look_at_config()
                 try:
                     await self._cycle()
+                    self._earliest = anyio.current_time() + self._settings.period_s
                 except (CycleLostError, ActorFailedError) as error:
                     await self._lost(error)
 
@@ -190,7 +191,7 @@ class SessionRunner(Actor[RunCycle, Done]):
         log.error("cycle %d is lost: %s", memory.cycle + 1, error)
         await self._commit.note("actor", CycleDropped(memory.cycle + 1, self.clock.now(), str(error)))
         pause = FIRST_PAUSE_S * 2.0**memory.lost_in_a_row
-        self._earliest = max(self._earliest, anyio.current_time() + pause)
+        self._earliest = anyio.current_time() + max(pause, self._settings.period_s)
         if memory.lost_in_a_row >= GIVE_UP_AFTER:
             log.error("%d cycles lost in a row: waiting until something changes", memory.lost_in_a_row)
             memory.seen = memory.changed.value

@@ -7,6 +7,7 @@ are level signals, and metrics read statistics.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -114,6 +115,8 @@ class System:
         """Recover what the journal holds, run everything, stop in order. Raises what a vital actor crashed with."""
         await self._recover()
         self._began = anyio.current_time()
+        thresholds = gc.get_threshold()
+        gc.set_threshold(*self.settings.gc_thresholds or thresholds)
         try:
             async with anyio.create_task_group() as tasks:
                 await tasks.start(self.supervisor.run)
@@ -123,6 +126,8 @@ class System:
                 self.supervisor.stop()
         except BaseExceptionGroup as group:
             raise chief(group) from None
+        finally:
+            gc.set_threshold(*thresholds)
 
     async def submit(self, objects: Sequence[dict[str, Any]]) -> list[replies.Accepted | replies.Refused]:
         """Create the objects, in order; one answer each. Each is durable when it is accepted."""
