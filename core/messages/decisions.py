@@ -20,7 +20,11 @@ class Bind(Message, frozen=True):
 
 
 class Evict(Message, frozen=True):
-    """Take a pod off its node. `preemptor` is "namespace/name" of the task it makes room for, "" when there is none."""
+    """Take a pod off its node. `preemptor` is "namespace/name" of the task it makes room for, "" when there is none.
+
+    `score`: what chose it, by action: preempt: the node's score (topology-aware: minus the highest priority among the
+    node's victims); gangpreempt, gangreclaim: what the bundle frees of the need per part of its job; else 0.
+    """
 
     namespace: str
     name: str
@@ -30,6 +34,7 @@ class Evict(Message, frozen=True):
     reason: str
     preemptor: str = ""
     action: str = ""
+    score: float = 0.0
 
 
 class PodCondition(Message, frozen=True):

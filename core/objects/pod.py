@@ -46,6 +46,8 @@ class Task:
     epoch, 0.0
     for none. `index` is the trailing number of the pod's name where Volcano compares by it (CompareTask), else None.
     `condition` is (reason, message) of the PodScheduled=False condition the API has now, None without one.
+    `pod_priority` is spec.priority, which no annotation overrides; `scheduled_at` the time of PodScheduled=True;
+    `preempted`: terminating because a scheduler preempted it.
     """
 
     row: int
@@ -72,6 +74,9 @@ class Task:
     nominated: str
     condition: tuple[str, str] | None
     scheduler: str
+    pod_priority: int | None = None
+    scheduled_at: float = 0.0
+    preempted: bool = False
 
     @property
     def only_volcano_gate(self) -> bool:
@@ -174,6 +179,17 @@ def _condition(status: dict[str, Any]) -> tuple[str, str] | None:
     return None
 
 
+def _scheduled_at(status: dict[str, Any]) -> float:
+    found = (c for c in status.get("conditions") or () if (c.get("type"), c.get("status")) == ("PodScheduled", "True"))
+    return parse_time(next(found, {}).get("lastTransitionTime"))
+
+
+def _preempted(status: dict[str, Any]) -> bool:
+    found = (c for c in status.get("conditions") or () if c.get("type") == "DisruptionTarget")
+    first: dict[str, Any] = next(found, {})
+    return (first.get("status"), first.get("reason")) == ("True", "PreemptionByScheduler")
+
+
 def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
     """Build the task of a pod. Raises QuantityError for a malformed request."""
     meta, spec, status = section(pod, "metadata"), section(pod, "spec"), section(pod, "status")
@@ -206,4 +222,7 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
         nominated=status.get("nominatedNodeName") or "",
         condition=_condition(status),
         scheduler=spec.get("schedulerName") or "",
+        pod_priority=None if spec.get("priority") is None else int(spec["priority"]),
+        scheduled_at=_scheduled_at(status),
+        preempted=bool(meta.get("deletionTimestamp")) and _preempted(status),
     )

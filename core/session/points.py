@@ -40,6 +40,11 @@ JobTest = Callable[["Job"], bool]
 JobVote = Callable[["Job"], Vote]
 Evictable = Callable[["Task", "Sequence[Task]"], "tuple[list[Task], Vote]"]
 Victims = Callable[["Sequence[Task]"], "list[Task]"]
+# Trials of a preemption, one node at a time. `state` belongs to one trial on one node and starts empty; a plugin keeps
+# its part under its own name and starts it from the session as it stands. The session itself must not change.
+SimulateChange = Callable[["dict[str, Any]", "Task", "Task", int], "str | None"]  # (state, preemptor, task, node's row)
+SimulateAllocatableTest = Callable[["dict[str, Any]", "Queue", "Task"], bool]  # (state, queue, preemptor)
+SimulatePredicateTest = Callable[["dict[str, Any]", "Task", int], "str | None"]  # (state, preemptor, node's row)
 QueueTest = Callable[["Queue"], bool]
 AllocatableTest = Callable[["Queue", "Task"], bool]
 PreemptiveTest = Callable[["Queue", "Sequence[Task]"], bool]
@@ -212,6 +217,14 @@ class Points:
             answer = ask(*subject)
             if answer is not None:
                 return answer
+        return None
+
+    def first_error(self, point: str, *subject: Any) -> str | None:
+        """SimulateAddTask, SimulateRemoveTask, SimulatePredicate: the first plugin's text; None when all succeed."""
+        for ask in self.flat(point):
+            error: str | None = ask(*subject)
+            if error is not None:
+                return error
         return None
 
     def call_all(self, point: str, *subject: Any) -> None:

@@ -58,6 +58,10 @@ class ReasonTable:
         """Whether filtering of a node stops here: anything but a plain Unschedulable does."""
         return self._terminal[number]
 
+    def are_terminal(self, numbers: IntArray) -> npt.NDArray[np.bool_]:
+        """The same for a column of numbers: what evicting pods cannot cure."""
+        return np.array(self._terminal, dtype=np.bool_)[numbers]
+
     def join(self, first: int, second: int) -> int:
         """Both lists, in order: a later filter adds to an earlier plain Unschedulable."""
         return self.intern(*self._tuples[first], *self._tuples[second])

@@ -234,10 +234,11 @@ class Session:
             Bind(task.namespace, task.name, task.uid, self.nodes.names[self.jobs.node[task.row]], task.job)
         )
 
-    def emit_evict(self, task: Task, reason: str, preemptor: str = "") -> None:
+    def emit_evict(self, task: Task, reason: str, preemptor: str = "", score: float = 0.0) -> None:
         """An eviction is final."""
         node = self.nodes.names[self.jobs.node[task.row]]
-        self.evicts.append(Evict(task.namespace, task.name, task.uid, node, task.job, reason, preemptor, self.action))
+        who = (task.namespace, task.name, task.uid, node, task.job)
+        self.evicts.append(Evict(*who, reason, preemptor, self.action, score))
 
     def allocate_now(self, task: Task, node: int) -> bool:
         """Allocate outside of a statement (backfill): once the job is ready, all that it has allocated is bound."""

@@ -27,7 +27,7 @@ class Kind(IntEnum):
 
 
 class Operation(NamedTuple):
-    """One step. `node` is the node's row; `evicted`: room had to be made for a pipelined task."""
+    """One step. `node` is the node's row; `evicted`: room had to be made for a pipelined task; `score`: what chose it."""
 
     kind: Kind
     task: Task
@@ -35,6 +35,7 @@ class Operation(NamedTuple):
     reason: str = ""
     evicted: bool = False
     preemptor: str = ""
+    score: float = 0.0
 
 
 class LastTransaction(NamedTuple):
@@ -71,10 +72,11 @@ class Statement:
         self.operations.append(Operation(Kind.PIPELINE, task, node, "", evicted))
         return True
 
-    def evict(self, task: Task, reason: str, preemptor: str = "") -> None:
+    def evict(self, task: Task, reason: str, preemptor: str = "", score: float = 0.0) -> None:
         """Release a bound or running task."""
         self.session.release(task)
-        self.operations.append(Operation(Kind.EVICT, task, self.session.jobs.node[task.row], reason, False, preemptor))
+        node = self.session.jobs.node[task.row]
+        self.operations.append(Operation(Kind.EVICT, task, node, reason, False, preemptor, score))
 
     def unpipeline(self, task: Task) -> None:
         """Take a promise back outside of any list of operations (backfill retries pipelined best-effort tasks)."""
@@ -97,7 +99,7 @@ class Statement:
         for operation in self.operations:
             session.last_transaction.pop(operation.task.row, None)
             if operation.kind is Kind.EVICT:
-                session.emit_evict(operation.task, operation.reason, operation.preemptor)
+                session.emit_evict(operation.task, operation.reason, operation.preemptor, operation.score)
             elif operation.kind is Kind.ALLOCATE:
                 session.emit_bind(operation.task)
         self.operations = []
@@ -112,7 +114,7 @@ class Statement:
         """Do saved operations again. False: one was refused; what was done before it stays in the statement."""
         for operation in saved:
             if operation.kind is Kind.EVICT:
-                self.evict(operation.task, operation.reason, operation.preemptor)
+                self.evict(operation.task, operation.reason, operation.preemptor, operation.score)
             elif operation.kind is Kind.PIPELINE:
                 if not self.pipeline(operation.task, operation.node, evicted=operation.evicted):
                     return False
