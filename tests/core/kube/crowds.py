@@ -1,6 +1,5 @@
 """Hypothesis strategies for clusters of pods that like, dislike and spread from each other."""
 
-import operator
 from typing import Any
 
 from hypothesis import strategies as st
@@ -17,6 +16,10 @@ NAMESPACES = st.sampled_from(["a", "b"])
 
 def term(key: str, selector: Object | None, more: Object) -> Object:
     return {"topologyKey": key} | ({} if selector is None else {"labelSelector": selector}) | more
+
+
+def merged(one: Object, other: Object) -> Object:
+    return one | other
 
 
 def preference(weight: int, one: Object) -> Object:
@@ -51,7 +54,7 @@ preferred: Strategy = st.fixed_dictionaries(
 )
 together: Strategy = st.fixed_dictionaries({"podAffinity": st.one_of(required, preferred)})
 apart: Strategy = st.fixed_dictionaries({"podAntiAffinity": st.one_of(required, preferred, st.just({}))})
-affinities: Strategy = st.one_of(st.just({}), together, apart, apart, st.builds(operator.or_, together, apart))
+affinities: Strategy = st.one_of(st.just({}), together, apart, apart, st.builds(merged, together, apart))
 policies: Strategy = st.fixed_dictionaries(
     {"minDomains": st.integers(1, 4)},
     optional={

@@ -1,7 +1,7 @@
 """Inter-pod affinity and topology spread, one pod and one node at a time over plain objects."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tests.core.kube import slow
@@ -22,8 +22,8 @@ class Cluster:
 
     nodes: list[Object]
     placed: list[tuple[Object, str]]
-    opening: list[tuple[Object, str]] = field(default_factory=list)
-    namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
+    opening: list[tuple[Object, str]]
+    namespaces: dict[str, dict[str, str]]
 
     def labels(self, node: str) -> dict[str, str]:
         return next(slow.labels_of(n) for n in self.nodes if n["metadata"]["name"] == node)

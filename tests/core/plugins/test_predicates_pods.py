@@ -166,11 +166,11 @@ def test_the_first_of_a_series_may_start_anywhere() -> None:
 
 
 def test_a_selector_that_cannot_be_read_fails_the_task() -> None:
-    broken = {"matchExpressions": [{"key": "app", "operator": "In", "values": []}]}
+    broken: Object = {"matchExpressions": [{"key": "app", "operator": "In", "values": []}]}
     spread = opened(node("n0"), web(topologySpreadConstraints=spreading(labelSelector=broken)))
     with pytest.raises(FitFailure, match="plugin PodTopologySpread pre-predicates failed"):
         reasons(spread, TopologySpread)
-    term = {"topologyKey": "zone", "labelSelector": broken}
+    term: Object = {"topologyKey": "zone", "labelSelector": broken}
     affinity = opened(node("n0"), web(affinity={"podAntiAffinity": {slow_pods.REQUIRED: [term]}}))
     with pytest.raises(FitFailure, match="plugin InterPodAffinity pre-predicates failed parsing pod"):
         reasons(affinity, PodAffinity)
