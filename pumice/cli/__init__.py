@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pumice.cli.app import run
+from pumice.cli.app import command_line
 
 
 def main() -> None:
     """The console script `pumice`. Ends the process with the exit codes of the command line's contract."""
-    raise SystemExit(run())
+    raise SystemExit(command_line())

@@ -8,8 +8,7 @@ from typing import Final
 import typer
 
 from pumice import __version__
-from pumice.cli import bench, conformance, decide, journal
-from pumice.cli import run as run_command
+from pumice.cli import bench, conformance, decide, journal, run
 from pumice.cli.exits import Exit
 
 app: Final = typer.Typer(
@@ -22,7 +21,7 @@ app: Final = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.command("run", help=run_command.HELP, epilog=run_command.EXAMPLE)(run_command.run)
+app.command("run", help=run.HELP, epilog=run.EXAMPLE)(run.run)
 app.command("decide", help=decide.HELP, epilog=decide.EXAMPLE)(decide.decide)
 app.command("conformance", help=conformance.HELP, epilog=conformance.EXAMPLE)(conformance.conformance)
 app.command("journal", help=journal.HELP, epilog=journal.EXAMPLE)(journal.journal)
@@ -39,7 +38,7 @@ def version(
         raise typer.Exit(Exit.DONE)
 
 
-def run(arguments: list[str] | None = None) -> int:
+def command_line(arguments: list[str] | None = None) -> int:
     """Run one command and give its exit code."""
     try:
         app(args=arguments, prog_name="pumice", standalone_mode=True)

@@ -3,7 +3,7 @@
 Nodes: sn, cpu_milli, memory_mib, gpu, model. Pods: name, cpu_milli, memory_mib, num_gpu, gpu_milli and, in most
 files, gpu_spec and creation_time. A GPU is 1000 units of the scalar `alibabacloud.com/gpu-milli`; a pod's gpu_spec
 ("A|B") becomes required node affinity on the label with the card model. Every pod is Pending, whatever the trace says
-became of it.
+became of it, and once it runs it stays.
 """
 
 from __future__ import annotations
@@ -138,7 +138,12 @@ def _pod(cells: _Cells) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE, "creationTimestamp": format_moment(START + created)},
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "creationTimestamp": format_moment(START + created),
+            "annotations": {"pumice.dev/duration": "0"},
+        },
         "spec": spec,
         "status": {"phase": "Pending"},
     }

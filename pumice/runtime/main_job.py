@@ -18,6 +18,8 @@ from actors.system import System
 from core.messages.replies import Accepted, Listing, Refused
 from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.journals import file_journal, read_into_memory, write_back
+from pumice.runtime.order import in_order
+from pumice.runtime.timing import mean_cycle_s
 from pumice.runtime.until import Until, reached
 from storage.journal import Journal
 
@@ -87,13 +89,15 @@ async def _run_on_file(plan: Plan, watching: Watching) -> Outcome:
 async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -> Outcome:
     outcome = Outcome()
     system = System(plan.settings, journal, clock)
-    async with system.running(), anyio.create_task_group() as tasks:
-        tasks.start_soon(_until_signal, tasks.cancel_scope, outcome)
-        tasks.start_soon(watching.follow, system)
-        await _hand_in(plan, system, outcome, watching)
-        await reached(plan.until, system)
-        tasks.cancel_scope.cancel()
-    outcome.summary = {**system.summary(), "db": str(plan.db)}
+    async with system.running():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_until_signal, tasks.cancel_scope, outcome)
+            tasks.start_soon(watching.follow, system)
+            await _hand_in(plan, system, outcome, watching)
+            await reached(plan.until, system)
+            tasks.cancel_scope.cancel()
+        cycle_s = mean_cycle_s(await system.metrics_text())
+    outcome.summary = {**system.summary(), "mean_cycle_s": cycle_s, "db": str(plan.db)}
     return outcome
 
 
@@ -107,12 +111,11 @@ async def _until_signal(scope: anyio.CancelScope, outcome: Outcome) -> None:
 
 
 async def _hand_in(plan: Plan, system: System, outcome: Outcome, watching: Watching) -> None:
-    fresh = system.recovered.sequence == 0 or not _count(system, "Node")
-    await _submit(plan.objects, system, outcome, watching)
+    await _submit(in_order(plan.objects), system, outcome, watching)
     if not _count(system, "Node"):
         await _submit(builtin_nodes(), system, outcome, watching)
         outcome.added.append("three built-in nodes (cpu 8, memory 16Gi, pods 110)")
-        if plan.bare and fresh:
+        if plan.bare:
             await _submit([example_gang()], system, outcome, watching)
             outcome.added.append("an example gang")
     gc.collect()
