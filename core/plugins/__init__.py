@@ -10,6 +10,9 @@ from core.plugins.plugin import PluginBuilder
 from core.plugins.predicates import Predicates
 from core.plugins.priority import Priority
 from core.plugins.proportion import Proportion
+from core.plugins.resourcequota import ResourceQuotas
+from core.plugins.sla import Sla
+from core.plugins.tdm import Tdm
 
 PLUGINS: dict[str, PluginBuilder] = {
     "capacity": Capacity,
@@ -21,4 +24,7 @@ PLUGINS: dict[str, PluginBuilder] = {
     "predicates": Predicates,
     "priority": Priority,
     "proportion": Proportion,
+    "resourcequota": ResourceQuotas,
+    "sla": Sla,
+    "tdm": Tdm,
 }

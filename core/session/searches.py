@@ -78,9 +78,10 @@ class Searches:
         asked = [f for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in flat(point) for f in group]
         if any(getattr(f, "watches_placements", False) for f in asked):
             return None  # PreFilter itself reads what was placed: prepare anew for every task
+        kinds = tuple(f.kind(task) for f in asked if hasattr(f, "kind"))  # what a plugin reads beside the template
         if any(f.reads_labels for f in asked):
-            return task.template.number, task.namespace, tuple(sorted(task.labels.items()))
-        return task.template.number
+            return task.template.number, kinds, task.namespace, tuple(sorted(task.labels.items()))
+        return task.template.number, kinds
 
 
 def _sampling(config: SchedulerConfig, options: SessionOptions) -> Sampling:

@@ -1,0 +1,89 @@
+"""sla: who has waited for longer than agreed is admitted, and room is kept for it. Source: Volcano `plugins/sla`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from config.durations import parse_duration_ns
+from core.life.pod_group import Phase
+from core.life.task import TaskStatus
+from core.session.points import Vote
+
+if TYPE_CHECKING:
+    from core.objects.pod_group import PodGroupSpec
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+WAITING_TIME: Final = "sla-waiting-time"
+ANNOTATIONS: Final = ("volcano.sh/sla-waiting-time", WAITING_TIME)
+NANOSECOND: Final = 1_000_000_000
+
+
+class Sla:
+    """`sla-waiting-time` (a Go duration above 0; none by default), unless the PodGroup's annotation says otherwise."""
+
+    name = "sla"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._waiting_ns = _positive(arguments.get(WAITING_TIME))
+        self._deadlines: dict[int, int | None] = {}
+
+    def on_session_open(self, session: Session) -> None:
+        """Register order and votes; wake when the next deadline of a waiting job comes."""
+        self._now = session.clock.now
+        add = session.points.add
+        add("JobOrder", self.name, self.job_order)
+        add("JobEnqueueable", self.name, self.permit_overdue)
+        add("JobPipelined", self.name, self.permit_overdue)
+        self._wake(session)
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to write."""
+
+    def _wake(self, session: Session) -> None:
+        columns = session.snapshot.jobs
+        order = columns.order
+        waiting = (columns.phase[order] <= Phase.PENDING) | (columns.counts[TaskStatus.PENDING][order] > 0)
+        rows: list[int] = np.flatnonzero(waiting).tolist()
+        deadlines = (self._deadline(session.jobs.in_order[row]) for row in rows)
+        coming = [d / NANOSECOND for d in deadlines if d is not None and d / NANOSECOND > self._now]
+        if coming:
+            session.wake(min(coming))
+
+    def _deadline(self, job: Job) -> int | None:
+        """Creation + waiting time in nanoseconds since the epoch, None without an agreement."""
+        if job.row not in self._deadlines:
+            waiting = _agreed(job.pod_group) or self._waiting_ns
+            created = int(job.pod_group.created) * NANOSECOND
+            self._deadlines[job.row] = None if waiting is None else created + waiting
+        return self._deadlines[job.row]
+
+    def job_order(self, left: Job, right: Job) -> int:
+        """The earlier deadline first; jobs without one last."""
+        a, b = self._deadline(left), self._deadline(right)
+        if a is None or b is None:
+            return (a is None) - (b is None)
+        return (a > b) - (a < b)
+
+    def permit_overdue(self, job: Job) -> Vote:
+        """Permit once the deadline has come; before that, no opinion."""
+        deadline = self._deadline(job)
+        return Vote.PERMIT if deadline is not None and self._now >= deadline / NANOSECOND else Vote.ABSTAIN
+
+
+def _agreed(spec: PodGroupSpec) -> int | None:
+    """The PodGroup's own waiting time; a text that is none counts as absent."""
+    found = (_positive(spec.annotations.get(key)) for key in ANNOTATIONS)
+    return next((waiting for waiting in found if waiting is not None), None)
+
+
+def _positive(text: object) -> int | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        waiting = parse_duration_ns(text)
+    except ValueError:
+        return None
+    return waiting if waiting > 0 else None

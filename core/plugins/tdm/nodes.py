@@ -1,0 +1,117 @@
+"""Which revocable nodes a task may use, and that it should rather use them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from core.session.node_points import Volatility
+from core.session.reasons import Code, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from core.objects.pod import Task
+    from core.plugins.tdm.zones import Zones
+    from core.session.node_points import FloatArray, Rows
+    from core.session.reasons import IntArray
+    from core.session.session import Session
+
+NAME: Final = "tdm"
+NOT_ALLOWED: Final = "not allow to dispatch to revocable node"
+FULL_SCORE: Final = 100.0
+
+
+class Codes:
+    """Ready-made reason numbers per row."""
+
+    volatility = Volatility.STATIC
+
+    def __init__(self, codes: IntArray) -> None:
+        self._codes = codes
+
+    def reject(self, rows: Rows) -> IntArray:
+        """int32 [len(rows)]."""
+        return self._codes[rows]
+
+    def reject_one(self, row: int) -> int:
+        """The reason number of one row."""
+        return int(self._codes[row])
+
+
+class Scores:
+    """Ready-made scores per row."""
+
+    volatility = Volatility.STATIC
+    normalised = False
+    constant: float | None = None
+
+    def __init__(self, scores: FloatArray) -> None:
+        self._scores = scores
+
+    def score(self, rows: Rows) -> FloatArray:
+        """float64 [len(rows)]."""
+        return self._scores[rows]
+
+    def score_one(self, row: int) -> float:
+        """The score of one row."""
+        return float(self._scores[row])
+
+    def finish(self, raw: FloatArray) -> FloatArray:
+        """Not normalised."""
+        return raw
+
+
+class RevocableNodes:
+    """Filter and scorer in one: both ask whether the node's zone is open, and whether the task may be revoked."""
+
+    name = NAME
+    reads_labels = False
+
+    def __init__(self, session: Session, zones: Zones) -> None:
+        self._zones = [spec.revocable_zone for spec in session.nodes.specs]
+        self._problems = [zones.problem(zone) if zone else "" for zone in self._zones]
+        self._session = session
+        self._codes: dict[bool, Codes] = {}
+
+    @property
+    def any(self) -> bool:
+        """Whether there are revocable nodes at all."""
+        return any(self._zones)
+
+    def kind(self, task: Task) -> Hashable:
+        """What of a task the answer depends on, beside its template."""
+        return bool(task.revocable_zone)
+
+
+class RevocableFilter(RevocableNodes):
+    """A closed zone takes nobody; an open one only tasks that may be revoked."""
+
+    def prepare(self, session: Session, task: Task) -> Codes | None:
+        """The answer for tasks of this kind."""
+        if not self.any:
+            return None
+        allowed = bool(task.revocable_zone)
+        if allowed not in self._codes:
+            codes = [
+                self._code(zone, problem, allowed) for zone, problem in zip(self._zones, self._problems, strict=True)
+            ]
+            self._codes[allowed] = Codes(np.array(codes, dtype=np.int32))
+        return self._codes[allowed]
+
+    def _code(self, zone: str, problem: str, allowed: bool) -> int:
+        if not zone or (allowed and not problem):
+            return 0
+        return self._session.reasons.intern(Reason(NAME, Code.UNRESOLVABLE, problem or NOT_ALLOWED))
+
+
+class RevocableScorer(RevocableNodes):
+    """100 for open revocable nodes, for tasks that may be revoked."""
+
+    def prepare(self, session: Session, task: Task) -> Scores | None:
+        """The scores for tasks of this kind."""
+        if not self.any or not task.revocable_zone:
+            return None
+        lines = zip(self._zones, self._problems, strict=True)
+        return Scores(np.array([FULL_SCORE if zone and not problem else 0.0 for zone, problem in lines]))
