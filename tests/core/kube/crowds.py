@@ -9,6 +9,7 @@ from tests.core.kube.slow_pods import PREFERRED, REQUIRED
 
 Object = dict[str, Any]
 
+NOTHING: Object = {}
 KEYS = st.sampled_from(["zone", "rack", "kubernetes.io/hostname"])
 APPS = st.sampled_from(["web", "db"])
 NAMESPACES = st.sampled_from(["a", "b"])
@@ -37,24 +38,26 @@ expressions: Strategy = st.one_of(
 )
 by_app: Strategy = st.fixed_dictionaries({"matchLabels": st.fixed_dictionaries({"app": APPS})})
 by_expression: Strategy = st.fixed_dictionaries({"matchExpressions": st.lists(expressions, max_size=2)})
-selectors: st.SearchStrategy[Object | None] = st.one_of(by_app, by_app, by_app, by_expression, st.just({}), st.none())
+selectors: st.SearchStrategy[Object | None] = st.one_of(
+    by_app, by_app, by_app, by_expression, st.just(NOTHING), st.none()
+)
 teams: st.SearchStrategy[Object] = st.one_of(
-    st.just({}),
+    st.just(NOTHING),
     st.just({"matchLabels": {"team": "x"}}),
     st.just({"matchExpressions": [expression("team", "DoesNotExist")]}),
 )
 named: Strategy = st.fixed_dictionaries({"namespaces": st.lists(NAMESPACES, max_size=2)})
 by_team: Strategy = st.fixed_dictionaries({"namespaceSelector": teams})
 both: Strategy = st.fixed_dictionaries({"namespaces": st.lists(NAMESPACES, max_size=2), "namespaceSelector": teams})
-reaches: Strategy = st.one_of(st.just({}), st.just({}), named, by_team, by_team, both)
+reaches: Strategy = st.one_of(st.just(NOTHING), st.just(NOTHING), named, by_team, by_team, both)
 terms: Strategy = st.builds(term, KEYS, selectors, reaches)
 required: Strategy = st.fixed_dictionaries({REQUIRED: st.lists(terms, min_size=1, max_size=2)})
 preferred: Strategy = st.fixed_dictionaries(
     {PREFERRED: st.lists(st.builds(preference, st.integers(1, 100), terms), min_size=1, max_size=2)}
 )
 together: Strategy = st.fixed_dictionaries({"podAffinity": st.one_of(required, preferred)})
-apart: Strategy = st.fixed_dictionaries({"podAntiAffinity": st.one_of(required, preferred, st.just({}))})
-affinities: Strategy = st.one_of(st.just({}), together, apart, apart, st.builds(merged, together, apart))
+apart: Strategy = st.fixed_dictionaries({"podAntiAffinity": st.one_of(required, preferred, st.just(NOTHING))})
+affinities: Strategy = st.one_of(st.just(NOTHING), together, apart, apart, st.builds(merged, together, apart))
 policies: Strategy = st.fixed_dictionaries(
     {"minDomains": st.integers(1, 4)},
     optional={
