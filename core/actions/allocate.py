@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from core.actions.domains import Decisions, DomainAllocator
+from core.actions.nomination import allocate_as_nominated
 from core.actions.task_loop import allocate_tasks
 from core.actions.worksheet import Worksheet, organize
 from core.life.pod_group import Phase
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Context:
-    """Who waits: queues by QueueOrder, jobs of each by JobOrder, and each job's worksheet."""
+    """Who waits: queues by QueueOrder, jobs of each by JobOrder, each job's worksheet, and where jobs would go."""
 
+    decisions: Decisions
     queues: PriorityQueue[Queue]
     jobs: dict[str, PriorityQueue[Job]] = field(default_factory=dict[str, "PriorityQueue[Job]"])
     worksheets: dict[int, Worksheet] = field(default_factory=dict[int, Worksheet])
@@ -44,11 +47,12 @@ def execute(session: Session) -> None:
             continue
         job = jobs.pop()
         worksheet = context.worksheets[job.row]
-        statement = _allocate_job(session, job, worksheet, cache_errors=cache_errors)
+        statement = _allocate_job(session, job, worksheet, context.decisions, cache_errors=cache_errors)
         # A statement of a job that is only promised room is neither committed nor undone: it holds its room to the
         # session's end.
         if statement is not None and session.job_ready(job):
             statement.commit()
+            _settle(session, job, context.decisions)
             if not worksheet.empty:
                 jobs.push(job)
         queues.push(queue)
@@ -56,7 +60,7 @@ def execute(session: Session) -> None:
 
 def build_context(session: Session) -> Context:
     """Every valid, admitted job with tasks to place, in job order."""
-    context = Context(PriorityQueue(session.orders.queue_before))
+    context = Context(Decisions(session), PriorityQueue(session.orders.queue_before))
     admits = "enqueue" in session.config.actions
     for job in session.jobs.in_order:
         if session.jobs.is_pending(job):
@@ -65,7 +69,7 @@ def build_context(session: Session) -> Context:
             session.jobs.phase[job.row] = Phase.INQUEUE
         if not session.jobs.has_pending(job) or not session.job_is_valid(job):
             continue
-        if not session.topology_ready and session.has_topology(job):
+        if not session.topology.is_ready and session.topology.is_asked_for(job):
             continue
         worksheet = organize(session, job)
         if worksheet.empty:
@@ -79,7 +83,28 @@ def build_context(session: Session) -> Context:
     return context
 
 
-def _allocate_job(session: Session, job: Job, worksheet: Worksheet, *, cache_errors: bool) -> Statement | None:
-    """The flat path: one group of tasks over all nodes."""
+def _allocate_job(
+    session: Session, job: Job, worksheet: Worksheet, decisions: Decisions, *, cache_errors: bool
+) -> Statement | None:
+    """By domains where a topology or groups ask for it; else the flat path: one group of tasks over all nodes."""
+    if _by_domains(session, job):
+        return DomainAllocator(session, decisions, cache_errors=cache_errors).allocate(job, worksheet)
     sub_job = session.sub_jobs(job)[job.key]
-    return allocate_tasks(session, sub_job, worksheet.tasks[job.key], cache_errors=cache_errors)
+    tasks = worksheet.tasks[job.key]
+    if sub_job.nominated_hyper_node:
+        statement = allocate_as_nominated(session, sub_job, tasks, cache_errors=cache_errors)
+        if statement is not None:
+            return statement
+    return allocate_tasks(session, sub_job, tasks, session.topology.tree.top, cache_errors=cache_errors)
+
+
+def _by_domains(session: Session, job: Job) -> bool:
+    return session.has_sub_job_policy(job) or session.topology.is_hard(job)
+
+
+def _settle(session: Session, job: Job, decisions: Decisions) -> None:
+    """The job's statement was committed: it occupies what was decided, and its nomination is redeemed."""
+    if _by_domains(session, job):
+        decisions.apply(job)
+    else:
+        session.sub_jobs(job)[job.key].nominated_hyper_node = ""

@@ -7,83 +7,135 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from core.session.reasons import FitErrors, FitFailure
 from core.session.search import ErrorCache
+from core.state.hypernodes import TOP
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.heap import Source
+    from core.session.reasons import IntArray
     from core.session.search import NodeSearch
     from core.session.session import Session
     from core.session.statement import Statement
     from core.session.subjobs import SubJob
+    from core.state.hypernodes import Domain
 
 NO_NODE = -1
 
 
-def allocate_tasks(session: Session, sub_job: SubJob, tasks: Source[Task], *, cache_errors: bool) -> Statement | None:
-    """Place tasks until the group is ready or nothing goes on. None: it came to nothing and was undone."""
-    if not session.nodes.count:
+def allocate_tasks(
+    session: Session, sub_job: SubJob, tasks: Source[Task], domain: Domain, *, cache_errors: bool
+) -> Statement | None:
+    """Place tasks on a domain's nodes until the group is ready or nothing goes on.
+
+    None: it came to nothing and was undone.
+    """
+    if not len(domain.rows):
         return None
-    job, cache = sub_job.job, ErrorCache(cache_errors)
-    queue = session.queue_of(job)
-    statement = session.statement()
+    loop = TaskLoop(session, sub_job, domain, ErrorCache(cache_errors))
     while len(tasks):
-        task = tasks.pop()
-        if not session.points.all_agree("Allocatable", queue, task):
-            session.fit.held_back.add(task.row)
-            continue
+        if loop.step(tasks.pop()):
+            break
+    return loop.result()
+
+
+class TaskLoop:
+    """One pass over the tasks of a group. `occupied`: the HyperNode the group occupies as it grows."""
+
+    def __init__(self, session: Session, sub_job: SubJob, domain: Domain, cache: ErrorCache) -> None:
+        self._session = session
+        self._sub_job = sub_job
+        self._job = sub_job.job
+        self._queue = session.queue_of(sub_job.job)
+        self._cache = cache
+        self._everywhere = domain.name == TOP
+        self._domain = domain
+        self._statement = session.statement()
+        self._occupied = sub_job.allocated_hyper_node
+
+    def step(self, task: Task) -> bool:
+        """Try one task. True: enough, the rest may wait."""
+        session, fit = self._session, self._session.fit
+        if not session.points.all_agree("Allocatable", self._queue, task):
+            fit.held_back.add(task.row)
+            return False
         if task.gated:
-            continue
-        if session.fit.role_has_failed(job, sub_job, task):
+            return False
+        if fit.role_has_failed(self._job, self._sub_job, task):
             text = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
-            session.fit.record(job, sub_job, task, FitErrors(session.reasons, text=text))
-            continue
-        node = _find(session, sub_job, task, cache)
+            fit.record(self._job, self._sub_job, task, FitErrors(session.reasons, text=text))
+            return False
+        node = self._find(task)
         if node == NO_NODE:
-            if session.fit.worth_continuing(job, sub_job):
-                continue
-            break
-        placed = _place(session, statement, task, node)
-        if placed and session.sub_job_ready(sub_job):
-            break
-    if session.sub_job_ready(sub_job) or session.sub_job_pipelined(sub_job):
-        return statement
-    statement.discard()
-    return None
+            return not fit.worth_continuing(self._job, self._sub_job)
+        if not self._place(task, node):
+            return False
+        if self._sub_job.network_topology is not None:
+            self._occupied = session.topology.after(task, node, self._occupied)
+        return session.sub_job_ready(self._sub_job)
 
+    def result(self) -> Statement | None:
+        """The statement when the group is ready or promised, else nothing and all is undone."""
+        session = self._session
+        if session.sub_job_ready(self._sub_job) or session.sub_job_pipelined(self._sub_job):
+            return self._statement
+        self._statement.discard()
+        return None
 
-def _find(session: Session, sub_job: SubJob, task: Task, cache: ErrorCache) -> int:
-    """The best node's row; NO_NODE after recording why there is none."""
-    job = sub_job.job
-    try:
-        search = session.search_for(task)
-    except FitFailure as failure:
-        session.fit.record(job, sub_job, task, session.fit_failure(task, failure.reason))
-        return NO_NODE
-    search.refresh(cache)
-    nominated = _nominated(session, search, task)
-    if nominated != NO_NODE:
-        return nominated
-    node, codes = search.choose()
-    if node == NO_NODE:
-        session.fit.record(job, sub_job, task, FitErrors(session.reasons, codes.copy()))
-    return node
+    def _find(self, task: Task) -> int:
+        """The best node's row; NO_NODE after recording why there is none."""
+        session = self._session
+        try:
+            search = session.search_for(task)
+        except FitFailure as failure:
+            self._record(task, session.fit_failure(task, failure.reason).codes)
+            return NO_NODE
+        search.refresh(self._cache)
+        nominated = self._nominated(search, task)
+        if nominated == NO_NODE and self._everywhere:
+            self._head(task)
+            node, codes = search.choose()
+        elif nominated == NO_NODE:
+            self._head(task)
+            node, codes = search.choose_within(self._domain.rows)
+        else:
+            return nominated
+        if node == NO_NODE:
+            self._record(task, codes)
+        return node
 
+    def _head(self, task: Task) -> None:
+        if self._sub_job.network_topology is not None:
+            self._session.topology.heading[task.row] = self._occupied
 
-def _nominated(session: Session, search: NodeSearch, task: Task) -> int:
-    """The node that evictions of an earlier cycle made room on is tried alone, before all others."""
-    row = session.nodes.row.get(task.nominated, NO_NODE) if task.nominated else NO_NODE
-    if row == NO_NODE or not session.nodes.fits_future(row, task):
-        return NO_NODE
-    session.carry.start = 0  # looking at a list of one node starts the next search at the front
-    return row if search.codes[row] == 0 else NO_NODE
+    def _record(self, task: Task, codes: IntArray | None) -> None:
+        assert codes is not None
+        if self._everywhere:
+            errors = FitErrors(self._session.reasons, codes.copy())
+        else:
+            inside = np.zeros_like(codes)
+            inside[self._domain.rows] = codes[self._domain.rows]
+            errors = FitErrors(self._session.reasons, inside, hyper_node=self._domain.name)
+        self._session.fit.record(self._job, self._sub_job, task, errors)
 
+    def _nominated(self, search: NodeSearch, task: Task) -> int:
+        """The node that evictions of an earlier cycle made room on is tried alone, before all others."""
+        session = self._session
+        row = session.nodes.row.get(session.nominated_node(task), NO_NODE)
+        if row == NO_NODE or not (self._everywhere or row in self._domain.rows):
+            return NO_NODE
+        if not session.nodes.fits_future(row, task):
+            return NO_NODE
+        session.carry.start = 0  # looking at a list of one node starts the next search at the front
+        return row if search.codes[row] == 0 else NO_NODE
 
-def _place(session: Session, statement: Statement, task: Task, node: int) -> bool:
-    """Allocate what fits into idle room, promise what fits into room to come."""
-    if session.nodes.fits_idle(node, task):
-        return statement.allocate(task, node)
-    if session.nodes.fits_future(node, task):
-        return statement.pipeline(task, node, evicted=False)
-    return False
+    def _place(self, task: Task, node: int) -> bool:
+        """Allocate what fits into idle room, promise what fits into room to come."""
+        if self._session.nodes.fits_idle(node, task):
+            return self._statement.allocate(task, node)
+        if self._session.nodes.fits_future(node, task):
+            return self._statement.pipeline(task, node, evicted=False)
+        return False

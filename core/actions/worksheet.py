@@ -33,6 +33,10 @@ class Worksheet:
         """Whether nothing is left to place."""
         return not any(len(tasks) for tasks in self.tasks.values())
 
+    def take_over(self, other: Worksheet) -> None:
+        """What is left after a trial that was chosen."""
+        self.sub_jobs, self.tasks = other.sub_jobs, other.tasks
+
     def clone(self) -> Worksheet:
         """An independent one, for a trial."""
         return Worksheet(self.sub_jobs.clone(), {uid: tasks.clone() for uid, tasks in self.tasks.items()})

@@ -4,6 +4,7 @@ from core.plugins.capacity import Capacity
 from core.plugins.conformance import Conformance
 from core.plugins.drf import Drf
 from core.plugins.gang import Gang
+from core.plugins.network_topology_aware import NetworkTopologyAware
 from core.plugins.nodeorder import NodeOrder
 from core.plugins.overcommit import Overcommit
 from core.plugins.plugin import PluginBuilder
@@ -19,6 +20,7 @@ PLUGINS: dict[str, PluginBuilder] = {
     "conformance": Conformance,
     "drf": Drf,
     "gang": Gang,
+    "network-topology-aware": NetworkTopologyAware,
     "nodeorder": NodeOrder,
     "overcommit": Overcommit,
     "predicates": Predicates,

@@ -39,6 +39,8 @@ class Scoring:
         self._depends_on_candidates = any(s.normalised and s.constant is None for s in self._scores)
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
         self.ranked: FloatArray = np.full(self._count, -np.inf)
+        # Asked anew at every choice, whatever was or was not touched.
+        self._momentary = any(getattr(score, "momentary", False) for score in self._scores)
         self._dirty = False
 
     def rescore(self, candidates: BoolArray) -> None:
@@ -46,7 +48,10 @@ class Scoring:
         for i, score in enumerate(self._scores):
             if score.constant is None and (self._raw[i] is None or score.volatility is not Volatility.STATIC):
                 self._raw[i] = score.score(ALL)
-        self._rank(candidates)
+        if self._momentary:
+            self._dirty = True
+        else:
+            self._rank(candidates)
 
     def update(self, row: int, is_candidate: bool) -> None:
         """One row changed, or joined or left the candidates."""
@@ -79,7 +84,7 @@ class Scoring:
 
     def best(self, candidates: BoolArray) -> int:
         """Row of the highest total; the caller knows that there is a candidate."""
-        if self._dirty:
+        if self._dirty or self._momentary:
             self._rank(candidates)
         return int(self.ranked.argmax())
 

@@ -249,6 +249,18 @@ class NodeSearch:
                     return node, codes
         return -1, codes
 
+    def choose_within(self, rows: npt.NDArray[np.intp]) -> tuple[int, IntArray]:
+        """The same among some rows only."""
+        inside = np.zeros(len(self.codes), dtype=np.bool_)
+        inside[rows] = self.codes[rows] == 0
+        searches = self.session.searches
+        for idle_or_not in (inside & self.idle, inside & ~self.idle):
+            for group in searches.by_shard(idle_or_not):
+                node = self.best_of(group)
+                if node >= 0:
+                    return node, self.codes
+        return -1, self.codes
+
     def _best_of_all(self) -> int:
         if self.idle_count:
             return self.scoring.best(self.idle)

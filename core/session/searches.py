@@ -33,6 +33,7 @@ class Searches:
         self.outside_shard = session.reasons.intern(OUTSIDE_SHARD)
         self._insufficient: dict[int, int] = {}
         self._kept: dict[Any, NodeSearch] = {}
+        self.current: Task | None = None  # the task that is being placed
 
     def _shard(self, mode: str) -> BoolArray | None:
         shard = self._session.options.shard
@@ -60,6 +61,7 @@ class Searches:
 
     def get(self, task: Task, *, room: bool) -> NodeSearch:
         """The search of the task's template, prepared; raises FitFailure when no node can do."""
+        self.current = task
         kind = self._kind(task)
         if kind is None:
             return NodeSearch(self._session, task, room=room)

@@ -21,6 +21,7 @@ from core.session.report import Opening
 from core.session.searches import Searches
 from core.session.statement import LastTransaction, Statement
 from core.session.subjobs import SubJob, build_sub_jobs
+from core.session.topology import SessionTopology
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from core.session.carry import Carry, Clock, SessionOptions
     from core.session.node_points import NodeCheck, NodeFilter, NodeScore, NodeScorer
     from core.session.search import NodeSearch
+    from core.state.hypernodes import Domain
     from core.state.jobs import Job
     from core.state.snapshot import Snapshot
 
@@ -81,9 +83,10 @@ class Session:
         self.action = ""
         self.wants_report = False
         self.opening = Opening()
-        self.topology_ready = True
         self.searches = Searches(self)
         self._sub_jobs: dict[int, dict[str, SubJob]] = {}
+        self._voided: set[int] = set()  # rows of tasks whose nomination did not hold
+        self.topology = SessionTopology(self)
 
     # --- lookups -----------------------------------------------------------------------------------------------------
 
@@ -108,14 +111,16 @@ class Session:
             found = self._sub_jobs[job.row] = build_sub_jobs(job)
         return found
 
+    def sub_job_of(self, job: Job, task: Task) -> SubJob:
+        """The group a task is in."""
+        groups = self.sub_jobs(job)
+        if len(groups) == 1:
+            return next(iter(groups.values()))
+        return next(group for group in groups.values() if task in group.tasks)
+
     def has_sub_job_policy(self, job: Job) -> bool:
         """Whether the job has groups beside the default one."""
         return bool(job.pod_group.sub_group_policy)
-
-    def has_topology(self, job: Job) -> bool:
-        """Whether the job or one of its groups asks for a network topology."""
-        spec = job.pod_group
-        return spec.network_topology is not None or any(p.get("networkTopology") for p in spec.sub_group_policy)
 
     def action_flag(self, action: str, key: str, *, default: bool) -> bool:
         """A boolean argument of an action; one that was given once stays until a restart, as Volcano's actions keep
@@ -159,6 +164,29 @@ class Session:
             check(task)
         return self.searches.get(task, room=room)
 
+    def nominated_node(self, task: Task) -> str:
+        """The node that an earlier cycle made room on for the task, "" for none."""
+        return "" if task.row in self._voided else task.nominated
+
+    def forget_nomination(self, task: Task) -> None:
+        """The task's nomination is void for the rest of this session."""
+        self._voided.add(task.row)
+
+    def gradients(self, point: str, subject: object, domain: Domain, purpose: str = "allocate") -> list[list[Domain]]:
+        """Domains to try inside `domain`, nearest first; the first plugin decides, without one it is the domain
+        itself.
+        """
+        answer: list[list[Domain]] | None = self.points.first_answer(point, subject, domain, purpose)
+        return [[domain]] if answer is None else answer
+
+    def hyper_node_scores(self, sub_job: SubJob, names: list[str]) -> dict[str, float]:
+        """HyperNodeOrder: the plugins' scores of each domain, summed."""
+        totals = dict.fromkeys(names, 0.0)
+        for score in self.points.flat("HyperNodeOrder"):
+            for name, value in score(sub_job, names).items():
+                totals[name] += value
+        return totals
+
     # --- what statements do
 
     def statement(self) -> Statement:
@@ -193,6 +221,7 @@ class Session:
         for handler in self.points.on_deallocate:
             handler(task, node)
         self.jobs.node[task.row] = -1
+        self.topology.heading.pop(task.row, None)
 
     def release(self, task: Task) -> None:
         """A running or bound task becomes Releasing; its room is room to come."""

@@ -90,6 +90,7 @@ class JobTable:
         "counts", "best_effort", "gated", "min_member", "phase", "priority", "queue", "has_spec", "has_min_resources",
         "reported",
         "announced",
+        "has_topology",
     )  # fmt: skip
 
     def __init__(self, dimensions: Dimensions) -> None:
@@ -113,6 +114,7 @@ class JobTable:
         self.queue: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
         self.reported: npt.NDArray[np.int32] = np.zeros((4, 16), dtype=np.int32)
         self.announced: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
+        self.has_topology: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
         self.has_spec: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
         self.has_min_resources: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
 
@@ -177,6 +179,7 @@ class JobTable:
         self.phase[row] = BY_LABEL.get(spec.phase, Phase.PENDING)
         self.reported[:, row] = (BY_LABEL.get(spec.phase, -1), spec.running, spec.succeeded, spec.failed)
         self.announced[row] = READY in spec.conditions
+        self.has_topology[row] = spec.network_topology is not None or bool(spec.sub_group_policy)
         self.has_min_resources[row] = spec.min_resources is not None
         self.minimum[:, row] = 0.0
         for dimension, value in minimum:

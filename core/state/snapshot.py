@@ -70,6 +70,7 @@ class JobColumns:
     has_min_resources: npt.NDArray[np.bool_]
     reported: npt.NDArray[np.int32]
     announced: npt.NDArray[np.bool_]
+    has_topology: npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)

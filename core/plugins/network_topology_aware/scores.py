@@ -1,0 +1,165 @@
+"""Scores of domains and of nodes. Source: Volcano `HyperNodeOrderFn`, `batchNodeOrderFn`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.session.node_points import FloatArray, Rows, Volatility
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.plugins.network_topology_aware.occupancy import Occupancy
+    from core.plugins.network_topology_aware.weights import Weights
+    from core.session.session import Session
+    from core.session.subjobs import SubJob
+
+MIN_RESOURCE = 0.1
+MAX_SCORE = 100.0
+
+
+class Scores:
+    """Scores within one session.
+
+    Domains score by how full they would be, ties by how many of the group's tasks are there.
+    """
+
+    name = "network-topology-aware"
+    reads_labels = False
+
+    def __init__(self, session: Session, occupancy: Occupancy, weights: Weights) -> None:
+        self._session = session
+        self._tree = session.topology.tree
+        self._occupancy = occupancy
+        self._weights = weights
+        self._by_dimension = {session.dims.index(name): weight for name, weight in weights.resources.items()}
+        self._scale = MAX_SCORE * weights.weight
+        tiers = self._tree.tiers
+        self._low, self._high = tiers[0], tiers[-1]
+        self._tier_weights = [(tier, weights.fading ** float(tier - 1)) for tier in range(self._low, self._high + 1)]
+        self._column_at: dict[int, np.ndarray] = {}  # type: ignore[type-arg]
+
+    # --- domains
+    # --------------------------------------------------------------------------------------------------------
+
+    def of_domains(self, sub_job: SubJob, names: list[str]) -> dict[str, float]:
+        """HyperNodeOrder."""
+        columns = np.array([self._occupancy.index[name] for name in names], dtype=np.intp)
+        scores = self._occupancy.packed(self._wanted(sub_job.tasks), self._by_dimension, columns).tolist()
+        best = [i for i, score in enumerate(scores) if score == max(scores)]
+        if len(best) > 1:
+            for i in best:
+                scores[i] += self._share_in(sub_job, names[i])
+        return {name: self._scale * score for name, score in zip(names, scores, strict=True)}
+
+    def _wanted(self, tasks: list[Task]) -> dict[int, float]:
+        wanted: dict[int, float] = {}
+        for task in tasks:
+            for dimension, value in task.template.items:
+                if dimension in self._by_dimension and value >= MIN_RESOURCE:
+                    wanted[dimension] = wanted.get(dimension, 0.0) + value
+        return wanted
+
+    def _share_in(self, sub_job: SubJob, name: str) -> float:
+        """Which part of the group's tasks is on the domain's nodes already."""
+        domain = self._tree.domains.get(name)
+        inside = set(domain.rows.tolist()) if domain else set[int]()
+        node = self._session.jobs.node
+        there = sum(node[task.row] in inside for task in sub_job.tasks)
+        return there / len(sub_job.tasks) if sub_job.tasks else 0.0
+
+    # --- nodes
+    # ------------------------------------------------------------------------------------------------------------
+
+    def prepare(self, session: Session, task: Task) -> MomentaryScore | None:
+        """BatchNodeOrder: by the domain the group occupies, or by how full the domains of the node are."""
+        return MomentaryScore(self)
+
+    def of_nodes(self, task: Task, rows: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+        """Total score of these candidates, now."""
+        job = self._session.job_of(task)
+        if job is None:
+            return np.zeros(len(rows))
+        sub_job = self._session.sub_job_of(job, task)
+        if sub_job.network_topology is not None:
+            return self._scale * self._near(task, sub_job, rows)
+        return self._scale * self._normal(task, rows)
+
+    def _near(self, task: Task, sub_job: SubJob, rows: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+        occupied = self._session.topology.heading.get(task.row, "")
+        if not occupied:
+            return np.zeros(len(rows))
+        lowest = [self._tree.lowest_of(row) for row in rows.tolist()]
+        by_name = {name: self._nearness(name, occupied) for name in set(lowest)}
+        scores = np.array([by_name[name] for name in lowest])
+        best = np.flatnonzero(scores == scores.max())
+        if len(best) > 1:
+            shares = {name: self._share_in(sub_job, name) for name in {lowest[i] for i in best.tolist()}}
+            for i in best.tolist():
+                scores[i] += shares[lowest[i]]
+        return scores
+
+    def _nearness(self, name: str, occupied: str) -> float:
+        if not name:
+            return 0.0
+        if name == occupied:
+            return 1.0
+        domain = self._tree.domains.get(self._tree.lowest_common(name, occupied))
+        if domain is None:
+            return 0.0
+        if self._low == self._high:
+            return 1.0
+        inside = self._low <= domain.tier <= self._high
+        return float(self._high - domain.tier) / float(self._high - self._low) if inside else 0.0
+
+    def _normal(self, task: Task, rows: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+        if not self._weights.normal_pods:
+            return np.zeros(len(rows))
+        total = np.zeros(len(rows))
+        weight_sum = 0.0
+        for _, weight in self._tier_weights:
+            weight_sum += weight
+        wanted = self._wanted([task])
+        for tier, weight in self._tier_weights:
+            columns = self._columns(tier)[rows]
+            packed = self._occupancy.packed(wanted, self._by_dimension, np.maximum(columns, 0))
+            total += weight * np.where(columns >= 0, packed, 1.0)
+        return total / weight_sum if weight_sum > 0 else np.zeros(len(rows))
+
+    def _columns(self, tier: int) -> np.ndarray:  # type: ignore[type-arg]
+        """Column of the tier's first domain (by name) that holds each node, -1 for none."""
+        found = self._column_at.get(tier)
+        if found is None:
+            found = np.full(self._session.nodes.count, -1, dtype=np.intp)
+            for name in reversed(self._tree.by_tier.get(tier, [])):
+                found[self._tree.domains[name].rows] = self._occupancy.index[name]
+            self._column_at[tier] = found
+        return found
+
+
+class MomentaryScore:
+    """A score that depends on the very task and on what its group occupies: asked anew at every choice, never kept."""
+
+    volatility = Volatility.STATIC
+    normalised = True
+    momentary = True
+    constant = None
+
+    def __init__(self, scores: Scores) -> None:
+        self._scores = scores
+
+    def score(self, rows: Rows) -> FloatArray:
+        """Row numbers: what `finish` needs to know who the candidates are."""
+        count = self._scores._session.nodes.count
+        return np.arange(count, dtype=np.float64)[rows]
+
+    def score_one(self, row: int) -> float:
+        """The same for one row."""
+        return float(row)
+
+    def finish(self, raw: FloatArray) -> FloatArray:
+        """The scores of the candidates for the task that is being placed."""
+        task = self._scores._session.searches.current
+        assert task is not None
+        return self._scores.of_nodes(task, raw.astype(np.intp))

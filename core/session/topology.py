@@ -1,0 +1,176 @@
+"""Network topology within a session: what jobs ask for, and where they are. Source: Volcano `framework/session.go`.
+
+Soft mode is hard mode up to the top of the tree, so that there is one way to search; a tier's name becomes its number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.life.task import IS_ALLOCATED
+from core.objects.hyper_node import read_hyper_node
+from core.state.hypernodes import HyperNodeTree, build_tree, replaced_tree
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.session import Session
+    from core.session.subjobs import SubJob
+    from core.state.jobs import Job
+
+KIND = "HyperNode"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A topology that is asked for. `highest_tier`: None where it names no tier that exists (then it binds nothing)."""
+
+    hard: bool
+    highest_tier: int | None
+
+    @property
+    def limit(self) -> int | None:
+        """The highest tier a hard wish allows; None when it is not a hard wish with a tier."""
+        return self.highest_tier if self.hard else None
+
+
+class SessionTopology:
+    """The tree, the jobs' wishes, and the HyperNodes that jobs and groups occupy."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.tree = _tree(session)
+        self._wishes: dict[int, Wish | None] = {}
+        self.occupied: dict[int, str] = {}  # job row -> AllocatedHyperNode
+        self.heading: dict[int, str] = {}  # task row -> the HyperNode its group occupies while the task is placed
+        self._restore()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether jobs with a topology may be scheduled."""
+        return not self.tree.problem
+
+    # --- wishes -------------------------------------------------------------------------------------------------------
+
+    def of_job(self, job: Job) -> Wish | None:
+        """What the job itself asks for."""
+        if job.row not in self._wishes:
+            self._wishes[job.row] = self._wish(job.pod_group.network_topology, self.tree.top.tier)
+        return self._wishes[job.row]
+
+    def of_sub_job(self, sub_job: SubJob) -> Wish | None:
+        """What a group asks for; a soft group stays below what its job allows."""
+        wish = self.of_job(sub_job.job)
+        widest = self.tree.top.tier if wish is None or wish.highest_tier is None else wish.highest_tier
+        return self._wish(sub_job.network_topology, widest)
+
+    def _wish(self, spec: dict[str, Any] | None, widest: int) -> Wish | None:
+        if spec is None:
+            return None
+        if spec.get("mode") == "soft":
+            return Wish(hard=True, highest_tier=widest)
+        tier = spec.get("highestTierAllowed")
+        if tier is None and spec.get("highestTierName"):
+            tier = self.tree.tier_by_name.get(spec["highestTierName"])
+        return Wish(hard=True, highest_tier=None if tier is None else int(tier))
+
+    def is_hard(self, job: Job) -> bool:
+        """Whether the job or one of its groups has a hard limit (ContainsHardTopology)."""
+        wish = self.of_job(job)
+        if wish is not None and wish.limit is not None:
+            return True
+        groups = self._session.sub_jobs(job).values() if job.pod_group.sub_group_policy else ()
+        return any((w := self.of_sub_job(group)) is not None and w.limit is not None for group in groups)
+
+    def is_asked_for(self, job: Job) -> bool:
+        """Whether the job or one of its groups asks for any topology (ContainsNetworkTopology)."""
+        spec = job.pod_group
+        if spec.network_topology is not None:
+            return True
+        if not any(policy.get("networkTopology") for policy in spec.sub_group_policy):
+            return False
+        return any(group.network_topology is not None for group in self._session.sub_jobs(job).values())
+
+    # --- where jobs are -----------------------------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        """Forget what is not true any more, and find out from the nodes of allocated tasks what is not known."""
+        if not self.is_ready:
+            return
+        kept = self._session.carry.hyper_nodes
+        for job in self._candidates():
+            if self.is_asked_for(job):
+                self._recall(job, kept.get(job.key, {}))
+                self._recover(job)
+
+    def _candidates(self) -> list[Job]:
+        """Jobs that may ask for a topology, in job order."""
+        columns = self._session.snapshot.jobs
+        return [self._session.jobs.in_order[i] for i in np.flatnonzero(columns.has_topology[columns.order]).tolist()]
+
+    def _recall(self, job: Job, known: dict[str, str]) -> None:
+        jobs, domains = self._session.jobs, self.tree.domains
+        if known.get("") in domains and jobs.allocated_count(job):
+            self.occupied[job.row] = known[""]
+        for uid, sub_job in self._session.sub_jobs(job).items():
+            has_tasks = any(IS_ALLOCATED[jobs.status[task.row]] for task in sub_job.tasks)
+            if known.get(uid) in domains and has_tasks:
+                sub_job.allocated_hyper_node = known[uid]
+
+    def _recover(self, job: Job) -> None:
+        found_any = False
+        for sub_job in self._session.sub_jobs(job).values():
+            if sub_job.network_topology is not None and not sub_job.allocated_hyper_node:
+                sub_job.allocated_hyper_node = self._lowest_around(sub_job)
+                found_any = found_any or bool(sub_job.allocated_hyper_node)
+        if not self.occupied.get(job.row) or found_any:
+            common = ""
+            for sub_job in self._session.sub_jobs(job).values():
+                if sub_job.allocated_hyper_node:
+                    common = self.tree.lowest_common(common, sub_job.allocated_hyper_node)
+            self.occupied[job.row] = common
+
+    def _lowest_around(self, sub_job: SubJob) -> str:
+        """The lowest HyperNode that holds all nodes of the group's allocated tasks."""
+        jobs = self._session.jobs
+        rows = {jobs.node[t.row] for t in sub_job.tasks if IS_ALLOCATED[jobs.status[t.row]] and jobs.node[t.row] >= 0}
+        if not rows:
+            return ""
+        around = [d for d in self.tree.domains.values() if rows <= set(d.rows.tolist())]
+        return min(around, key=lambda domain: (domain.tier, domain.name)).name if around else ""
+
+    def remember(self) -> None:
+        """Write what is occupied into the carry."""
+        kept: dict[str, dict[str, str]] = {}
+        for job in self._candidates():
+            if not self.is_asked_for(job):
+                continue
+            places = {"": self.occupied.get(job.row, "")}
+            places |= {uid: sub_job.allocated_hyper_node for uid, sub_job in self._session.sub_jobs(job).items()}
+            if any(places.values()):
+                kept[job.key] = {uid: name for uid, name in places.items() if name}
+        self._session.carry.hyper_nodes = kept
+
+    def after(self, task: Task, row: int, occupied: str) -> str:
+        """The HyperNode a group occupies once the task is on that node (getNewAllocatedHyperNode)."""
+        lowest = self.tree.lowest_of(row)
+        return self.tree.lowest_common(lowest, occupied) if lowest and occupied else lowest or occupied
+
+
+def _tree(session: Session) -> HyperNodeTree:
+    """The tree, built again only when a HyperNode or a node has changed."""
+    objects = session.objects.get(KIND, {})
+    given = session.options.hyper_nodes
+    kept = session.nodes.memo.get(KIND)
+    if kept is not None and kept[0] is objects and given is None:
+        tree: HyperNodeTree = kept[1]
+        return tree
+    hyper_nodes = [read_hyper_node(obj) for obj in objects.values()]
+    if given is not None:
+        tiers = {int(tier): list(names) for tier, names in given.get("byTier", {}).items()}
+        return replaced_tree(hyper_nodes, tiers, given.get("nodes", {}), session.nodes.row)
+    tree = build_tree(hyper_nodes, session.nodes.specs)
+    session.nodes.memo[KIND] = (objects, tree)
+    return tree

@@ -1,0 +1,192 @@
+"""The tree of HyperNodes over the nodes there are. Source: Volcano `api/hyper_node_info.go`, session `addClusterTopHyperNode`.
+
+A HyperNode with two parents and a cycle make the tree unfit: jobs that ask for a topology wait then, and `problem` says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from core.kube.selectors import SelectorError, label_selector
+from core.objects.hyper_node import HyperNode
+
+if TYPE_CHECKING:
+    from core.objects.node import NodeSpec
+
+TOP = "<cluster-top-hypernode>"
+RowArray = npt.NDArray[np.intp]
+
+
+@dataclass(slots=True)
+class Domain:
+    """One HyperNode in the tree. `rows`: the node rows of its whole subtree, in name order; `children` in name order."""
+
+    name: str
+    tier: int
+    tier_name: str = ""
+    parent: str = ""
+    children: list[str] = field(default_factory=list[str])
+    rows: RowArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+
+class HyperNodeTree:
+    """Domains by name (in name order), the virtual top above all roots included.
+
+    `tiers`: ascending, the top's included; `by_tier`: names of each tier, in name order. `problem`: why the tree is unfit, or "".
+    """
+
+    def __init__(self, domains: dict[str, Domain], by_tier: dict[int, list[str]], problem: str, count: int) -> None:
+        self.problem = problem
+        top = Domain(TOP, max([0, *by_tier]) + 1, rows=np.arange(count, dtype=np.intp))
+        for name in sorted(domains):
+            if not domains[name].parent:
+                domains[name].parent = TOP
+                top.children.append(name)
+        self.domains = {name: domains[name] for name in sorted(domains)} | {TOP: top}
+        self.by_tier = {**{tier: sorted(names) for tier, names in by_tier.items()}, top.tier: [TOP]}
+        self.tiers = sorted(self.by_tier)
+        self.tier_by_name = {d.tier_name: d.tier for d in self.domains.values() if d.tier_name}
+        self._lowest = self._at_tier(self.tiers[0], count)
+
+    @property
+    def top(self) -> Domain:
+        """The virtual HyperNode above all roots: the whole cluster."""
+        return self.domains[TOP]
+
+    @property
+    def is_trivial(self) -> bool:
+        """No real HyperNode exists."""
+        return len(self.domains) == 1
+
+    def _at_tier(self, tier: int, count: int) -> list[str]:
+        found = [""] * count
+        for name in reversed(self.by_tier[tier]):
+            for row in self.domains[name].rows.tolist():
+                found[row] = name
+        return found
+
+    def lowest_of(self, row: int) -> str:
+        """The HyperNode of the lowest tier that holds a node, "" for none (FindHyperNodeForNode)."""
+        return self._lowest[row]
+
+    def ancestors(self, name: str) -> list[str]:
+        """The HyperNode itself, its parent, and so on up."""
+        path = [name]
+        while (domain := self.domains.get(path[-1])) is not None and domain.parent and domain.parent not in path:
+            path.append(domain.parent)
+        return path
+
+    def lowest_common(self, name: str, other: str) -> str:
+        """The lowest HyperNode above both; "" counts as no opinion (GetLCAHyperNode)."""
+        if not name or not other:
+            return name or other
+        above = set(self.ancestors(name))
+        return next((ancestor for ancestor in self.ancestors(other) if ancestor in above), "")
+
+
+def build_tree(hyper_nodes: Sequence[HyperNode], nodes: Sequence[NodeSpec]) -> HyperNodeTree:
+    """The tree of these HyperNodes; of two of one name the later counts."""
+    by_name = {hyper_node.name: hyper_node for hyper_node in hyper_nodes}
+    domains = {h.name: Domain(h.name, h.tier, h.tier_name) for h in by_name.values()}
+    by_tier: dict[int, list[str]] = {}
+    for hyper_node in by_name.values():
+        by_tier.setdefault(hyper_node.tier, []).append(hyper_node.name)
+    problem = _link(domains, by_name)
+    if not problem:
+        _fill(domains, by_name, nodes)
+    return HyperNodeTree(domains, by_tier, problem, len(nodes))
+
+
+def replaced_tree(
+    hyper_nodes: Sequence[HyperNode],
+    by_tier: dict[int, list[str]],
+    leaves: dict[str, list[str]],
+    row_of: dict[str, int],
+) -> HyperNodeTree:
+    """A tree whose tiers and leaves are given; parents come from the objects alone."""
+    by_name = {hyper_node.name: hyper_node for hyper_node in hyper_nodes}
+    tier_of = {name: tier for tier, names in by_tier.items() for name in names}
+    domains: dict[str, Domain] = {}
+    for name in {**by_name, **tier_of}:
+        known = by_name.get(name)
+        domains[name] = Domain(name, known.tier if known else tier_of[name], known.tier_name if known else "")
+    problem = _link(domains, by_name)
+    for name, members in leaves.items():
+        if name in domains:
+            domains[name].rows = _rows(row_of[node] for node in members if node in row_of)
+    return HyperNodeTree(domains, by_tier, problem, len(row_of))
+
+
+def _rows(rows: Iterable[int]) -> RowArray:
+    return np.array(sorted(set(rows)), dtype=np.intp)
+
+
+def _link(domains: dict[str, Domain], by_name: dict[str, HyperNode]) -> str:
+    """Set parents and children; the problem that makes the tree unfit, or ""."""
+    for name in sorted(by_name):
+        for child in by_name[name].children:
+            domain = domains.setdefault(child, Domain(child, 0))
+            if domain.parent and domain.parent != name:
+                return f"HyperNode {child} already has a parent {domain.parent}, and cannot set another parent {name}"
+            domain.parent = name
+        domains[name].children = sorted(set(by_name[name].children))
+    for name in sorted(domains):
+        seen = [name]
+        while parent := domains[seen[-1]].parent:
+            if parent in seen:
+                return f"cyclic dependency detected: HyperNode {parent} is its own ancestor"
+            seen.append(parent)
+    return ""
+
+
+def _fill(domains: dict[str, Domain], by_name: dict[str, HyperNode], nodes: Sequence[NodeSpec]) -> None:
+    row_of = {spec.name: row for row, spec in enumerate(nodes)}
+
+    def rows_of(name: str) -> set[int]:
+        hyper_node = by_name.get(name)
+        own = _members(hyper_node.selectors, nodes, row_of) if hyper_node else set[int]()
+        for child in domains[name].children:
+            own |= rows_of(child)
+        domains[name].rows = _rows(own)
+        return own
+
+    for name, domain in domains.items():
+        if not domain.parent:
+            rows_of(name)
+
+
+def _members(selectors: Sequence[dict[str, Any]], nodes: Sequence[NodeSpec], row_of: dict[str, int]) -> set[int]:
+    found: set[int] = set()
+    for selector in selectors:
+        exact = selector.get("exactMatch") or {}
+        if exact.get("name") in row_of:
+            found.add(row_of[exact["name"]])
+        pattern = (selector.get("regexMatch") or {}).get("pattern")
+        if pattern is not None:
+            found |= _matching(pattern, nodes)
+        labels = selector.get("labelMatch")
+        if labels and (labels.get("matchLabels") or labels.get("matchExpressions")):
+            found |= _labelled(labels, nodes)
+    return found
+
+
+def _matching(pattern: str, nodes: Sequence[NodeSpec]) -> set[int]:
+    try:
+        expression = re.compile(pattern)
+    except re.error:
+        return set()
+    return {row for row, spec in enumerate(nodes) if expression.search(spec.name)}
+
+
+def _labelled(selector: dict[str, Any], nodes: Sequence[NodeSpec]) -> set[int]:
+    try:
+        wanted = label_selector(selector)
+    except SelectorError:
+        return set()
+    return {row for row, spec in enumerate(nodes) if wanted.matches(spec.labels)}
