@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from core.actions import allocate, backfill, enqueue
+from core.actions import allocate, backfill, enqueue, preempt, reclaim, shuffle
 
 if TYPE_CHECKING:
     from core.session.session import Session
@@ -14,4 +14,7 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "enqueue": enqueue.execute,
     "allocate": allocate.execute,
     "backfill": backfill.execute,
+    "preempt": preempt.execute,
+    "reclaim": reclaim.execute,
+    "shuffle": shuffle.execute,
 }

@@ -1,0 +1,131 @@
+"""preempt: room for starving jobs at the cost of less important tasks of the same queue.
+
+First between jobs, then within each job. Source: Volcano `actions/preempt` (reference section 1.4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.actions.candidates import CandidateNodes
+from core.actions.starving import pending_tasks, starving_jobs
+from core.actions.victims import is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
+from core.session.reasons import FitFailure
+from core.session.victim_order import victim_queue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from core.actions.candidates import RowArray
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.session.heap import PriorityQueue, Source
+    from core.session.search import NodeSearch
+    from core.session.session import Session
+    from core.session.statement import Statement
+    from core.state.jobs import Job
+
+NAME = "preempt"
+Filter = "Callable[[Session, Task], Callable[[Task], bool]]"
+
+
+def execute(session: Session) -> None:
+    """Queue by queue: between its jobs, then within each of them."""
+    Preempt(session).run()
+
+
+class Preempt:
+    """One execution: the error cache lives as long as this."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        cache_errors = session.action_flag(NAME, "predicateErrorCacheEnable", default=True)
+        self._candidates = CandidateNodes(session, cache_errors=cache_errors)
+
+    def run(self) -> None:
+        """The whole action."""
+        session = self._session
+        starving = starving_jobs(session, every_queue=False, accepts=lambda job: not session.topology.is_asked_for(job))
+        tasks = {job.row: pending_tasks(session, job) for jobs in starving.found.values() for job in jobs}
+        while len(starving.queues):
+            queue = starving.queues.pop()
+            jobs = starving.jobs[queue.name]
+            while len(jobs):
+                self._between_jobs(jobs, tasks)
+            for job in starving.found[queue.name]:
+                self._within(job)
+
+    def _between_jobs(self, jobs: PriorityQueue[Job], tasks: dict[int, Source[Task]]) -> None:
+        """The next job takes from others; it is kept only if the job can then run."""
+        session, job = self._session, jobs.pop()
+        statement, assigned = session.statement(), False
+        while session.points.first_tier_agrees("JobStarving", job) and len(tasks[job.row]):
+            assigned = self._preempt(statement, tasks[job.row].pop(), of_other_jobs)
+        if not session.job_pipelined(job):
+            statement.discard()
+            return
+        statement.commit()
+        if assigned:
+            jobs.push(job)
+
+    def _within(self, job: Job) -> None:
+        """The job's more important tasks take from its others, each for itself, until one fails."""
+        tasks = pending_tasks(self._session, job)
+        while len(tasks):
+            statement = self._session.statement()
+            if not self._preempt(statement, tasks.pop(), of_own_job):
+                statement.discard()
+                return
+            statement.commit()
+
+    def _preempt(
+        self, statement: Statement, task: Task, may_take: Callable[[Session, Task], Callable[[Task], bool]]
+    ) -> bool:
+        """Evict for one task and promise it the room. False: nothing has changed."""
+        session = self._session
+        try:
+            search = session.search_for(task, room=False)
+        except FitFailure:
+            return False
+        if not is_eligible(session, task, search):
+            return False
+        accepts = may_take(session, task)
+        groups = self._candidates.find(task, search)
+        return any(self._on_scored_nodes(statement, task, search, rows, accepts) for rows in groups)
+
+    def _on_scored_nodes(
+        self, statement: Statement, task: Task, search: NodeSearch, rows: RowArray, accepts: Callable[[Task], bool]
+    ) -> bool:
+        """Node by node, best score first, until one works out (normalPreempt)."""
+        job = self._session.job_of(task)
+        assert job is not None
+        queue, totals = self._session.queue_of(job), search.scoring.totals(rows)
+        for i in np.argsort(-totals, kind="stable").tolist():
+            if self._on_node(statement, task, queue, int(rows[i]), float(totals[i]), accepts):
+                return True
+        return False
+
+    def _on_node(
+        self, statement: Statement, task: Task, queue: Queue, node: int, score: float, accepts: Callable[[Task], bool]
+    ) -> bool:
+        session = self._session
+        victims = session.points.tiered_intersection("Preemptable", task, tasks_that(session, node, accepts))
+        if not make_room(session, task, node, victims):
+            return False
+        trial, waiting, freed = session.statement(), victim_queue(session, victims, task), False
+        while not self._has_room(queue, task, node) and len(waiting):
+            victim = waiting.pop()
+            trial.evict(victim, NAME, task.key, score)
+            freed = freed or not victim.template.best_effort  # best-effort victims do not count as an eviction
+        if self._has_room(queue, task, node) and trial.pipeline(task, node, evicted=freed):
+            statement.merge(trial)
+            return True
+        trial.discard()
+        return False
+
+    def _has_room(self, queue: Queue, task: Task, node: int) -> bool:
+        """The queue may have it and the node has the room."""
+        session = self._session
+        return session.points.all_agree("Allocatable", queue, task) and session.nodes.fits_future(node, task)

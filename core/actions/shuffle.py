@@ -1,0 +1,20 @@
+"""shuffle: running tasks that plugins want elsewhere are evicted, each for itself. Source: Volcano `actions/shuffle`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.life.task import TaskStatus
+
+if TYPE_CHECKING:
+    from core.session.session import Session
+
+NAME = "shuffle"
+
+
+def execute(session: Session) -> None:
+    """Evict what the plugins name among all running tasks."""
+    running = [task for job in session.jobs.in_order for task in session.jobs.tasks_in(job, TaskStatus.RUNNING)]
+    for victim in session.points.first_tier_union("VictimTasks", running):
+        session.emit_evict(victim, NAME)
+        session.release(victim)

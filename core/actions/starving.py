@@ -1,0 +1,59 @@
+"""Who may evict others: jobs that starve, queue by queue, and the pending tasks they would place. Shared by the
+actions that evict. Source: Volcano `actions/preempt`, `actions/reclaim`, `actions/gang*` (the first loop of Execute).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from core.life.task import TaskStatus
+from core.session.heap import PriorityQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.session.heap import Source
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+
+@dataclass(slots=True)
+class Starving:
+    """`queues` by QueueOrder; `jobs`: starving jobs by queue name, in JobOrder; `found`: the same, in job order."""
+
+    queues: PriorityQueue[Queue]
+    jobs: dict[str, PriorityQueue[Job]] = field(default_factory=dict[str, "PriorityQueue[Job]"])
+    found: dict[str, list[Job]] = field(default_factory=dict[str, "list[Job]"])
+
+
+def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job], bool] | None = None) -> Starving:
+    """Admitted, valid, starving jobs. `every_queue`: queues with any valid job take part, starving or not."""
+    starving = Starving(PriorityQueue(session.orders.queue_before))
+    seen: set[str] = set()
+    for job in session.jobs.in_order:
+        if session.jobs.is_pending(job) or not session.job_is_valid(job):
+            continue
+        starves = session.points.first_tier_agrees("JobStarving", job) and (accepts is None or accepts(job))
+        queue = session.queue_of(job)
+        if (every_queue or starves) and queue.name not in seen:
+            seen.add(queue.name)
+            if every_queue:
+                starving.queues.push(queue)
+        if starves:
+            if queue.name not in starving.jobs:
+                starving.jobs[queue.name] = PriorityQueue(session.orders.job_before)
+                starving.found[queue.name] = []
+            starving.jobs[queue.name].push(job)
+            starving.found[queue.name].append(job)
+    if not every_queue:  # queues are pushed once all jobs are known, by name
+        for name in sorted(seen):
+            starving.queues.push(session.queues[name])
+    return starving
+
+
+def pending_tasks(session: Session, job: Job) -> Source[Task]:
+    """The job's pending tasks without gates, in TaskOrder; best-effort ones too."""
+    return session.orders.task_queue([t for t in session.jobs.tasks_in(job, TaskStatus.PENDING) if not t.gated])
