@@ -124,5 +124,5 @@ def fixed_label(term: Term) -> tuple[tuple[str, str], ...]:
     """Labels of which a matching pod must have one; empty when the selector demands no particular value."""
     for wanted in term.selector.requirements:
         if wanted.operator == "In":
-            return tuple((wanted.key, value) for value in wanted.values)
+            return tuple((wanted.key, value) for value in dict.fromkeys(wanted.values))
     return ()

@@ -78,7 +78,9 @@ class PodClasses:
         best: list[PodClass] | None = None
         for wanted in selector.requirements:
             if wanted.operator == "In":
-                found = [c for value in wanted.values for c in self._by_label.get((wanted.key, value), ())]
+                found = [
+                    c for value in dict.fromkeys(wanted.values) for c in self._by_label.get((wanted.key, value), ())
+                ]
                 best = found if best is None or len(found) < len(best) else best
         if best is not None:
             return best
