@@ -1,6 +1,8 @@
-"""The tree of HyperNodes over the nodes there are. Source: Volcano `api/hyper_node_info.go`, session `addClusterTopHyperNode`.
+"""The tree of HyperNodes over the nodes there are. Source: Volcano `api/hyper_node_info.go`, session
+`addClusterTopHyperNode`.
 
-A HyperNode with two parents and a cycle make the tree unfit: jobs that ask for a topology wait then, and `problem` says why.
+A HyperNode with two parents and a cycle make the tree unfit: jobs that ask for a topology wait then, and `problem`
+says why.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy.typing as npt
 
 from core.kube.selectors import SelectorError, label_selector
 from core.objects.hyper_node import HyperNode
+from core.objects.metadata import section
 
 if TYPE_CHECKING:
     from core.objects.node import NodeSpec
@@ -25,7 +28,10 @@ RowArray = npt.NDArray[np.intp]
 
 @dataclass(slots=True)
 class Domain:
-    """One HyperNode in the tree. `rows`: the node rows of its whole subtree, in name order; `children` in name order."""
+    """One HyperNode in the tree.
+
+    `rows`: the node rows of its whole subtree, in name order; `children` in name order.
+    """
 
     name: str
     tier: int
@@ -38,7 +44,8 @@ class Domain:
 class HyperNodeTree:
     """Domains by name (in name order), the virtual top above all roots included.
 
-    `tiers`: ascending, the top's included; `by_tier`: names of each tier, in name order. `problem`: why the tree is unfit, or "".
+    `tiers`: ascending, the top's included; `by_tier`: names of each tier, in name order. `problem`: why the tree is
+    unfit, or "".
     """
 
     def __init__(self, domains: dict[str, Domain], by_tier: dict[int, list[str]], problem: str, count: int) -> None:
@@ -49,7 +56,8 @@ class HyperNodeTree:
                 domains[name].parent = TOP
                 top.children.append(name)
         self.domains = {name: domains[name] for name in sorted(domains)} | {TOP: top}
-        self.by_tier = {**{tier: sorted(names) for tier, names in by_tier.items()}, top.tier: [TOP]}
+        known = {tier: sorted(name for name in names if name in domains) for tier, names in by_tier.items()}
+        self.by_tier = {**known, top.tier: [TOP]}
         self.tiers = sorted(self.by_tier)
         self.tier_by_name = {d.tier_name: d.tier for d in self.domains.values() if d.tier_name}
         self._lowest = self._at_tier(self.tiers[0], count)
@@ -109,14 +117,19 @@ def replaced_tree(
     leaves: dict[str, list[str]],
     row_of: dict[str, int],
 ) -> HyperNodeTree:
-    """A tree whose tiers and leaves are given; parents come from the objects alone."""
+    """A tree whose tiers and leaves are given; which HyperNodes exist and their parents come from the objects, if
+    there are any.
+    """
     by_name = {hyper_node.name: hyper_node for hyper_node in hyper_nodes}
     tier_of = {name: tier for tier, names in by_tier.items() for name in names}
     domains: dict[str, Domain] = {}
-    for name in {**by_name, **tier_of}:
+    for name in by_name or tier_of:
         known = by_name.get(name)
         domains[name] = Domain(name, known.tier if known else tier_of[name], known.tier_name if known else "")
     problem = _link(domains, by_name)
+    for name in set(domains) - set(by_name or tier_of):  # a member nobody described is no domain here
+        domains[domains[name].parent].children.remove(name)
+        del domains[name]
     for name, members in leaves.items():
         if name in domains:
             domains[name].rows = _rows(row_of[node] for node in members if node in row_of)
@@ -164,10 +177,10 @@ def _fill(domains: dict[str, Domain], by_name: dict[str, HyperNode], nodes: Sequ
 def _members(selectors: Sequence[dict[str, Any]], nodes: Sequence[NodeSpec], row_of: dict[str, int]) -> set[int]:
     found: set[int] = set()
     for selector in selectors:
-        exact = selector.get("exactMatch") or {}
-        if exact.get("name") in row_of:
-            found.add(row_of[exact["name"]])
-        pattern = (selector.get("regexMatch") or {}).get("pattern")
+        name = section(selector, "exactMatch").get("name")
+        if name in row_of:
+            found.add(row_of[name])
+        pattern = section(selector, "regexMatch").get("pattern")
         if pattern is not None:
             found |= _matching(pattern, nodes)
         labels = selector.get("labelMatch")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.session import Session
     from core.state.columns import FloatArray
+    from core.state.hypernodes import RowArray
 
 MIN_RESOURCE = 0.1
 
@@ -39,7 +40,8 @@ class Occupancy:
         )
         for name, domain in domains.items():
             column = self.index[name]
-            for row in domain.rows.tolist():
+            rows: list[int] = domain.rows.tolist()
+            for row in rows:
                 self.above[row].append(column)
             for total, of_nodes in pairs:
                 # whole numbers of milli-units and bytes: exact in any order of summation
@@ -62,7 +64,7 @@ class Occupancy:
             for column in self.above[node]:
                 line[column] += sign * value
 
-    def packed(self, wanted: dict[int, float], weights: dict[int, int], columns: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+    def packed(self, wanted: dict[int, float], weights: dict[int, int], columns: RowArray) -> FloatArray:
         """Weighted mean of (used + wanted) / allocatable per domain; 0 where it overflows in one dimension or no
         weight is left.
 

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.plugins.network_topology_aware.occupancy import Occupancy
     from core.plugins.network_topology_aware.weights import Weights
+    from core.session.node_points import NodeScore
     from core.session.session import Session
     from core.session.subjobs import SubJob
+    from core.state.hypernodes import RowArray
 
 MIN_RESOURCE = 0.1
 MAX_SCORE = 100.0
@@ -29,6 +31,7 @@ class Scores:
     reads_labels = False
 
     def __init__(self, session: Session, occupancy: Occupancy, weights: Weights) -> None:
+        self.session = session
         self._session = session
         self._tree = session.topology.tree
         self._occupancy = occupancy
@@ -38,7 +41,7 @@ class Scores:
         tiers = self._tree.tiers
         self._low, self._high = tiers[0], tiers[-1]
         self._tier_weights = [(tier, weights.fading ** float(tier - 1)) for tier in range(self._low, self._high + 1)]
-        self._column_at: dict[int, np.ndarray] = {}  # type: ignore[type-arg]
+        self._column_at: dict[int, RowArray] = {}
 
     # --- domains
     # --------------------------------------------------------------------------------------------------------
@@ -72,11 +75,11 @@ class Scores:
     # --- nodes
     # ------------------------------------------------------------------------------------------------------------
 
-    def prepare(self, session: Session, task: Task) -> MomentaryScore | None:
+    def prepare(self, session: Session, task: Task) -> NodeScore | None:
         """BatchNodeOrder: by the domain the group occupies, or by how full the domains of the node are."""
         return MomentaryScore(self)
 
-    def of_nodes(self, task: Task, rows: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+    def of_nodes(self, task: Task, rows: RowArray) -> FloatArray:
         """Total score of these candidates, now."""
         job = self._session.job_of(task)
         if job is None:
@@ -86,7 +89,7 @@ class Scores:
             return self._scale * self._near(task, sub_job, rows)
         return self._scale * self._normal(task, rows)
 
-    def _near(self, task: Task, sub_job: SubJob, rows: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+    def _near(self, task: Task, sub_job: SubJob, rows: RowArray) -> FloatArray:
         occupied = self._session.topology.heading.get(task.row, "")
         if not occupied:
             return np.zeros(len(rows))
@@ -113,7 +116,7 @@ class Scores:
         inside = self._low <= domain.tier <= self._high
         return float(self._high - domain.tier) / float(self._high - self._low) if inside else 0.0
 
-    def _normal(self, task: Task, rows: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+    def _normal(self, task: Task, rows: RowArray) -> FloatArray:
         if not self._weights.normal_pods:
             return np.zeros(len(rows))
         total = np.zeros(len(rows))
@@ -127,7 +130,7 @@ class Scores:
             total += weight * np.where(columns >= 0, packed, 1.0)
         return total / weight_sum if weight_sum > 0 else np.zeros(len(rows))
 
-    def _columns(self, tier: int) -> np.ndarray:  # type: ignore[type-arg]
+    def _columns(self, tier: int) -> RowArray:
         """Column of the tier's first domain (by name) that holds each node, -1 for none."""
         found = self._column_at.get(tier)
         if found is None:
@@ -144,14 +147,14 @@ class MomentaryScore:
     volatility = Volatility.STATIC
     normalised = True
     momentary = True
-    constant = None
+    constant: float | None = None
 
     def __init__(self, scores: Scores) -> None:
         self._scores = scores
 
     def score(self, rows: Rows) -> FloatArray:
         """Row numbers: what `finish` needs to know who the candidates are."""
-        count = self._scores._session.nodes.count
+        count = self._scores.session.nodes.count
         return np.arange(count, dtype=np.float64)[rows]
 
     def score_one(self, row: int) -> float:
@@ -160,6 +163,6 @@ class MomentaryScore:
 
     def finish(self, raw: FloatArray) -> FloatArray:
         """The scores of the candidates for the task that is being placed."""
-        task = self._scores._session.searches.current
+        task = self._scores.session.searches.current
         assert task is not None
         return self._scores.of_nodes(task, raw.astype(np.intp))
