@@ -1,0 +1,28 @@
+"""Writes the actions and plugins that are built into the README's table: `python -m docs.list_built`.
+
+A test lists them again and compares.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from core.actions import ACTIONS
+from core.plugins import PLUGINS
+
+README: Final = Path(__file__).parents[1] / "README.md"
+
+
+def listed(text: str) -> str:
+    """The README's text with both rows as they should be."""
+    return with_row(with_row(text, "actions", ACTIONS), "plugins", PLUGINS)
+
+
+def with_row(text: str, what: str, names: Iterable[str]) -> str:
+    """The text with the table's row of that name filled anew."""
+    return re.sub(rf"^\| {what} \| .+ \|$", f"| {what} | {', '.join(names)} |", text, flags=re.MULTILINE)
+
+
+if __name__ == "__main__":
+    README.write_text(listed(README.read_text("utf-8")), "utf-8")
