@@ -59,7 +59,8 @@ class Reclaim:
         if not self._ledger.ready or job is None:
             return [], Vote.REJECT
         own, left = self._ledger.of(job.pod_group.queue), Running()
-        queue, victims = victim_queue(self._session, candidates, reclaimer), list[Task]()
+        queue = victim_queue(self._session, candidates, reclaimer)
+        victims: list[Task] = []
         while len(queue):
             victim = queue.pop()
             attributes = self._queue_of(victim)
@@ -79,7 +80,8 @@ class Reclaim:
             return list(candidates), Vote.PERMIT
         if not self._ledger.ready:
             return [], Vote.REJECT
-        left, victims = Running(), list[Task]()
+        left = Running()
+        victims: list[Task] = []
         for victim in candidates:
             attributes = self._queue_of(victim)
             if attributes is None or not keeps_guarantee(attributes, left.of(attributes), victim):

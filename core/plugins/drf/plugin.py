@@ -1,0 +1,136 @@
+"""The plugin: job order and victims by share; queue order and reclaim in a hierarchy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from core.plugins.drf.shares import Shares, changed
+from core.plugins.drf.tree import HierarchicalShares
+from core.session.points import Vote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+SHARE_DELTA: Final = 0.000001
+
+Answer = tuple[list["Task"], Vote]
+
+
+class Drf:
+    """No arguments. The flag enableHierarchy orders queues too, by their annotations (see tree.py)."""
+
+    name = "drf"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._tree: HierarchicalShares | None = None
+
+    def on_session_open(self, session: Session) -> None:
+        """Compute every job's share; register orders, victims and handlers."""
+        option = session.config.plugin(self.name)
+        self._session = session
+        self._shares = Shares(session)
+        self._only_victims_count = "drf-counts-victims-only" in session.config.pumice.fix
+        session.points.add("JobOrder", self.name, self.job_order)
+        session.points.add("Preemptable", self.name, self.preemptable)
+        if option is not None and option.is_enabled("Hierarchy"):
+            self._tree = self._build_tree(session)
+            session.points.add("QueueOrder", self.name, self.queue_order)
+            session.points.add("Reclaimable", self.name, self.reclaimable)
+        session.points.handle(self._on_allocate, self._on_deallocate)
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to write."""
+
+    def _build_tree(self, session: Session) -> HierarchicalShares:
+        tree = HierarchicalShares(self._shares, len(session.dims))
+        requests: list[list[float]] = session.snapshot.jobs.total.T.tolist()
+        for job in session.jobs.in_order:
+            tree.add(job, session.queue_of(job), requests[job.row])
+        return tree
+
+    # --- orders
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def job_order(self, left: Job, right: Job) -> int:
+        """Smaller share first."""
+        a, b = self._shares.of[left.row], self._shares.of[right.row]
+        return (a > b) - (a < b)
+
+    def queue_order(self, left: Queue, right: Queue) -> int:
+        """The queue that is further from its weighted share first."""
+        assert self._tree is not None
+        difference = self._tree.compare(left, right)
+        return (difference > 0) - (difference < 0)
+
+    # --- victims
+    # ----------------------------------------------------------------------------------------------------------------
+
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Answer:
+        """Tasks whose job keeps a share that is not smaller than the preemptor's will be.
+
+        As in Volcano every candidate of a job counts against it, taken or not; the fix counts those that are taken.
+        """
+        own = self._session.job_row(preemptor)
+        if own < 0:
+            return [], Vote.PERMIT
+        ours = self._shares.share(changed(self._shares.allocated(own), preemptor, 1.0))
+        left: dict[int, list[float]] = {}
+        victims: list[Task] = []
+        for candidate in candidates:
+            row = self._session.job_row(candidate)
+            if row < 0:
+                continue
+            before = left[row] if row in left else self._shares.allocated(row)
+            after = changed(before, candidate, -1.0)
+            theirs = self._shares.share(after)
+            taken = ours < theirs or abs(ours - theirs) <= SHARE_DELTA
+            left[row] = after if taken or not self._only_victims_count else before
+            if taken:
+                victims.append(candidate)
+        return victims, Vote.PERMIT
+
+    def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> Answer:
+        """Tasks without which their queue would still come after the reclaimer's, with the reclaimer placed; each by
+        itself.
+        """
+        tree, row, job = self._tree, self._session.job_row(reclaimer), self._session.job_of(reclaimer)
+        if tree is None or job is None:
+            return [], Vote.PERMIT
+        before = self._shares.allocated(row)
+        tree.set(row, changed(before, reclaimer, 1.0))
+        own = self._session.queue_of(job)
+        victims = [candidate for candidate in candidates if self._comes_after(tree, own, candidate)]
+        tree.set(row, before)
+        return victims, Vote.PERMIT
+
+    def _comes_after(self, tree: HierarchicalShares, own: Queue, candidate: Task) -> bool:
+        job = self._session.job_of(candidate)
+        if job is None:
+            return False
+        before = self._shares.allocated(job.row)
+        tree.set(job.row, changed(before, candidate, -1.0))
+        ahead = tree.compare(own, self._session.queue_of(job)) < 0
+        tree.set(job.row, before)
+        return ahead
+
+    # --- keeping up
+    # -------------------------------------------------------------------------------------------------------------
+
+    def _on_allocate(self, task: Task, node: int) -> None:
+        self._change(task, 1.0)
+
+    def _on_deallocate(self, task: Task, node: int) -> None:
+        self._change(task, -1.0)
+
+    def _change(self, task: Task, sign: float) -> None:
+        row = self._session.job_row(task)
+        if row < 0:
+            return
+        self._shares.change(row, task, sign)
+        if self._tree is not None:
+            self._tree.set(row, self._shares.allocated(row))

@@ -1,0 +1,65 @@
+"""Dominant shares of jobs as columns, kept up with what the session places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.objects.pod import Task
+    from core.session.session import Session
+    from core.state.columns import FloatArray
+
+MIN_RESOURCE: Final = 0.1
+
+
+class Shares:
+    """`of[row]`: the largest allocated / total of a job, over dimensions of which the cluster has at least 0.1.
+
+    Bound, binding, running and allocated tasks count; pipelined ones too, from the moment the session promises them
+    room.
+    """
+
+    def __init__(self, session: Session) -> None:
+        scalars = session.total.scalars or {}
+        named = {session.dims.index(name): amount for name, amount in scalars.items()}
+        totals = {0: session.total.milli_cpu, 1: session.total.memory, **named}
+        self.totals = [(dimension, total) for dimension, total in sorted(totals.items()) if total >= MIN_RESOURCE]
+        self._allocated = session.snapshot.jobs.allocated.copy()
+        self._lines = [line.data for line in self._allocated]
+        shares: FloatArray = np.zeros(self._allocated.shape[1])
+        for dimension, total in self.totals:
+            np.maximum(shares, self._allocated[dimension] / total, out=shares)
+        self.of = shares.data
+
+    def share(self, amounts: Sequence[float]) -> float:
+        """The dominant share of these amounts, float by dimension."""
+        share = 0.0
+        for dimension, total in self.totals:
+            share = max(share, amounts[dimension] / total)
+        return share
+
+    def allocated(self, row: int) -> list[float]:
+        """What a job has, by dimension."""
+        return [line[row] for line in self._lines]
+
+    def change(self, row: int, task: Task, sign: float) -> None:
+        """A task of the job was placed (1) or taken off (-1)."""
+        lines = self._lines
+        for dimension, value in task.template.items:
+            lines[dimension][row] += sign * value
+        share = 0.0
+        for dimension, total in self.totals:
+            share = max(share, lines[dimension][row] / total)
+        self.of[row] = share
+
+
+def changed(amounts: list[float], task: Task, sign: float) -> list[float]:
+    """The amounts with the task's request added (1) or taken off (-1)."""
+    result = list(amounts)
+    for dimension, value in task.template.items:
+        result[dimension] += sign * value
+    return result
