@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from core.state.scalars import floats
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.objects.pod import Task
     from core.session.session import Session
-    from core.state.columns import FloatArray
 
 MIN_RESOURCE: Final = 0.1
 
@@ -29,11 +30,11 @@ class Shares:
         totals = {0: session.total.milli_cpu, 1: session.total.memory, **named}
         self.totals = [(dimension, total) for dimension, total in sorted(totals.items()) if total >= MIN_RESOURCE]
         self._allocated = session.snapshot.jobs.allocated.copy()
-        self._lines = [line.data for line in self._allocated]
-        shares: FloatArray = np.zeros(self._allocated.shape[1])
+        self._lines = [floats(line) for line in self._allocated]
+        shares = np.zeros(self._allocated.shape[1])
         for dimension, total in self.totals:
             np.maximum(shares, self._allocated[dimension] / total, out=shares)
-        self.of = shares.data
+        self.of = floats(shares)
 
     def share(self, amounts: Sequence[float]) -> float:
         """The dominant share of these amounts, float by dimension."""
