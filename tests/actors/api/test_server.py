@@ -1,0 +1,195 @@
+"""The api server as an actor: durable before answered, answered before seen, one bad request costs itself alone."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from actors.api.server import ApiServer
+from actors.api.store import Store
+from actors.errors import ActorFailedError, ActorStoppedError
+from actors.mailbox import Mailbox
+from actors.ports import ApiPort, Context, RealClock, RecorderPort
+from core.messages import commands, replies
+from core.messages.events import Mutation
+from storage import codec
+from tests.kit.nodes import node
+from tests.kit.pods import pod
+
+pytestmark = pytest.mark.anyio
+
+Object = dict[str, Any]
+
+
+class Bench:
+    """An api server whose recorder is this object: it keeps what it is given and answers when it may."""
+
+    def __init__(self, capacity: int = 256) -> None:
+        self.context = Context(RealClock())
+        self.api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply, capacity=capacity)
+        self.recorder: RecorderPort = Mailbox("recorder", commands.RecorderCommand, replies.Appended)
+        self.store = Store()
+        self.written: list[commands.Entry] = []
+        self.appends = 0
+        self.may_write = anyio.Event()
+        self.may_write.set()
+
+    def server(self) -> ApiServer:
+        return ApiServer("api-server", self.api, self.context, store=self.store, recorder=self.recorder)
+
+    async def record(self) -> None:
+        while True:
+            try:
+                batch = await self.recorder.receive()
+            except anyio.EndOfStream:
+                return
+            await self.may_write.wait()
+            for item in batch:
+                self.appends += 1
+                self.written += item.message.entries
+                item.reply(replies.Appended(1, len(self.written)))
+
+    def mutations(self) -> list[Mutation]:
+        return [codec.decode(entry.payload, Mutation) for entry in self.written]
+
+
+@asynccontextmanager
+async def running(bench: Bench) -> AsyncGenerator[Bench]:
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bench.record)
+            async with anyio.create_task_group() as server:
+                server.start_soon(bench.server().run)
+                yield bench
+                bench.api.close()
+            bench.recorder.close()
+        bench.api.abort()
+        bench.recorder.abort()
+
+
+def create(obj: Object) -> commands.Create:
+    return commands.Create(codec.pack(obj))
+
+
+async def test_a_batch_is_one_append_and_every_request_is_answered() -> None:
+    async with running(Bench()) as bench:
+        requests = [create(pod(f"p{number}")) for number in range(20)]
+        answers = await bench.api.ask_many([*requests, create(pod("p0")), commands.Get("Pod", "default", "p3")])
+        assert [type(answer) for answer in answers[:20]] == [replies.Accepted] * 20
+        refused = answers[20]
+        assert isinstance(refused, replies.Refused)
+        assert refused.reason == "AlreadyExists"
+        assert isinstance(answers[21], replies.Accepted)
+        assert bench.appends == 1
+        assert [mutation.name for mutation in bench.mutations()] == [f"p{number}" for number in range(20)]
+
+
+async def test_nothing_is_answered_or_seen_before_it_is_on_disk() -> None:
+    async with running(Bench()) as bench:
+        bench.may_write = anyio.Event()
+        answered: list[object] = []
+
+        async def ask() -> None:
+            answered.append(await bench.api.ask(create(node("n"))))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            assert answered == []
+            assert bench.context.news.value == 0
+            assert bench.store.watch(0).events == ()
+            bench.may_write.set()
+        assert len(answered) == 1
+        assert bench.context.news.value == bench.store.revision == 1
+
+
+async def test_reads_write_nothing() -> None:
+    async with running(Bench()) as bench:
+        await bench.api.ask_many([commands.List("Pod"), commands.Watch(0), commands.Get("Pod", "default", "p")])
+        assert bench.appends == 0
+
+
+async def test_a_watcher_is_woken_and_finds_the_change() -> None:
+    async with running(Bench()) as bench:
+        found: list[str] = []
+
+        async def watch() -> None:
+            await bench.context.news.wait_beyond(0)
+            events = await bench.api.ask_for(commands.Watch(0, ("Node",)), replies.Events)
+            found.extend(event.name for event in events.events)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await anyio.wait_all_tasks_blocked()
+            await bench.api.ask(create(node("n")))
+        assert found == ["n"]
+
+
+async def test_a_binding_carries_the_number_of_its_decision() -> None:
+    async with running(Bench()) as bench:
+        await bench.api.ask(create(pod("p")))
+        await bench.api.ask(commands.BindPod("default", "p", "", "n", cause="1/uid", sequence=77))
+        assert [entry.cause for entry in bench.written] == [0, 77]
+
+
+async def test_a_request_nobody_foresaw_costs_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(Bench()) as bench:
+        get = bench.store.get
+
+        def broken(kind: str, namespace: str, name: str) -> replies.Accepted | replies.Refused:
+            if name == "bad":
+                raise RuntimeError("surprise")
+            return get(kind, namespace, name)
+
+        monkeypatch.setattr(bench.store, "get", broken)
+        answers = await bench.api.ask_many(
+            [create(pod("p")), commands.Get("Pod", "default", "bad"), commands.Get("Pod", "default", "p")]
+        )
+        assert [type(answer) for answer in answers] == [replies.Accepted, replies.Refused, replies.Accepted]
+        refused = answers[1]
+        assert isinstance(refused, replies.Refused)
+        assert (refused.code, refused.reason) == (500, "InternalError")
+        assert "bug in Pumice" in refused.message
+
+
+async def test_a_full_mailbox_holds_senders_and_loses_nothing() -> None:
+    async with running(Bench(capacity=1)) as bench:
+
+        async def ask(number: int) -> None:
+            await bench.api.ask(create(pod(f"p{number}")))
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(50):
+                tasks.start_soon(ask, number)
+    assert bench.store.tables.count("Pod") == 50
+    assert len(bench.written) == 50
+
+
+async def test_who_asks_a_stopped_server_is_told() -> None:
+    async with running(Bench()) as bench:
+        pass
+    with pytest.raises(ActorStoppedError):
+        await bench.api.ask(commands.List("Pod"))
+
+
+async def test_a_dead_recorder_takes_the_server_with_it_and_nobody_is_told_yes() -> None:
+    bench = Bench()
+    outcomes: list[BaseException] = []
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+
+            async def serve() -> None:
+                try:
+                    await bench.server().run()
+                except BaseExceptionGroup as error:
+                    outcomes.append(error)
+
+            tasks.start_soon(serve)
+            bench.recorder.abort()
+            with pytest.raises(ActorFailedError):
+                await bench.api.ask(create(node("n")))
+            bench.api.close()
+    bench.api.abort()
+    assert len(outcomes) == 1
