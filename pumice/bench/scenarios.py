@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from pumice.bench import allocate, openb, opening, steady
+from pumice.bench import allocate, journal, openb, opening, pipeline, spread, steady, topology
 from pumice.bench.figures import Advance, Parameters, Samples
 
 
@@ -22,6 +22,10 @@ class Scenario:
 SCENARIOS: Final[dict[str, Scenario]] = {
     "allocate": Scenario("one cycle from nothing, everything pending", allocate.DEFAULTS, allocate.measure),
     "steady": Scenario("cycles on a full house", steady.DEFAULTS, steady.measure),
+    "topology": Scenario("gangs into racks and spines, one cycle from nothing", topology.DEFAULTS, topology.measure),
+    "spread": Scenario("spread and anti-affinity, one cycle from nothing", spread.DEFAULTS, spread.measure),
+    "pipeline": Scenario("end to end through every actor", pipeline.DEFAULTS, pipeline.measure),
     "open": Scenario("opening a session on running pods", opening.DEFAULTS, opening.measure),
+    "journal": Scenario("durable records a second", journal.DEFAULTS, journal.measure),
     "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
 }

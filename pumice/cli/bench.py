@@ -31,6 +31,9 @@ def bench(
         str | None,
         typer.Option("-f", "--filename", metavar="PATH", help="openb:NODES.csv,PODS.csv (openb).", show_default=False),
     ] = None,
+    backend: Annotated[
+        str | None, typer.Option("--backend", help="asyncio or trio (pipeline).", show_default=False)
+    ] = None,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
@@ -42,7 +45,8 @@ def bench(
     if chosen is None:
         raise UsageError(f"unknown scenario {scenario!r}; known: {', '.join(SCENARIOS)}")
     terminal = Terminal(output, quiet, log_level)
-    given = {"nodes": nodes, "pods": pods, "gang": gang, "running": running, "trace": trace, "runs": runs}
+    sizes = {"nodes": nodes, "pods": pods, "gang": gang, "running": running}
+    given = {**sizes, "trace": trace, "runs": runs, "backend": backend}
     parameters = sized(scenario, chosen.defaults, given)
     samples = Samples()
     with terminal.progress(f"{scenario}: runs", parameters.runs) as advance:
@@ -58,6 +62,8 @@ def sized(scenario: str, defaults: Parameters, given: dict[str, Any]) -> Paramet
     for name in changes:
         if name != "runs" and not getattr(defaults, name):
             raise UsageError(f"the scenario {scenario!r} does not take this option", path=f"--{name}")
+    if changes.get("backend", "asyncio") not in ("asyncio", "trio"):
+        raise UsageError(f"expected asyncio or trio, was {changes['backend']!r}", path="--backend")
     parameters = dataclasses.replace(defaults, **changes)
     if parameters.gang > max(parameters.pods, parameters.running):
         raise UsageError(f"a gang of {parameters.gang} is more than there are pods", path="--gang")

@@ -48,9 +48,10 @@ async def _cycles(system: System, last: int) -> None:
     async with anyio.create_task_group() as tasks:
 
         async def push() -> None:
-            while True:
-                await system.until_idle()
+            await system.until_idle()
+            while system.memory.cycle < last:
                 await system.run_cycle()
+                await system.until_idle()
 
         tasks.start_soon(push)
         await system.until_cycles(last)
