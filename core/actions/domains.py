@@ -79,17 +79,86 @@ class DomainAllocator:
             return None
         before = {uid: self._session.sub_jobs(job)[uid].allocated_hyper_node for uid in worksheet.tasks}
         for gradient in self._session.gradients("HyperNodeGradientForJob", job, self._session.topology.tree.top):
-            trials = {domain.name: trial for domain in gradient if (trial := self._try(job, worksheet, domain, before))}
-            if not trials:
+            if self._is_simple(job, gradient):
+                statement = self._first_by_promise(job, worksheet, gradient)
+                if statement is not None:
+                    return statement
                 continue
-            best = max(sorted(trials), key=lambda name: trials[name].score)
-            statement = self._session.statement()
-            if not statement.recover(trials[best].operations):
-                return None
-            worksheet.take_over(trials[best].left)
-            self._decisions.job(job, best)
-            return statement
+            trials = {domain.name: trial for domain in gradient if (trial := self._try(job, worksheet, domain, before))}
+            if trials:
+                return self._settle(job, worksheet, trials)
         return None
+
+    def _settle(self, job: Job, worksheet: Worksheet, trials: dict[str, Trial]) -> Statement | None:
+        best = max(sorted(trials), key=lambda name: trials[name].score)
+        statement = self._session.statement()
+        if not statement.recover(trials[best].operations):
+            return None
+        worksheet.take_over(trials[best].left)
+        self._decisions.job(job, best)
+        return statement
+
+    # --- gangs that go whole into one lowest domain
+    # ---------------------------------------------------------------------
+
+    def _is_simple(self, job: Job, gradient: Sequence[Domain]) -> bool:
+        """One group, all of whose tasks are needed, over lowest domains:
+
+        then a domain's score does not hang on the trial.
+        """
+        return (
+            not self._session.has_sub_job_policy(job)
+            and job.pod_group.min_member == len(job.tasks)
+            and not self._session.sub_jobs(job)[job.key].nominated_hyper_node
+            and not any(domain.children for domain in gradient)
+            and not self._session.searches.sampling.applies(self._session.nodes.count)
+        )
+
+    def _first_by_promise(self, job: Job, worksheet: Worksheet, gradient: Sequence[Domain]) -> Statement | None:
+        """Try the domains from the highest score down:
+
+        the first that works is the best one, and its trial is the real thing.
+        """
+        session, sub_job = self._session, self._session.sub_jobs(job)[job.key]
+        scores = session.hyper_node_scores(sub_job, [domain.name for domain in gradient], alone=True)
+        order = sorted(gradient, key=lambda domain: (-scores[domain.name], domain.name))
+        for domain in order:
+            statement, left = self._go_whole(sub_job, worksheet, domain)
+            if statement is not None:
+                worksheet.take_over(left)
+                self._decisions.job(job, domain.name)
+                return statement
+        if order and order[-1] is not gradient[-1]:
+            self._go_whole(sub_job, worksheet, gradient[-1])  # the reasons that stay are those of the last in line
+        return None
+
+    def _go_whole(self, sub_job: SubJob, worksheet: Worksheet, domain: Domain) -> tuple[Statement | None, Worksheet]:
+        session, job = self._session, sub_job.job
+        session.fit.reset(job)
+        left = worksheet.clone()
+        left.sub_jobs.pop()
+        if not self._inside(sub_job, domain):
+            return None, left
+        tasks = left.tasks[sub_job.uid]
+        statement = allocate_tasks(session, sub_job, tasks, domain, cache_errors=self._cache_errors)
+        if statement is None or not statement.operations:
+            return None, left
+        if len(tasks):
+            left.sub_jobs.push(sub_job)
+        if not (session.job_ready(job) or session.job_pipelined(job)):
+            statement.discard()
+            return None, left
+        occupied = session.topology.tree.lowest_common(sub_job.allocated_hyper_node, domain.name)
+        self._decisions.sub_job(sub_job, domain.name, occupied)
+        return statement, left
+
+    def _inside(self, sub_job: SubJob, domain: Domain) -> bool:
+        """Whether the group's own gradient inside the domain has the domain itself."""
+        gradients = self._session.gradients("HyperNodeGradientForSubJob", sub_job, domain)
+        return any(domain in gradient for gradient in gradients)
+
+    # --- trials
+    # -----------------------------------------------------------------------------------------------------------
 
     def _try(self, job: Job, worksheet: Worksheet, domain: Domain, before: dict[str, str]) -> Trial | None:
         session = self._session
@@ -133,7 +202,7 @@ class DomainAllocator:
         for gradient in session.gradients("HyperNodeGradientForSubJob", sub_job, tried):
             trials = self._try_sub_job(sub_job, tasks, gradient)
             if trials:
-                return self._settle(sub_job, worksheet, tried, trials)
+                return self._settle_sub_job(sub_job, worksheet, tried, trials)
         return None, 0.0
 
     def _try_sub_job(
@@ -150,7 +219,7 @@ class DomainAllocator:
                 statement.discard()
         return trials
 
-    def _settle(
+    def _settle_sub_job(
         self,
         sub_job: SubJob,
         worksheet: Worksheet,

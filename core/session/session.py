@@ -179,11 +179,14 @@ class Session:
         answer: list[list[Domain]] | None = self.points.first_answer(point, subject, domain, purpose)
         return [[domain]] if answer is None else answer
 
-    def hyper_node_scores(self, sub_job: SubJob, names: list[str]) -> dict[str, float]:
-        """HyperNodeOrder: the plugins' scores of each domain, summed."""
+    def hyper_node_scores(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]:
+        """HyperNodeOrder:
+
+        the plugins' scores of each domain, summed; `alone`: each as if it were the only candidate.
+        """
         totals = dict.fromkeys(names, 0.0)
         for score in self.points.flat("HyperNodeOrder"):
-            for name, value in score(sub_job, names).items():
+            for name, value in score(sub_job, names, alone=alone).items():
                 totals[name] += value
         return totals
 

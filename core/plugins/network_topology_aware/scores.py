@@ -46,12 +46,13 @@ class Scores:
     # --- domains
     # --------------------------------------------------------------------------------------------------------
 
-    def of_domains(self, sub_job: SubJob, names: list[str]) -> dict[str, float]:
-        """HyperNodeOrder."""
+    def of_domains(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]:
+        """HyperNodeOrder. `alone`: as if each were the only candidate, so that nothing is there to tie with."""
         columns = np.array([self._occupancy.index[name] for name in names], dtype=np.intp)
         scores = self._occupancy.packed(self._wanted(sub_job.tasks), self._by_dimension, columns).tolist()
-        best = [i for i, score in enumerate(scores) if score == max(scores)]
-        if len(best) > 1:
+        highest = max(scores)
+        best = [i for i, score in enumerate(scores) if score == highest]
+        if len(best) > 1 and not alone:
             for i in best:
                 scores[i] += self._share_in(sub_job, names[i])
         return {name: self._scale * score for name, score in zip(names, scores, strict=True)}
