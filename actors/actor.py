@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
 
+ATTEMPTS = 5
+"""How often a message is handed to the next instance at most; one that still crashes it is given up."""
+
 
 class Actor(Generic[M, R]):
     """The loop: receive a batch, handle it, answer. `cap` is how many messages a batch holds at most, about."""
@@ -105,6 +108,9 @@ class Actor(Generic[M, R]):
                 item.fail(self.name, "left without an answer")
         self.mailbox.handled(len(batch))
 
+    redeliver = False
+    """True where doing a message twice does no harm: those in hand at a crash are handed to the next instance."""
+
     answers_later = False
     """True for an actor that keeps askers waiting beyond the batch they came in, and answers each of them some day."""
 
@@ -116,7 +122,12 @@ class Actor(Generic[M, R]):
             lost, untouched = untouched, []
         else:
             lost = [self._in_hand]
+        again: list[Received[M, R]] = []
         for item in lost:
-            item.fail(self.name, repr(error))
-        self.mailbox.put_back(untouched)
-        self.mailbox.handled(len(batch) - len(untouched))
+            if self.redeliver and not item.asked and item.attempts < ATTEMPTS:
+                item.attempts += 1
+                again.append(item)
+            else:
+                item.fail(self.name, repr(error))
+        self.mailbox.put_back([*again, *untouched])
+        self.mailbox.handled(len(batch) - len(again) - len(untouched))

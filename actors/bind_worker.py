@@ -4,8 +4,8 @@ Owns: the operation ids ("cycle/uid") it has lately carried out.
 Accepts: `BindOrder`.
 Sends: asks the api (`BindPod`); tells the cache and the recorder the outcomes, the metrics how long they took.
 When full: the session runner waits. At most one batch is in flight at the api for each worker.
-Stops: after the orders that are queued. After a crash the orders in hand are lost with their outcomes unknown; the next
-start finds the pod at the api as bound or as pending, and so does the cache's watch.
+Stops: after the orders that are queued. After a crash the next instance carries out the orders in hand again; what was
+bound by then the api refuses, and reading the pod tells.
 
 A bind is done once: an operation id seen before is not sent again. No answer in time is an outcome too (BindTimedOut):
 then the pod may be bound, and only reading it again tells.
@@ -33,6 +33,7 @@ class BindWorker(Actor[BindOrder, Done]):
     """`timeout_s`: how long an answer of the api is waited for."""
 
     cap = 8
+    redeliver = True
 
     def __init__(
         self,

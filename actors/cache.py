@@ -5,7 +5,8 @@ Accepts: `TakeSnapshot`, `Assume`, `CheckView`, and the outcomes of binds and ev
 Sends: asks the api (watch, get). News of the view is a level signal, not a message.
 When full: the session runner and the bind and evict workers wait; nothing they wait for waits for them.
 Stops: after the outcomes that are queued; a pod still to be looked at again is looked at after the next start anyway,
-because the new view is built from the api alone. So is it after a crash.
+because the new view is built from the api alone. So is it after a crash. An outcome that never comes (whoever was to
+bring it crashed) is given up after a while, and the pod looked at again: nothing stays assumed for ever.
 
 Watch events are applied in the order of their revisions. What the cache itself does to the view (assume, forget) is
 remembered with the revision it happened at, until the cycle that saw it is in the journal: a replay needs both.
@@ -21,7 +22,7 @@ import anyio
 from actors.actor import Actor
 from actors.errors import ActorFailedError, BrokenViewError
 from actors.ports import SCHEDULER, CacheMessage, CacheReply, LevelSignal
-from actors.resync import Due, ResyncQueue
+from actors.resync import Awaited, Due, ResyncQueue
 from actors.watcher import Changes, Watcher
 from config.errors import RequestError
 from core.messages.commands import Assume, CheckView, Get, TakeSnapshot
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from actors.decider import SchedulerView
+    from actors.envelope import Received
     from actors.ports import ApiPort, CachePort, Context, Shelf
 
 KINDS = (
@@ -83,6 +85,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         view: SchedulerView,
         snapshots: Shelf[Any],
         changed: LevelSignal,
+        patience_s: float = 90.0,
         check_always: bool = False,
     ) -> None:
         super().__init__(name, mailbox, context)
@@ -96,7 +99,8 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._watcher = Watcher(name, api, context.news, context.activity, KINDS)
         self._applied = LevelSignal()
         self._resyncs = ResyncQueue()
-        self._resync_added = anyio.Event()
+        self._awaited = Awaited(patience_s)
+        self._timers_changed = anyio.Event()
         self._operations: list[ViewOperation] = [ViewOperation(0, "anew")]
         self._shown = 0
 
@@ -119,6 +123,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
             case CheckView():
                 return ViewChecked(tuple(self.view.check()))
             case Bound() | Evicted():
+                self._awaited.came(message.uid)
                 self._resyncs.succeeded(message.uid)
             case BindRefused() | BindTimedOut():
                 self._failed(message.namespace, message.name, message.uid, evicting=False)
@@ -127,6 +132,11 @@ class Cache(Actor[CacheMessage, CacheReply]):
             case _:
                 assert_never(message)
         return None
+
+    async def handle_batch(self, batch: Sequence[Received[CacheMessage, CacheReply]]) -> None:
+        """A batch, and then what is still to come of it for the activity board."""
+        await super().handle_batch(batch)
+        self._note_timers()
 
     # --- snapshots and assumptions
 
@@ -141,10 +151,15 @@ class Cache(Actor[CacheMessage, CacheReply]):
         """The cycle is in the journal, and with it the operations it saw."""
         del self._operations[: self._shown]
         self._shown = 0
+        now = anyio.current_time()
         missing = [bind.uid for bind in message.binds if not self.view.assume(bind.namespace, bind.name, bind.node)]
+        for bind in message.binds:
+            self._awaited.add(now, bind.namespace, bind.name, bind.uid)
         for evict in message.evicts:
             self.view.evicting(evict.namespace, evict.name)
+            self._awaited.add(now, evict.namespace, evict.name, evict.uid, evicting=True)
         if message.binds or message.evicts:
+            self._timers_changed.set()
             self._operations.append(ViewOperation(self._watcher.revision, "assume", message.cycle))
         self._announce()
         return Assumed(self.version, tuple(missing))
@@ -184,20 +199,26 @@ class Cache(Actor[CacheMessage, CacheReply]):
     # --- looking again
 
     def _failed(self, namespace: str, name: str, uid: str, *, evicting: bool) -> None:
+        self._awaited.came(uid)
         self._resyncs.failed(anyio.current_time(), namespace, name, uid, evicting=evicting)
-        self.activity.timers(self.name, len(self._resyncs))
-        self._resync_added.set()
+        self._timers_changed.set()
+
+    def _note_timers(self) -> None:
+        self.activity.timers(self.name, len(self._resyncs) + len(self._awaited))
 
     async def _resync(self) -> None:
         while True:
-            with anyio.CancelScope(deadline=self._resyncs.next_at):
-                await self._resync_added.wait()
-            self._resync_added = anyio.Event()
-            due = self._resyncs.take_due(anyio.current_time())
-            if due:
-                with self.activity.busy():
-                    self.activity.timers(self.name, len(self._resyncs))
+            self._timers_changed = anyio.Event()
+            with anyio.CancelScope(deadline=min(self._resyncs.next_at, self._awaited.next_at)):
+                await self._timers_changed.wait()
+            with self.activity.busy():
+                for lost in self._awaited.take_overdue(anyio.current_time()):
+                    log.warning("no outcome ever came of %s/%s: looking at it again", lost.namespace, lost.name)
+                    self._failed(lost.namespace, lost.name, lost.uid, evicting=lost.evicting)
+                due = self._resyncs.take_due(anyio.current_time())
+                if due:
                     await self._look_again(due)
+                self._note_timers()
 
     async def _look_again(self, due: Sequence[Due]) -> None:
         """Read the pods, wait until the watch has come as far, then hold nothing against what the api says."""

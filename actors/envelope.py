@@ -60,12 +60,13 @@ class Envelope:
 class Received(Generic[M, R]):
     """One message as its receiver sees it. `frame`: the bytes it came as; `settled`: answered, or nothing to answer."""
 
-    __slots__ = ("_answer", "_index", "frame", "message", "settled")
+    __slots__ = ("_answer", "_index", "attempts", "frame", "message", "settled")
 
     def __init__(self, message: M, frame: bytes, answer: Answer | None, index: int) -> None:
         self.message = message
         self.frame = frame
         self.settled = False
+        self.attempts = 0
         self._answer = answer
         self._index = index
 

@@ -32,6 +32,7 @@ class EvictWorker(Actor[EvictOrder, Done]):
     """`timeout_s`: how long an answer of the api is waited for."""
 
     cap = 8
+    redeliver = True
 
     def __init__(
         self,

@@ -61,6 +61,53 @@ class ResyncQueue:
         return due
 
 
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """A bind or an eviction whose outcome is awaited until `deadline` (event-loop time, seconds)."""
+
+    deadline: float
+    namespace: str
+    name: str
+    uid: str
+    evicting: bool = False
+
+
+class Awaited:
+    """Decisions in flight by uid. An outcome that never comes (its carrier crashed) is given up after `patience_s`."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self._in_flight: dict[str, InFlight] = {}
+
+    def __len__(self) -> int:
+        return len(self._in_flight)
+
+    @property
+    def next_at(self) -> float:
+        """When the earliest is given up; infinity when there is none."""
+        return next(iter(self._in_flight.values())).deadline if self._in_flight else float("inf")
+
+    def add(self, now: float, namespace: str, name: str, uid: str, *, evicting: bool = False) -> None:
+        """Await an outcome from now on."""
+        self._in_flight.pop(uid, None)  # deadlines rise in the order of insertion
+        self._in_flight[uid] = InFlight(now + self._patience_s, namespace, name, uid, evicting)
+
+    def came(self, uid: str) -> None:
+        """There it is."""
+        self._in_flight.pop(uid, None)
+
+    def take_overdue(self, now: float) -> list[InFlight]:
+        """Take out all whose time is up."""
+        overdue: list[InFlight] = []
+        for each in self._in_flight.values():
+            if each.deadline > now:
+                break
+            overdue.append(each)
+        for each in overdue:
+            del self._in_flight[each.uid]
+        return overdue
+
+
 def delay_s(failures: int) -> float:
     """Seconds to wait after so many earlier failures."""
     return min(FIRST_S * 2.0 ** min(failures, 60), LONGEST_S)

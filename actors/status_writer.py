@@ -5,7 +5,7 @@ Accepts: `WriteStatus`.
 Sends: asks the api (read, then write guarded by the resource version; on a conflict it reads again and retries); tells
 the recorder what could not be written.
 When full: the session runner waits.
-Stops: after what is queued. A status lost in a crash is decided again by the next cycle, which sees the old one.
+Stops: after what is queued. After a crash the next instance writes what was in hand again.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
     """Reads and writes in batches."""
 
     cap = 8
+    redeliver = True
 
     def __init__(
         self, name: str, mailbox: StatusPort, context: Context, *, api: ApiPort, recorder: RecorderPort

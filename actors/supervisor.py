@@ -139,6 +139,7 @@ class Supervisor:
         child = running.child
         await self._note(ActorStarted(child.name, self._context.clock.now()))
         self._context.activity.settled(child.name, True)
+        running.replaced = False  # a restart asked for while it was down anyway
         try:
             with anyio.CancelScope() as running.scope:
                 await child.build().run()
@@ -149,7 +150,6 @@ class Supervisor:
                 raise
             return error
         if running.replaced:
-            running.replaced = False
             return HungActorError(f"actor {child.name} was taken away")
         return None
 

@@ -274,6 +274,7 @@ class System:
             view=self._decider.new_view(),
             snapshots=self._snapshots,
             changed=self.memory.changed,
+            patience_s=3 * self.settings.answer_timeout_s,
             check_always=self.settings.check_view,
         )
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from actors.errors import UnexpectedReplyError
+import anyio
+
+from actors.errors import ActorFailedError, UnexpectedReplyError
 from core.messages.commands import List, Watch
 from core.messages.replies import Events, Listing, WatchEvent
 from storage import codec
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from actors.ports import Activity, ApiPort, LevelSignal
+
+
+AGAIN_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,19 @@ class Watcher:
 
     async def next(self) -> Changes:
         """Wait for news and return it; may return no events (news of other kinds)."""
-        if not self._more:
-            await self._news.wait_beyond(self.revision)
-        with self._activity.busy():
-            reply = await self._api.ask_for(Watch(self.revision, self._kinds, self._limit), Events)
-            if reply.gone:
-                return await self._relist()
+        while True:
+            if not self._more:
+                await self._news.wait_beyond(self.revision)
+            try:
+                with self._activity.busy():
+                    return await self._pull()
+            except ActorFailedError:
+                await anyio.sleep(AGAIN_S)  # the api crashed over it and comes back
+
+    async def _pull(self) -> Changes:
+        reply = await self._api.ask_for(Watch(self.revision, self._kinds, self._limit), Events)
+        if reply.gone:
+            return await self._relist()
         self._more = reply.more
         self._remember(reply.events)
         return Changes(reply.events, reply.revision)
