@@ -6,13 +6,12 @@ and pods that were being deleted are gone; pod and PodGroup status and annotatio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from core.messages.decisions import CycleResult, PodCondition, PodGroupStatus
+from core.messages.decisions import CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
 from core.objects.metadata import section
 from pumice.oneshot.moment import format_moment
-from pumice.oneshot.outcome import condition_dict
 
 Object = dict[str, Any]
 
@@ -43,15 +42,14 @@ def next_objects(objects: Sequence[Object], result: CycleResult, now: float) -> 
     return remaining
 
 
-def nominations_of(objects: Iterable[Object]) -> dict[str, str]:
-    """status.nominatedNodeName by "ns/pod", where there is one."""
-    found: dict[str, str] = {}
-    for obj in objects:
-        if obj.get("kind") == "Pod":
-            node = section(obj, "status").get("nominatedNodeName")
-            if node:
-                found[object_key(obj)] = node
-    return found
+def condition_dict(condition: PodGroupCondition) -> dict[str, str]:
+    """A PodGroup condition without its transition time and id."""
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+    }
 
 
 def _pod_after(pod: Object, node: str | None, update: PodCondition | None, now: float) -> Object:

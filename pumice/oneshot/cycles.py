@@ -10,8 +10,9 @@ from core.cycle import close_session, open_session, run_action
 from core.messages.decisions import CycleResult
 from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
-from pumice.oneshot.between import Object, next_objects, nominations_of
+from pumice.oneshot.between import Object, next_objects
 from pumice.oneshot.outcome import Outcome, outcome_of
+from pumice.oneshot.standing import standings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
     objects, carry = setup.objects, Carry()
     for number in range(1, cycles + 1):
         result = _run(setup, objects, Clock(cycle=number, now=setup.now), carry)
-        yield Cycle(objects, result, outcome_of(result, nominations_of(objects)))
+        yield Cycle(objects, result, outcome_of(result, standings_of(objects)))
         if number < cycles:
             objects = next_objects(objects, result, setup.now)
             carry = Carry.from_dict(result.carry)

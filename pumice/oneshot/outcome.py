@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from core.messages.decisions import CycleReport, CycleResult, PodGroupCondition, TaskAtOpen
+from core.messages.decisions import CycleReport, CycleResult, TaskAtOpen
+from pumice.oneshot.between import condition_dict
+from pumice.oneshot.standing import Standing
 
 Outcome = dict[str, Any]
 
+NOTHING: Final = Standing()
 
-def outcome_of(result: CycleResult, nominations: Mapping[str, str]) -> Outcome:
-    """OUTCOME of one cycle.
 
-    `nominations` is "ns/pod" -> status.nominatedNodeName as of the opening: a status update that leaves the nomination
-    alone still shows the old one.
+def outcome_of(result: CycleResult, before: Mapping[str, Standing]) -> Outcome:
+    """OUTCOME of one cycle; `before` is what the API said of the pods ("ns/pod") when it opened.
+
+    An update that leaves the nomination or the condition alone still shows the old one.
     """
     report = result.report
     return {
@@ -24,9 +27,9 @@ def outcome_of(result: CycleResult, nominations: Mapping[str, str]) -> Outcome:
         "uncommitted": dict(sorted(report.uncommitted.items())),
         "phases": dict(sorted(report.phases.items())),
         "taskStatus": {job: _counts(counts) for job, counts in sorted(report.task_status.items())},
-        "nominated": _nominated(result, nominations),
+        "nominated": _nominated(result, before),
         "conditions": _conditions(report),
-        "podConditions": _pod_conditions(result),
+        "podConditions": _pod_conditions(result, before),
         "queueAllocated": {queue.name: dict(queue.allocated) for queue in result.queues},
     }
 
@@ -39,25 +42,15 @@ def at_open(report: CycleReport) -> dict[str, Any]:
     }
 
 
-def condition_dict(condition: PodGroupCondition) -> dict[str, str]:
-    """A PodGroup condition without its transition time and id."""
-    return {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-    }
-
-
 def _counts(counts: Mapping[str, int]) -> dict[str, int]:
     return {status: count for status, count in sorted(counts.items()) if count}
 
 
-def _nominated(result: CycleResult, nominations: Mapping[str, str]) -> dict[str, str]:
+def _nominated(result: CycleResult, before: Mapping[str, Standing]) -> dict[str, str]:
     after: dict[str, str] = {}
     for update in result.pod_conditions:
         name = f"{update.namespace}/{update.name}"
-        node = update.nominated or nominations.get(name, "")
+        node = update.nominated or before.get(name, NOTHING).nominated
         if node:
             after[name] = node
     return after
@@ -67,12 +60,14 @@ def _conditions(report: CycleReport) -> dict[str, list[dict[str, str]]]:
     return {job: [condition_dict(one) for one in listed] for job, listed in sorted(report.conditions.items()) if listed}
 
 
-def _pod_conditions(result: CycleResult) -> dict[str, dict[str, str]]:
-    return {
-        f"{update.namespace}/{update.name}": {"reason": update.reason, "message": update.message}
-        for update in result.pod_conditions
-        if update.reason or update.message
-    }
+def _pod_conditions(result: CycleResult, before: Mapping[str, Standing]) -> dict[str, dict[str, str]]:
+    after: dict[str, dict[str, str]] = {}
+    for update in result.pod_conditions:
+        name = f"{update.namespace}/{update.name}"
+        shown = update if update.reason or update.message else before.get(name, NOTHING)
+        if shown.reason or shown.message:
+            after[name] = {"reason": shown.reason, "message": shown.message}
+    return after
 
 
 def _task_at_open(task: TaskAtOpen) -> dict[str, Any]:

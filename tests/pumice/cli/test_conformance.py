@@ -20,7 +20,7 @@ CONF = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n  - name: predi
 def case(name: str, binds: dict[str, str], **more: Any) -> dict[str, Any]:
     """One pod, one node."""
     objects = [node("n0"), queue("default"), pod_group("g", phase="Inqueue"), pod("p", group="g", phase="Pending")]
-    outcome = {"binds": binds, "evictions": []}
+    outcome: dict[str, Any] = {"binds": binds, "evictions": []}
     base = {"name": name, "now": "2026-01-01T00:00:00Z", "confYaml": CONF, "cycles": 1, "objects": objects}
     return {**base, "expect": {"cycles": [outcome], "distinctOutcomes": 1}, **more}
 

@@ -58,7 +58,7 @@ def test_what_a_case_says_reaches_the_session() -> None:
 
 def test_flags_default_on_only_where_the_case_says_so_or_gives_text() -> None:
     conf = {"actions": ["allocate"], "tiers": [{"plugins": [{"name": "gang"}]}], "configurations": []}
-    case = {"name": "c", "objects": [], "conf": conf, "flagsDefaultOn": False, **EMPTY}
+    case: dict[str, Any] = {"name": "c", "objects": [], "conf": conf, "flagsDefaultOn": False, **EMPTY}
     off = setup_of(case, close_hooks=False)
     on = setup_of({**case, "flagsDefaultOn": True}, close_hooks=False)
     text = setup_of({**case, "confYaml": 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}]'}, close_hooks=True)

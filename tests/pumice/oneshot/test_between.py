@@ -6,7 +6,8 @@ import copy
 from typing import Any
 
 from core.messages.decisions import Bind, CycleResult, Evict, PodCondition, PodGroupCondition, PodGroupStatus
-from pumice.oneshot.between import next_objects, nominations_of
+from pumice.oneshot.between import next_objects
+from pumice.oneshot.standing import Standing, standings_of
 
 NOW = 1_577_836_800.0
 
@@ -68,7 +69,7 @@ def test_an_update_without_a_nomination_leaves_the_old_one() -> None:
     waiting["status"]["nominatedNodeName"] = "n0"
     (found,) = after([waiting], pod_conditions=(PodCondition("a", "p", "u", "Unschedulable", "no room"),))
     assert found["status"]["nominatedNodeName"] == "n0"
-    assert nominations_of([found, pod("q")]) == {"a/p": "n0"}
+    assert standings_of([found, pod("q")]) == {"a/p": Standing("n0", "Unschedulable", "no room")}
 
 
 def test_a_nomination_alone_writes_no_condition() -> None:

@@ -13,6 +13,7 @@ from core.messages.decisions import (
     TaskAtOpen,
 )
 from pumice.oneshot.outcome import at_open, outcome_of
+from pumice.oneshot.standing import Standing
 
 
 def test_every_key_of_an_empty_cycle_is_there_and_empty() -> None:
@@ -55,9 +56,15 @@ def test_an_update_shows_the_nomination_that_the_pod_has_after_it() -> None:
         PodCondition("a", "none", "u", "Unschedulable", "m"),
         PodCondition("a", "only", "u", "", "", "n2"),
     )
-    outcome = outcome_of(CycleResult(1, "", pod_conditions=updates), {"a/old": "n0", "a/unwritten": "n3"})
+    before = {
+        "a/old": Standing("n0"),
+        "a/unwritten": Standing("n3"),
+        "a/only": Standing("", "Unschedulable", "as before"),
+    }
+    outcome = outcome_of(CycleResult(1, "", pod_conditions=updates), before)
     assert outcome["nominated"] == {"a/new": "n1", "a/old": "n0", "a/only": "n2"}
-    assert set(outcome["podConditions"]) == {"a/new", "a/old", "a/none"}
+    assert set(outcome["podConditions"]) == {"a/new", "a/old", "a/none", "a/only"}
+    assert outcome["podConditions"]["a/only"] == {"reason": "Unschedulable", "message": "as before"}
 
 
 def test_what_was_seen_at_the_opening() -> None:
