@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from core.kube.storage import uses_claims
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,7 +32,7 @@ class Move(NamedTuple):
 
 def _is_special(task: Task) -> bool:
     template = task.template
-    if template.host_ports:
+    if template.host_ports or uses_claims(template):
         return True
     affinity = template.affinity
     return bool(affinity) and (affinity.get("podAffinity") is not None or affinity.get("podAntiAffinity") is not None)
@@ -56,7 +58,7 @@ class Placed:
         self.log.append(Move(task, node, -1))
 
     def special_at_opening(self) -> list[Move]:
-        """The pods with host ports or inter-pod affinity that were on a node when the session opened."""
+        """The pods with host ports, claims or inter-pod affinity that were on a node when the session opened."""
         if self._special is None:
             self._special = list(self.opening.special(self.nodes, self.residents))
         return self._special

@@ -15,8 +15,12 @@ from core.plugins.predicates.pod_count import PodCount
 from core.plugins.predicates.ports import NodePorts
 from core.plugins.predicates.static import StaticFilter
 from core.plugins.predicates.taints import UntoleratedTaints
+from core.plugins.predicates.taken_back import TakenBack
 from core.plugins.predicates.topology_spread import TopologySpread
 from core.plugins.predicates.unschedulable import Unschedulable
+from core.plugins.predicates.volume_binding import VolumeBinding
+from core.plugins.predicates.volume_limits import VolumeLimits
+from core.plugins.predicates.volume_zone import VolumeZone
 
 if TYPE_CHECKING:
     from core.kube.placed import Placed
@@ -26,10 +30,11 @@ if TYPE_CHECKING:
 
 
 class Predicates:
-    """Registers the filters that are switched on and keeps kube-scheduler's NodeInfo up to date.
+    """Registers the filters that are switched on, keeps kube-scheduler's NodeInfo up to date and reserves volumes.
 
-    Arguments (all true): `predicate.NodeAffinityEnable`, `predicate.NodePortsEnable`,
-    `predicate.TaintTolerationEnable`.
+    Arguments, all true by default: `predicate.NodeAffinityEnable`, `NodePortsEnable`, `TaintTolerationEnable`,
+    `PodAffinityEnable`, `NodeVolumeLimitsEnable`, `VolumeZoneEnable`, `PodTopologySpreadEnable`, `VolumeBindingEnable`.
+    `predicate.CacheEnable` changes nothing: answers that follow from a node's spec are always kept.
     """
 
     name = "predicates"
@@ -40,38 +45,48 @@ class Predicates:
     def _enabled(self, switch: str) -> bool:
         return self._arguments.get_bool(f"predicate.{switch}", True)
 
-    def filters(self, placed: Placed) -> list[NodeFilter]:
+    def filters(self, placed: Placed, volumes: VolumeBinding | None) -> list[NodeFilter]:
         """The filters in Volcano's order: the count of pods, then what a node's spec decides, then the rest."""
-        found: list[NodeFilter] = [PodCount(), StaticFilter(Unschedulable())]
-        if self._enabled("NodeAffinityEnable"):
-            found.append(StaticFilter(RequiredAffinity()))
-        if self._enabled("TaintTolerationEnable"):
-            found.append(StaticFilter(UntoleratedTaints()))
-        if self._enabled("NodePortsEnable"):
-            found.append(NodePorts(placed))
-        if self._enabled("PodAffinityEnable"):
-            found.append(PodAffinity(placed))
-        if self._enabled("PodTopologySpreadEnable"):
-            found.append(TopologySpread(placed))
-        return found
+        listed: list[tuple[str, NodeFilter]] = [
+            ("NodeAffinityEnable", StaticFilter(RequiredAffinity())),
+            ("TaintTolerationEnable", StaticFilter(UntoleratedTaints())),
+            ("NodePortsEnable", NodePorts(placed)),
+            ("PodAffinityEnable", PodAffinity(placed)),
+            ("NodeVolumeLimitsEnable", VolumeLimits(placed)),
+            ("VolumeZoneEnable", VolumeZone()),
+            ("PodTopologySpreadEnable", TopologySpread(placed)),
+        ]
+        chosen = [node_filter for switch, node_filter in listed if self._enabled(switch)]
+        return [PodCount(), StaticFilter(Unschedulable()), *chosen, *([volumes] if volumes else [])]
 
     def on_session_open(self, session: Session) -> None:
         """Register filters and event handlers. Only this plugin moves NodeInfo.
 
-        Without it the scorers see the session's opening.
+        Without it the scorers see the opening.
         """
-        placed = placed_pods(session)
-        session.add_predicate(self.name, self.filters(placed))
-        kube = session.kube
+        placed, kube = placed_pods(session), session.kube
+        volumes = VolumeBinding(session) if self._enabled("VolumeBindingEnable") else None
+        session.add_predicate(self.name, self.filters(placed, volumes))
+
+        taken_back = TakenBack(session)
 
         def allocate(task: Task, node: int) -> str | None:
+            if taken_back.loses(task):
+                return None
+            if volumes and task.template.volumes:
+                refused = volumes.reserve(task, node)
+                if refused is not None:
+                    return refused
             kube.add(task, node)
             placed.add(task, node)
             return None
 
         def deallocate(task: Task, node: int) -> str | None:
-            kube.remove(task, node)
-            placed.remove(task, node)
+            if volumes:
+                volumes.unreserve(task)
+            if not taken_back.has_lost(task):
+                kube.remove(task, node)
+                placed.remove(task, node)
             return None
 
         session.points.handle(allocate, deallocate)

@@ -1,0 +1,252 @@
+"""What would become of a pod's claims on each node, and what the session's placements have promised already.
+
+Source: Volcano `capabilities/volumebinding/binder.go` (GetPodVolumeClaims, FindPodVolumes, AssumePodVolumes). CSI
+storage capacity is not looked at (Volcano does so with --csi-storage only). Volumes of equal size are taken in name
+order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cmp_to_key
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from core.kube.storage import (
+    NO_PROVISIONER,
+    SELECTED_NODE,
+    Storage,
+    StorageError,
+    check_owner,
+    claim_key,
+    claim_names,
+    class_name,
+    is_fully_bound,
+    name_of,
+    volume_name,
+)
+from core.kube.volume_matching import (
+    is_available,
+    is_for,
+    is_large_enough,
+    is_taken,
+    requested_storage,
+    rows_in_topologies,
+    rows_reaching,
+    storage_capacity,
+)
+from core.objects.metadata import section, text_map
+
+if TYPE_CHECKING:
+    from core.kube.rows import BoolArray, NodeRows
+    from core.objects.metadata import Object
+    from core.objects.pod import Task
+
+RowArray = npt.NDArray[np.intp]
+NONE = -1
+
+
+class Promise(NamedTuple):
+    """What a placed pod was promised: (volume, claim) to bind, and claims to provision on its node."""
+
+    bindings: tuple[tuple[str, str], ...]
+    provisions: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Promises:
+    """The promises of one session. `version` rises with every change."""
+
+    volumes: dict[str, str] = field(default_factory=dict[str, str])  # volume -> claim
+    nodes: dict[str, str] = field(default_factory=dict[str, str])  # claim -> node chosen for its provisioning
+    by_task: dict[str, Promise] = field(default_factory=dict[str, Promise])
+    version: int = 0
+
+    def make(self, task: str, node: str, promise: Promise) -> None:
+        """Keep volumes and claims for a pod (AssumePodVolumes)."""
+        self.volumes.update(promise.bindings)
+        self.nodes.update(dict.fromkeys(promise.provisions, node))
+        self.by_task[task] = promise
+        self.version += 1
+
+    def withdraw(self, task: str) -> None:
+        """Give them back (RevertAssumedPodVolumes); nothing happens for a pod without a promise."""
+        promise = self.by_task.pop(task, None)
+        if promise is None:
+            return
+        for volume, _ in promise.bindings:
+            self.volumes.pop(volume, None)
+        for claim in promise.provisions:
+            self.nodes.pop(claim, None)
+        self.version += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """A pod's claims: bound, and unbound until a node is chosen."""
+
+    bound: tuple[Object, ...]
+    waiting: tuple[Object, ...]
+
+
+def read_claims(storage: Storage, task: Task) -> Claims:
+    """Sort a pod's claims. Raises StorageError where no node can help."""
+    bound: list[Object] = []
+    waiting: list[Object] = []
+    immediate = False
+    for name, ephemeral in claim_names(task):
+        claim = _usable_claim(storage, task, name, ephemeral=ephemeral)
+        if is_fully_bound(claim):
+            bound.append(claim)
+        elif storage.waits_for_consumer(claim) and not volume_name(claim):
+            waiting.append(claim)
+        else:
+            immediate = True
+    if immediate:
+        raise StorageError("pod has unbound immediate PersistentVolumeClaims")
+    return Claims(tuple(bound), tuple(waiting))
+
+
+def _usable_claim(storage: Storage, task: Task, name: str, *, ephemeral: bool) -> Object:
+    try:
+        claim = storage.claim(task.namespace, name)
+    except StorageError as error:
+        if not ephemeral:
+            raise
+        text = f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+        raise StorageError(text) from error
+    if section(claim, "status").get("phase") == "Lost":
+        text = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume_name(claim)}"'
+        raise StorageError(text)
+    if section(claim, "metadata").get("deletionTimestamp"):
+        raise StorageError(f'persistentvolumeclaim "{name}" is being deleted')
+    if ephemeral:
+        check_owner(claim, task)
+    return claim
+
+
+@dataclass(slots=True)
+class Plan:
+    """Over node rows [N].
+
+    What stands against each node, and for each waiting claim the number of its volume or NONE.
+    """
+
+    out_of_reach: BoolArray  # a bound volume cannot be used there
+    lost: BoolArray  # a claim is bound to a volume that does not exist
+    nothing_to_bind: BoolArray  # a waiting claim finds no volume and none can be made
+    broken: BoolArray  # a claim that cannot be provisioned at all; `problem` says why
+    problem: str
+    volumes: list[Object]
+    chosen: list[tuple[Object, RowArray]]
+
+    def promise(self, row: int) -> Promise:
+        """What a pod placed there is promised."""
+        got = [(claim, int(rows[row])) for claim, rows in self.chosen]
+        bindings = tuple((name_of(self.volumes[i]), claim_key(claim)) for claim, i in got if i != NONE)
+        return Promise(bindings, tuple(claim_key(claim) for claim, i in got if i == NONE))
+
+
+def _by_request(one: Object, other: Object) -> int:
+    return requested_storage(one).compare(requested_storage(other))
+
+
+def _by_capacity(one: Object, other: Object) -> int:
+    return storage_capacity(one).compare(storage_capacity(other))
+
+
+class Planner:
+    """Makes plans for pods of one session."""
+
+    def __init__(self, nodes: NodeRows, storage: Storage, promises: Promises) -> None:
+        self._nodes, self._storage, self._promises = nodes, storage, promises
+
+    def plan(self, claims: Claims) -> Plan:
+        """The plan under the present promises. Raises SelectorError for a claim's selector that is no valid one."""
+        count = self._nodes.count
+        masks = [np.zeros(count, dtype=np.bool_) for _ in range(4)]
+        plan = Plan(masks[0], masks[1], masks[2], masks[3], "", self._volumes_by_size(), [])
+        self._reach_bound(plan, claims.bound)
+        selected = [c for c in claims.waiting if self._selected_node(c) is not None]
+        for claim in selected:
+            plan.nothing_to_bind |= self._all_but(self._selected_node(claim))
+            plan.chosen.append((claim, np.full(count, NONE, dtype=np.intp)))
+        others = [c for c in claims.waiting if self._selected_node(c) is None]
+        for claim in sorted(others, key=cmp_to_key(_by_request)):
+            plan.chosen.append((claim, self._match(plan, claim)))
+        for claim, rows in plan.chosen:
+            self._provision(plan, claim, rows == NONE)
+        return plan
+
+    def _selected_node(self, claim: Object) -> str | None:
+        promised = self._promises.nodes.get(claim_key(claim))
+        return promised or text_map(section(claim, "metadata").get("annotations")).get(SELECTED_NODE)
+
+    def _all_but(self, node: str | None) -> BoolArray:
+        mask = np.ones(self._nodes.count, dtype=np.bool_)
+        if node in self._nodes.row:
+            mask[self._nodes.row[node]] = False
+        return mask
+
+    def _volumes_by_size(self) -> list[Object]:
+        known = self._storage.of_kind("PersistentVolume")
+        by_name: list[Object] = [known[name] for name in sorted(known)]
+        return sorted(by_name, key=cmp_to_key(_by_capacity))
+
+    def _reach_bound(self, plan: Plan, bound: tuple[Object, ...]) -> None:
+        undecided = np.ones(self._nodes.count, dtype=np.bool_)
+        for claim in bound:
+            try:
+                reached = rows_reaching(self._nodes, self._storage.volume(volume_name(claim)))
+            except StorageError:
+                plan.lost |= undecided
+                return
+            plan.out_of_reach |= undecided & ~reached
+            undecided &= reached
+
+    def _match(self, plan: Plan, claim: Object) -> RowArray:
+        """The number of the volume each node would give the claim, NONE without one."""
+        chosen: RowArray = np.full(self._nodes.count, NONE, dtype=np.intp)
+        fitting = [i for i, v in enumerate(plan.volumes) if self._may_have(v, claim)]
+        own = [i for i in fitting if is_for(plan.volumes[i], claim, self._claimed_by(plan.volumes[i]))]
+        if own:  # a volume that is meant for the claim is the only one it gets
+            first = min(own, key=lambda i: name_of(plan.volumes[i]))
+            chosen[rows_reaching(self._nodes, plan.volumes[first])] = first
+            return chosen
+        for i in fitting:
+            if is_available(plan.volumes[i], claim):
+                free = rows_reaching(self._nodes, plan.volumes[i]) & (chosen == NONE)
+                for _, taken in plan.chosen:
+                    free &= taken != i
+                chosen[free] = i
+        return chosen
+
+    def _claimed_by(self, volume: Object) -> str | None:
+        return self._promises.volumes.get(name_of(volume))
+
+    def _may_have(self, volume: Object, claim: Object) -> bool:
+        if class_name(volume) != class_name(claim):  # the volumes of other classes are not even listed
+            return False
+        claimed = self._claimed_by(volume)
+        return (not is_taken(volume, claimed) or is_for(volume, claim, claimed)) and is_large_enough(volume, claim)
+
+    def _provision(self, plan: Plan, claim: Object, needed: BoolArray) -> None:
+        """Judge the nodes where a new volume would have to be made; nodes with an earlier verdict keep it."""
+        needed = needed & ~plan.nothing_to_bind & ~plan.broken
+        if not needed.any():
+            return
+        name = class_name(claim)
+        known = self._storage.of_kind("StorageClass").get(name)
+        if known is None:
+            plan.broken |= needed
+            plan.problem = plan.problem or (
+                f'failed to find storage class "{name}"' if name else f'no class for claim "{claim_key(claim)}"'
+            )
+            return
+        if (known.get("provisioner") or NO_PROVISIONER) == NO_PROVISIONER:
+            plan.nothing_to_bind |= needed
+            return
+        topologies: list[dict[str, Any]] = known.get("allowedTopologies") or []
+        plan.nothing_to_bind |= needed & ~rows_in_topologies(self._nodes, topologies)

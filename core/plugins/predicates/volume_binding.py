@@ -1,0 +1,109 @@
+"""VolumeBinding: volumes must be there, within reach, or possible to make. Source: Volcano
+`capabilities/volumebinding`.
+
+A placed pod reserves what it was promised, and gives it back when it is taken off again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.kube.selectors import SelectorError
+from core.kube.storage import Storage, StorageError, has_ephemeral, uses_claims
+from core.kube.volume_plan import Planner, Promises, read_claims
+from core.session.node_points import Volatility
+from core.session.reasons import Code, FitFailure, Reason
+
+if TYPE_CHECKING:
+    from core.kube.volume_plan import Claims, Plan
+    from core.objects.pod import Task
+    from core.session.node_points import Rows
+    from core.session.reasons import IntArray, ReasonTable
+    from core.session.session import Session
+
+NAME = "VolumeBinding"
+TEXTS = (
+    "node(s) didn't match PersistentVolume's node affinity",
+    "node(s) didn't find available persistent volumes to bind",
+    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+)
+
+
+class VolumeBindingCheck:
+    """Asks a plan about each node; the plan is made again when a promise was made or withdrawn."""
+
+    volatility = Volatility.GLOBAL
+
+    def __init__(self, planner: Planner, promises: Promises, claims: Claims, reasons: ReasonTable) -> None:
+        self._planner, self._promises, self._claims, self._reasons = planner, promises, claims, reasons
+        self._version = -1
+        self._codes: IntArray = np.zeros(0, dtype=np.int32)
+
+    def _judge(self, plan: Plan) -> IntArray:
+        found = plan.out_of_reach + 2 * plan.nothing_to_bind + 4 * plan.lost
+        numbers = [0]
+        for combination in range(1, 8):
+            text = ", ".join(text for i, text in enumerate(TEXTS) if combination >> i & 1)
+            numbers.append(self._reasons.intern(Reason(NAME, Code.UNRESOLVABLE, text)))
+        codes: IntArray = np.array(numbers, dtype=np.int32)[found]
+        if plan.broken.any():
+            codes[plan.broken] = self._reasons.intern(Reason(NAME, Code.ERROR, plan.problem))
+        return codes
+
+    def _current(self) -> IntArray:
+        if self._version != self._promises.version:
+            self._version = self._promises.version
+            self._codes = self._judge(self._planner.plan(self._claims))
+        return self._codes
+
+    def reject(self, rows: Rows) -> IntArray:
+        """Reason number per row, int32 [len(rows)]."""
+        return self._current()[rows]
+
+    def reject_one(self, row: int) -> int:
+        """The same for one row."""
+        return int(self._current()[row])
+
+
+class VolumeBinding:
+    """The filter, and the reservations of a session."""
+
+    name = NAME
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._storage, self.promises = session, Storage(session.objects), Promises()
+        self._planner = Planner(session.nodes, self._storage, self.promises)
+        self.reads_labels = False  # until a pod with claims is met: they are found by namespace
+        self.watches_placements = False  # until an ephemeral claim is met: it is found by the pod's name
+
+    def prepare(self, session: Session, task: Task) -> VolumeBindingCheck | None:
+        """None for a pod without claims. Raises FitFailure where no node can help."""
+        if not uses_claims(task.template):
+            return None
+        self.reads_labels = True
+        self.watches_placements = self.watches_placements or has_ephemeral(task.template)
+        try:
+            claims = read_claims(self._storage, task)
+            self._planner.plan(claims)
+        except (StorageError, SelectorError) as error:
+            raise FitFailure(Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed {error}")) from error
+        return VolumeBindingCheck(self._planner, self.promises, claims, session.reasons)
+
+    def reserve(self, task: Task, node: int) -> str | None:
+        """Promise a placed pod its volumes. A text: they cannot be had."""
+        if not uses_claims(task.template):
+            return None
+        try:
+            claims = read_claims(self._storage, task)
+        except StorageError as error:
+            return str(error)
+        if claims.waiting:
+            promise = self._planner.plan(claims).promise(node)
+            self.promises.make(task.key, self._session.nodes.names[node], promise)
+        return None
+
+    def unreserve(self, task: Task) -> None:
+        """Take the promise back."""
+        self.promises.withdraw(task.key)

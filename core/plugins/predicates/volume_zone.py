@@ -1,0 +1,106 @@
+"""VolumeZone: bound volumes that say in which zone or region they lie. Source: kube-scheduler `volumezone`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.kube.labels import ABSENT, label_column
+from core.kube.storage import Storage, StorageError, claim_names, class_name, has_ephemeral, uses_claims, volume_name
+from core.objects.metadata import section, text_map
+from core.plugins.predicates.static import StaticCheck
+from core.session.reasons import Code, FitFailure, Reason
+
+if TYPE_CHECKING:
+    from core.kube.rows import BoolArray, NodeRows
+    from core.objects.metadata import Object
+    from core.objects.pod import Task
+    from core.session.session import Session
+
+NAME = "VolumeZone"
+ELSEWHERE = Reason(NAME, Code.UNRESOLVABLE, "node(s) had no available volume zone")
+# Old name -> the name that replaced it.
+RENAMED = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+KEYS = (*RENAMED, *RENAMED.values())
+
+
+def bound_volumes(storage: Storage, task: Task) -> list[Object]:
+    """The volumes a pod's claims name.
+
+    Raises StorageError for a claim that has none and does not wait for a consumer.
+    """
+    found: list[Object] = []
+    for claim_name in claim_names(task):
+        if not claim_name.name:
+            raise StorageError("PersistentVolumeClaim had no name")
+        claim = storage.claim(task.namespace, claim_name.name)
+        if volume_name(claim):
+            found.append(storage.volume(volume_name(claim)))
+            continue
+        if not class_name(claim):
+            raise StorageError("PersistentVolumeClaim had no pv name and storageClass name")
+        storage.storage_class(class_name(claim))
+        if not storage.waits_for_consumer(claim):
+            raise StorageError("PersistentVolume had no name")
+    return found
+
+
+def zones(volume: Object) -> list[tuple[str, frozenset[str]]]:
+    """(label, values) of a volume's zone and region labels.
+
+    Several values are joined by "__", an empty one voids the label.
+    """
+    labels = text_map(section(volume, "metadata").get("labels"))
+    parts = ((key, [part.strip() for part in labels[key].split("__")]) for key in KEYS if key in labels)
+    return [(key, frozenset(values)) for key, values in parts if all(values)]
+
+
+def _rows_with_value(nodes: NodeRows, key: str, values: frozenset[str]) -> tuple[BoolArray, BoolArray]:
+    """Masks [N]: nodes that have the label, nodes that have it with one of the values."""
+    column = label_column(nodes, key)
+    accepted = np.zeros(len(column.values) + 1, dtype=np.bool_)
+    accepted[:-1] = [value in values for value in column.values]
+    return column.codes != ABSENT, accepted[column.codes]
+
+
+def rows_elsewhere(nodes: NodeRows, wanted: list[tuple[str, frozenset[str]]]) -> BoolArray:
+    """Mask [N] of the nodes that say where they lie and lie elsewhere."""
+    lies_somewhere = np.zeros(nodes.count, dtype=np.bool_)
+    for key in KEYS:
+        lies_somewhere |= label_column(nodes, key).codes != ABSENT
+    fits = np.ones(nodes.count, dtype=np.bool_)
+    for key, values in wanted:
+        labelled, same = _rows_with_value(nodes, key, values)
+        if key in RENAMED:
+            same = np.where(labelled, same, _rows_with_value(nodes, RENAMED[key], values)[1])
+        fits &= same
+    return lies_somewhere & ~fits
+
+
+class VolumeZone:
+    """The filter."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self.reads_labels = False  # until a pod with claims is met: they are found by namespace
+        self.watches_placements = False  # until an ephemeral claim is met: it is found by the pod's name
+
+    def prepare(self, session: Session, task: Task) -> StaticCheck | None:
+        """None for a pod without claims or whose volumes lie nowhere in particular. Raises FitFailure."""
+        if not uses_claims(task.template):
+            return None
+        self.reads_labels = True
+        self.watches_placements = self.watches_placements or has_ephemeral(task.template)
+        try:
+            wanted = [zone for volume in bound_volumes(Storage(session.objects), task) for zone in zones(volume)]
+        except StorageError as error:
+            raise FitFailure(Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed {error}")) from error
+        if not wanted:
+            return None
+        mask = rows_elsewhere(session.nodes, wanted)
+        return StaticCheck(mask * np.int32(session.reasons.intern(ELSEWHERE))) if mask.any() else None
