@@ -31,6 +31,13 @@ def decoded_object(blob: bytes) -> Object | Refused:
     return _without_nulls(obj) if _NIL in blob and isinstance(obj, dict) else obj
 
 
+def name_of(obj: Object) -> str:
+    """metadata.name of an object that nobody has checked yet; empty when there is none."""
+    meta = obj.get("metadata")
+    name = cast("dict[str, Any]", meta).get("name") if isinstance(meta, dict) else None
+    return name if isinstance(name, str) else ""
+
+
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()

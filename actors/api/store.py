@@ -11,17 +11,17 @@ from typing import Any, assert_never, cast
 from actors.api import metadata, refusals
 from actors.api.admission import ADMISSION, Admission, Lookup
 from actors.api.admission.shapes import shape_problems
-from actors.api.decoding import decoded, decoded_object
+from actors.api.decoding import decoded, decoded_object, name_of
 from actors.api.deletion import Deletion
 from actors.api.kinds import KINDS, Kind, kind_of
 from actors.api.lookup import TablesLookup
-from actors.merge_patch import merge_patch
 from actors.api.names import generated_name, uid_of
 from actors.api.placement import Placement
 from actors.api.requests import Moment
 from actors.api.selectors import SelectorError, matches, parse_selector
 from actors.api.tables import Key, Tables, owner_uids
 from actors.api.watch import RevisionLog
+from actors.merge_patch import merge_patch
 from core.messages import commands
 from core.messages.events import Mutation
 from core.messages.replies import Accepted, ApiReply, Events, Listing, Refused
@@ -132,7 +132,7 @@ class Store:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
         obj["apiVersion"] = kind.api_version
         if causes := shape_problems(kind.key, obj):
-            return refusals.invalid(kind, _name_of(obj), causes)
+            return refusals.invalid(kind, name_of(obj), causes)
         meta = metadata.settle(obj, kind)
         self._generate_name(kind, meta)
         if causes := metadata.problems(meta):
@@ -171,7 +171,7 @@ class Store:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
         obj["apiVersion"] = kind.api_version
         if causes := shape_problems(kind.key, obj):
-            return refusals.invalid(kind, _name_of(obj), causes)
+            return refusals.invalid(kind, name_of(obj), causes)
         meta = section(obj, "metadata")
         namespace = (meta.get("namespace") or "default") if kind.namespaced else ""
         key = (kind.key, namespace, meta.get("name") or "")
@@ -281,12 +281,6 @@ class Store:
 
 def _labels(blob: bytes) -> dict[str, str]:
     return section(cast("Object", unpack(blob)), "metadata").get("labels") or {}
-
-
-def _name_of(obj: Object) -> str:
-    meta = obj.get("metadata")
-    name = cast("dict[str, Any]", meta).get("name") if isinstance(meta, dict) else None
-    return name if isinstance(name, str) else ""
 
 
 def _carry(old: Object, new: Object, part: str) -> None:

@@ -84,13 +84,13 @@ def _settle(
         status["retryCount"] = status.get("retryCount", 0) + 1
     if phase is not None:
         status["state"] = {**section(status, "state"), "phase": str(phase)}
-    if status == old:
-        return []
     # a kill notes a condition for a new phase only, a sync for every change, as Volcano does
-    if not killed or phase is not None:
+    if phase is not None or (status != old and not killed):
         status = conditioned(status, now)
     if killed:
         status = run_for(status, job, now)
+    if status == old:
+        return []
     patch = diff_patch(old, status)
     return [UpdateStatus("Job", *_name(job), pack(patch), user=USER)]
 

@@ -1,4 +1,4 @@
-"""A cluster without actors: one store, some machines, a clock that is moved by hand. What the shell does, in plain calls."""
+"""A cluster without actors: a store, some machines, a clock moved by hand. What the shell does, in plain calls."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -81,7 +81,8 @@ class Cluster:
 
     def settle(self) -> None:
         for _ in range(ROUNDS):
-            if not any([self._turn(machine) for machine in self.machines]):
+            turns = [self._turn(machine) for machine in self.machines]
+            if not any(turns):
                 return
         raise AssertionError("the machines talk to themselves")
 

@@ -73,7 +73,11 @@ CASES: list[tuple[str, Change, tuple[str, str]]] = [
     ("root queue", lambda s: s.update(queue="root"), ("spec.queue", "Forbidden")),
     ("duplicate task", lambda s: s["tasks"][1].update(name="a"), ("spec.tasks[1].name", "Duplicate")),
     ("task name", lambda s: s["tasks"][1].update(name="A b"), ("spec.tasks[1].name", "Invalid")),
-    ("negative replicas", lambda s: s["tasks"][0].update(replicas=-1, minAvailable=-1), ("spec.tasks[0].replicas", "Invalid")),
+    (
+        "negative replicas",
+        lambda s: s["tasks"][0].update(replicas=-1, minAvailable=-1),
+        ("spec.tasks[0].replicas", "Invalid"),
+    ),
     ("task minimum", lambda s: s["tasks"][0].update(minAvailable=3), ("spec.tasks[0].minAvailable", "Invalid")),
     ("plugin", lambda s: s.update(plugins={"nothing": []}), ("spec.plugins[nothing]", "NotSupported")),
     (
@@ -106,8 +110,16 @@ CASES: list[tuple[str, Change, tuple[str, str]]] = [
         lambda s: s["tasks"][0].update(dependsOn={"name": ["b"], "iteration": "some"}),
         ("spec.tasks[0].dependsOn.iteration", "NotSupported"),
     ),
-    ("volume without path", lambda s: s.update(volumes=[{"volumeClaimName": "c"}]), ("spec.volumes[0].mountPath", "Required")),
-    ("volume without claim", lambda s: s.update(volumes=[{"mountPath": "/a"}]), ("spec.volumes[0].volumeClaimName", "Required")),
+    (
+        "volume without path",
+        lambda s: s.update(volumes=[{"volumeClaimName": "c"}]),
+        ("spec.volumes[0].mountPath", "Required"),
+    ),
+    (
+        "volume without claim",
+        lambda s: s.update(volumes=[{"mountPath": "/a"}]),
+        ("spec.volumes[0].volumeClaimName", "Required"),
+    ),
     (
         "volume with two claims",
         lambda s: s.update(volumes=[{"mountPath": "/a", "volumeClaimName": "c", "volumeClaim": {}}]),
@@ -145,7 +157,7 @@ def test_each_rule_names_its_field(cluster: Cluster, change: Change, expected: t
 def test_the_reasons_are_in_words(cluster: Cluster) -> None:
     reply = cluster.refused(vcjob("j", job_task(replicas=2), min_available=3, queue="x"))
     assert reply.message == (
-        'Job.batch.volcano.sh "j" is invalid: [spec.minAvailable: Invalid value: 3: job \'minAvailable\' should not be '
+        "Job.batch.volcano.sh \"j\" is invalid: [spec.minAvailable: Invalid value: 3: job 'minAvailable' should not be "
         'greater than total replicas in tasks (2), spec.queue: Not found: "x": queue "x" does not exist]'
     )
 
@@ -172,7 +184,9 @@ def test_dependencies_go_round_in_no_circle(cluster: Cluster) -> None:
     ],
 )
 def test_policies(cluster: Cluster, policies: list[Object], expected: str) -> None:
-    assert [field for field, _ in causes(cluster.refused(vcjob("j", policies=policies)))] == [f"spec.policies{expected}"]
+    assert [field for field, _ in causes(cluster.refused(vcjob("j", policies=policies)))] == [
+        f"spec.policies{expected}"
+    ]
     in_task = vcjob("j", job_task(policies=policies))
     assert [field for field, _ in causes(cluster.refused(in_task))] == [f"spec.tasks[0].policies{expected}"]
 

@@ -56,16 +56,16 @@ def test_requests_come_from_limits_and_numbers_become_text(cluster: Cluster) -> 
     assert resources == {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "1Gi"}}
 
 
-@pytest.mark.parametrize(
-    ("resources", "expected"),
-    [
-        ([{}], "BestEffort"),
-        ([{"requests": {"cpu": "1"}}], "Burstable"),
-        ([{"limits": {"cpu": "1", "memory": "1Gi"}}], "Guaranteed"),
-        ([{"limits": {"cpu": "1", "memory": "1Gi"}}, {}], "Burstable"),
-        ([{"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}], "Burstable"),
-    ],
-)
+QUALITIES: list[tuple[list[Object], str]] = [
+    ([{}], "BestEffort"),
+    ([{"requests": {"cpu": "1"}}], "Burstable"),
+    ([{"limits": {"cpu": "1", "memory": "1Gi"}}], "Guaranteed"),
+    ([{"limits": {"cpu": "1", "memory": "1Gi"}}, {"limits": {}}], "Burstable"),
+    ([{"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}], "Burstable"),
+]
+
+
+@pytest.mark.parametrize(("resources", "expected"), QUALITIES)
 def test_quality_of_service(cluster: Cluster, resources: list[Object], expected: str) -> None:
     given_ = pod("p")
     given_["spec"]["containers"] = [{"name": f"c{n}", "resources": each} for n, each in enumerate(resources)]
@@ -93,6 +93,7 @@ def test_an_unknown_class_is_forbidden(cluster: Cluster) -> None:
     assert reply.message == 'pods "p" is forbidden: no PriorityClass with name none was found'
 
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 Change = Callable[[Object], object]
 CASES: list[tuple[Change, str]] = [
     (lambda s: s.update(containers=[]), "spec.containers"),
@@ -123,8 +124,7 @@ CASES: list[tuple[Change, str]] = [
                 }
             }
         ),
-        "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
-        ".matchExpressions[0].values",
+        f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0].values",
     ),
     (
         lambda s: s.update(

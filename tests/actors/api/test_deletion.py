@@ -98,7 +98,12 @@ def test_a_pod_with_a_finalizer_waits_for_both(cluster: Cluster) -> None:
 
 def owned(obj: Object, *owners: Object) -> Object:
     references = [
-        {"apiVersion": each["apiVersion"], "kind": each["kind"], "name": each["metadata"]["name"], "uid": each["metadata"]["uid"]}
+        {
+            "apiVersion": each["apiVersion"],
+            "kind": each["kind"],
+            "name": each["metadata"]["name"],
+            "uid": each["metadata"]["uid"],
+        }
         for each in owners
     ]
     return obj | {"metadata": obj["metadata"] | {"ownerReferences": references}}

@@ -41,7 +41,8 @@ def cluster() -> Cluster:
 
 
 @pytest.mark.parametrize(
-    "found", [pytest.param(found, id=name) for name, found in GOOD if found["kind"] in KNOWN and found["kind"] != "Queue"]
+    "found",
+    [pytest.param(found, id=name) for name, found in GOOD if found["kind"] in KNOWN and found["kind"] != "Queue"],
 )
 def test_what_is_right_is_accepted(cluster: Cluster, found: Object) -> None:
     cluster.create(found)

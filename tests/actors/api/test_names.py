@@ -46,7 +46,9 @@ def test_no_qualified_names(name: str) -> None:
     assert qualified_name_problem(name)
 
 
-@pytest.mark.parametrize(("value", "good"), [("", True), ("a.b_c", True), ("a b", False), ("-", False), ("x" * 64, False)])
+@pytest.mark.parametrize(
+    ("value", "good"), [("", True), ("a.b_c", True), ("a b", False), ("-", False), ("x" * 64, False)]
+)
 def test_label_values(value: str, good: bool) -> None:
     assert (label_value_problem(value) is None) == good
 

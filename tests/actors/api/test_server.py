@@ -1,72 +1,20 @@
 """The api server as an actor: durable before answered, answered before seen, one bad request costs itself alone."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
 
-from actors.api.server import ApiServer
-from actors.api.store import Store
 from actors.errors import ActorFailedError, ActorStoppedError
-from actors.mailbox import Mailbox
-from actors.ports import ApiPort, Context, RealClock, RecorderPort
 from core.messages import commands, replies
-from core.messages.events import Mutation
 from storage import codec
+from tests.actors.bench import Bench, running
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
 pytestmark = pytest.mark.anyio
 
 Object = dict[str, Any]
-
-
-class Bench:
-    """An api server whose recorder is this object: it keeps what it is given and answers when it may."""
-
-    def __init__(self, capacity: int = 256) -> None:
-        self.context = Context(RealClock())
-        self.api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply, capacity=capacity)
-        self.recorder: RecorderPort = Mailbox("recorder", commands.RecorderCommand, replies.Appended)
-        self.store = Store()
-        self.written: list[commands.Entry] = []
-        self.appends = 0
-        self.may_write = anyio.Event()
-        self.may_write.set()
-
-    def server(self) -> ApiServer:
-        return ApiServer("api-server", self.api, self.context, store=self.store, recorder=self.recorder)
-
-    async def record(self) -> None:
-        while True:
-            try:
-                batch = await self.recorder.receive()
-            except anyio.EndOfStream:
-                return
-            await self.may_write.wait()
-            for item in batch:
-                self.appends += 1
-                self.written += item.message.entries
-                item.reply(replies.Appended(1, len(self.written)))
-
-    def mutations(self) -> list[Mutation]:
-        return [codec.decode(entry.payload, Mutation) for entry in self.written]
-
-
-@asynccontextmanager
-async def running(bench: Bench) -> AsyncGenerator[Bench]:
-    with anyio.fail_after(10):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bench.record)
-            async with anyio.create_task_group() as server:
-                server.start_soon(bench.server().run)
-                yield bench
-                bench.api.close()
-            bench.recorder.close()
-        bench.api.abort()
-        bench.recorder.abort()
 
 
 def create(obj: Object) -> commands.Create:

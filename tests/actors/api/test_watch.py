@@ -90,7 +90,9 @@ def carry_out(cluster: Cluster, what: str, number: int) -> None:
         case "create":
             cluster.ask(Create(pack(pod(name))))
         case "label":
-            cluster.ask(Patch("Pod", "default", name, pack({"metadata": {"labels": {"n": str(cluster.store.revision)}}})))
+            cluster.ask(
+                Patch("Pod", "default", name, pack({"metadata": {"labels": {"n": str(cluster.store.revision)}}}))
+            )
         case "bind":
             cluster.ask(BindPod("default", name, "", "n1"))
         case _:

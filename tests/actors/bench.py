@@ -1,0 +1,68 @@
+"""An api server with a recorder that keeps what it is given: what node agents and controllers need around them."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from actors.api.server import ApiServer
+from actors.api.store import Store
+from actors.mailbox import Mailbox
+from actors.ports import ApiPort, Clock, Context, RealClock, RecorderPort
+from core.messages import commands, replies
+from core.messages.events import Mutation
+from storage import codec
+
+PATIENCE_S = 10
+
+
+class Bench:
+    """An api server whose recorder is this object: it keeps what it is given and answers when it may."""
+
+    def __init__(self, capacity: int = 256, clock: Clock | None = None) -> None:
+        self.context = Context(clock or RealClock())
+        self.api: ApiPort = Mailbox(
+            "api-server",
+            commands.ApiRequest,
+            replies.ApiReply,
+            capacity=capacity,
+            activity=self.context.activity,
+        )
+        self.recorder: RecorderPort = Mailbox("recorder", commands.RecorderCommand, replies.Appended)
+        self.store = Store()
+        self.written: list[commands.Entry] = []
+        self.appends = 0
+        self.may_write = anyio.Event()
+        self.may_write.set()
+
+    def server(self) -> ApiServer:
+        return ApiServer("api-server", self.api, self.context, store=self.store, recorder=self.recorder)
+
+    async def record(self) -> None:
+        while True:
+            try:
+                batch = await self.recorder.receive()
+            except anyio.EndOfStream:
+                return
+            await self.may_write.wait()
+            for item in batch:
+                self.appends += 1
+                self.written += item.message.entries
+                item.reply(replies.Appended(1, len(self.written)))
+
+    def mutations(self) -> list[Mutation]:
+        return [codec.decode(entry.payload, Mutation) for entry in self.written]
+
+
+@asynccontextmanager
+async def running(bench: Bench) -> AsyncGenerator[Bench]:
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bench.record)
+            async with anyio.create_task_group() as server:
+                server.start_soon(bench.server().run)
+                yield bench
+                bench.api.close()
+            bench.recorder.close()
+        bench.api.abort()
+        bench.recorder.abort()
