@@ -1,8 +1,8 @@
-"""A job over performance domains: try each, keep the best, do it again for real. Source: Volcano `allocateForJob`,
-`allocateForSubJob`.
+"""A job over performance domains: try each, keep the best, do it again for real.
 
-A trial leaves no trace but its fit errors: what it placed is saved as a value and undone. Domains come in gradients (nearest first), and
-the first gradient with a solution wins; within it the highest score, then the lowest name.
+A trial leaves no trace but its fit errors: what it placed is saved as a value and undone. Domains come in gradients
+(nearest first), and the first gradient with a solution wins; within it the highest score, then the lowest name. Source:
+Volcano `allocateForJob`, `allocateForSubJob`.
 """
 
 from __future__ import annotations

@@ -101,6 +101,9 @@ class JobFit:
         verdict = self._session.points.first_failing("JobValid", job)
         if verdict is not None:
             return verdict.message
+        topology = self._session.topology
+        if not topology.is_ready and topology.is_asked_for(job):
+            return f"no job with a network topology is scheduled: {topology.tree.problem}"
         queue = job.pod_group.queue
         if task.row in self.held_back:
             return f"queue {queue} has no room for it within what the queue may have"

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from core.errors import QuantityError
 from core.life.task import TaskStatus
+from core.state.jobs import Job
+from core.state.snapshot import Snapshot
 from core.state.view import View
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
@@ -23,31 +25,26 @@ Object = dict[str, Any]
 NODES, JOBS, PODS = ("n2", "n0", "n1"), ("j0", "j1"), ("a", "b", "c", "d")
 
 
-def pods() -> st.SearchStrategy[Object]:
-    return st.builds(
-        lambda name, job, where, cpu, gpus: pod(name, group=job, node=where, cpu=cpu, gpus=gpus),
-        st.sampled_from(PODS),
-        st.sampled_from(JOBS),
-        st.sampled_from((None, *NODES)),
-        st.sampled_from(("500m", "2", None)),
-        st.integers(0, 2),
+@st.composite
+def pods(draw: st.DrawFn) -> Object:
+    return pod(
+        draw(st.sampled_from(PODS)),
+        group=draw(st.sampled_from(JOBS)),
+        node=draw(st.sampled_from((None, *NODES))),
+        cpu=draw(st.sampled_from(("500m", "2", None))),
+        gpus=draw(st.integers(0, 2)),
     )
 
 
-def nodes() -> st.SearchStrategy[Object]:
-    return st.builds(
-        lambda name, cpu, gpus: node(name, cpu=cpu, gpus=gpus),
-        st.sampled_from(NODES),
-        st.sampled_from(("4", "8")),
-        st.integers(0, 4),
-    )
+@st.composite
+def nodes(draw: st.DrawFn) -> Object:
+    return node(draw(st.sampled_from(NODES)), cpu=draw(st.sampled_from(("4", "8"))), gpus=draw(st.integers(0, 4)))
 
 
-def others() -> st.SearchStrategy[Object]:
-    groups = st.builds(
-        lambda name, n: pod_group(name, queue="q", min_member=n), st.sampled_from(JOBS), st.integers(0, 4)
-    )
-    return st.one_of(groups, st.just(queue("q")))
+@st.composite
+def others(draw: st.DrawFn) -> Object:
+    group = pod_group(draw(st.sampled_from(JOBS)), queue="q", min_member=draw(st.integers(0, 4)))
+    return draw(st.sampled_from((group, queue("q"))))
 
 
 EVENTS = st.sampled_from(("ADDED", "MODIFIED", "DELETED"))
@@ -116,11 +113,16 @@ def books(view: View) -> dict[str, Any]:
             column = getattr(snapshot.nodes, what)[:, row].tolist()
             found[f"{name} {what}"] = {n: v for n, v in zip(names, column, strict=True) if v}
         found[f"{name} pods"] = int(snapshot.nodes.pod_count[row])
-    for job in (snapshot.jobs.handles[row] for row in snapshot.jobs.order.tolist()):
-        assert job is not None
+    for job in jobs_of(snapshot):
         found[job.key] = (snapshot.jobs.counts[:, job.row].tolist(), sorted(task.key for task in job.tasks.values()))
         found[f"{job.key} allocated"] = [v for v in snapshot.jobs.allocated[:, job.row].tolist() if v]
     return found
+
+
+def jobs_of(snapshot: Snapshot) -> list[Job]:
+    """The jobs a session would have."""
+    rows: list[int] = snapshot.jobs.order.tolist()
+    return [job for row in rows if (job := snapshot.jobs.handles[row]) is not None]
 
 
 def test_a_snapshot_does_not_see_later_events() -> None:
@@ -128,8 +130,7 @@ def test_a_snapshot_does_not_see_later_events() -> None:
     for obj in (queue("q"), node("n0"), *gang("j", queue="q", pods=2)):
         view.apply("ADDED", obj)
     snapshot = view.snapshot()
-    job = snapshot.jobs.handles[snapshot.jobs.order[0]]
-    assert job is not None
+    job = jobs_of(snapshot)[0]
     before = (job.tasks.copy(), snapshot.nodes.idle.copy(), snapshot.tasks.status.copy())
     view.assume("default", "j-0", "n0")
     view.apply("DELETED", pod("j-1", group="j"))

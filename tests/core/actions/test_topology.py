@@ -1,0 +1,154 @@
+"""Allocation over domains: hard jobs stay within their tier, trials leave nothing behind, soft jobs keep together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.load import parse_scheduler_config
+from core.actions.domains import Decisions, DomainAllocator
+from core.actions.worksheet import organize
+from core.cycle import Carry, Clock, open_session, run_cycle
+from core.state.view import View
+from tests.kit.hyper_nodes import hyper_node
+from tests.kit.jobs import gang
+from tests.kit.nodes import node
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+
+CONFIG = parse_scheduler_config(
+    """
+actions: "allocate"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: nodeorder}, {name: network-topology-aware}]
+""",
+    source="test",
+)
+RACKS, NODES_A_RACK = 4, 3
+
+
+def asking(objects: list[dict[str, Any]], wish: dict[str, Any]) -> list[dict[str, Any]]:
+    group, *pods = objects
+    return [{**group, "spec": {**group["spec"], "networkTopology": wish}}, *pods]
+
+
+def cluster(draw: Any) -> View:
+    """Four racks of three nodes under two spines, some nodes partly taken, and a few jobs of every wish."""
+    view = View()
+    objects = [queue("q")]
+    for rack in range(RACKS):
+        names = [f"n{rack}-{i}" for i in range(NODES_A_RACK)]
+        objects += [node(name, cpu="4") for name in names]
+        objects.append(hyper_node(f"r{rack}", 1, nodes=names))
+        for name in names:
+            if draw(st.booleans()):
+                objects.append(pod(f"old-{name}", group="old", node=name, cpu=str(draw(st.integers(1, 4)))))
+    objects += [hyper_node(f"s{i}", 2, children=[f"r{2 * i}", f"r{2 * i + 1}"]) for i in range(2)]
+    for j in range(draw(st.integers(1, 4))):
+        size = draw(st.integers(1, 8))
+        least = draw(st.integers(1, size))
+        job = gang(f"j{j}", queue="q", pods=size, min_member=least, phase="Inqueue", cpu=str(draw(st.integers(1, 3))))
+        wish = draw(
+            st.sampled_from(
+                ({"mode": "hard", "highestTierAllowed": 1}, {"mode": "hard", "highestTierAllowed": 2}, {"mode": "soft"})
+            )
+        )
+        objects += asking(job, wish)
+    for obj in objects:
+        view.apply("ADDED", obj)
+    return view
+
+
+@given(st.data())
+def test_a_hard_job_stays_within_its_tier(data: st.DataObject) -> None:
+    view = cluster(data.draw)
+    result = run_cycle(view.snapshot(), CONFIG, Clock(1, 0.0), Carry())
+    places: dict[str, set[str]] = {}
+    for bind in result.binds:
+        places.setdefault(bind.job, set()).add(bind.node)
+    for key, nodes in places.items():
+        spec = view.jobs.by_key[key].pod_group
+        assert spec.network_topology is not None
+        racks = {int(name[1 : name.index("-")]) for name in nodes}
+        highest = spec.network_topology.get("highestTierAllowed")
+        assert highest != 1 or len(racks) == 1
+        assert highest != 2 or len({rack // 2 for rack in racks}) == 1
+
+
+def never(*_: object) -> bool:
+    """No job is simple: every domain is tried."""
+    return False
+
+
+@given(st.data())
+def test_trying_by_promise_decides_as_trying_all(data: st.DataObject) -> None:
+    view = cluster(data.draw)
+    by_promise = run_cycle(view.snapshot(), CONFIG, Clock(1, 0.0), Carry())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DomainAllocator, "_is_simple", never)
+        exhaustive = run_cycle(view.snapshot(), CONFIG, Clock(1, 0.0), Carry())
+    assert by_promise.digest == exhaustive.digest
+    assert by_promise.carry == exhaustive.carry
+
+
+@given(st.data())
+def test_a_trial_leaves_no_trace(data: st.DataObject) -> None:
+    session = open_session(cluster(data.draw).snapshot(), CONFIG, Clock(1, 0.0), Carry())
+    nodes, jobs = session.nodes, session.snapshot.jobs
+    columns: list[npt.NDArray[Any]] = [
+        nodes.idle,
+        nodes.used,
+        nodes.releasing,
+        nodes.pipelined,
+        nodes.future,
+        session.kube.requested,
+    ]
+    columns += [jobs.allocated, jobs.pending, jobs.counts, session.snapshot.tasks.status, session.snapshot.tasks.node]
+    before = [np.array(column) for column in columns]
+    for job in session.jobs.in_order:
+        if not session.jobs.has_pending(job):
+            continue
+        statement = DomainAllocator(session, Decisions(session), cache_errors=True).allocate(
+            job, organize(session, job)
+        )
+        if statement is not None:
+            statement.discard()
+        for column, was in zip(columns, before, strict=True):
+            assert np.array_equal(column, was)
+
+
+def test_a_soft_job_keeps_together_when_it_can() -> None:
+    view = View()
+    for obj in (
+        queue("q"),
+        *(node(f"n{i}", cpu="2") for i in range(4)),
+        hyper_node("r0", 1, nodes=["n0", "n2"]),
+        hyper_node("r1", 1, nodes=["n1", "n3"]),
+        *asking(gang("j", queue="q", pods=4, phase="Inqueue"), {"mode": "soft"}),
+    ):
+        view.apply("ADDED", obj)
+    result = run_cycle(view.snapshot(), CONFIG, Clock(1, 0.0), Carry())
+    assert sorted({bind.node for bind in result.binds}) == ["n0", "n2"]
+    assert result.carry["hyper_nodes"] == {"default/j": {"": "r0", "default/j": "r0"}}
+
+
+def test_an_unfit_tree_holds_jobs_with_a_topology_back_and_says_why() -> None:
+    view = View()
+    for obj in (
+        queue("q"),
+        node("n0"),
+        hyper_node("x", 2, children=["y"]),
+        hyper_node("y", 3, children=["x"]),
+        *asking(gang("j", queue="q", pods=1, phase="Inqueue"), {"mode": "soft"}),
+        *gang("plain", queue="q", pods=1, phase="Inqueue"),
+    ):
+        view.apply("ADDED", obj)
+    result = run_cycle(view.snapshot(), CONFIG, Clock(1, 0.0), Carry(), report=True)
+    assert [bind.name for bind in result.binds] == ["plain-0"]
+    assert "cyclic dependency" in result.report.pending["default/j-0"].message
