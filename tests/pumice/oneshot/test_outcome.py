@@ -56,11 +56,8 @@ def test_an_update_shows_the_nomination_that_the_pod_has_after_it() -> None:
         PodCondition("a", "none", "u", "Unschedulable", "m"),
         PodCondition("a", "only", "u", "", "", "n2"),
     )
-    before = {
-        "a/old": Standing("n0"),
-        "a/unwritten": Standing("n3"),
-        "a/only": Standing("", "Unschedulable", "as before"),
-    }
+    standing = Standing("", "Unschedulable", "as before")
+    before = {"a/old": Standing("n0"), "a/unwritten": Standing("n3"), "a/only": standing}
     outcome = outcome_of(CycleResult(1, "", pod_conditions=updates), before)
     assert outcome["nominated"] == {"a/new": "n1", "a/old": "n0", "a/only": "n2"}
     assert set(outcome["podConditions"]) == {"a/new", "a/old", "a/none", "a/only"}
