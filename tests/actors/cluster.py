@@ -122,7 +122,7 @@ class Cluster:
     def _tell(self, machine: Machine) -> bool:
         since = self._seen.get(id(machine), -1)
         events = self.store.watch(since, machine.kinds, 100_000)
-        self._seen[id(machine)] = self.store.revision
+        self._seen[id(machine)] = events.revision
         if events.gone:
             for kind in machine.kinds:
                 for obj in self.all(kind):
@@ -133,7 +133,7 @@ class Cluster:
             obj = unpack(event.blob)
             revision = event.revision if deleted else int(obj["metadata"]["resourceVersion"])
             machine.observe(event.kind, obj, revision, deleted=deleted)
-        return bool(events.events)
+        return events.more or bool(events.events)
 
 
 def bind_all(cluster: Cluster, node: str = "n1") -> list[str]:
