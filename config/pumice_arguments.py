@@ -13,17 +13,8 @@ from msgspec import Meta, field
 
 from config.durations import parse_duration
 from config.errors import NotBuiltError
+from config.fixes import BUILT_FIXES, KNOWN_FIXES
 from config.read import Place, Strictness, known_entries
-
-KNOWN_FIXES: Final[tuple[str, ...]] = (
-    "enqueue-charges-once",
-    "terminating-members",
-    "preempt-rechecks-predicates",
-    "preempt-pushes-once",
-)
-"""Defects of Volcano v1.15.1 that a later Volcano mended and that can be mended here too, each by name."""
-
-BUILT_FIXES: Final[frozenset[str]] = frozenset()
 
 Count = Annotated[int, Meta(ge=1, le=1024, title="an integer from 1 to 1024")]
 CountOrNone = Annotated[int, Meta(ge=0, le=1024, title="an integer from 0 to 1024")]

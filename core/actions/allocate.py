@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from core.actions.domains import Decisions, DomainAllocator
+from core.actions.enqueue import is_strict
 from core.actions.nomination import allocate_as_nominated
 from core.actions.task_loop import allocate_tasks
 from core.actions.worksheet import Worksheet, organize
@@ -55,7 +56,10 @@ def execute(session: Session) -> None:
             _settle(session, job, context.decisions)
             if not worksheet.empty:
                 jobs.push(job)
-        queues.push(queue)
+        elif statement is not None and "discard-pipelined-only" in session.config.pumice.fix:
+            statement.discard()
+        if session.job_ready(job) or not is_strict(session, queue):
+            queues.push(queue)
 
 
 def build_context(session: Session) -> Context:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.life.pod_group import Phase, Trigger, move
+from core.objects.metadata import section
 from core.session.heap import PriorityQueue
 
 if TYPE_CHECKING:
@@ -30,14 +31,22 @@ def execute(session: Session) -> None:
         jobs = waiting.get(queue.name)
         if not jobs:
             continue
-        _admit(session, jobs.pop())
-        queues.push(queue)
+        if _admit(session, jobs.pop()) or not is_strict(session, queue):
+            queues.push(queue)
 
 
-def _admit(session: Session, job: Job) -> None:
+def is_strict(session: Session, queue: Queue) -> bool:
+    """Whether nobody may overtake the queue's first job: dequeueStrategy fifo, read under the fix dequeue-strategy."""
+    if "dequeue-strategy" not in session.config.pumice.fix:
+        return False
+    return section(queue.queue, "spec").get("dequeueStrategy") == "fifo"
+
+
+def _admit(session: Session, job: Job) -> bool:
     # A job without minResources is admitted unasked, even into a closed queue.
     if job.pod_group.min_resources is None or session.points.vote("JobEnqueueable", job):
         session.points.call_all("JobEnqueued", job)
         session.jobs.phase[job.row] = move(Phase(session.jobs.phase[job.row]), Trigger.ENQUEUE, job.key)
-    else:
-        session.fit.not_admitted[job.row] = session.points.rejecter
+        return True
+    session.fit.not_admitted[job.row] = session.points.rejecter
+    return False

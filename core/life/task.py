@@ -54,6 +54,7 @@ class Trigger(StrEnum):
     COMMIT = "commit"
     EVICT = "evict"
     UNEVICT = "unevict"
+    UNEVICT_BOUND = "unevict to bound"
 
 
 TRANSITIONS: Final[dict[tuple[TaskStatus, Trigger], TaskStatus]] = {
@@ -66,6 +67,7 @@ TRANSITIONS: Final[dict[tuple[TaskStatus, Trigger], TaskStatus]] = {
     (TaskStatus.BOUND, Trigger.EVICT): TaskStatus.RELEASING,
     (TaskStatus.RUNNING, Trigger.EVICT): TaskStatus.RELEASING,
     (TaskStatus.RELEASING, Trigger.UNEVICT): TaskStatus.RUNNING,  # even when it was Bound: Volcano does so
+    (TaskStatus.RELEASING, Trigger.UNEVICT_BOUND): TaskStatus.BOUND,  # the fix unevict-restores-bound
 }
 
 

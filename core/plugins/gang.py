@@ -11,6 +11,7 @@ from core.life.task import IS_ALLOCATED, READY_STATUSES, TaskStatus
 from core.messages.decisions import PodGroupCondition
 from core.objects.pod_group import READY
 from core.session.close import set_condition
+from core.session.leaving import only_waits
 from core.session.points import Verdict, Vote
 
 if TYPE_CHECKING:
@@ -129,6 +130,8 @@ class Gang:
         counts = columns.counts[:, order]
         ready = np.add.reduce(counts[list(READY_STATUSES)]) + columns.best_effort[order] >= columns.min_member[order]
         attention = (np.add.reduce(counts) > 0) & ~(ready & columns.announced[order])
+        if "terminating-members" in session.config.pumice.fix:
+            attention &= ready | ~only_waits(session)[order]
         for i in np.flatnonzero(attention).tolist():
             job = session.jobs.in_order[i]
             if ready[i]:

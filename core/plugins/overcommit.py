@@ -36,7 +36,10 @@ class Overcommit:
         used = [float(np.add.accumulate(line)[-1]) if nodes.count else 0.0 for line in nodes.used]
         self._idle = session.total.clone().multi(self._factor).sub_without_assert(session.dims.resource(used))
         inqueue, running = admitted(session)
-        charged = without_gated(session, session.snapshot.jobs.minimum * inqueue, inqueue)
+        if "overcommit-counts-once" in session.config.pumice.fix:
+            charged = outstanding(session, inqueue)
+        else:
+            charged = without_gated(session, session.snapshot.jobs.minimum * inqueue, inqueue)
         self._inqueue = over_all(session, charged + outstanding(session, running))
         session.points.add("JobEnqueueable", self.name, self.job_enqueueable)
         session.points.add("JobEnqueued", self.name, self.job_enqueued)

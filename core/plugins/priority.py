@@ -5,7 +5,7 @@ who has the higher priority goes first, and may take from who has a lower one. S
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from core.session.points import Vote
 
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from core.session.session import Session
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
+
+
+class Eviction(Protocol):
+    """Who evicts: `kind` is "gangpreempt" or "gangreclaim", `job` the one that needs room (session/evictions.py)."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def job(self) -> Job: ...
 
 
 class Priority:
@@ -30,12 +39,14 @@ class Priority:
         """Register orders, victims and starvation."""
         self._jobs = session.jobs
         self._job_of = session.job_of
+        self._row_of = session.job_row
         add = session.points.add
         add("TaskOrder", self.name, self.task_order)
         session.points.task_keys[self.name] = self.task_key
         add("JobOrder", self.name, self.job_order)
         add("SubJobOrder", self.name, self.sub_job_order)
         add("Preemptable", self.name, self.preemptable)
+        add("UnifiedEvictable", self.name, self.evictable)
         add("JobStarving", self.name, self.job_starving)
 
     def on_session_close(self, session: Session) -> None:
@@ -75,6 +86,14 @@ class Priority:
             if lower:
                 victims.append(candidate)
         return victims, Vote.PERMIT
+
+    def evictable(self, context: Eviction, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """For gangs: strictly lower job priority within the queue; across queues priority has no say."""
+        if context.kind == "gangreclaim":
+            return list(candidates), Vote.PERMIT
+        priority, own = self._jobs.priority, self._jobs.priority[context.job.row]
+        rows = ((candidate, self._row_of(candidate)) for candidate in candidates)
+        return [candidate for candidate, row in rows if row >= 0 and priority[row] < own], Vote.PERMIT
 
     def job_starving(self, job: Job) -> bool:
         """Not every task has a place; ended tasks that failed count as without one."""

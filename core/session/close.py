@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from core.life.pod_group import AFTER_FINDING, finding
+from core.life.pod_group import AFTER_FINDING, FINDINGS, Trigger, finding
 from core.life.pod_group import LABELS as PHASES
 from core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
 from core.messages.decisions import CycleReport, CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
 from core.session.fit import ALL_NODES_UNAVAILABLE
+from core.session.leaving import leaving
 from core.session.queue_status import queue_statuses
 from core.session.report import closing
 
@@ -44,11 +45,15 @@ def update_phases(session: Session) -> npt.NDArray[np.int8]:
     counts = columns.counts[:, order]
     scheduled = np.add.reduce(counts[list(SCHEDULED_STATUSES)])  # integers: no order of summation to keep
     completed = np.add.reduce(counts[list(COMPLETED_STATUSES)])
+    if "terminating-members" in session.config.pumice.fix:
+        scheduled += leaving(session)[order]
     unschedulable = np.zeros(len(columns.phase), dtype=np.bool_)
     unschedulable[list(session.unschedulable)] = True
     findings = finding(
         counts[TaskStatus.RUNNING], scheduled, completed, columns.min_member[order], unschedulable[order]
     )
+    if "min-member-zero" in session.config.pumice.fix:
+        findings = np.where(scheduled == 0, FINDINGS.index(Trigger.SHORT), findings)
     phases: npt.NDArray[np.int8] = AFTER_FINDING[columns.phase[order], findings]
     columns.phase[order] = phases
     return phases

@@ -104,6 +104,8 @@ class Points:
 
     def __init__(self, config: SchedulerConfig) -> None:
         self._config = config
+        self._empty_vetoes = "empty-answer-vetoes" in config.pumice.fix
+        self._stays_empty = "intersection-stays-empty" in config.pumice.fix
         self._registered: dict[str, dict[str, Any]] = {point: {} for point in FLAGS}
         self._tiers: dict[str, tuple[tuple[Any, ...], ...]] = {}
         self._flat: dict[str, tuple[Any, ...]] = {}
@@ -233,11 +235,11 @@ class Points:
             tell(*subject)
 
     def tiered_intersection(self, point: str, subject: Any, candidates: Sequence[Task]) -> list[Task]:
-        """Preemptable, Reclaimable, UnifiedEvictable: the plugins of a tier must agree, the first tier with an opinion
+        """Preemptable, Reclaimable, UnifiedEvictable: the plugins of a tier must agree, the first tier with victims
         decides.
 
-        An empty answer ends its tier without an opinion; an intersection that becomes empty is started anew by the
-        next plugin.
+        An empty answer ends its tier without victims (fix empty-answer-vetoes: it ends the search); an intersection
+        that becomes empty is started anew by the next plugin (fix intersection-stays-empty: it is not).
         """
         for tier in self.tiers(point):
             victims: list[Task] | None = None
@@ -246,10 +248,13 @@ class Points:
                 if ballot == Vote.ABSTAIN:
                     continue
                 if not answer:
+                    if self._empty_vetoes:
+                        return []
                     victims = None
                     break
                 # Go's nil and an emptied slice are the same to the next plugin.
-                victims = _intersection(victims, answer) if victims else list(answer)
+                starts = victims is None or not (victims or self._stays_empty)
+                victims = list(answer) if victims is None or starts else _intersection(victims, answer)
             if victims:
                 return victims
         return []

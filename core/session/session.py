@@ -232,9 +232,9 @@ class Session:
         for handler in self.points.on_deallocate:
             handler(task, self.jobs.node[task.row])
 
-    def unrelease(self, task: Task) -> None:
-        """Not evicted after all: Running again, even if it was only bound (as Volcano has it)."""
-        self._shift(task, Trigger.UNEVICT)
+    def unrelease(self, task: Task, *, bound: bool = False) -> None:
+        """Not evicted after all: Running again (`bound`: Bound)."""
+        self._shift(task, Trigger.UNEVICT_BOUND if bound else Trigger.UNEVICT)
         for handler in self.points.on_allocate:
             handler(task, self.jobs.node[task.row])
 

@@ -27,7 +27,9 @@ class Kind(IntEnum):
 
 
 class Operation(NamedTuple):
-    """One step. `node` is the node's row; `evicted`: room had to be made for a pipelined task; `score`: what chose it."""
+    """One step. `node` is the node's row; `evicted`: room had to be made for a pipelined task; `score`: what chose it;
+    `bound`: an evicted task was Bound, not Running.
+    """
 
     kind: Kind
     task: Task
@@ -36,6 +38,7 @@ class Operation(NamedTuple):
     evicted: bool = False
     preemptor: str = ""
     score: float = 0.0
+    bound: bool = False
 
 
 class LastTransaction(NamedTuple):
@@ -74,21 +77,25 @@ class Statement:
 
     def evict(self, task: Task, reason: str, preemptor: str = "", score: float = 0.0) -> None:
         """Release a bound or running task."""
+        node, bound = self.session.jobs.node[task.row], self.session.jobs.status[task.row] == TaskStatus.BOUND
         self.session.release(task)
-        node = self.session.jobs.node[task.row]
-        self.operations.append(Operation(Kind.EVICT, task, node, reason, False, preemptor, score))
+        self.operations.append(Operation(Kind.EVICT, task, node, reason, False, preemptor, score, bound))
 
     def unpipeline(self, task: Task) -> None:
         """Take a promise back outside of any list of operations (backfill retries pipelined best-effort tasks)."""
         self.session.unplace(task)
 
     def discard(self) -> None:
-        """Undo everything, last first; each task remembers what it had reached."""
+        """Undo everything, last first; each task remembers what it had reached.
+
+        A bound victim becomes Running, as in Volcano (fix unevict-restores-bound: Bound).
+        """
         session = self.session
+        restores_bound = "unevict-restores-bound" in session.config.pumice.fix
         for operation in reversed(self.operations):
             session.remember(operation.task)
             if operation.kind is Kind.EVICT:
-                session.unrelease(operation.task)
+                session.unrelease(operation.task, bound=operation.bound and restores_bound)
             else:
                 session.unplace(operation.task)
         self.operations = []

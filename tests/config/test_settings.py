@@ -8,8 +8,9 @@ import pytest
 
 import config
 from config.errors import ConfigError, NotBuiltError, UnknownNameError, WrongTypeError
+from config.fixes import BUILT_FIXES, KNOWN_FIXES
 from config.load import parse_scheduler_config
-from config.pumice_arguments import KNOWN_FIXES, PumiceArguments, settings
+from config.pumice_arguments import PumiceArguments, settings
 from config.settings import ProcessSettings, process_settings, read_process_settings
 from config.tables import actions_table, flags_table, settings_table
 
@@ -68,9 +69,13 @@ class TestPumiceArguments:
         with pytest.raises(UnknownNameError, match="unknown fix 'everything'"):
             read("{fix: [everything]}")
 
-    def test_fixes_to_come(self) -> None:
-        with pytest.raises(NotBuiltError, match=r"arguments\.fix\[0\]: the fix .* is not supported yet"):
-            read(f"{{fix: [{KNOWN_FIXES[0]}]}}")
+    @pytest.mark.parametrize("fix", KNOWN_FIXES)
+    def test_fixes(self, fix: str) -> None:
+        if fix in BUILT_FIXES:
+            assert read(f"{{fix: [{fix}]}}").fix == (fix,)
+        else:
+            with pytest.raises(NotBuiltError, match=rf"arguments\.fix\[0\]: the fix '{fix}' is not supported yet"):
+                read(f"{{fix: [{fix}]}}")
 
     def test_every_setting_is_described(self) -> None:
         for setting in settings().values():

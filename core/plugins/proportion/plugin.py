@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.plugins.proportion.attributes import Attributes
+from core.plugins.proportion.simulate import Simulation
 from core.resources import ZERO, Resource
 from core.session.gauges import QueueGauges
 from core.session.points import Vote
@@ -38,6 +39,13 @@ class Proportion:
         add("Allocatable", self.name, self.allocatable)
         add("Preemptive", self.name, self.preemptive)
         add("JobEnqueueable", self.name, self.job_enqueueable)
+        self._charges_on_admission = "enqueue-charges-once" in session.config.pumice.fix
+        if self._charges_on_admission:
+            add("JobEnqueued", self.name, self.job_enqueued)
+        simulation = Simulation(session, self.attributes)
+        add("SimulateAddTask", self.name, simulation.add)
+        add("SimulateRemoveTask", self.name, simulation.remove)
+        add("SimulateAllocatable", self.name, simulation.allocatable)
         session.points.handle(self._on_allocate, self._on_deallocate)
 
     def on_session_close(self, session: Session) -> None:
@@ -77,7 +85,8 @@ class Proportion:
     def job_enqueueable(self, job: Job) -> Vote:
         """minResources + allocated + inqueue - elastic within the real capability, and the queue open.
 
-        A Permit charges at once.
+        A Permit charges at once
+        (fix enqueue-charges-once: admission does).
         """
         queue = self._session.queue_of(job)
         if not queue.is_open:
@@ -92,8 +101,16 @@ class Proportion:
         fits, _ = future.less_equal_with_dimension_and_resources_name(attributes.real_capability, minimum)
         if not fits:
             return Vote.REJECT
-        attributes.inqueue.add(self._session.jobs.without_gated(job, minimum))
+        if not self._charges_on_admission:
+            self.job_enqueued(job)
         return Vote.PERMIT
+
+    def job_enqueued(self, job: Job) -> None:
+        """Charge a job with its minResources less what gated pods ask for."""
+        minimum = job.pod_group.min_resources
+        if minimum is not None:
+            inqueue = self.attributes.of(job.pod_group.queue).inqueue
+            inqueue.add(self._session.jobs.without_gated(job, minimum))
 
     def reclaimable(self, _: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """Tasks of queues above what they deserve, while they stay above."""

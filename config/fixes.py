@@ -1,0 +1,140 @@
+"""Defects of Volcano v1.15.1 that are reproduced by default, and the switches that mend them.
+
+A switch stands under ``configurations: [{name: pumice, arguments: {fix: [NAME, ...]}}]``. The table in docs/fixes.md
+is made from the records here.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Fix(NamedTuple):
+    """One switch: where it acts, what Volcano v1.15.1 does, what Pumice does with the switch on.
+
+    ``upstream``: what became of it in Volcano, where that is known. ``built``: whether this release can do it.
+    """
+
+    name: str
+    where: str
+    volcano: str
+    pumice: str
+    upstream: str = ""
+    built: bool = True
+
+
+FIXES: Final[tuple[Fix, ...]] = (
+    Fix(
+        "enqueue-charges-once",
+        "proportion, capacity, resourcequota",
+        "A job counts as admitted when the plugin votes for it: also when another plugin then refuses it, and not when "
+        "an earlier tier admits it.",
+        "A job is charged when it was admitted, by every plugin that keeps a count.",
+        "mended after v1.15.1",
+    ),
+    Fix(
+        "overcommit-counts-once",
+        "overcommit",
+        "A job that is Inqueue counts with its whole minResources, also with what its pods use already.",
+        "What its pods use is taken off.",
+        "proportion and capacity do so already",
+    ),
+    Fix(
+        "dequeue-strategy",
+        "enqueue, allocate",
+        "A queue's dequeueStrategy is not read: who comes after a job that cannot go on is tried all the same.",
+        "With dequeueStrategy fifo the first job that cannot go on ends its queue's turn for the cycle.",
+    ),
+    Fix(
+        "discard-pipelined-only",
+        "allocate",
+        "A job that is only promised room keeps what it was allocated on the side to the end of the cycle, without "
+        "being bound.",
+        "All of it is undone, and later jobs may have the room.",
+    ),
+    Fix(
+        "empty-answer-vetoes",
+        "victims",
+        "A plugin that lets nobody be evicted is overruled by the next tier.",
+        "Nobody is evicted.",
+    ),
+    Fix(
+        "intersection-stays-empty",
+        "victims",
+        "When the plugins of a tier agree on nobody, the next one of that tier starts anew with its own candidates.",
+        "The tier has no victims.",
+    ),
+    Fix(
+        "unevict-restores-bound",
+        "transactions",
+        "A bound pod whose eviction is taken back counts as Running.",
+        "It is Bound again.",
+    ),
+    Fix(
+        "capacity-best-effort-last",
+        "capacity",
+        "A queue that deserves nothing has share 1, and goes before queues that have more than they deserve.",
+        "It goes after all queues that deserve something.",
+    ),
+    Fix(
+        "capacity-ancestor-shares",
+        "capacity with enableHierarchy",
+        "The shares of parent queues stay as they were when the cycle began.",
+        "They follow what is placed.",
+    ),
+    Fix(
+        "drf-counts-victims-only",
+        "drf",
+        "Of several candidates of a job, each counts as gone for the next, chosen or not.",
+        "Only those that were chosen count.",
+    ),
+    Fix(
+        "tdm-past-midnight",
+        "tdm",
+        "A zone such as 22:00-06:00 is closed from midnight on.",
+        "It is open until 06:00.",
+    ),
+    Fix(
+        "min-member-zero",
+        "PodGroup phase",
+        "A PodGroup with minMember 0 and no pod scheduled is Completed.",
+        "It stays Inqueue or Pending.",
+    ),
+    Fix(
+        "terminating-members",
+        "PodGroup phase, gang",
+        "Members that are being deleted do not count: the PodGroup leaves Running, and is called unschedulable.",
+        "They count while they have a node, and a gang that only waits for them to end is not called unschedulable.",
+        "mended after v1.15.1",
+    ),
+    Fix(
+        "preempt-rechecks-predicates",
+        "preempt",
+        "After evictions the filters are not asked again.",
+        "Evictions go on until the filters pass.",
+        "mended after v1.15.1 (#5843)",
+        built=False,
+    ),
+    Fix(
+        "preempt-pushes-once",
+        "preempt",
+        "A preemptor that has what it needs is put back in line.",
+        "It is done.",
+        "mended after v1.15.1",
+        built=False,
+    ),
+)
+
+KNOWN_FIXES: Final[tuple[str, ...]] = tuple(fix.name for fix in FIXES)
+BUILT_FIXES: Final[frozenset[str]] = frozenset(fix.name for fix in FIXES if fix.built)
+
+
+def table() -> str:
+    """The switches as a Markdown table."""
+    head = "| switch | where | Volcano v1.15.1 | with the switch | upstream |\n|---|---|---|---|---|\n"
+    return head + "".join(map(_row, FIXES))
+
+
+def _row(fix: Fix) -> str:
+    name = f"`{fix.name}`" + ("" if fix.built else " (not supported yet)")
+    return f"| {name} | {fix.where} | {fix.volcano} | {fix.pumice} | {fix.upstream} |\n"
