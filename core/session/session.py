@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from core.session.carry import Carry, Clock, SessionOptions
     from core.session.node_points import NodeCheck, NodeFilter, NodeScore, NodeScorer
     from core.session.search import NodeSearch
-    from core.state.hypernodes import Domain
     from core.state.jobs import Job
     from core.state.snapshot import Snapshot
 
@@ -171,24 +170,6 @@ class Session:
     def forget_nomination(self, task: Task) -> None:
         """The task's nomination is void for the rest of this session."""
         self._voided.add(task.row)
-
-    def gradients(self, point: str, subject: object, domain: Domain, purpose: str = "allocate") -> list[list[Domain]]:
-        """Domains to try inside `domain`, nearest first; the first plugin decides, without one it is the domain
-        itself.
-        """
-        answer: list[list[Domain]] | None = self.points.first_answer(point, subject, domain, purpose)
-        return [[domain]] if answer is None else answer
-
-    def hyper_node_scores(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]:
-        """HyperNodeOrder:
-
-        the plugins' scores of each domain, summed; `alone`: each as if it were the only candidate.
-        """
-        totals = dict.fromkeys(names, 0.0)
-        for score in self.points.flat("HyperNodeOrder"):
-            for name, value in score(sub_job, names, alone=alone).items():
-                totals[name] += value
-        return totals
 
     # --- what statements do
 

@@ -17,6 +17,7 @@ from core.state.check import check_view
 from core.state.dimensions import Dimensions
 from core.state.jobs import NO_QUEUE, JobTable
 from core.state.nodes import NodeTable
+from core.state.priorities import PriorityClasses
 from core.state.snapshot import Snapshot
 from core.state.tasks import NOWHERE, TaskTable
 
@@ -42,7 +43,7 @@ class View:
         self.jobs = JobTable(self.dimensions)
         self.nodes = NodeTable(self.dimensions)
         self.queues: dict[str, Queue] = {}
-        self.priority_classes: dict[str, tuple[int, bool]] = {}
+        self.priorities = PriorityClasses()
         self.node_tasks: dict[str, dict[str, Task]] = {}  # node name -> pod key -> task, nodes not yet seen included
         self.objects: dict[str, dict[str, Object]] = {}
         self._assumed: dict[str, str] = {}  # pod key -> node of a bind in flight
@@ -67,7 +68,8 @@ class View:
         elif kind == "Queue":
             self._apply_queue(obj, deleted)
         elif kind == "PriorityClass":
-            self._apply_priority_class(obj, deleted)
+            self.priorities.apply(obj, deleted=deleted)
+            self._resolve_all()
         elif kind:
             self._apply_other(str(kind), obj, deleted)
         self.version += 1
@@ -171,13 +173,8 @@ class View:
         self._resolve(job, spec)
 
     def _resolve(self, job: Job, spec: PodGroupSpec) -> None:
-        self.jobs.priority[job.row] = self._priority(spec.priority_class)
+        self.jobs.priority[job.row] = self.priorities.value(spec.priority_class)
         self.jobs.queue[job.row] = self._queue_rows.get(spec.queue, NO_QUEUE)
-
-    def _priority(self, name: str) -> int:
-        if name in self.priority_classes:
-            return self.priority_classes[name][0]
-        return next((value for value, is_default in self.priority_classes.values() if is_default), 0)
 
     def _apply_node(self, node: Object, deleted: bool) -> None:
         spec = read_node(node)
@@ -215,14 +212,6 @@ class View:
         if changed:
             self._queue_rows = {name: row for row, name in enumerate(sorted(self.queues))}
             self._resolve_all()
-
-    def _apply_priority_class(self, obj: Object, deleted: bool) -> None:
-        name = section(obj, "metadata").get("name") or ""
-        if deleted:
-            self.priority_classes.pop(name, None)
-        else:
-            self.priority_classes[name] = (int(obj.get("value") or 0), bool(obj.get("globalDefault")))
-        self._resolve_all()
 
     def _resolve_all(self) -> None:
         for job in self.jobs.by_key.values():
