@@ -11,6 +11,7 @@ from config.arguments import Arguments
 from core.kube.placed import placed_pods
 from core.plugins.predicates.node_affinity import RequiredAffinity
 from core.plugins.predicates.pod_affinity import PodAffinity
+from core.plugins.predicates.pod_affinity_trial import Trials
 from core.plugins.predicates.pod_count import PodCount
 from core.plugins.predicates.ports import NodePorts
 from core.plugins.predicates.static import StaticFilter
@@ -90,6 +91,11 @@ class Predicates:
             return None
 
         session.points.handle(allocate, deallocate)
+        if self._enabled("PodAffinityEnable"):
+            trials = Trials(session, placed)
+            session.points.add("SimulateAddTask", self.name, trials.add)
+            session.points.add("SimulateRemoveTask", self.name, trials.remove)
+            session.points.add("SimulatePredicate", self.name, trials.predicate)
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

@@ -46,7 +46,7 @@ def domains_with(column: LabelColumn, per_node: FloatArray) -> BoolArray:
     return found
 
 
-def _in_common(terms: tuple[Term, ...]) -> tuple[frozenset[str] | None, LabelSelector]:
+def in_common(terms: tuple[Term, ...]) -> tuple[frozenset[str] | None, LabelSelector]:
     """One question for pods that match every term: the namespaces all look into, and all requirements together."""
     reach: frozenset[str] | None = None
     for term in terms:
@@ -169,7 +169,7 @@ class PodAffinity:
         nodes, pods = session.nodes, pod_index(self._placed)
         return Own(
             affinity=tuple(label_column(nodes, term.key) for term in affinity),
-            companions=pods.matching(*_in_common(affinity), terminating=True) if affinity else None,
+            companions=pods.matching(*in_common(affinity), terminating=True) if affinity else None,
             matches_itself=all(term.matches(task.namespace, task.labels) for term in affinity),
             anti=tuple(
                 (label_column(nodes, term.key), pods.matching(term.reach(), term.selector, terminating=True))

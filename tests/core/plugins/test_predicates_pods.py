@@ -11,6 +11,7 @@ from core.kube.placed import placed_pods
 from core.plugins.nodeorder.pod_affinity import PodAffinity as PodAffinityScorer
 from core.plugins.nodeorder.topology_spread import TopologySpread as TopologySpreadScorer
 from core.plugins.predicates.pod_affinity import PodAffinity
+from core.plugins.predicates.pod_affinity_trial import AffinityTrial
 from core.plugins.predicates.topology_spread import TopologySpread
 from core.session.reasons import FitFailure
 from core.state.view import View
@@ -221,3 +222,25 @@ def test_tainted_nodes_count_unless_taints_are_honoured(policy: str, expected: l
     constraint = spreading(nodeTaintsPolicy=policy)
     session = opened(*nodes, running("r", "n0", "web"), web(topologySpreadConstraints=constraint))
     assert reasons(session, TopologySpread) == expected
+
+
+@settings(max_examples=250)
+@given(crowd=crowds(), moves=MOVES)
+def test_a_trial_of_affinity_is_the_filter_after_the_moves(crowd: Crowd, moves: list[tuple[bool, int, int]]) -> None:
+    """Where every node with a pod counts as listed, moving pods by hand and moving them really come to the same."""
+    story = Story(crowd)
+    story.cluster.opening.extend((one, n["metadata"]["name"]) for one in story.later for n in story.cluster.nodes)
+    trial = AffinityTrial(story.session, placed_pods(story.session), story.task)
+    before = list(story.cluster.placed)
+    for puts, which, where in moves:
+        story.move(puts, which, where)
+    after = story.cluster.placed
+    nodes, session = story.session.nodes, story.session
+    for one, name in before:
+        trial.move(task_named(session, key_of(one)), nodes.row[name], -1)
+    for one, name in after:
+        trial.move(task_named(session, key_of(one)), nodes.row[name], 1)
+    if trial.skipped:
+        return
+    expected = [slow_pods.affinity_reason(story.cluster, story.pod, n) for n in story.cluster.nodes]
+    assert [trial.refusal(row) or "" for row in range(nodes.count)] == expected
