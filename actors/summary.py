@@ -1,51 +1,94 @@
-"""What `pumice run` says at its end."""
+"""What `pumice run` says at its end, and shows while it goes on: counted from the api's changes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.messages.replies import Listing
+from msgspec import Struct
+
+from core.messages.replies import Listing, WatchEvent
 from core.objects.metadata import Object, section
 from storage import codec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from actors.api.store import Store
 
-
-def summary(store: Store, cycles: int, seconds: float) -> Object:
-    """Pods by state, jobs by "namespace/name", and pods bound for each second."""
-    pods = dict.fromkeys(("bound", "running", "succeeded", "failed", "pending"), 0)
-    jobs: dict[str, Object] = {
-        _key(job): {"phase": _job_phase(job), "bound": 0, "pending": 0} for job in _objects(store, "Job")
-    }
-    for pod in _objects(store, "Pod"):
-        bound = bool(section(pod, "spec").get("nodeName"))
-        phase = str(section(pod, "status").get("phase") or "Pending").lower()
-        pods["bound"] += bound
-        if phase in pods and (phase != "pending" or not bound):
-            pods[phase] += 1
-        owner = jobs.get(_job_of(pod))
-        if owner is not None:
-            owner["bound" if bound else "pending"] += 1
-    rate = pods["bound"] / seconds if seconds > 0 else 0.0
-    return {"cycles": cycles, "pods": pods, "jobs": jobs, "seconds": seconds, "pods_per_s": rate}
+PHASES = ("running", "succeeded", "failed", "pending")
+KINDS = ("Pod", "Job")
 
 
-def _objects(store: Store, kind: str) -> list[Object]:
-    listing = store.list(kind)
-    return [codec.unpack(blob) for blob in listing.blobs] if isinstance(listing, Listing) else []
+class SeenPod(Struct, frozen=True, gc=False):
+    """What counts of a pod; `job` is "namespace/name" of the Volcano Job it belongs to."""
+
+    bound: bool
+    phase: str
+    job: str
 
 
-def _key(obj: Object) -> str:
-    metadata = section(obj, "metadata")
-    return f"{metadata.get('namespace') or ''}/{metadata.get('name')}"
+class Summary:
+    """Pods by state and jobs by "namespace/name", as far as the store has published them."""
 
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._revision = 0
+        self._pods: dict[str, SeenPod] = {}
+        self._jobs: dict[str, str] = {}
 
-def _job_phase(job: Object) -> str:
-    return str(section(section(job, "status"), "state").get("phase") or "")
+    def report(self, cycles: int, seconds: float) -> Object:
+        """The keys of `pumice run`'s JSON but for `db`; `seconds` is how long the system has been running."""
+        self._catch_up()
+        pods = dict.fromkeys(("bound", *PHASES), 0)
+        jobs: dict[str, Object] = {
+            name: {"phase": phase, "bound": 0, "pending": 0} for name, phase in sorted(self._jobs.items())
+        }
+        for pod in self._pods.values():
+            pods["bound"] += pod.bound
+            if pod.phase in pods and (pod.phase != "pending" or not pod.bound):
+                pods[pod.phase] += 1
+            if pod.job in jobs:
+                jobs[pod.job]["bound" if pod.bound else "pending"] += 1
+        rate = pods["bound"] / seconds if seconds > 0 else 0.0
+        return {"cycles": cycles, "pods": pods, "jobs": jobs, "seconds": seconds, "pods_per_s": rate}
 
+    def _catch_up(self) -> None:
+        """Pull what is new; list again after falling off the log."""
+        while True:
+            reply = self._store.watch(self._revision, KINDS, 10_000)
+            if reply.gone:
+                return self._list()
+            self._note(reply.events)
+            self._revision = reply.revision
+            if not reply.more:
+                return None
 
-def _job_of(pod: Object) -> str:
-    metadata = section(pod, "metadata")
-    name = section(metadata, "annotations").get("volcano.sh/job-name") or ""
-    return f"{metadata.get('namespace') or ''}/{name}"
+    def _list(self) -> None:
+        self._pods.clear()
+        self._jobs.clear()
+        for kind in KINDS:
+            listing = self._store.list(kind)
+            if isinstance(listing, Listing):
+                for blob in listing.blobs:
+                    self._put(kind, codec.unpack(blob))
+        self._revision = self._store.log.published
+
+    def _note(self, events: Iterable[WatchEvent]) -> None:
+        for event in events:
+            if event.type == "DELETED":
+                gone = self._pods if event.kind == "Pod" else self._jobs
+                gone.pop(f"{event.namespace}/{event.name}", None)
+            else:
+                self._put(event.kind, codec.unpack(event.blob))
+
+    def _put(self, kind: str, obj: Object) -> None:
+        metadata, status = section(obj, "metadata"), section(obj, "status")
+        namespace = metadata.get("namespace") or ""
+        name = f"{namespace}/{metadata.get('name')}"
+        if kind == "Job":
+            self._jobs[name] = str(section(status, "state").get("phase") or "")
+            return
+        bound = bool(section(obj, "spec").get("nodeName"))
+        phase = str(status.get("phase") or "Pending").lower()
+        job = section(metadata, "annotations").get("volcano.sh/job-name") or ""
+        self._pods[name] = SeenPod(bound, phase, f"{namespace}/{job}")

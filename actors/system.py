@@ -44,7 +44,7 @@ from actors.restart import Recovered, recover, resolve
 from actors.session_runner import SessionRunner
 from actors.settings import SystemSettings
 from actors.status_writer import StatusWriter
-from actors.summary import summary
+from actors.summary import Summary
 from actors.supervisor import Child, Supervisor
 from actors.switchboard import Switchboard, role_of
 from core.messages import commands, events, replies
@@ -106,6 +106,7 @@ class System:
         self._sessions: Shelf[Any] = Shelf()
         self.switchboard = Switchboard(LINKS, self._instances(), settings.mailbox_capacity, self.context.activity)
         self.supervisor = Supervisor(self._children(), self.context, self._note)
+        self._summary = Summary(self.store)
         self._began = 0.0
 
     # --- using it
@@ -162,7 +163,7 @@ class System:
 
     def summary(self) -> dict[str, Any]:
         """What `pumice run` reports at its end, without `db`; seconds since the start, on the event loop's clock."""
-        return summary(self.store, self.memory.cycle, anyio.current_time() - self._began)
+        return self._summary.report(self.memory.cycle, anyio.current_time() - self._began)
 
     # --- starting
 

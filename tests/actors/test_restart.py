@@ -85,8 +85,9 @@ async def test_decisions_cut_off_before_they_were_carried_out_are_made_again() -
     async with started(again) as system:
         await idle(system)
         assert len(placed(system)) == 3
-    kinds = Counter(type(outcome) for outcome in await journaled(again, "outcome", Outcome))
-    assert kinds == {BindTimedOut: 3, Bound: 3}
+    outcomes = await journaled(again, "outcome", Outcome)
+    assert len([outcome for outcome in outcomes if isinstance(outcome, BindTimedOut)]) == 3
+    assert len([outcome for outcome in outcomes if isinstance(outcome, Bound)]) == 3
 
 
 def _pod(uid: str, *, node: str = "", deleted: bool = False) -> ApiReply:
