@@ -95,12 +95,12 @@ class SessionTopology:
         return any(group.network_topology is not None for group in self._session.sub_jobs(job).values())
 
     def gradients(self, point: str, subject: object, domain: Domain, purpose: str = "allocate") -> list[list[Domain]]:
-        """Domains to try inside `domain`, nearest first; the first plugin decides, without one it is the domain itself."""
+        """Domains to try inside `domain`, nearest first, as the first plugin says; without one the domain itself."""
         answer: list[list[Domain]] | None = self._session.points.first_answer(point, subject, domain, purpose)
         return [[domain]] if answer is None else answer
 
     def scores(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]:
-        """HyperNodeOrder: the plugins' scores of each domain, summed; `alone`: each as if it were the only candidate."""
+        """HyperNodeOrder: the plugins' scores of each domain, summed; `alone`: each as if it had no rival."""
         totals = dict.fromkeys(names, 0.0)
         for score in self._session.points.flat("HyperNodeOrder"):
             for name, value in score(sub_job, names, alone=alone).items():

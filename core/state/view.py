@@ -24,8 +24,6 @@ from core.state.tasks import NOWHERE, TaskTable
 if TYPE_CHECKING:
     from core.state.jobs import Job
 
-DEFAULT_SCHEDULERS = ("volcano",)
-
 
 class View:
     """Tasks, jobs, nodes and queues as the API last said, plus what this scheduler has in flight (assumed binds,
