@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.actions.candidate_choice import Candidate, choose
 from core.actions.candidates import CandidateNodes
+from core.actions.dry_run import select_victims
 from core.actions.starving import pending_tasks, starving_jobs
 from core.actions.victims import is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
 from core.session.reasons import FitFailure
@@ -43,6 +45,10 @@ class Preempt:
         self._session = session
         cache_errors = session.action_flag(NAME, "predicateErrorCacheEnable", default=True)
         self._candidates = CandidateNodes(session, cache_errors=cache_errors)
+        self._topology_aware = session.action_flag(NAME, "enableTopologyAwarePreemption", default=False)
+        self._percentage = session.action_number(NAME, "minCandidateNodesPercentage", default=10)
+        self._least = session.action_number(NAME, "minCandidateNodesAbsolute", default=1)
+        self._most = session.action_number(NAME, "maxCandidateNodesAbsolute", default=100)
 
     def run(self) -> None:
         """The whole action."""
@@ -93,7 +99,43 @@ class Preempt:
             return False
         accepts = may_take(session, task)
         groups = self._candidates.find(task, search)
+        if self._topology_aware:
+            return any(self._on_least_loss(statement, task, rows, accepts) for rows in groups)
         return any(self._on_scored_nodes(statement, task, search, rows, accepts) for rows in groups)
+
+    def _on_least_loss(
+        self, statement: Statement, task: Task, rows: RowArray, accepts: Callable[[Task], bool]
+    ) -> bool:
+        """Of the first nodes that would do, the one with the least loss (topologyAwarePreempt)."""
+        session = self._session
+        best = choose(self._dry_run(task, rows, accepts), session.clock.now)
+        if best is None:
+            return False
+        trial, score = session.statement(), -float(best.victims[0].pod_priority or 0)
+        for victim in best.victims:
+            trial.evict(victim, NAME, task.key, score)
+        if not trial.pipeline(task, best.node, evicted=True):
+            trial.discard()
+            return False
+        statement.merge(trial)
+        return True
+
+    def _dry_run(self, task: Task, rows: RowArray, accepts: Callable[[Task], bool]) -> list[Candidate]:
+        job = self._session.job_of(task)
+        assert job is not None
+        queue, wanted = self._session.queue_of(job), self.wanted(len(rows))
+        found: list[Candidate] = []
+        for node in rows.tolist():
+            if len(found) == wanted:
+                break
+            victims = select_victims(self._session, task, queue, node, accepts)
+            if victims:
+                found.append(Candidate(node, tuple(victims)))
+        return found
+
+    def wanted(self, nodes: int) -> int:
+        """How many candidates are enough among so many nodes (calculateNumCandidates)."""
+        return min(max(nodes * self._percentage // 100, self._least), self._most, nodes)
 
     def _on_scored_nodes(
         self, statement: Statement, task: Task, search: NodeSearch, rows: RowArray, accepts: Callable[[Task], bool]

@@ -129,6 +129,12 @@ class Session:
         kept[key] = Arguments(action, self.config.action_arguments(action)).get_bool(key, bool(kept.get(key, default)))
         return bool(kept[key])
 
+    def action_number(self, action: str, key: str, *, default: int) -> int:
+        """A whole number among an action's arguments, kept in the same way."""
+        kept = self.carry.actions.setdefault(action, {})
+        kept[key] = Arguments(action, self.config.action_arguments(action)).get_int(key, int(kept.get(key, default)))
+        return int(kept[key])
+
     def wake(self, at: float) -> None:
         """A plugin's answer changes at that moment without any event."""
         self.wake_at = at if self.wake_at is None else min(self.wake_at, at)
