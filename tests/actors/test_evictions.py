@@ -1,4 +1,4 @@
-"""Evictions, planted into what the core decides: carried out once, told in the pod's conditions, resolved when refused."""
+"""Evictions, planted into what the core decides: carried out once, told in the conditions, let go when refused."""
 
 from __future__ import annotations
 
