@@ -181,7 +181,8 @@ def _condition(status: dict[str, Any]) -> tuple[str, str] | None:
 
 def _scheduled_at(status: dict[str, Any]) -> float:
     found = (c for c in status.get("conditions") or () if (c.get("type"), c.get("status")) == ("PodScheduled", "True"))
-    return parse_time(next(found, {}).get("lastTransitionTime"))
+    first: dict[str, Any] = next(found, {})
+    return parse_time(first.get("lastTransitionTime"))
 
 
 def _preempted(status: dict[str, Any]) -> bool:
