@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Final
 
+import anyio
 import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from config.load import default_text, parse_scheduler_config
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
-from core.session.carry import SessionOptions
+from core.session.carry import Carry, SessionOptions
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, load_manifests
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, Quiet
 from pumice.cli.terminal import Terminal
+from pumice.history.rewind import Rewound, rewind
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.oneshot.moment import parse_moment
 from pumice.oneshot.pending import left_pending
 from pumice.oneshot.prepare import usable
+from storage.sqlite import SqliteJournal
 
 HELP: Final = "Say what the scheduler would do with these objects, and why it leaves tasks pending."
 EXAMPLE: Final = "Example: [bold]kubectl get nodes,pods,podgroups,queues -A -o yaml | pumice decide -f -[/bold]"
+
+CONTROLLED: Final = frozenset({"Job", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
+"""Kinds that become pods only where a controller runs."""
 
 
 @guarded
 def decide(
     manifests: Manifests = None,
+    db: Annotated[
+        Path | None, typer.Option("--db", help="A journal, instead of manifests.", show_default=False)
+    ] = None,
+    at: Annotated[int | None, typer.Option("--at", min=1, help="The cycle of --db to decide again.")] = None,
     config: Config = None,
     actions: Annotated[
         str | None,
@@ -47,21 +60,62 @@ def decide(
 ) -> int:
     """Run the cycles; the exit code is 2 when some of the input could not be used."""
     terminal = Terminal(output, quiet, log_level)
-    if not manifests:
-        raise UsageError("nothing to decide about: give manifests with -f PATH (- for stdin)")
-    moment = _moment(now)
-    settings = with_actions(load_config(config, lenient, terminal), actions)
-    loaded = load_manifests(manifests, terminal)
-    objects, problems = usable(loaded)
-    for problem in problems:
-        terminal.error(str(problem))
-    if not objects:
-        raise UsageError("no object could be used" if loaded.problems or problems else "no objects in the input")
-    setup = Setup(objects, settings, moment, SessionOptions(node_usage=usage_of(objects)))
+    moment = None if now is None else _moment(now)
+    if manifests and db is None and at is None:
+        settings = load_config(config, lenient, terminal)
+        setup, whole = from_manifests(manifests, settings, moment, terminal)
+    elif db is not None and at is not None and not manifests:
+        setup, whole = from_journal(db, at, moment), True
+        if config is not None:
+            setup = dataclasses.replace(setup, config=load_config(config, lenient, terminal))
+    else:
+        raise UsageError("nothing to decide about: give -f PATH (- for stdin), or --db FILE with --at CYCLE")
+    setup = dataclasses.replace(setup, config=with_actions(setup.config, actions))
     decided = list(run_cycles(setup, cycles))
     result = result_of(decided)
     terminal.emit(result, lambda console: show(console, decided, result))
-    return Exit.USAGE if loaded.problems or problems else Exit.DONE
+    return Exit.DONE if whole else Exit.USAGE
+
+
+def from_manifests(
+    paths: Sequence[str], settings: SchedulerConfig, moment: float | None, terminal: Terminal
+) -> tuple[Setup, bool]:
+    """What was handed in, and whether all of it could be used. UsageError when none of it could."""
+    loaded = load_manifests(paths, terminal)
+    objects, problems = usable(loaded)
+    for problem in problems:
+        terminal.error(str(problem))
+    whole = not loaded.problems and not problems
+    if not objects:
+        raise UsageError("no objects in the input" if whole else "no object could be used")
+    for kind in sorted({obj["kind"] for obj in objects} & CONTROLLED):
+        terminal.warn(f"{kind}: decide runs no controllers, so nothing comes of it")
+    now = time.time() if moment is None else moment
+    return Setup(objects, settings, now, options=SessionOptions(node_usage=usage_of(objects))), whole
+
+
+def from_journal(db: Path, cycle: int, moment: float | None) -> Setup:
+    """What a recorded cycle saw: objects, configuration, clock, seed, carry."""
+    past = anyio.run(_rewind, db, cycle)
+    settings = parse_scheduler_config(
+        past.config or default_text(),
+        source=f"{db}: configuration of cycle {cycle}",
+        lenient=True,
+    )
+    return Setup(
+        past.objects,
+        settings,
+        past.record.now if moment is None else moment,
+        first=cycle,
+        seed=past.record.seed,
+        carry=Carry.from_dict(past.record.carry_before),
+        in_flight=(*past.binds, *past.evicts),
+    )
+
+
+async def _rewind(db: Path, cycle: int) -> Rewound:
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        return await rewind(journal, cycle, str(db))
 
 
 def result_of(decided: Sequence[Cycle]) -> dict[str, Any]:
@@ -85,9 +139,7 @@ def with_actions(config: SchedulerConfig, actions: str | None) -> SchedulerConfi
     return msgspec.structs.replace(config, actions=names)
 
 
-def _moment(now: str | None) -> float:
-    if now is None:
-        return time.time()
+def _moment(now: str) -> float:
     try:
         return parse_moment(now)
     except ValueError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, Literal
 
 from pumice.shapes import is_list, is_mapping
@@ -24,7 +25,17 @@ GROUP_OF: Final[Mapping[str, Group]] = {
 }
 """Which of the three scores a key of an OUTCOME counts for."""
 
-ABSENT: Final = "nothing"
+
+class Absence(Enum):
+    """Stands where one side has no such key; an enumeration, so that it stays itself on its way between processes."""
+
+    ABSENT = "nothing"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+ABSENT: Final = Absence.ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,7 @@ def _is_number(value: Any) -> bool:
 def _short(value: Any) -> str:
     if is_list(value) and value and all(is_mapping(one) for one in value):
         return "; ".join(_condition(one) for one in value)
-    return ABSENT if value is ABSENT else repr(value)
+    return repr(value)
 
 
 def _condition(condition: Mapping[str, Any]) -> str:

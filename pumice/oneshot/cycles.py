@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from config.schema import SchedulerConfig
 from core.cycle import close_session, open_session, run_action
-from core.messages.decisions import CycleResult
+from core.messages.decisions import Bind, CycleResult, Evict
 from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
 from pumice.oneshot.between import Object, next_objects
@@ -19,13 +19,18 @@ from pumice.oneshot.standing import standings_of
 class Setup:
     """Everything that a one-shot run depends on.
 
-    `objects` in order of arrival; `now` in seconds since the epoch; without `close_hooks` the session ends after the
-    job status update (as Volcano's test harness reads it).
+    `objects` in order of arrival; `now` in seconds since the epoch; `first` is the number of the first cycle, `carry`
+    and `in_flight` (decisions that the objects do not show yet) are what it starts from; without `close_hooks` the
+    session ends after the job status update (as Volcano's test harness reads it).
     """
 
     objects: Sequence[Object]
     config: SchedulerConfig
     now: float
+    first: int = 1
+    seed: int = 0
+    carry: Carry = field(default_factory=Carry)
+    in_flight: tuple[Bind | Evict, ...] = ()
     options: SessionOptions = field(default_factory=SessionOptions)
     close_hooks: bool = True
 
@@ -39,27 +44,31 @@ class Cycle:
     outcome: Outcome
 
 
-def fill(objects: Sequence[Object]) -> View:
-    """A fresh view that has seen the objects, in order."""
+def fill(objects: Sequence[Object], in_flight: Sequence[Bind | Evict] = ()) -> View:
+    """A fresh view that has seen the objects, in order, and assumes what is in flight."""
     view = View()
     for obj in objects:
         view.apply("ADDED", obj)
+    for decision in in_flight:
+        if isinstance(decision, Bind):
+            view.assume(decision.namespace, decision.name, decision.node)
+        else:
+            view.evicting(decision.namespace, decision.name)
     return view
 
 
 def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
     """Run the given number of cycles, one by one; between them the rules of :mod:`pumice.oneshot.between` hold."""
-    objects, carry = setup.objects, Carry()
-    for number in range(1, cycles + 1):
-        result = _run(setup, objects, Clock(cycle=number, now=setup.now), carry)
+    objects, carry, in_flight = setup.objects, setup.carry, setup.in_flight
+    for number in range(setup.first, setup.first + cycles):
+        view = fill(objects, in_flight)
+        result = _run(setup, view, Clock(number, setup.now, setup.seed), carry)
         yield Cycle(objects, result, outcome_of(result, standings_of(objects)))
-        if number < cycles:
-            objects = next_objects(objects, result, setup.now)
-            carry = Carry.from_dict(result.carry)
+        objects, carry, in_flight = next_objects(objects, result, setup.now), Carry.from_dict(result.carry), ()
 
 
-def _run(setup: Setup, objects: Sequence[Object], clock: Clock, carry: Carry) -> CycleResult:
-    session = open_session(fill(objects).snapshot(), setup.config, clock, carry, setup.options, report=True)
+def _run(setup: Setup, view: View, clock: Clock, carry: Carry) -> CycleResult:
+    session = open_session(view.snapshot(), setup.config, clock, carry, setup.options, report=True)
     for action in setup.config.actions:
         run_action(session, action)
     if not setup.close_hooks:

@@ -110,7 +110,23 @@ def test_a_bad_configuration_is_named_by_path(decide: Any, tmp_path: Path) -> No
     assert decide([node("n0")], "--config", conf, "--lenient").code == 0
 
 
-@pytest.mark.parametrize("arguments", [(), ("-f", "nowhere.yaml"), ("-f", "openb:x"), ("--cycles", "0"), ("--nope",)])
+def test_a_recorded_cycle_decided_again_comes_out_the_same(tmp_path: Path) -> None:
+    db = tmp_path / "p.db"
+    cycles = pumice("run", "--db", db, "--time", "virtual", "--until", "idle", "-o", "json").json["cycles"]
+    bound: dict[str, str] = {}
+    for number in range(1, cycles + 1):
+        recorded = pumice("journal", db, "--cycle", number, "-o", "json").json["decisions"]
+        decided = pumice("decide", "--db", db, "--at", number, "-o", "json").json["cycles"][0]
+        assert decided["binds"] == {f"{one['namespace']}/{one['name']}": one["node"] for one in recorded}
+        bound |= decided["binds"]
+    assert len(bound) == 6
+    assert pumice("decide", "--db", db, "--at", 99).code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--db", "x.db"), ("--at", "1"), ("-f", "nowhere.yaml"), ("-f", "openb:x"), ("--cycles", "0"), ("--nope",)],
+)
 def test_usage_errors(arguments: tuple[str, ...]) -> None:
     said = pumice("decide", *arguments)
     assert (said.code, said.out) == (2, "")
