@@ -67,8 +67,8 @@ class Commit:
         for start, evicts in _cut(result.evicts):
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
             await next(self._evictors).tell(order)
-        if result.pod_conditions or result.pod_groups or result.queues:
-            statuses = WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues)
+        if result.pod_conditions or result.pod_groups or result.queues or result.events:
+            statuses = WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues, result.events)
             await self._status.tell(statuses)
 
 

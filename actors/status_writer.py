@@ -1,6 +1,6 @@
 """The status writer: what a cycle says about pods, PodGroups and queues, written to the api.
 
-Owns: nothing.
+Owns: what it last said about each PodGroup.
 Accepts: `WriteStatus`.
 Sends: asks the api (read, then write guarded by the resource version; on a conflict it reads again and retries); tells
 the recorder what could not be written.
@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
 from actors.actor import Actor
+from actors.kube_events import event
 from actors.statuses import Object, pod_group_patch, pod_patch, queue_patch
-from core.messages.commands import ApiRequest, Append, Entry, Get, Patch, UpdateStatus, WriteStatus
-from core.messages.decisions import PodCondition, PodGroupStatus, QueueStatus
+from core.messages.commands import ApiRequest, Append, Create, Entry, Get, Patch, UpdateStatus, WriteStatus
+from core.messages.decisions import PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
 from core.messages.events import StatusRefused
 from core.messages.replies import Accepted, Done, Refused
 from storage import codec
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 Wanted = PodCondition | PodGroupStatus | QueueStatus
 ATTEMPTS = 5
+SOURCE = "volcano"
 CONFLICT = 409
 
 
@@ -55,6 +57,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         super().__init__(name, mailbox, context)
         self._api = api
         self._recorder = recorder
+        self._said: dict[tuple[str, str], str] = {}
 
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
         """Of several statuses for one object only the newest is written."""
@@ -65,8 +68,25 @@ class StatusWriter(Actor[WriteStatus, Done]):
                 break
             left = await self._attempt(left)
         await self._refused([(write, Refused(CONFLICT, "Conflict", "somebody else kept writing")) for write in left])
+        await self._announce([event for item in batch for event in item.message.events])
         for item in batch:
             item.reply(Done())
+
+    async def _announce(self, events: Sequence[PodGroupEvent]) -> None:
+        """Events about PodGroups that were not the last thing said of them."""
+        news = {(event.namespace, event.name): event for event in events if self._is_news(event)}
+        found = await self._api.ask_many([Get("PodGroup", *where) for where in news])
+        requests: list[ApiRequest] = []
+        for said, reply in zip(news.values(), found, strict=True):
+            if isinstance(reply, Accepted):
+                about = codec.unpack(reply.blob)
+                obj = event(about, said.reason, said.message, self.clock.now(), source=SOURCE, warning=True)
+                requests.append(Create(codec.pack(obj)))
+        await self._api.ask_many(requests)
+        self._said.update({where: said.message for where, said in news.items()})
+
+    def _is_news(self, event: PodGroupEvent) -> bool:
+        return self._said.get((event.namespace, event.name)) != event.message
 
     async def _attempt(self, writes: Sequence[Write]) -> list[Write]:
         """Returns those that met a conflict."""

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from actors.controllers.job_actions import USER, kill, sync
 from actors.controllers.job_cache import JobCache, key_of
-from actors.controllers.job_events import event
 from actors.controllers.job_life import REACTIONS, Action, Do, phase_of
 from actors.controllers.job_policies import COMMAND_ISSUED, Resolved, Trigger, resolve
 from actors.controllers.job_state import JobState, controlling_job
 from actors.controllers.job_timers import RETRY, TTL, JobTimers
+from actors.kube_events import event
 from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section
@@ -153,4 +153,5 @@ def _announce_plugins(state: JobState, job: Object, now: float) -> list[ApiReque
         f"plugins {', '.join(simulated)} are accepted; the files, keys, services and networks they set up "
         "in a real cluster are not simulated"
     )
-    return [Create(pack(event(job, "PluginsSimulated", text, now)), user=USER)]
+    said = event(job, "PluginsSimulated", text, now, source=USER)
+    return [Create(pack(said), user=USER)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
+from core.messages.decisions import Bind, Evict, PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
 from core.messages.message import Message
 
 # --- to the api server --------------------------------------------------------------------------------------------
@@ -220,12 +220,13 @@ class EvictOrder(Message, frozen=True):
 
 
 class WriteStatus(Message, frozen=True):
-    """Write what a cycle says about pods, PodGroups and queues."""
+    """Write what a cycle says about pods, PodGroups and queues; an event that was said before is not said again."""
 
     cycle: int
     pod_conditions: tuple[PodCondition, ...] = ()
     pod_groups: tuple[PodGroupStatus, ...] = ()
     queues: tuple[QueueStatus, ...] = ()
+    events: tuple[PodGroupEvent, ...] = ()
 
 
 BindWorkerCommand = BindOrder

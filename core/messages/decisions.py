@@ -81,6 +81,15 @@ class QueueStatus(Message, frozen=True):
     allocated: dict[str, str] = field(default_factory=dict[str, str])
 
 
+class PodGroupEvent(Message, frozen=True):
+    """What there is to say about a job that no status has room for: why it is not admitted."""
+
+    namespace: str
+    name: str
+    reason: str
+    message: str
+
+
 class PendingReason(Struct, frozen=True, gc=False):
     """Why a task was left pending: the reason and message its PodScheduled condition has or would have."""
 
@@ -129,6 +138,7 @@ class CycleResult(Message, frozen=True):
     pod_conditions: tuple[PodCondition, ...] = ()
     pod_groups: tuple[PodGroupStatus, ...] = ()
     queues: tuple[QueueStatus, ...] = ()
+    events: tuple[PodGroupEvent, ...] = ()
     carry: dict[str, Any] = field(default_factory=dict[str, Any])
     report: CycleReport = CycleReport()
     wake_at: float | None = None

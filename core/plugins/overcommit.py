@@ -53,8 +53,11 @@ class Overcommit:
         if minimum is None:
             return Vote.PERMIT
         wanted = self._inqueue.clone().add(minimum)
-        fits, _ = wanted.less_equal_with_dimension_and_resources_name(self._idle, minimum)
-        return Vote.PERMIT if fits else Vote.REJECT
+        fits, short = wanted.less_equal_with_dimension_and_resources_name(self._idle, minimum)
+        if fits:
+            return Vote.PERMIT
+        self._session.fit.remark(job, "resource in cluster is overused", "overused", short)
+        return Vote.REJECT
 
     def job_enqueued(self, job: Job) -> None:
         """Charge an admitted job."""

@@ -28,6 +28,7 @@ class ResourceQuotas:
 
     def on_session_open(self, session: Session) -> None:
         """Read the quotas' statuses: (hard, used) by namespace."""
+        self._session = session
         for obj in (session.objects.get("ResourceQuota") or {}).values():
             namespace, status = section(obj, "metadata").get("namespace") or "", section(obj, "status")
             limits = _quantities(section(status, "hard")), _quantities(section(status, "used"))
@@ -47,6 +48,7 @@ class ResourceQuotas:
         for hard, used in self._quotas.get(job.namespace, ()):
             for name in wanted.keys() & hard.keys():
                 if _sum(wanted[name], pending.get(name), used.get(name)).compare(hard[name]) > 0:
+                    self._session.fit.remark(job, "resource quota insufficient", "limited", [name])
                     return Vote.REJECT
         return Vote.PERMIT
 

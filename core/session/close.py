@@ -141,6 +141,7 @@ def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
         pod_conditions=pods,
         pod_groups=pod_groups,
         queues=queues,
+        events=tuple(session.fit.events()) if session.fit.remarks else (),
         carry=session.carry.to_dict(),
         report=closing(session, status, session.opening) if session.wants_report else CycleReport(),
         wake_at=session.wake_at,

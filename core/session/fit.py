@@ -9,9 +9,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from core.life.task import COUNT, LABELS, TaskStatus
+from core.messages.decisions import PodGroupEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from core.objects.pod import Task
     from core.session.reasons import FitErrors
@@ -45,6 +46,7 @@ class JobFit:
         self._failed_roles: dict[tuple[int, str], set[str]] = {}
         self._sentence: dict[int, tuple[int, str]] = {}
         self.not_admitted: dict[int, str] = {}  # job row -> the plugin that rejected it
+        self.remarks: dict[int, str] = {}  # job row -> what the plugin that rejected it has to say
         self.overused: set[str] = set()  # queues that got no further turn
         self.held_back: set[int] = set()  # rows of tasks their queue had no room for
 
@@ -94,10 +96,24 @@ class JobFit:
 
     # --- at the end --------------------------------------------------------------------------------------------------
 
+    def remark(self, job: Job, text: str, verb: str = "", names: Sequence[str] = ()) -> None:
+        """Why a plugin rejects a job: the text, and each resource with the verb (FormatResourceNames)."""
+        listed = ", ".join(f"{verb} {name}" for name in names)
+        self.remarks[job.row] = f"{text}: {listed}" if listed else text
+
+    def events(self) -> list[PodGroupEvent]:
+        """One for each job that was not admitted and has a reason, in job order (RecordPodGroupEvent)."""
+        return [
+            PodGroupEvent(job.namespace, job.name, UNSCHEDULABLE, self.remarks[job.row])
+            for job in self._session.jobs.in_order
+            if job.row in self.remarks and job.row in self.not_admitted
+        ]
+
     def beyond_nodes(self, job: Job, task: Task) -> str:
         """What held a pending task back before any node was asked; "" when it was nothing of the kind."""
         if job.row in self.not_admitted:
-            return f"the job is not admitted: plugin {self.not_admitted[job.row]} rejects it"
+            why = self.remarks.get(job.row, "")
+            return f"the job is not admitted: plugin {self.not_admitted[job.row]} rejects it" + (why and f" ({why})")
         verdict = self._session.points.first_failing("JobValid", job)
         if verdict is not None:
             return verdict.message

@@ -54,7 +54,9 @@ class QueueLimits:
         minimum = job.pod_group.min_resources or Resource()
         future = minimum.clone().add(attributes.allocated).add(attributes.inqueue)
         future.sub_without_assert(attributes.elastic)
-        fits, _ = future.less_equal_with_dimension_and_resources_name(attributes.limits.real_capability, minimum)
+        fits, short = future.less_equal_with_dimension_and_resources_name(attributes.limits.real_capability, minimum)
+        if not fits:
+            self._session.fit.remark(job, "queue resource quota insufficient", "insufficient", short)
         return fits and self._claims.admit(attributes, job)
 
     def job_enqueued(self, job: Job) -> None:

@@ -98,8 +98,9 @@ class Proportion:
         future = (
             minimum.clone().add(attributes.allocated).add(attributes.inqueue).sub_without_assert(attributes.elastic)
         )
-        fits, _ = future.less_equal_with_dimension_and_resources_name(attributes.real_capability, minimum)
+        fits, short = future.less_equal_with_dimension_and_resources_name(attributes.real_capability, minimum)
         if not fits:
+            self._session.fit.remark(job, "queue resource quota insufficient", "insufficient", short)
             return Vote.REJECT
         if not self._charges_on_admission:
             self.job_enqueued(job)

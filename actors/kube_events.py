@@ -1,16 +1,16 @@
-"""Kubernetes Event objects: what a controller has to say about an object."""
+"""Kubernetes Event objects: what somebody has to say about an object."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from actors.controllers.job_status import timestamp
+from actors.statuses import timestamp
 
 Object = dict[str, Any]
 
 
-def event(about: Object, reason: str, message: str, now: float, *, warning: bool = False) -> Object:
-    """An Event about an object; its name is generated."""
+def event(about: Object, reason: str, message: str, now: float, *, source: str, warning: bool = False) -> Object:
+    """An Event about an object, said by the component `source`; its name is generated."""
     meta, at = about["metadata"], timestamp(now)
     reference = {
         "apiVersion": about["apiVersion"],
@@ -27,7 +27,7 @@ def event(about: Object, reason: str, message: str, now: float, *, warning: bool
         "reason": reason,
         "message": message,
         "type": "Warning" if warning else "Normal",
-        "source": {"component": "vc-controller-manager"},
+        "source": {"component": source},
         "firstTimestamp": at,
         "lastTimestamp": at,
         "count": 1,
