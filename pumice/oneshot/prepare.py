@@ -25,24 +25,26 @@ class GivenObjects:
     """What admission may look at: the objects that were handed in."""
 
     def __init__(self, objects: Iterable[Object]) -> None:
-        self._by_name = {
-            (obj["kind"], section(obj, "metadata").get("namespace") or "", _name(obj)): obj for obj in objects
-        }
+        self._by_name = {_identity(obj): obj for obj in objects}
+        self._queues = self._of_kind("Queue")
+        defaults = [obj for obj in self._of_kind("PriorityClass") if obj.get("globalDefault")]
+        self._default_class = min(defaults, key=lambda obj: obj.get("value", 0), default=None)
+
+    def _of_kind(self, kind: str) -> list[Object]:
+        keys = sorted(key for key in self._by_name if key[0] == kind)
+        return [self._by_name[key] for key in keys]
 
     def get(self, kind: str, namespace: str, name: str) -> Object | None:
         return self._by_name.get((kind, namespace, name))
 
     def queues(self) -> list[Object]:
-        return [obj for (kind, _, _), obj in sorted(self._by_name.items()) if kind == "Queue"]
+        return self._queues
 
     def children(self, parent: str) -> list[Object]:
-        return [queue for queue in self.queues() if section(queue, "spec").get("parent") == parent]
+        return [queue for queue in self._queues if section(queue, "spec").get("parent") == parent]
 
     def default_priority_class(self) -> Object | None:
-        classes = [obj for (kind, _, _), obj in sorted(self._by_name.items()) if kind == "PriorityClass"]
-        return min(
-            (obj for obj in classes if obj.get("globalDefault")), key=lambda obj: obj.get("value", 0), default=None
-        )
+        return self._default_class
 
 
 def usable(loaded: Loaded) -> tuple[list[Object], list[InputError]]:
@@ -99,5 +101,6 @@ def _complete(obj: Object, lookup: GivenObjects) -> list[str]:
     return [f"{cause.field}: {cause.message}" for cause in causes]
 
 
-def _name(obj: Object) -> str:
-    return str(section(obj, "metadata").get("name") or "")
+def _identity(obj: Object) -> tuple[str, str, str]:
+    metadata = section(obj, "metadata")
+    return obj["kind"], str(metadata.get("namespace") or ""), str(metadata.get("name") or "")

@@ -70,10 +70,8 @@ def test_pods_that_no_session_sees_have_a_reason_too(decide: Any, objects: list[
 
 
 def test_what_a_manifest_by_hand_leaves_out_is_filled_in(decide: Any) -> None:
-    bare = pod("g-0", group="g")
-    del bare["status"], bare["metadata"]["uid"]
     hollow = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}}
-    said = decide([node("n0"), hollow, pod_group("g"), bare])
+    said = decide([node("n0"), hollow, pod_group("g"), bare(pod("g-0", group="g"))])
     assert said.json["cycles"][0]["binds"] == {"default/g-0": "n0"}
 
 
@@ -125,13 +123,37 @@ def test_a_recorded_cycle_decided_again_comes_out_the_same(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("--db", "x.db"), ("--at", "1"), ("-f", "nowhere.yaml"), ("-f", "openb:x"), ("--cycles", "0"), ("--nope",)],
+    [
+        (),
+        ("--db", "x.db"),
+        ("--at", "1"),
+        ("-f", "nowhere.yaml"),
+        ("-f", "openb:x"),
+        ("--cycles", "0"),
+        ("--nope",),
+    ],
 )
 def test_usage_errors(arguments: tuple[str, ...]) -> None:
     said = pumice("decide", *arguments)
     assert (said.code, said.out) == (2, "")
     assert said.err
     assert "Traceback" not in said.err
+
+
+def test_ten_thousand_objects_in_one_file(decide: Any) -> None:
+    pods = [bare(pod(f"p{index}", group="g")) for index in range(10_000)]
+    said = decide([node("n0", cpu="5"), queue("default"), pod_group("g"), *pods], dump=json_list)
+    assert len(said.json["cycles"][0]["binds"]) + len(said.json["pending"]) == 10_000
+
+
+def bare(obj: dict[str, Any]) -> dict[str, Any]:
+    """As a person writes it: no uid, no status."""
+    del obj["status"], obj["metadata"]["uid"]
+    return obj
+
+
+def json_list(objects: list[dict[str, Any]]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
 
 
 def test_a_table_for_a_person(decide: Any) -> None:
