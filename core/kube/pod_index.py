@@ -97,11 +97,16 @@ class Matching:
     def __init__(self, index: PodIndex, namespaces: Namespaces, selector: LabelSelector, *, terminating: bool) -> None:
         self._index, self._namespaces, self._selector, self._terminating = index, namespaces, selector, terminating
         self._verdicts: dict[int, bool] = {}
-        self._read = 0
         self._counts: CountArray = np.zeros(index.placed.nodes.count, dtype=np.int32)
+        self._read = len(index.moved_classes())
         for one in index.classes.candidates(namespaces, selector):
-            if one.rows and self._matches(one):
-                self._counts[list(one.rows)] += np.fromiter(one.rows.values(), dtype=np.int32, count=len(one.rows))
+            if self._matches(one):
+                self._add(one.rows)
+                self._add(index.moved_rows(one))
+
+    def _add(self, rows: dict[int, int]) -> None:
+        if rows:
+            self._counts[list(rows)] += np.fromiter(rows.values(), dtype=np.int32, count=len(rows))
 
     def _matches(self, one: PodClass) -> bool:
         verdict = self._verdicts.get(id(one))
@@ -132,14 +137,23 @@ class PodIndex:
         self.classes: PodClasses = memo[_MEMO]
         self.classes.count_opening(placed)
         self._moved: list[PodClass] = []
+        self._moved_rows: dict[int, dict[int, int]] = {}
         self._asked: dict[tuple[Namespaces, LabelSelector, bool], Matching] = {}
 
     def moved_classes(self) -> list[PodClass]:
         """The class of each entry of the placements' log."""
-        log = self.placed.log
-        while len(self._moved) < len(log):
-            self._moved.append(self.classes.of(log[len(self._moved)].task))
-        return self._moved
+        log, moved = self.placed.log, self._moved
+        while len(moved) < len(log):
+            move = log[len(moved)]
+            one = self.classes.of(move.task)
+            moved.append(one)
+            rows = self._moved_rows.setdefault(id(one), {})
+            rows[move.row] = rows.get(move.row, 0) + move.sign
+        return moved
+
+    def moved_rows(self, one: PodClass) -> dict[int, int]:
+        """Node row -> how many more of that class there are than at the opening, as far as the log has been read."""
+        return self._moved_rows.get(id(one), {})
 
     def matching(self, namespaces: Namespaces, selector: LabelSelector, *, terminating: bool) -> Matching:
         """The answer to a question, the same object for the same question."""

@@ -22,6 +22,7 @@ from tests.core.kube.slow_pods import Cluster
 from tests.kit import node, pod, taint
 
 if TYPE_CHECKING:
+    from core.kube.placed import Placed
     from core.session.session import Session
 
 Object = dict[str, Any]
@@ -47,6 +48,12 @@ class Story:
         opening = [(one, one["spec"]["nodeName"]) for one in running]
         self.cluster = Cluster(nodes, list(opening), opening, known)
         self.task = task_named(self.session, key_of(self.pod))
+
+    def forget_questions(self) -> "Placed":
+        """What is placed, as one finds it who asks for the first time."""
+        placed = placed_pods(self.session)
+        placed.shared.clear()
+        return placed
 
     def move(self, puts: bool, which: int, where: int) -> None:
         """Place one that waits, or evict one that is placed, as the numbers say."""
@@ -74,6 +81,9 @@ def test_inter_pod_affinity_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool
         expected = [slow_pods.affinity_reason(story.cluster, story.pod, n) for n in story.cluster.nodes]
         assert texts(story.session, check) == expected
         assert texts(story.session, affinity.prepare(story.session, story.task)) == expected
+    asked_late = story.forget_questions()
+    late = PodAffinity(asked_late).prepare(story.session, story.task)
+    assert texts(story.session, late) == texts(story.session, check)
 
 
 @settings(max_examples=250)
@@ -86,6 +96,8 @@ def test_topology_spread_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool, i
             story.move(*step)
         expected = [slow_pods.spread_reason(story.cluster, story.pod, n) for n in story.cluster.nodes]
         assert texts(story.session, check) == expected
+    late = TopologySpread(story.forget_questions()).prepare(story.session, story.task)
+    assert texts(story.session, late) == texts(story.session, check)
 
 
 @settings(max_examples=250)
