@@ -18,6 +18,7 @@ from core.session.heap import PriorityQueue
 
 if TYPE_CHECKING:
     from core.objects.queue import Queue
+    from core.session.orders import JobQueue
     from core.session.session import Session
     from core.session.statement import Statement
     from core.state.jobs import Job
@@ -29,7 +30,7 @@ class Context:
 
     decisions: Decisions
     queues: PriorityQueue[Queue]
-    jobs: dict[str, PriorityQueue[Job]] = field(default_factory=dict[str, "PriorityQueue[Job]"])
+    jobs: dict[str, JobQueue] = field(default_factory=dict[str, "JobQueue"])
     worksheets: dict[int, Worksheet] = field(default_factory=dict[int, Worksheet])
 
 
@@ -80,7 +81,7 @@ def build_context(session: Session) -> Context:
             continue
         queue = session.queue_of(job)
         if queue.name not in context.jobs:
-            context.jobs[queue.name] = PriorityQueue(session.orders.job_before)
+            context.jobs[queue.name] = session.orders.job_queue()
             context.queues.push(queue)
         context.jobs[queue.name].push(job)
         context.worksheets[job.row] = worksheet

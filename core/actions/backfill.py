@@ -16,6 +16,7 @@ from core.session.search import ErrorCache
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.queue import Queue
+    from core.session.orders import JobQueue
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -48,7 +49,7 @@ def pick_up(session: Session) -> list[Task]:
     drained.
     """
     queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
-    jobs: dict[str, PriorityQueue[Job]] = {}
+    jobs: dict[str, JobQueue] = {}
     tasks: dict[int, PriorityQueue[Task]] = {}
     for job in session.jobs.in_order:
         if not _has_candidates(session, job) or session.jobs.is_pending(job) or not session.job_is_valid(job):
@@ -60,7 +61,7 @@ def pick_up(session: Session) -> list[Task]:
         queue = session.queue_of(job)
         if queue.name not in jobs:
             queues.push(queue)
-            jobs[queue.name] = PriorityQueue(session.orders.job_before)
+            jobs[queue.name] = session.orders.job_queue()
         jobs[queue.name].push(job)
     picked: list[Task] = []
     while len(queues):

@@ -10,6 +10,7 @@ from core.session.heap import PriorityQueue
 
 if TYPE_CHECKING:
     from core.objects.queue import Queue
+    from core.session.orders import JobQueue
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def execute(session: Session) -> None:
     """Move jobs to Inqueue in the session's columns; it is written when the session closes."""
     queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
-    waiting: dict[str, PriorityQueue[Job]] = {}
+    waiting: dict[str, JobQueue] = {}
     seen: set[str] = set()
     for job in session.jobs.in_order:
         queue = session.queue_of(job)
@@ -25,7 +26,7 @@ def execute(session: Session) -> None:
             seen.add(queue.name)
             queues.push(queue)
         if session.jobs.is_pending(job):
-            waiting.setdefault(queue.name, PriorityQueue(session.orders.job_before)).push(job)
+            waiting.setdefault(queue.name, session.orders.job_queue()).push(job)
     while len(queues):
         queue = queues.pop()
         jobs = waiting.get(queue.name)

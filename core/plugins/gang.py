@@ -45,6 +45,7 @@ class Gang:
         add("Reclaimable", self.name, self.evictable)
         add("UnifiedEvictable", self.name, self.permit_all)
         add("JobOrder", self.name, self.job_order)
+        session.points.job_keys[self.name] = self._jobs.is_ready
         add("SubJobOrder", self.name, self.sub_job_order)
         add("JobReady", self.name, self.job_ready)
         add("SubJobReady", self.name, self.sub_job_ready)

@@ -44,6 +44,7 @@ class Priority:
         add("TaskOrder", self.name, self.task_order)
         session.points.task_keys[self.name] = self.task_key
         add("JobOrder", self.name, self.job_order)
+        session.points.job_keys[self.name] = self.job_key
         add("SubJobOrder", self.name, self.sub_job_order)
         add("Preemptable", self.name, self.preemptable)
         add("UnifiedEvictable", self.name, self.evictable)
@@ -64,6 +65,10 @@ class Priority:
         """Higher job priority first."""
         priority = self._jobs.priority
         return int(priority[right.row] - priority[left.row])
+
+    def job_key(self, job: Job) -> int:
+        """The same as a sort key."""
+        return -self._jobs.priority[job.row]
 
     def sub_job_order(self, left: SubJob, right: SubJob) -> int:
         """The group with the more important task first."""

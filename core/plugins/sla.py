@@ -35,6 +35,7 @@ class Sla:
         self._now = session.clock.now
         add = session.points.add
         add("JobOrder", self.name, self.job_order)
+        session.points.job_keys[self.name] = self.job_key
         add("JobEnqueueable", self.name, self.permit_overdue)
         add("JobPipelined", self.name, self.permit_overdue)
         self._wake(session)
@@ -66,6 +67,11 @@ class Sla:
         if a is None or b is None:
             return (a is None) - (b is None)
         return (a > b) - (a < b)
+
+    def job_key(self, job: Job) -> tuple[bool, int]:
+        """The same as a sort key."""
+        deadline = self._deadline(job)
+        return deadline is None, deadline or 0
 
     def permit_overdue(self, job: Job) -> Vote:
         """Permit once the deadline has come; before that, no opinion."""

@@ -5,8 +5,9 @@ Source: Go `container/heap` (algorithm), Volcano `pkg/scheduler/util/priority_qu
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -96,3 +97,27 @@ class SortedQueue(Generic[T]):
         twin: SortedQueue[T] = SortedQueue([])
         twin._items = list(self._items)
         return twin
+
+
+class KeyedQueue(Generic[T]):
+    """Items in the order of keys that cannot change while they wait and never tie:
+
+    what a heap of live comparisons would give, faster.
+    """
+
+    __slots__ = ("_items", "_key")
+
+    def __init__(self, key: Callable[[T], Any]) -> None:
+        self._key = key
+        self._items: list[tuple[Any, T]] = []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def push(self, item: T) -> None:
+        """Add an item under its key of now."""
+        heapq.heappush(self._items, (self._key(item), item))
+
+    def pop(self) -> T:
+        """Remove and return the first item; IndexError when empty."""
+        return heapq.heappop(self._items)[1]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.session.heap import PriorityQueue, SortedQueue, Source
+from core.session.heap import KeyedQueue, PriorityQueue, SortedQueue, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from core.session.points import Points
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
+
+    JobQueue = KeyedQueue[Job] | PriorityQueue[Job]
 
 
 def task_before(left: Task, right: Task) -> bool:
@@ -43,6 +45,19 @@ class Orders:
             return order < 0
         a, b = left.pod_group, right.pod_group
         return (a.created, a.key) < (b.created, b.key)
+
+    def job_queue(self) -> JobQueue:
+        """An empty queue in JobOrder, for actions in which a job's place changes only while it is out of the queue."""
+        keys = [self._points.job_keys.get(name) for name in self._points.enabled_names("JobOrder")]
+        known = [key for key in keys if key is not None]
+        if len(known) < len(keys):
+            return PriorityQueue(self.job_before)
+
+        def key_of(job: Job) -> tuple[Any, ...]:
+            spec = job.pod_group
+            return (*[key(job) for key in known], spec.created, spec.key)
+
+        return KeyedQueue(key_of)
 
     def queue_before(self, left: Queue, right: Queue) -> bool:
         """QueueOrder, then creation, then name."""

@@ -110,6 +110,7 @@ class Points:
         self._tiers: dict[str, tuple[tuple[Any, ...], ...]] = {}
         self._flat: dict[str, tuple[Any, ...]] = {}
         self.task_keys: dict[str, Callable[[Task], Any]] = {}
+        self.job_keys: dict[str, Callable[[Job], Any]] = {}
         self.rejecter = ""  # the plugin that decided the last vote against its subject
         self.on_allocate: list[Handler] = []
         self.on_deallocate: list[Handler] = []

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from core.session.session import Session
 
 BoolArray = npt.NDArray[np.bool_]
-KEPT = 16  # templates whose search is kept up to date; the roles of one gang interleave
+KEPT_ROWS = 500_000  # rows of all searches that are kept: the roles of a gang, and jobs alike, interleave
+FEWEST, MOST = 16, 128  # searches
 OUTSIDE_SHARD = Reason("shard", Code.ERROR, "node isn't in scheduler node shard")
 
 
@@ -33,6 +34,7 @@ class Searches:
         self.outside_shard = session.reasons.intern(OUTSIDE_SHARD)
         self._insufficient: dict[int, int] = {}
         self._kept: dict[Any, NodeSearch] = {}
+        self._limit = min(max(KEPT_ROWS // max(session.nodes.count, 1), FEWEST), MOST)
         self.current: Task | None = None  # the task that is being placed
 
     def _shard(self, mode: str) -> BoolArray | None:
@@ -70,7 +72,7 @@ class Searches:
             search = NodeSearch(self._session, task, room=room)
         search.task = task
         self._kept[room, kind] = search  # last used, last out
-        if len(self._kept) > KEPT:
+        if len(self._kept) > self._limit:
             del self._kept[next(iter(self._kept))]
         return search
 

@@ -36,6 +36,7 @@ class Drf:
         self._shares = Shares(session)
         self._only_victims_count = "drf-counts-victims-only" in session.config.pumice.fix
         session.points.add("JobOrder", self.name, self.job_order)
+        session.points.job_keys[self.name] = self.job_key
         session.points.add("Preemptable", self.name, self.preemptable)
         if option is not None and option.is_enabled("Hierarchy"):
             self._tree = self._build_tree(session)
@@ -60,6 +61,10 @@ class Drf:
         """Smaller share first."""
         a, b = self._shares.of[left.row], self._shares.of[right.row]
         return (a > b) - (a < b)
+
+    def job_key(self, job: Job) -> float:
+        """The same as a sort key."""
+        return self._shares.of[job.row]
 
     def queue_order(self, left: Queue, right: Queue) -> int:
         """The queue that is further from its weighted share first."""

@@ -48,6 +48,7 @@ class Tdm:
         add("Preemptable", self.name, self.preemptable)
         add("VictimTasks", self.name, [self.victims])
         add("JobOrder", self.name, self.job_order)
+        session.points.job_keys[self.name] = self.job_key
         add("JobPipelined", self.name, self.job_pipelined)
         add("JobStarving", self.name, self.job_starving)
         change = self._zones.next_change()
@@ -60,6 +61,10 @@ class Tdm:
     def job_order(self, left: Job, right: Job) -> int:
         """Jobs that may not be preempted first."""
         return left.pod_group.preemptable - right.pod_group.preemptable
+
+    def job_key(self, job: Job) -> bool:
+        """The same as a sort key."""
+        return job.pod_group.preemptable
 
     def job_pipelined(self, job: Job) -> Vote:
         """As the job's own count says."""

@@ -1,0 +1,75 @@
+"""Orders: a queue with keys gives what the live heap gives while only the job out of the queue changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.load import parse_scheduler_config
+from core.cycle import Carry, Clock, open_session
+from core.session.heap import KeyedQueue, PriorityQueue
+from core.state.view import View
+from tests.kit.jobs import gang
+from tests.kit.nodes import node
+from tests.kit.priority_classes import priority_class
+from tests.kit.queues import queue
+
+CONFIG = parse_scheduler_config(
+    """
+actions: "allocate"
+tiers:
+- plugins: [{name: tdm}, {name: sla}, {name: priority}, {name: gang}]
+- plugins: [{name: drf}, {name: predicates}]
+""",
+    source="test",
+)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> View:
+    view = View()
+    objects: list[dict[str, Any]] = [
+        queue("q"),
+        node("n0", cpu="64"),
+        priority_class("high", 9),
+        priority_class("low", 1),
+    ]
+    for number in range(draw(st.integers(2, 9))):
+        size = draw(st.integers(1, 3))
+        running = draw(st.integers(0, size))
+        group, *pods = gang(
+            f"j{number}",
+            queue="q",
+            pods=size,
+            min_member=draw(st.integers(1, size)),
+            priority_class=draw(st.sampled_from((None, "high", "low"))),
+            nodes=["n0"] * running,
+            created=f"2026-01-01T00:00:0{draw(st.integers(0, 2))}Z",
+            phase="Inqueue",
+        )
+        waiting = draw(st.sampled_from((None, "1m", "1h")))
+        if waiting:
+            group["metadata"].setdefault("annotations", {})["sla-waiting-time"] = waiting
+        objects += [group, *pods]
+    for obj in objects:
+        view.apply("ADDED", obj)
+    return view
+
+
+@given(clusters())
+def test_keys_say_what_the_comparison_says(view: View) -> None:
+    session = open_session(view.snapshot(), CONFIG, Clock(1, 1_800_000_000.0), Carry())
+    keyed = session.orders.job_queue()
+    assert isinstance(keyed, KeyedQueue)
+    live = PriorityQueue(session.orders.job_before, session.jobs.in_order)
+    for job in session.jobs.in_order:
+        keyed.push(job)
+    assert [keyed.pop().key for _ in session.jobs.in_order] == [live.pop().key for _ in session.jobs.in_order]
+
+
+def test_a_plugin_without_a_key_brings_the_live_heap_back() -> None:
+    session = open_session(View().snapshot(), CONFIG, Clock(1, 0.0), Carry())
+    del session.points.job_keys["drf"]
+    assert isinstance(session.orders.job_queue(), PriorityQueue)
