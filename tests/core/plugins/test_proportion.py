@@ -1,0 +1,179 @@
+"""proportion over whole sessions: shares, limits, admission, victims, trials."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.cycle import run_action
+from core.plugins.proportion import Proportion
+from core.session.session import Session
+from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
+from tests.kit import gang, node, pod, pod_group, queue
+
+CONFIG = configuration(["gang"], ["predicates", "proportion"])
+
+
+def plugin(session: Session) -> Proportion:
+    found = session.plugins["proportion"]
+    assert isinstance(found, Proportion)
+    return found
+
+
+def two_queues() -> Session:
+    """q (weight 3) runs 6 cpu of 8, p (weight 1) asks for 4 more and runs 1."""
+    return open_world(
+        CONFIG,
+        node("n", cpu="8", memory="64Gi"),
+        queue("q", weight=3),
+        queue("p", weight=1),
+        gang("big", queue="q", pods=6, nodes=["n"] * 6, phase="Running", min_member=1),
+        gang("small", queue="p", pods=5, nodes=["n"], phase="Running", min_member=1),
+    )
+
+
+def test_what_one_queue_does_not_ask_for_goes_to_the_other() -> None:
+    attributes = plugin(two_queues()).attributes
+    assert attributes.of("q").deserved.milli_cpu == 6000
+    assert attributes.of("p").deserved.milli_cpu == 2000
+    assert attributes.of("q").share == 1.0
+    assert attributes.of("p").share == 0.5
+
+
+def test_the_smaller_share_goes_first_and_priority_before_all() -> None:
+    session = two_queues()
+    q, p = session.queues["q"], session.queues["p"]
+    assert session.orders.queue_before(p, q)
+    high = open_world(CONFIG, node("n"), queue("q", priority=5), queue("p"), pod_group("a", queue="q"))
+    assert high.orders.queue_before(high.queues["q"], high.queues["p"])
+
+
+def test_overused_is_to_have_all_one_deserves() -> None:
+    session = two_queues()
+    assert session.points.any_true("Overused", session.queues["q"])
+    assert not session.points.any_true("Overused", session.queues["p"])
+
+
+def test_a_queue_that_asks_for_nothing_deserves_nothing_and_is_overused() -> None:
+    session = open_world(CONFIG, node("n"), queue("q"), pod_group("empty", queue="q"))
+    assert session.points.any_true("Overused", session.queues["q"])
+
+
+def test_allocation_stays_within_deserved_and_follows_what_is_placed() -> None:
+    session = two_queues()
+    queue_p, task = session.queues["p"], task_of(session, "small-1")
+    assert session.points.all_agree("Allocatable", queue_p, task)
+    statement = session.statement()
+    assert statement.allocate(task, 0)
+    assert plugin(session).attributes.of("p").share == 1.0
+    assert not session.points.all_agree("Allocatable", queue_p, task_of(session, "small-2"))
+    statement.discard()
+    assert plugin(session).attributes.of("p").share == 0.5
+    assert session.points.all_agree("Allocatable", queue_p, task_of(session, "small-2"))
+
+
+@pytest.mark.parametrize("state", ["Closed", "Closing", "Unknown", ""])
+def test_a_queue_that_is_not_open_gets_nothing(state: str) -> None:
+    session = open_world(CONFIG, node("n"), queue("q", state=state), gang("j", queue="q", pods=1))
+    assert not session.points.all_agree("Allocatable", session.queues["q"], task_of(session, "j-0"))
+    assert not session.points.all_agree("Preemptive", session.queues["q"], [task_of(session, "j-0")])
+    assert not session.points.vote("JobEnqueueable", job_of(session, "j"))
+
+
+def test_preemptive_counts_all_tasks_together() -> None:
+    session = two_queues()
+    tasks = [task_of(session, "small-1"), task_of(session, "small-2")]
+    assert session.points.all_agree("Preemptive", session.queues["p"], tasks[:1])
+    assert not session.points.all_agree("Preemptive", session.queues["p"], tasks)
+
+
+def test_victims_stop_where_the_queue_is_down_to_what_it_deserves() -> None:
+    session = open_world(
+        configuration(["proportion"]),
+        node("n", cpu="8", memory="64Gi"),
+        queue("q"),
+        queue("p"),
+        gang("rich", queue="q", pods=6, nodes=["n"] * 6, phase="Running"),
+        gang("poor", queue="p", pods=6, nodes=["n"] * 2, phase="Running"),
+    )
+    pods = [f"rich-{i}" for i in range(6)]
+    assert evictable(session, "Reclaimable", task_of(session, "poor-5"), *pods) == ["rich-0", "rich-1"]
+    assert evictable(session, "Reclaimable", task_of(session, "poor-5"), "poor-0") == []
+
+
+@pytest.mark.parametrize(("fix", "second"), [((), False), (("enqueue-charges-once",), True)])
+def test_a_vote_charges_at_once_unless_mended(fix: tuple[str, ...], second: bool) -> None:
+    session = open_world(
+        configuration(["proportion"], fix=fix),
+        node("n", cpu="8", memory="64Gi"),
+        queue("q", capability={"cpu": "6"}),
+        pod_group("a", queue="q", min_resources={"cpu": "4"}),
+        pod_group("b", queue="q", min_resources={"cpu": "4"}),
+    )
+    assert session.points.vote("JobEnqueueable", job_of(session, "a"))  # asked, but never admitted
+    assert session.points.vote("JobEnqueueable", job_of(session, "b")) is second
+    session.points.call_all("JobEnqueued", job_of(session, "a"))
+    assert not session.points.vote("JobEnqueueable", job_of(session, "b"))
+
+
+def test_admission_counts_what_is_allocated_and_promised_less_what_can_be_given_back() -> None:
+    session = open_world(
+        CONFIG,
+        node("n", cpu="8", memory="64Gi"),
+        queue("q", capability={"cpu": "6"}),
+        gang("run", queue="q", pods=4, nodes=["n"] * 4, phase="Running", min_member=1),
+        pod_group("in", queue="q", phase="Inqueue", min_resources={"cpu": "1"}),
+        pod_group("fits", queue="q", min_resources={"cpu": "5"}),
+        pod_group("too-much", queue="q", min_resources={"cpu": "5100m"}),
+    )
+    # The running job has no minResources, so all four cores are elastic; one is promised: 6 - 1 remain.
+    assert not session.points.vote("JobEnqueueable", job_of(session, "too-much"))
+    assert session.points.vote("JobEnqueueable", job_of(session, "fits"))
+
+
+def test_a_trial_changes_nothing_but_itself() -> None:
+    session = two_queues()
+    state: dict[str, object] = {}
+    victim, wanting = task_of(session, "small-0"), task_of(session, "small-1")
+    p = session.queues["p"]
+    assert session.points.all_agree("SimulateAllocatable", state, p, wanting)
+    assert session.points.flat("SimulateAddTask")[-1](state, wanting, task_of(session, "small-2"), 0) is None
+    assert not session.points.all_agree("SimulateAllocatable", state, p, wanting)
+    assert session.points.flat("SimulateRemoveTask")[-1](state, wanting, victim, 0) is None
+    assert session.points.all_agree("SimulateAllocatable", state, p, wanting)
+    assert plugin(session).attributes.of("p").allocated.milli_cpu == 1000
+
+
+def test_gauges_name_every_queue_in_the_words_of_the_metrics() -> None:
+    session = open_world(
+        CONFIG,
+        node("n", cpu="8", gpus=1),
+        queue("q", weight=2),
+        queue("idle"),
+        pod("x"),
+        gang("j", queue="q", pods=2, nodes=["n"], phase="Running", min_member=1),
+    )
+    gauges = plugin(session).gauges()
+    assert gauges["idle"] == {
+        "allocated_milli_cpu": 0,
+        "allocated_memory_bytes": 0,
+        "request_milli_cpu": 0,
+        "request_memory_bytes": 0,
+    }
+    assert gauges["q"]["weight"] == 2
+    assert gauges["q"]["deserved_milli_cpu"] == gauges["q"]["request_milli_cpu"] == 2000
+    assert gauges["q"]["deserved_scalar_resources:nvidia.com/gpu"] == 0
+    assert gauges["q"]["share"] == 0.5
+
+
+def test_queues_with_more_jobs_than_room_share_by_weight_through_whole_cycles() -> None:
+    session = open_world(
+        CONFIG,
+        node("n", cpu="8", memory="64Gi"),
+        queue("q", weight=3),
+        queue("p", weight=1),
+        gang("a", queue="q", pods=10, phase="Inqueue", min_member=1),
+        gang("b", queue="p", pods=10, phase="Inqueue", min_member=1),
+    )
+    run_action(session, "allocate")
+    queues = [session.queue_of(job_of(session, bind.job.removeprefix("default/"))).name for bind in session.binds]
+    assert (queues.count("q"), queues.count("p")) == (6, 2)
