@@ -36,6 +36,7 @@ from core.messages.events import (
     ViewOperation,
 )
 from core.messages.replies import Accepted, Assumed, SnapshotTaken, ViewChecked
+from core.state.watched import WATCHED
 from storage import codec
 
 if TYPE_CHECKING:
@@ -46,28 +47,8 @@ if TYPE_CHECKING:
     from actors.envelope import Received
     from actors.ports import ApiPort, CachePort, Context, Shelf
 
-KINDS = (
-    "Node",
-    "Queue",
-    "PriorityClass",
-    "PodGroup",
-    "Pod",
-    "ResourceQuota",
-    "PodDisruptionBudget",
-    "HyperNode",
-    "NodeShard",
-    "Numatopology",
-    "StorageClass",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "CSINode",
-    "CSIDriver",
-    "CSIStorageCapacity",
-    "ResourceClaim",
-    "ResourceSlice",
-    "DeviceClass",
-)
-"""What the scheduler watches; a new list comes in this order, so that pods find their nodes, queues and groups."""
+NEVER = -1
+"""Watching from before the beginning lists first: a new view never lives through history again."""
 
 log = logging.getLogger(__name__)
 
@@ -96,13 +77,14 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._changed = changed
         self._base = changed.value + 1
         self._check_always = check_always
-        self._watcher = Watcher(name, api, context.news, context.activity, KINDS)
+        self._watcher = Watcher(name, api, context.news, context.activity, WATCHED, since=NEVER)
         self._applied = LevelSignal()
         self._resyncs = ResyncQueue()
         self._awaited = Awaited(patience_s)
         self._timers_changed = anyio.Event()
         self._operations: list[ViewOperation] = [ViewOperation(0, "anew")]
         self._shown = 0
+        self._shown_cycle = 0
 
     @property
     def version(self) -> int:
@@ -117,7 +99,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         """One message; outcomes are only noted, the truth comes by the watch."""
         match message:
             case TakeSnapshot():
-                return self._snapshot()
+                return self._snapshot(message.cycle)
             case Assume():
                 return self._assume(message)
             case CheckView():
@@ -140,17 +122,17 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     # --- snapshots and assumptions
 
-    def _snapshot(self) -> SnapshotTaken:
+    def _snapshot(self, cycle: int) -> SnapshotTaken:
+        if cycle != self._shown_cycle:
+            self._forget_shown()  # the cycle before is in the journal, though nobody came to assume it
         if self._check_always:
             self._demand_whole()
         handle = self._snapshots.put(self.view.snapshot())
-        self._shown = len(self._operations)
+        self._shown, self._shown_cycle = len(self._operations), cycle
         return SnapshotTaken(handle, self.version, self._watcher.revision, tuple(self._operations))
 
     def _assume(self, message: Assume) -> Assumed:
-        """The cycle is in the journal, and with it the operations it saw."""
-        del self._operations[: self._shown]
-        self._shown = 0
+        self._forget_shown()
         now = anyio.current_time()
         missing = [bind.uid for bind in message.binds if not self.view.assume(bind.namespace, bind.name, bind.node)]
         for bind in message.binds:
@@ -163,6 +145,11 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._operations.append(ViewOperation(self._watcher.revision, "assume", message.cycle))
         self._announce()
         return Assumed(self.version, tuple(missing))
+
+    def _forget_shown(self) -> None:
+        """The cycle is in the journal, and with it the operations it saw."""
+        del self._operations[: self._shown]
+        self._shown = 0
 
     def _demand_whole(self) -> None:
         problems = self.view.check()
@@ -187,7 +174,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     def _apply(self, changes: Changes) -> None:
         if changes.relisted:
-            self._operations.append(ViewOperation(changes.revision, "relist"))
+            self._operations.append(ViewOperation(changes.revision, "relist", listed=changes.listed))
         for event in changes.events:
             try:
                 self.view.apply(event.type, codec.unpack(event.blob))

@@ -72,6 +72,13 @@ class Commit:
             await self._status.tell(statuses)
 
 
+def statuses_of(result: CycleResult) -> bytes:
+    """What a cycle writes beside its decisions, as the journal keeps it; empty when that is nothing."""
+    if not (result.pod_conditions or result.pod_groups or result.queues):
+        return b""
+    return codec.encode(WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues))
+
+
 def _cut(decisions: tuple[D, ...]) -> Iterator[tuple[int, tuple[D, ...]]]:
     for start in range(0, len(decisions), ORDER):
         yield start, decisions[start : start + ORDER]

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from actors.actor import Actor
+from actors.commit import statuses_of
 from actors.decider import Moment
 from actors.errors import ActorFailedError, CycleLostError
 from actors.measure import Measure
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from actors.cycle_memory import CycleMemory, RunnerSettings
     from actors.decider import Decider
     from actors.ports import ActionPort, CachePort, Context, MetricsPort, RunnerPort, Shelf
+    from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
 
 GIVE_UP_AFTER = 5
@@ -131,20 +133,22 @@ class SessionRunner(Actor[RunCycle, Done]):
 
     async def _cycle(self) -> None:
         memory = self._memory
-        taken = await self._cache.ask_for(TakeSnapshot(memory.seen), SnapshotTaken)
+        taken = await self._cache.ask_for(TakeSnapshot(memory.seen, memory.cycle + 1), SnapshotTaken)
         snapshot = self._snapshots.take(taken.handle)
         measure = Measure(self._settings.stopwatch)
         moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)
-        result = await self._decide(snapshot, moment, measure)
-        await self._commit.record(self._record(taken, moment, result), result, memory)
+        loaded = self._settings.source.loaded  # one configuration for the whole cycle
+        result = await self._decide(snapshot, loaded.config, moment, measure)
+        await self._commit.record(self._record(taken, loaded.digest, moment, result), result, memory)
         await self._commit.carry_out(result, memory.first_decision, moment.now)
         self._settle(taken.version, result)
         await self._metrics.tell(measure.finish(result))
         memory.cycles.raise_to(moment.cycle)
 
-    async def _decide(self, snapshot: Any, moment: Moment, measure: Measure) -> CycleResult:
+    async def _decide(
+        self, snapshot: Any, config: SchedulerConfig, moment: Moment, measure: Measure
+    ) -> CycleResult:
         """Open, hand the baton round, close. Nothing leaves the session."""
-        config = self._settings.source.loaded.config
         with measure.opening(), _losing_the_cycle("open"):
             session = self._decider.open_session(snapshot, config, moment, self._memory.carry)
         baton = self._sessions.put(session)
@@ -159,19 +163,20 @@ class SessionRunner(Actor[RunCycle, Done]):
         with measure.closing(), _losing_the_cycle("close"):
             return self._decider.close_session(session)
 
-    def _record(self, taken: SnapshotTaken, moment: Moment, result: CycleResult) -> CycleRecord:
+    def _record(self, taken: SnapshotTaken, config_digest: str, moment: Moment, result: CycleResult) -> CycleRecord:
         return CycleRecord(
             cycle=moment.cycle,
             now=moment.now,
             seed=moment.seed,
             revision=taken.revision,
             version=taken.version,
-            config_digest=self._settings.source.loaded.digest,
+            config_digest=config_digest,
             digest=result.digest,
             decisions=len(result.binds) + len(result.evicts),
             carry_before=self._memory.carry,
             carry=result.carry,
             operations=taken.operations,
+            statuses=statuses_of(result),
             wake_at=result.wake_at,
         )
 

@@ -6,7 +6,7 @@ between, so nobody ever pushes into a full mailbox. Behind the log (410) it list
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -27,11 +27,15 @@ AGAIN_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What one pull brought. `relisted`: these are all objects there are, and a DELETED for each that vanished."""
+    """What one pull brought. `relisted`: these are all objects there are, and a DELETED for each that vanished.
+
+    `listed`: the revision at which each kind was listed then.
+    """
 
     events: Sequence[WatchEvent]
     revision: int
     relisted: bool = False
+    listed: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class Watcher:
@@ -88,16 +92,18 @@ class Watcher:
         listings = await self._api.ask_many([List(kind) for kind in self._kinds])
         events: list[WatchEvent] = []
         revision = self._news.value
+        listed: dict[str, int] = {}
         for kind, listing in zip(self._kinds, listings, strict=True):
             if not isinstance(listing, Listing):
                 raise UnexpectedReplyError(f"listing {kind}: {listing!r}")
             # what changes between two of these lists is seen again from the oldest of them on
             revision = min(revision, listing.revision)
+            listed[kind] = listing.revision
             events.extend(_as_event(kind, listing.revision, blob) for blob in listing.blobs)
         present = {(event.kind, event.namespace, event.name) for event in events}
         vanished = [_vanished(*key, revision) for key in sorted(self._known - present)]
         self._known = present
-        return Changes([*vanished, *events], revision, relisted=True)
+        return Changes([*vanished, *events], revision, relisted=True, listed=listed)
 
     def _remember(self, events: Iterable[WatchEvent]) -> None:
         for event in events:

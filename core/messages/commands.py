@@ -118,9 +118,10 @@ ApiRequest = Create | Update | UpdateStatus | Patch | Delete | BindPod | EvictPo
 
 
 class TakeSnapshot(Message, frozen=True):
-    """Reply: SnapshotTaken. `known_version` is the version of the asker's last snapshot."""
+    """Reply: SnapshotTaken. `known_version` is the version of the asker's last snapshot, `cycle` the one it is for."""
 
     known_version: int = -1
+    cycle: int = 0
 
 
 class Assume(Message, frozen=True):

@@ -148,7 +148,8 @@ class ViewOperation(Struct, frozen=True, gc=False):
     """A change the cache made to the view itself, after it had seen api revision `revision`.
 
     `operation` is assume (all decisions of `cycle`), forget or unevict (one pod), anew (an empty view) or relist (every
-    watched object was listed again, after the watch had fallen off the log).
+    watched object was listed again: at first, and after the watch had fallen off the log). `listed`: the revision at
+    which each kind was listed then, in the order in which they were applied.
     """
 
     revision: int
@@ -156,6 +157,7 @@ class ViewOperation(Struct, frozen=True, gc=False):
     cycle: int = 0
     namespace: str = ""
     name: str = ""
+    listed: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class CycleRecord(Message, frozen=True):

@@ -1,0 +1,28 @@
+"""The kinds of objects that a scheduler's view is made of."""
+
+from __future__ import annotations
+
+from typing import Final
+
+WATCHED: Final = (
+    "Node",
+    "Queue",
+    "PriorityClass",
+    "PodGroup",
+    "Pod",
+    "ResourceQuota",
+    "PodDisruptionBudget",
+    "HyperNode",
+    "NodeShard",
+    "Numatopology",
+    "StorageClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "CSINode",
+    "CSIDriver",
+    "CSIStorageCapacity",
+    "ResourceClaim",
+    "ResourceSlice",
+    "DeviceClass",
+)
+"""In the order of a new list: pods find their nodes, queues and groups when they come."""
