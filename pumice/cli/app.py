@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Final
+from typing import Annotated, Final
 
 import typer
 
@@ -28,14 +28,19 @@ app.command("journal", help=journal.HELP, epilog=journal.EXAMPLE)(journal.journa
 app.command("bench", help=bench.HELP, epilog=bench.EXAMPLE)(bench.bench)
 
 
-@app.callback()
-def version(
-    show: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
-) -> None:
-    """Options of `pumice` itself."""
-    if show:
+def _show_version(asked: bool) -> None:
+    if asked:
         sys.stdout.write(f"pumice {__version__}\n")
         raise typer.Exit(Exit.DONE)
+
+
+@app.callback()
+def options(
+    version: Annotated[  # its callback has done the work by the time the body runs
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """Options of `pumice` itself."""
 
 
 def command_line(arguments: list[str] | None = None) -> int:

@@ -8,6 +8,8 @@ Object = dict[str, Any]
 
 NODES: Final = ("node-0", "node-1", "node-2")
 GANG: Final = "example-gang"
+PLATFORM: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+"""Labels that every kubelet gives its node; manifests select by them."""
 
 
 def builtin_nodes() -> list[Object]:
@@ -17,7 +19,7 @@ def builtin_nodes() -> list[Object]:
         {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+            "metadata": {"name": name, "labels": {**PLATFORM, "kubernetes.io/hostname": name}},
             "status": {
                 "allocatable": dict(quantities),
                 "capacity": dict(quantities),
