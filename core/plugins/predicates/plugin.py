@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
 from core.kube.placed import placed_pods
+from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.predicates.node_affinity import RequiredAffinity
 from core.plugins.predicates.pod_affinity import PodAffinity
 from core.plugins.predicates.pod_affinity_trial import Trials
@@ -16,7 +17,6 @@ from core.plugins.predicates.pod_count import PodCount
 from core.plugins.predicates.ports import NodePorts
 from core.plugins.predicates.static import StaticFilter
 from core.plugins.predicates.taints import UntoleratedTaints
-from core.plugins.predicates.taken_back import TakenBack
 from core.plugins.predicates.topology_spread import TopologySpread
 from core.plugins.predicates.unschedulable import Unschedulable
 from core.plugins.predicates.volume_binding import VolumeBinding
@@ -35,6 +35,7 @@ class Predicates:
 
     Arguments, all true by default: `predicate.NodeAffinityEnable`, `NodePortsEnable`, `TaintTolerationEnable`,
     `PodAffinityEnable`, `NodeVolumeLimitsEnable`, `VolumeZoneEnable`, `PodTopologySpreadEnable`, `VolumeBindingEnable`.
+    Dynamic resource allocation has no switch (Volcano reads Kubernetes' feature gate, on by default).
     `predicate.CacheEnable` changes nothing: answers that follow from a node's spec are always kept.
     """
 
@@ -46,7 +47,7 @@ class Predicates:
     def _enabled(self, switch: str) -> bool:
         return self._arguments.get_bool(f"predicate.{switch}", True)
 
-    def filters(self, placed: Placed, volumes: VolumeBinding | None) -> list[NodeFilter]:
+    def filters(self, placed: Placed, reserving: list[VolumeBinding | DynamicResources]) -> list[NodeFilter]:
         """The filters in Volcano's order: the count of pods, then what a node's spec decides, then the rest."""
         listed: list[tuple[str, NodeFilter]] = [
             ("NodeAffinityEnable", StaticFilter(RequiredAffinity())),
@@ -58,7 +59,7 @@ class Predicates:
             ("PodTopologySpreadEnable", TopologySpread(placed)),
         ]
         chosen = [node_filter for switch, node_filter in listed if self._enabled(switch)]
-        return [PodCount(), StaticFilter(Unschedulable()), *chosen, *([volumes] if volumes else [])]
+        return [PodCount(), StaticFilter(Unschedulable()), *chosen, *reserving]
 
     def on_session_open(self, session: Session) -> None:
         """Register filters and event handlers. Only this plugin moves NodeInfo.
@@ -66,28 +67,26 @@ class Predicates:
         Without it the scorers see the opening.
         """
         placed, kube = placed_pods(session), session.kube
-        volumes = VolumeBinding(session) if self._enabled("VolumeBindingEnable") else None
-        session.add_predicate(self.name, self.filters(placed, volumes))
-
-        taken_back = TakenBack(session)
+        reserving: list[VolumeBinding | DynamicResources] = [DynamicResources(session)]
+        if self._enabled("VolumeBindingEnable"):
+            reserving.insert(0, VolumeBinding(session))
+        session.add_predicate(self.name, self.filters(placed, reserving))
 
         def allocate(task: Task, node: int) -> str | None:
-            if taken_back.loses(task):
-                return None
-            if volumes and task.template.volumes:
-                refused = volumes.reserve(task, node)
-                if refused is not None:
-                    return refused
+            if task.template.volumes or task.template.resource_claims:
+                for reserves in reserving:
+                    refused = reserves.reserve(task, node)
+                    if refused is not None:
+                        return refused
             kube.add(task, node)
             placed.add(task, node)
             return None
 
         def deallocate(task: Task, node: int) -> str | None:
-            if volumes:
-                volumes.unreserve(task)
-            if not taken_back.has_lost(task):
-                kube.remove(task, node)
-                placed.remove(task, node)
+            for reserves in reversed(reserving):
+                reserves.unreserve(task)
+            kube.remove(task, node)
+            placed.remove(task, node)
             return None
 
         session.points.handle(allocate, deallocate)

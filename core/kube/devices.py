@@ -1,0 +1,238 @@
+"""Devices offered by ResourceSlices, and which of them could serve a claim on a node.
+
+Source: Kubernetes' structured parameters (`k8s.io/dynamic-resource-allocation/structured`): requests in order, devices
+in order of slices, back to the previous choice when a later request or a constraint cannot be met. Not done: shared
+counters, consumable capacity, device taints, admin access, extended resources.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from core.kube.cel import ExpressionError
+from core.kube.cel_values import Amount, Domains, Version, is_true
+from core.kube.node_selector import rows_in_term
+from core.kube.selectors import SelectorError
+from core.objects.metadata import section
+from core.quantity import quantity_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from core.kube.rows import BoolArray, NodeRows
+    from core.objects.metadata import Object
+
+MOST_DEVICES = 32  # of one claim
+
+
+class DeviceId(NamedTuple):
+    """A device by name."""
+
+    driver: str
+    pool: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Device:
+    """One device: what selectors see of it, and the nodes [N] that can use it."""
+
+    id: DeviceId
+    seen: Mapping[str, Any]
+    rows: BoolArray
+
+    def attribute(self, name: str) -> object:
+        """The value of a fully qualified attribute, None without it."""
+        domain, _, key = name.rpartition("/")
+        attributes: Domains = self.seen["attributes"]
+        return attributes[domain].get(key)
+
+
+def _value(listed: dict[str, Any]) -> Any:
+    if "version" in listed:
+        return Version(str(listed["version"]))
+    return next((listed[kind] for kind in ("string", "int", "bool") if kind in listed), None)
+
+
+def _by_domain(listed: Mapping[str, Any], driver: str) -> Domains:
+    found = Domains()
+    for name, value in listed.items():
+        domain, _, key = name.rpartition("/")
+        found.setdefault(domain or driver, {})[key] = value
+    return found
+
+
+def _rows(nodes: NodeRows, spec: Mapping[str, Any]) -> BoolArray:
+    """The nodes that a slice or a device says it is for."""
+    mask = np.zeros(nodes.count, dtype=np.bool_)
+    if spec.get("allNodes"):
+        mask[:] = True
+    elif spec.get("nodeName"):
+        if spec["nodeName"] in nodes.row:
+            mask[nodes.row[spec["nodeName"]]] = True
+    else:
+        terms: list[dict[str, Any]] = section(dict(spec), "nodeSelector").get("nodeSelectorTerms") or []
+        for term in terms:
+            try:
+                mask |= rows_in_term(nodes, term)
+            except SelectorError:
+                continue
+    return mask
+
+
+def _device(nodes: NodeRows, spec: dict[str, Any], listed: dict[str, Any], rows: BoolArray | None) -> Device:
+    driver = str(spec.get("driver") or "")
+    attributes = {name: _value(value) for name, value in section(listed, "attributes").items()}
+    capacity = {name: Amount(quantity_of(value.get("value"))) for name, value in section(listed, "capacity").items()}
+    seen = {"driver": driver, "attributes": _by_domain(attributes, driver), "capacity": _by_domain(capacity, driver)}
+    identity = DeviceId(driver, str(section(spec, "pool").get("name") or ""), str(listed.get("name") or ""))
+    return Device(identity, seen, _rows(nodes, listed) if rows is None else rows)
+
+
+def devices_of(nodes: NodeRows, slices: Mapping[str, Object]) -> list[Device]:
+    """The devices of all pools that are complete, of each pool's newest generation, slices in name order."""
+    newest: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for name in sorted(slices):
+        spec = section(slices[name], "spec")
+        pool = section(spec, "pool")
+        key = (str(spec.get("driver") or ""), str(pool.get("name") or ""))
+        known = newest.setdefault(key, [])
+        if known and int(section(known[0], "pool").get("generation") or 0) < int(pool.get("generation") or 0):
+            known.clear()
+        if not known or section(known[0], "pool").get("generation") == pool.get("generation"):
+            known.append(spec)
+    found: list[Device] = []
+    for specs in newest.values():
+        if len(specs) == int(section(specs[0], "pool").get("resourceSliceCount") or 0):
+            for spec in specs:
+                rows = None if spec.get("perDeviceNodeSelection") else _rows(nodes, spec)
+                listed: list[dict[str, Any]] = spec.get("devices") or []
+                found += (_device(nodes, spec, one, rows) for one in listed)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request of a claim: `count` None is all there are."""
+
+    name: str
+    expressions: tuple[str, ...]
+    count: int | None
+
+
+def _expressions(listed: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    return tuple(str(section(one, "cel").get("expression") or "") for one in listed if one.get("cel"))
+
+
+def _request(name: str, asked: dict[str, Any], classes: Mapping[str, Object]) -> Request:
+    class_name = str(asked.get("deviceClassName") or "")
+    known = classes.get(class_name)
+    if known is None:
+        raise ExpressionError(f"request {name}: device class {class_name} does not exist")
+    of_class: list[dict[str, Any]] = section(known, "spec").get("selectors") or []
+    own: list[dict[str, Any]] = asked.get("selectors") or []
+    every = asked.get("allocationMode") == "All"
+    return Request(name, _expressions(of_class) + _expressions(own), None if every else int(asked.get("count") or 1))
+
+
+def requests_of(claim: Object, classes: Mapping[str, Object]) -> list[list[Request]]:
+    """The requests of a claim, each with its alternatives in order of preference.
+
+    Raises ExpressionError for an unknown class.
+    """
+    found: list[list[Request]] = []
+    listed: list[dict[str, Any]] = section(section(claim, "spec"), "devices").get("requests") or []
+    for one in listed:
+        name, exactly = str(one.get("name") or ""), one.get("exactly")
+        first: list[dict[str, Any]] = one.get("firstAvailable") or []
+        if exactly is not None:
+            found.append([_request(name, exactly, classes)])
+        else:
+            found.append([_request(f"{name}/{sub.get('name') or ''}", sub, classes) for sub in first])
+    return found
+
+
+class Constraint(NamedTuple):
+    """All devices of these requests (of all, when none is named) share the value of an attribute."""
+
+    attribute: str
+    requests: tuple[str, ...]
+
+    def covers(self, request: str) -> bool:
+        """Whether a request, or its parent, is named."""
+        return not self.requests or request in self.requests or request.split("/", 1)[0] in self.requests
+
+
+def constraints_of(claim: Object) -> list[Constraint]:
+    """The matchAttribute constraints of a claim."""
+    listed: list[dict[str, Any]] = section(section(claim, "spec"), "devices").get("constraints") or []
+    return [
+        Constraint(str(one["matchAttribute"]), tuple(one.get("requests") or []))
+        for one in listed
+        if one.get("matchAttribute")
+    ]
+
+
+Choice = tuple[str, Device]  # request name and device
+
+
+class Allocator:
+    """Chooses devices on one node for claims, one after the other; `taken` are the devices in use."""
+
+    def __init__(self, devices: list[Device], taken: set[DeviceId]) -> None:
+        self._devices, self._taken = devices, taken
+
+    def allocate(self, claims: list[tuple[list[list[Request]], list[Constraint]]]) -> list[list[DeviceId]] | None:
+        """The devices of each claim; None where they do not suffice. Raises ExpressionError."""
+        if not claims:
+            return []
+        requests, constraints = claims[0]
+        for chosen in self._choices(requests, constraints, []):
+            ids = [device.id for _, device in chosen]
+            rest = Allocator(self._devices, self._taken.union(ids)).allocate(claims[1:])
+            if rest is not None:
+                return [ids, *rest]
+        return None
+
+    def _choices(
+        self, requests: list[list[Request]], constraints: list[Constraint], chosen: list[Choice]
+    ) -> Iterator[list[Choice]]:
+        if len(chosen) > MOST_DEVICES:
+            return
+        if not requests:
+            yield chosen
+            return
+        for request in requests[0]:
+            fitting = [d for d in self._devices if all(is_true(e, d.seen) for e in request.expressions)]
+            wanted = len(fitting) if request.count is None else request.count
+            if request.count is None and (not fitting or any(d.id in self._taken for d in fitting)):
+                continue
+            for more in self._pick(request, wanted, fitting, constraints, chosen):
+                yield from self._choices(requests[1:], constraints, more)
+
+    def _pick(
+        self, request: Request, wanted: int, fitting: list[Device], constraints: list[Constraint], chosen: list[Choice]
+    ) -> Iterator[list[Choice]]:
+        """Choices of `wanted` more devices, in order."""
+        if not wanted:
+            yield chosen
+            return
+        in_use = self._taken.union(device.id for _, device in chosen)
+        for i, device in enumerate(fitting):
+            if device.id not in in_use and _agrees(request.name, device, constraints, chosen):
+                yield from self._pick(
+                    request, wanted - 1, fitting[i + 1 :], constraints, [*chosen, (request.name, device)]
+                )
+
+
+def _agrees(request: str, device: Device, constraints: list[Constraint], chosen: list[Choice]) -> bool:
+    for constraint in constraints:
+        if constraint.covers(request):
+            value = device.attribute(constraint.attribute)
+            others = (d.attribute(constraint.attribute) for name, d in chosen if constraint.covers(name))
+            if value is None or any(type(other) is not type(value) or other != value for other in others):
+                return False
+    return True

@@ -1,0 +1,208 @@
+"""DynamicResources: claims for devices. Source: kube-scheduler `dynamicresources`; what is not done is listed in
+core/kube/devices.py.
+
+A placed pod reserves the devices its claims would get on its node, and gives them back when it is taken off again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.kube.cel import ExpressionError
+from core.kube.devices import Allocator, DeviceId, constraints_of, devices_of, requests_of
+from core.kube.node_selector import rows_in_term
+from core.kube.selectors import SelectorError
+from core.objects.metadata import key_of, section
+from core.session.node_points import Volatility
+from core.session.reasons import Code, FitFailure, Reason
+
+if TYPE_CHECKING:
+    from core.kube.devices import Constraint, Device, Request
+    from core.kube.rows import BoolArray
+    from core.objects.metadata import Object
+    from core.objects.pod import Task
+    from core.session.node_points import Rows
+    from core.session.reasons import IntArray
+    from core.session.session import Session
+
+NAME = "DynamicResources"
+SHORT = Reason(NAME, Code.UNRESOLVABLE, "cannot allocate all claims")
+ELSEWHERE = Reason(NAME, Code.UNRESOLVABLE, "resourceclaim not available on the node")
+MOST_CONSUMERS = 256
+Asked = tuple[list[list["Request"]], list["Constraint"]]
+
+
+def _failed(text: str) -> Reason:
+    return Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed {text}")
+
+
+def _failure(text: str) -> FitFailure:
+    return FitFailure(_failed(text))
+
+
+def allocated_devices(claim: Object) -> list[DeviceId]:
+    """The devices an allocated claim has."""
+    results: list[dict[str, Any]] = (
+        section(section(section(claim, "status"), "allocation"), "devices").get("results") or []
+    )
+    return [DeviceId(str(r.get("driver")), str(r.get("pool")), str(r.get("device"))) for r in results]
+
+
+class ClaimsCheck:
+    """Allocated claims must be within reach, the others must get their devices.
+
+    Asked again when devices are reserved.
+    """
+
+    volatility = Volatility.GLOBAL
+
+    def __init__(self, owner: DynamicResources, session: Session, within: BoolArray, asked: dict[str, Asked]) -> None:
+        self._owner, self._session, self._within, self._asked = owner, session, within, asked
+        self._version = -1
+        self._codes: IntArray = np.zeros(session.nodes.count, dtype=np.int32)
+
+    def _judge(self) -> IntArray:
+        reasons = self._session.reasons
+        codes: IntArray = np.zeros(self._session.nodes.count, dtype=np.int32)
+        promised = next((key for key in self._asked if key in self._owner.reserved), None)
+        if promised is not None:
+            codes[:] = reasons.intern(_failed(f"resource claim {promised} is in the process of being allocated"))
+        elif self._asked:
+            codes[:] = reasons.intern(SHORT)
+            for row in self._owner.rows_with_devices().tolist():
+                try:
+                    codes[row] = (
+                        0 if self._owner.choose(row, list(self._asked.values())) is not None else reasons.intern(SHORT)
+                    )
+                except ExpressionError as error:
+                    codes[row] = reasons.intern(Reason(NAME, Code.ERROR, str(error)))
+        codes[(codes == 0) & ~self._within] = reasons.intern(ELSEWHERE)
+        return codes
+
+    def _current(self) -> IntArray:
+        if self._version != self._owner.version:
+            self._version = self._owner.version
+            self._codes = self._judge()
+        return self._codes
+
+    def reject(self, rows: Rows) -> IntArray:
+        """Reason number per row, int32 [len(rows)]."""
+        return self._current()[rows]
+
+    def reject_one(self, row: int) -> int:
+        """The same for one row."""
+        return int(self._current()[row])
+
+
+class DynamicResources:
+    """The filter, and the devices reserved in a session. `version` rises with every reservation."""
+
+    name = NAME
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.reads_labels = False  # until a pod with claims is met: they are found by namespace
+        self.version = 0
+        self.reserved: dict[str, list[DeviceId]] = {}  # claim -> its devices
+        self._by_task: dict[str, list[str]] = {}
+        self._devices: list[Device] | None = None
+        self._in_use: set[DeviceId] = set()
+
+    def _known_devices(self) -> list[Device]:
+        if self._devices is None:
+            objects = self._session.objects
+            self._devices = devices_of(self._session.nodes, objects.get("ResourceSlice", {}))
+            for claim in objects.get("ResourceClaim", {}).values():
+                self._in_use.update(allocated_devices(claim))
+        return self._devices
+
+    def rows_with_devices(self) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+        """The nodes that any device is for."""
+        mask = np.zeros(self._session.nodes.count, dtype=np.bool_)
+        for device in self._known_devices():
+            mask |= device.rows
+        return np.flatnonzero(mask)
+
+    def choose(self, row: int, asked: list[Asked]) -> list[list[DeviceId]] | None:
+        """The devices that claims would get on a node; None where they do not suffice. Raises ExpressionError."""
+        here = [device for device in self._known_devices() if device.rows[row]]
+        taken = self._in_use.union(*self.reserved.values())
+        return Allocator(here, taken).allocate(asked)
+
+    def _claims(self, task: Task) -> list[tuple[str, Object]]:
+        """The claims of a pod by "namespace/name"; claims made from a template have the name the pod's status tells."""
+        found: list[tuple[str, Object]] = []
+        for listed in task.template.resource_claims:
+            name = listed.get("resourceClaimName")
+            if name is None:
+                raise _failure(f"pod {task.key}: ResourceClaim not created yet")
+            claim = self._session.objects.get("ResourceClaim", {}).get(key_of(task.namespace, str(name)))
+            if claim is None:
+                raise _failure(f'resourceclaim.resource.k8s.io "{name}" not found')
+            if section(claim, "metadata").get("deletionTimestamp"):
+                raise _failure(f'resourceclaim "{name}" is being deleted')
+            found.append((key_of(task.namespace, str(name)), claim))
+        return found
+
+    def prepare(self, session: Session, task: Task) -> ClaimsCheck | None:
+        """None for a pod without claims. Raises FitFailure where no node can help."""
+        if not task.template.resource_claims:
+            return None
+        self.reads_labels = True
+        within = np.ones(session.nodes.count, dtype=np.bool_)
+        asked: dict[str, Asked] = {}
+        for key, claim in self._claims(task):
+            allocation = section(claim, "status").get("allocation")
+            if allocation is not None:
+                self._check_consumers(claim, task)
+                within &= self._rows_within(allocation)
+            else:
+                asked[key] = self._asked(claim)
+        return ClaimsCheck(self, session, within, asked)
+
+    def _asked(self, claim: Object) -> Asked:
+        try:
+            return requests_of(claim, self._session.objects.get("DeviceClass", {})), constraints_of(claim)
+        except ExpressionError as error:
+            raise _failure(str(error)) from error
+
+    @staticmethod
+    def _check_consumers(claim: Object, task: Task) -> None:
+        consumers: list[dict[str, Any]] = section(claim, "status").get("reservedFor") or []
+        if len(consumers) >= MOST_CONSUMERS and all(one.get("uid") != task.uid for one in consumers):
+            raise _failure("resourceclaim in use")
+
+    def _rows_within(self, allocation: dict[str, Any]) -> BoolArray:
+        terms: list[dict[str, Any]] | None = section(allocation, "nodeSelector").get("nodeSelectorTerms")
+        mask = np.full(self._session.nodes.count, terms is None, dtype=np.bool_)
+        for term in terms or []:
+            try:
+                mask |= rows_in_term(self._session.nodes, term)
+            except SelectorError as error:
+                raise _failure(str(error)) from error
+        return mask
+
+    def reserve(self, task: Task, node: int) -> str | None:
+        """Keep the devices of a placed pod's claims. A text: they cannot be had."""
+        if not task.template.resource_claims:
+            return None
+        try:
+            waiting = [(k, c) for k, c in self._claims(task) if section(c, "status").get("allocation") is None]
+            chosen = self.choose(node, [self._asked(claim) for _, claim in waiting])
+        except (FitFailure, ExpressionError) as error:
+            return str(error)
+        if chosen is None:
+            return "claim allocation not found for node"
+        for (key, _), devices in zip(waiting, chosen, strict=True):
+            self.reserved[key] = devices
+        self._by_task[task.key] = [key for key, _ in waiting]
+        self.version += 1
+        return None
+
+    def unreserve(self, task: Task) -> None:
+        """Give them back; nothing happens for a pod without reservations."""
+        for key in self._by_task.pop(task.key, ()):
+            self.reserved.pop(key, None)
+            self.version += 1

@@ -1,0 +1,75 @@
+"""Device selectors: what they read and what they come to."""
+
+from typing import Any
+
+import pytest
+
+from core.kube.cel import ExpressionError, read_expression
+from core.kube.cel_values import Amount, Domains, Version, is_true
+from core.quantity import parse_quantity
+
+GPU = "gpu.example.com"
+DEVICE: dict[str, Any] = {
+    "driver": GPU,
+    "attributes": Domains({GPU: {"healthy": True, "cores": 4, "model": "A100", "firmware": Version("1.2.3")}}),
+    "capacity": Domains({GPU: {"memory": Amount(parse_quantity("10Gi"))}}),
+}
+ATTRIBUTES = f"device.attributes['{GPU}']"
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("device.driver == 'gpu.example.com'", True),
+        ('device.driver != "gpu.example.com"', False),
+        (f"{ATTRIBUTES}.healthy", True),
+        (f"!{ATTRIBUTES}.healthy || false", False),
+        (f"{ATTRIBUTES}.cores >= 4 && {ATTRIBUTES}.cores < 5", True),
+        (f"{ATTRIBUTES}.cores + 1 == 5", True),
+        (f"{ATTRIBUTES}.cores in [1, 2, 4]", True),
+        (f"{ATTRIBUTES}['model'].startsWith('A') && {ATTRIBUTES}.model.endsWith(\"00\")", True),
+        (f"{ATTRIBUTES}.model.matches('^A[0-9]+$')", True),
+        (f"{ATTRIBUTES}.model.contains('10') && {ATTRIBUTES}.model.lowerAscii() == 'a100'", True),
+        ("'other.example.com' in device.attributes", False),
+        ("'x' in device.attributes['other.example.com']", False),
+        (f"has({ATTRIBUTES}.cores) && !has({ATTRIBUTES}.none)", True),
+        (f"{ATTRIBUTES}.cores > 8 ? false : true", True),
+        (f"device.capacity['{GPU}'].memory.compareTo(quantity('8Gi')) >= 0", True),
+        (f"device.capacity['{GPU}'].memory.isLessThan(quantity('10240Mi'))", False),
+        (f"{ATTRIBUTES}.firmware.isGreaterThan(semver('1.2.3-rc.1'))", True),
+        (f"{ATTRIBUTES}.firmware.isLessThan(semver('1.10.0'))", True),
+        ("-1 < 0 && (1 + 2 == 3)", True),
+        ("true || device.none", True),
+        ("device.none || true", True),
+        ("false && device.none", False),
+        ("1 == true", False),
+        ("size('abc') == 3 && 'a\\'b'.size() == 3", True),
+    ],
+)
+def test_what_an_expression_comes_to(expression: str, value: bool) -> None:
+    assert is_true(expression, DEVICE) is value
+
+
+@pytest.mark.parametrize(
+    ("expression", "complaint"),
+    [
+        ('device.attributes["some-driver"].healthy', "no such key: healthy"),
+        ("device.none && true", "no such key: none"),
+        (f"{ATTRIBUTES}.cores", "4 is neither true nor false"),
+        (f"{ATTRIBUTES}.cores < 'x'", "no such overload"),
+        ("quantity('x') == quantity('1')", "quantity"),
+        ("semver('1') == semver('1')", "no semantic version"),
+        ("other == 1", "no such key: other"),
+        ("nothing()", "unknown function 'nothing'"),
+        ("[1][-1] == 1", "no such key"),
+    ],
+)
+def test_what_has_no_value(expression: str, complaint: str) -> None:
+    with pytest.raises(ExpressionError, match=complaint):
+        is_true(expression, DEVICE)
+
+
+@pytest.mark.parametrize("expression", ["", "1 +", "(1", "a b", "device.", "#", "'open", "a ? b", "f(1 2)", "x.5"])
+def test_what_cannot_be_read(expression: str) -> None:
+    with pytest.raises(ExpressionError):
+        read_expression(expression)

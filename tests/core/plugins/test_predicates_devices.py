@@ -1,0 +1,192 @@
+"""Claims for devices: what a node must offer, and what placed pods have reserved."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from core.kube.devices import DeviceId
+from core.plugins.predicates.dynamic_resources import DynamicResources
+from core.session.reasons import FitFailure
+from tests.core.kube.sessions import opened, task_named, texts
+from tests.kit import node
+
+if TYPE_CHECKING:
+    from core.session.session import Session
+
+Object = dict[str, Any]
+DRIVER = "gpu.example.com"
+SHORT, ELSEWHERE = "cannot allocate all claims", "resourceclaim not available on the node"
+CLASS: Object = {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+
+
+def offer(name: str, where: Object, *devices: Object, pool: str = "", generation: int = 1, slices: int = 1) -> Object:
+    """A ResourceSlice; `where` says for which nodes it is."""
+    known = {"name": pool or name, "generation": generation, "resourceSliceCount": slices}
+    spec = {"driver": DRIVER, "pool": known, "devices": list(devices)} | where
+    return {"kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
+
+
+def device(name: str, **attributes: Any) -> Object:
+    kinds = {bool: "bool", int: "int", str: "string"}
+    return {"name": name, "attributes": {key: {kinds[type(v)]: v} for key, v in attributes.items()}}
+
+
+def asks(name: str = "r", **more: Any) -> Object:
+    return {"name": name, "exactly": {"deviceClassName": "gpu"} | more}
+
+
+def claim(
+    name: str, *requests: Object, constraints: list[Object] | None = None, status: Object | None = None
+) -> Object:
+    devices = {"requests": list(requests), "constraints": constraints or []}
+    meta = {"name": name, "namespace": "a"}
+    return {"kind": "ResourceClaim", "metadata": meta, "spec": {"devices": devices}, "status": status or {}}
+
+
+def pod_with(name: str, *claims: str) -> Object:
+    listed = [{"name": c, "resourceClaimName": c} for c in claims]
+    spec = {"containers": [{"name": "c"}], "resourceClaims": listed}
+    return {"kind": "Pod", "metadata": {"name": name, "namespace": "a"}, "spec": spec, "status": {"phase": "Pending"}}
+
+
+def selects(expression: str) -> list[Object]:
+    return [{"cel": {"expression": expression}}]
+
+
+def answers(resources: DynamicResources, session: "Session", name: str = "p") -> list[str]:
+    return texts(session, resources.prepare(session, task_named(session, f"a/{name}")))
+
+
+def judged(*objects: Object, nodes: int = 2) -> list[str]:
+    """What each node says to pod p with claim c."""
+    session = opened(*(node(f"n{i}") for i in range(nodes)), CLASS, *objects, pod_with("p", "c"))
+    return answers(DynamicResources(session), session)
+
+
+ON_N0: Object = {"nodeName": "n0"}
+
+
+@pytest.mark.parametrize(
+    ("slices", "expected"),
+    [
+        ([], [SHORT, SHORT]),
+        ([offer("s", ON_N0, device("d"))], ["", SHORT]),
+        ([offer("s", {"allNodes": True}, device("d"))], ["", ""]),
+        ([offer("s", ON_N0, device("d"), slices=2)], [SHORT, SHORT]),  # half a pool is none
+        (
+            [offer("s", ON_N0, device("d")), offer("t", {"nodeName": "n1"}, device("d"), pool="s", generation=2)],
+            [SHORT, ""],
+        ),
+        ([offer("s", {"perDeviceNodeSelection": True}, device("d") | {"nodeName": "n1"})], [SHORT, ""]),
+    ],
+)
+def test_which_nodes_a_slice_is_for(slices: list[Object], expected: list[str]) -> None:
+    assert judged(*slices, claim("c", asks())) == expected
+
+
+def test_a_slice_may_select_its_nodes() -> None:
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1"]}]}
+    where = {"nodeSelector": {"nodeSelectorTerms": [term]}}
+    assert judged(offer("s", where, device("d")), claim("c", asks())) == [SHORT, ""]
+
+
+HEALTHY = f"device.attributes['{DRIVER}'].healthy"
+SAME = {"matchAttribute": f"{DRIVER}/numa"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (asks(count=2), ""),
+        (asks(count=3), SHORT),
+        (asks(allocationMode="All"), ""),
+        (asks(selectors=selects(HEALTHY)), ""),
+        (asks(count=2, selectors=selects(HEALTHY)), SHORT),
+        (asks(selectors=selects("device.attributes['x'].y")), "no such key: y"),
+        ({"name": "r", "firstAvailable": [{"name": "many", "deviceClassName": "gpu", "count": 9}]}, SHORT),
+        (
+            {
+                "name": "r",
+                "firstAvailable": [
+                    {"name": "many", "deviceClassName": "gpu", "count": 9},
+                    {"name": "one", "deviceClassName": "gpu"},
+                ],
+            },
+            "",
+        ),
+    ],
+)
+def test_what_a_request_needs(request_: Object, expected: str) -> None:
+    two = offer("s", ON_N0, device("d0", healthy=True), device("d1", healthy=False))
+    assert judged(two, claim("c", request_), nodes=1) == [expected]
+
+
+def test_devices_of_one_claim_may_have_to_agree() -> None:
+    devices = [device("d0", numa=0), device("d1", numa=1), device("d2", numa=1), device("d3")]
+    offered = offer("s", ON_N0, *devices)
+    assert judged(offered, claim("c", asks("x"), asks("y"), constraints=[SAME]), nodes=1) == [""]
+    assert judged(offered, claim("c", asks(count=3), constraints=[SAME]), nodes=1) == [SHORT]
+    only = claim("c", asks("x"), asks("y", count=3), constraints=[SAME | {"requests": ["x"]}])
+    assert judged(offered, only, nodes=1) == [""]
+
+
+def test_choices_are_taken_back_when_a_later_request_needs_them() -> None:
+    devices = [device("d0", kind="fast"), device("d1", kind="slow")]
+    fast = asks("fast", selectors=selects(f"device.attributes['{DRIVER}'].kind == 'fast'"))
+    session = opened(node("n0"), CLASS, offer("s", ON_N0, *devices), claim("c", asks("any"), fast), pod_with("p", "c"))
+    resources = DynamicResources(session)
+    assert resources.reserve(task_named(session, "a/p"), 0) is None
+    assert resources.reserved == {"a/c": [DeviceId(DRIVER, "s", "d1"), DeviceId(DRIVER, "s", "d0")]}
+
+
+def test_devices_in_use_are_not_to_be_had() -> None:
+    results = [{"driver": DRIVER, "pool": "s", "device": "d"}]
+    used = claim("used", asks(), status={"allocation": {"devices": {"results": results}}})
+    assert judged(offer("s", ON_N0, device("d")), used, claim("c", asks()), nodes=1) == [SHORT]
+
+
+def test_an_allocated_claim_is_where_its_devices_are() -> None:
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+    status = {"allocation": {"nodeSelector": {"nodeSelectorTerms": [term]}}}
+    assert judged(claim("c", asks(), status=status)) == [ELSEWHERE, ""]
+
+
+def test_placed_pods_reserve_devices_until_they_are_taken_off() -> None:
+    objects = [offer("s", ON_N0, device("d")), claim("c", asks()), claim("e", asks())]
+    session = opened(node("n0"), CLASS, *objects, pod_with("p", "c"), pod_with("q", "e"), pod_with("same", "c"))
+    resources, first = DynamicResources(session), task_named(session, "a/p")
+    assert resources.reserve(first, 0) is None
+    assert answers(resources, session, "q") == [SHORT]
+    assert resources.reserve(task_named(session, "a/q"), 0) == "claim allocation not found for node"
+    promised = "plugin DynamicResources pre-predicates failed resource claim a/c is in the process of being allocated"
+    assert answers(resources, session, "same") == [promised]
+    resources.unreserve(first)
+    assert answers(resources, session, "q") == [""]
+
+
+@pytest.mark.parametrize(
+    ("objects", "text"),
+    [
+        ([], 'resourceclaim.resource.k8s.io "c" not found'),
+        (
+            [claim("c", {"name": "r", "exactly": {"deviceClassName": "tpu"}})],
+            "request r: device class tpu does not exist",
+        ),
+        (
+            [claim("c", status={"allocation": {}, "reservedFor": [{"uid": str(i)} for i in range(256)]})],
+            "resourceclaim in use",
+        ),
+    ],
+)
+def test_what_fails_before_any_node_is_asked(objects: list[Object], text: str) -> None:
+    with pytest.raises(FitFailure) as failure:
+        judged(*objects)
+    assert failure.value.reason.text == f"plugin DynamicResources pre-predicates failed {text}"
+
+
+def test_a_pod_without_claims_is_not_asked() -> None:
+    session = opened(node("n0"), pod_with("p"))
+    resources = DynamicResources(session)
+    assert resources.prepare(session, task_named(session, "a/p")) is None
+    assert resources.reserve(task_named(session, "a/p"), 0) is None
+    assert resources.version == 0
