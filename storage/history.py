@@ -14,7 +14,7 @@ from storage import journal as kinds
 from storage.scan import verified
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from storage.journal import Journal, Stored
 
@@ -38,28 +38,34 @@ class RecordedCycle:
 
 
 class CycleReader:
-    """Puts cycles together, record by record."""
+    """Puts cycles together, record by record. `mutations`, when given, gets what cycles would hold of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, mutations: Callable[[Mutation], None] | None = None) -> None:
+        self._on_mutation = mutations or self._keep_mutation
         self._mutations: deque[Mutation] = deque()
         self._revision = 0
         self._outcomes: list[Outcome] = []
-        self._config: ConfigLoaded | None = None
+        self.config: ConfigLoaded | None = None
         self._open: RecordedCycle | None = None
         self._decisions: list[Decision] = []
+
+    @property
+    def is_open(self) -> bool:
+        """A cycle was begun and some of its decisions are to come."""
+        return self._open is not None
 
     def follow(self, stored: Stored) -> RecordedCycle | None:
         """Take in the next record; the cycle that it completes, if it does."""
         match stored.kind:
             case kinds.API:
-                self._note_mutation(codec.decode(stored.payload, Mutation))
+                self._on_mutation(codec.decode(stored.payload, Mutation))
             case kinds.OUTCOME:
                 self._outcomes.append(codec.decode(stored.payload, Outcome))
             case kinds.CONFIG:
                 loaded = codec.decode(stored.payload, ConfigLoaded)
-                self._config = self._config if loaded.error else loaded
+                self.config = self.config if loaded.error else loaded
             case kinds.CYCLE:
-                self._open = self._begin(stored)
+                self._open, self._decisions = self._begin(stored), []
                 return self._finished()
             case kinds.DECISION if self._open is not None:
                 self._decisions.append(codec.decode(stored.payload, Decision))
@@ -68,7 +74,7 @@ class CycleReader:
                 pass
         return None
 
-    def _note_mutation(self, mutation: Mutation) -> None:
+    def _keep_mutation(self, mutation: Mutation) -> None:
         if mutation.revision > self._revision:
             self._revision = mutation.revision
             self._mutations.append(mutation)
@@ -79,7 +85,7 @@ class CycleReader:
         while self._mutations and self._mutations[0].revision <= record.revision:
             seen.append(self._mutations.popleft())
         outcomes, self._outcomes = tuple(self._outcomes), []
-        return RecordedCycle(stored.sequence, stored.at, record, (), tuple(seen), outcomes, self._config)
+        return RecordedCycle(stored.sequence, stored.at, record, (), tuple(seen), outcomes, self.config)
 
     def _finished(self) -> RecordedCycle | None:
         """A cycle's decisions follow it in the same transaction, so it is complete when it has as many as it says."""

@@ -1,89 +1,68 @@
 """What a restart needs from the journal: the api's truth, and where the cycles were.
 
-The state is a fold over the records. A damaged journal is never recovered from: DamagedError names the record.
+The state is a fold over the records: that of the newest checkpoint, then the records after it. A damaged journal is
+never recovered from: DamagedError names the record.
 """
 
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from core.messages.decisions import Decision
-from core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from storage import codec
-from storage import journal as kinds
+from core.messages.events import Mutation
+from storage.checkpoint import State, read_checkpoint
+from storage.errors import CodecError, DamagedError
+from storage.recovered import Recovered
 from storage.scan import verified
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from storage.journal import Journal, Stored
+    from storage.journal import Head, Journal
+    from storage.truth import Truth
+
+__all__ = ["Recovered", "newest_state", "recover"]
 
 
-@dataclass
-class Recovered:
-    """Where the journal left off.
+async def recover(
+    journal: Journal, restore: Callable[[Mutation], None], load: Callable[[Truth], None] | None = None
+) -> Recovered:
+    """`load` gets the truth of the newest checkpoint, when there is one; `restore` every later mutation, in order.
 
-    `sequence` is its newest record, `revision` the api's, `cycle`, `now` and `carry` the newest cycle's. `config` is
-    the one in force (a refused one does not count). `unresolved` are the decisions without an outcome: sequence number
-    → (cycle, decision). `mutations` counts those handed out, `records` all that were read.
+    Without `load`, `restore` gets an ADDED for every object of the checkpoint.
     """
-
-    sequence: int = 0
-    revision: int = 0
-    cycle: int = 0
-    now: float = 0.0
-    carry: dict[str, Any] = field(default_factory=dict[str, Any])
-    config: ConfigLoaded | None = None
-    unresolved: dict[int, tuple[int, Decision]] = field(default_factory=dict[int, "tuple[int, Decision]"])
-    mutations: int = 0
-    records: int = 0
-
-    @property
-    def config_digest(self) -> str:
-        """The digest of the configuration in force, "" when there is none."""
-        return self.config.digest if self.config else ""
-
-    @property
-    def config_text(self) -> str | None:
-        """The text of the configuration in force."""
-        return self.config.text if self.config else None
-
-    def note(self, stored: Stored, restore: Callable[[Mutation], None]) -> None:
-        """Take in the next record. A mutation goes to `restore`, one that was written twice only once."""
-        self.sequence = stored.sequence
-        self.records += 1
-        match stored.kind:
-            case kinds.API:
-                self._note_mutation(codec.decode(stored.payload, Mutation), restore)
-            case kinds.CYCLE:
-                record = codec.decode(stored.payload, CycleRecord)
-                self.cycle, self.now, self.carry = record.cycle, record.now, record.carry
-            case kinds.DECISION:
-                self.unresolved[stored.sequence] = (self.cycle, codec.decode(stored.payload, Decision))
-            case kinds.OUTCOME:
-                self.unresolved.pop(stored.cause, None)
-            case kinds.CONFIG:
-                loaded = codec.decode(stored.payload, ConfigLoaded)
-                self.config = self.config if loaded.error else loaded
-            case _:
-                pass
-
-    def _note_mutation(self, mutation: Mutation, restore: Callable[[Mutation], None]) -> None:
-        if mutation.revision > self.revision:
-            self.revision = mutation.revision
-            self.mutations += 1
-            restore(mutation)
-
-
-async def recover(journal: Journal, restore: Callable[[Mutation], None]) -> Recovered:
-    """Read the whole journal; `restore` gets every mutation of the api's truth in revision order."""
-    recovered = Recovered()
     head = await journal.head()
-    async with aclosing(verified(journal, head)) as chunks:
+    state = await newest_state(journal, head)
+    recovered, after = Recovered(), None
+    if state is not None:
+        recovered = state.recovered
+        (load or _one_by_one(restore))(state.truth)
+        after = (await journal.read(state.sequence - 1, limit=1))[0]
+    async with aclosing(verified(journal, head, after)) as chunks:
         async for chunk in chunks:
             for stored in chunk:
                 recovered.note(stored, restore)
     recovered.sequence = head.sequence
     return recovered
+
+
+async def newest_state(journal: Journal, head: Head) -> State | None:
+    """The newest checkpoint that can be read; None when there is none and none is needed. Raises DamagedError."""
+    for checkpoint in await journal.checkpoints():
+        if head.cut < checkpoint.sequence <= head.sequence:
+            try:
+                return read_checkpoint(checkpoint)
+            except CodecError:
+                continue
+    if head.cut:
+        raise DamagedError(head.cut, "the records up to here were cut, and no checkpoint stands for them")
+    return None
+
+
+def _one_by_one(restore: Callable[[Mutation], None]) -> Callable[[Truth], None]:
+    def load(truth: Truth) -> None:
+        rows = sorted(truth.rows(), key=lambda row: row[2].revision)
+        for kind, (namespace, name), held in rows:
+            restore(Mutation(held.revision, "ADDED", kind, namespace, name, held.blob))
+
+    return load

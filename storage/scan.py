@@ -10,7 +10,7 @@ from storage.errors import DamagedError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from storage.journal import Head, Journal, Stored
+    from storage.journal import ChainReport, Head, Journal, Stored
 
 CHUNK: Final = 4096
 
@@ -30,6 +30,33 @@ async def verified(journal: Journal, head: Head, after: Stored | None = None) ->
             yield good
         if verifier.first_bad is not None:
             raise DamagedError(verifier.first_bad.sequence, verifier.first_bad.why)
+
+
+async def leniently(journal: Journal, after: int = 0) -> AsyncGenerator[tuple[Sequence[Stored], ChainReport]]:
+    """Everything above `after` that can be read, chunk by chunk, with what the chain says so far.
+
+    A record that was changed is handed out all the same; one that cannot be read ends it. Close it (`aclosing`).
+    """
+    head = await journal.head()
+    verifier = Verifier.of(head)
+    if after > head.cut:
+        verifier = Verifier(after, (await journal.read(after - 1, limit=1))[0].hash)
+    position = max(after, head.cut)
+    while position < head.written:
+        try:
+            chunk = await journal.read(position, limit=min(CHUNK, head.written - position))
+        except DamagedError as damage:
+            verifier.breaks(damage.sequence or position + 1, damage.why)
+            chunk = ()
+        if not chunk:
+            verifier.breaks(position + 1, f"lost: records up to {head.written} were written")
+            yield (), verifier.report()
+            return
+        for record in chunk:
+            if verifier.first_bad is not None or not verifier.follow(record):
+                break
+        position = chunk[-1].sequence
+        yield chunk, verifier.report()
 
 
 def _while_whole(verifier: Verifier, chunk: Sequence[Stored]) -> Sequence[Stored]:

@@ -1,0 +1,96 @@
+"""`pumice replay`: decide what a journal holds again, to the same decisions or under another configuration."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import anyio
+import typer
+from rich.console import Console
+
+from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, Quiet
+from pumice.cli.terminal import Terminal
+from storage.replay import ReplayReport, verify
+from storage.sqlite import SqliteJournal
+
+HELP: Final = (
+    "Decide every recorded cycle again and compare, or live through the same inputs under another configuration."
+)
+EXAMPLE: Final = "Example: [bold]pumice replay pumice.db --verify[/bold]"
+
+
+@guarded
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
+    check: Annotated[bool, typer.Option("--verify", help="Compare digests, cycle by cycle (the default).")] = False,
+    config: Config = None,
+    first: Annotated[int, typer.Option("--from", min=1, help="The first cycle to decide again.")] = 1,
+    last: Annotated[int | None, typer.Option("--to", min=1, help="The last one.", show_default=False)] = None,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+    lenient: Lenient = False,
+) -> int:
+    """Exit code 1 when a cycle comes out otherwise, or the journal was tampered with."""
+    terminal = Terminal(output, quiet, log_level)
+    if check and config is not None:
+        raise UsageError("--verify and --config exclude each other: one compares digests, the other what changed")
+    if last is not None and last < first:
+        raise UsageError(f"--to {last} comes before --from {first}", path="--to")
+    return verified(terminal, file, first, last)
+
+
+def verified(terminal: Terminal, file: Path, first: int, last: int | None) -> int:
+    """Decide again and say how it went."""
+    report, seconds = anyio.run(_verify, terminal, file, first, last)
+    if not report.cycles and not report.events:
+        raise UsageError("the journal is empty", path=str(file))
+    found = result_of(report, seconds)
+    terminal.emit(found, lambda console: show(console, report, seconds))
+    return Exit.DONE if report.identical else Exit.DIFFERS
+
+
+async def _verify(terminal: Terminal, file: Path, first: int, last: int | None) -> tuple[ReplayReport, float]:
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        head = await journal.head()
+        started = time.perf_counter()
+        with terminal.progress("replay: records", head.sequence - head.cut) as advance:
+            report = await verify(journal, first=first, last=last, advance=advance)
+        return report, time.perf_counter() - started
+
+
+def result_of(report: ReplayReport, seconds: float) -> dict[str, Any]:
+    """The JSON of `pumice replay`."""
+    difference, chain = report.first_difference, report.chain
+    bad = chain.first_bad if chain is not None else None
+    return {
+        "cycles": report.cycles,
+        "first_cycle": report.first_cycle,
+        "last_cycle": report.last_cycle,
+        "events": report.events,
+        "events_per_s": report.events / seconds if seconds else 0.0,
+        "seconds": seconds,
+        "identical": report.identical,
+        "first_difference": None if difference is None else difference.to_dict(),
+        "first_bad": None if bad is None else {"sequence": bad.sequence, "why": bad.why},
+    }
+
+
+def show(console: Console, report: ReplayReport, seconds: float) -> None:
+    """The same for a person."""
+    speed = report.events / seconds if seconds else 0.0
+    console.print(f"{report.cycles} cycles decided again, {report.events} records, {speed:,.0f} records/s.")
+    if report.chain is not None and report.chain.first_bad is not None:
+        bad = report.chain.first_bad
+        console.print(f"The journal is not as it was written: record {bad.sequence} is bad ({bad.why}).")
+    difference = report.first_difference
+    if difference is None:
+        console.print("Every cycle came out as recorded.")
+        return
+    about = f" about {difference.task}" if difference.task else ""
+    console.print(f"The first difference is in cycle {difference.cycle}{about}:")
+    console.print(f"    recorded {difference.recorded}", markup=False, soft_wrap=True)
+    console.print(f"    decided  {difference.decided}", markup=False, soft_wrap=True)

@@ -1,0 +1,184 @@
+"""Checkpoints: a state that stands for all records up to one, so that a restart and a replay need only what follows.
+
+The state is a fold over records, made in the background from the journal itself: nobody who writes is asked or stopped.
+It holds the api's truth, where the cycles were, and what the scheduler had seen and had in flight.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from core.messages.decisions import Decision
+from core.messages.events import ConfigLoaded, Mutation
+from storage import codec
+from storage import journal as kinds
+from storage.errors import CodecError
+from storage.history import CycleReader
+from storage.journal import Checkpoint
+from storage.past import Past
+from storage.recovered import Recovered
+from storage.truth import Held, Truth
+
+if TYPE_CHECKING:
+    from storage.journal import Stored
+
+FORMAT: Final = 1
+LEVEL: Final = 1
+"""Of deflate: what repeats is found all the same."""
+
+Plain = dict[str, Any]
+
+
+@dataclass
+class State:
+    """Everything up to record `recovered.sequence`."""
+
+    recovered: Recovered = field(default_factory=Recovered)
+    truth: Truth = field(default_factory=Truth)
+    past: Past = field(default_factory=Past)
+
+    def __post_init__(self) -> None:
+        self._reader = CycleReader(self.past.note)
+
+    @property
+    def sequence(self) -> int:
+        """The last record in it."""
+        return self.recovered.sequence
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The configuration in force, by its digest."""
+        config = self.recovered.config
+        return {config.digest: config.text} if config else {}
+
+    @property
+    def between_cycles(self) -> bool:
+        """No cycle is half read: only then may a checkpoint be taken."""
+        return not self._reader.is_open
+
+    def note(self, stored: Stored) -> None:
+        """The next record."""
+        self.recovered.note(stored, self.truth.apply)
+        if stored.kind in (kinds.API, kinds.CYCLE, kinds.DECISION):
+            cycle = self._reader.follow(stored)
+            if cycle is not None:
+                self.past.to_cycle(cycle.record)
+                self.past.decide(cycle.record.cycle, cycle.decisions)
+
+    def checkpoint(self, at: float) -> Checkpoint:
+        """As bytes. It only reads, so it may run in a thread while nobody notes anything."""
+        self.past.prune()
+        content = {
+            "format": FORMAT,
+            "recovered": _recovered_out(self.recovered),
+            "truth": _truth_out(self.truth),
+            "past": _past_out(self.past, self.truth),
+        }
+        return Checkpoint(self.sequence, at, zlib.compress(codec.pack(content), LEVEL))
+
+
+def read_checkpoint(checkpoint: Checkpoint) -> State:
+    """Raises CodecError when it cannot be read."""
+    try:
+        content: Plain = codec.unpack(zlib.decompress(checkpoint.content))
+        if content["format"] != FORMAT:
+            raise CodecError(f"checkpoint {checkpoint.sequence} has format {content['format']}, known is {FORMAT}")
+        recovered, truth = _recovered_in(content["recovered"]), _truth_in(content["truth"])
+        return State(recovered, truth, _past_in(content["past"], truth))
+    except (zlib.error, KeyError, TypeError, ValueError) as problem:
+        raise CodecError(f"checkpoint {checkpoint.sequence} cannot be read: {problem!r}") from problem
+
+
+# --- where the cycles were
+
+
+def _recovered_out(recovered: Recovered) -> Plain:
+    plain = {name: getattr(recovered, name) for name in ("sequence", "revision", "cycle", "now", "carry", "records")}
+    plain["mutations"] = recovered.mutations
+    plain["config"] = msgspec.to_builtins(recovered.config) if recovered.config else None
+    plain["unresolved"] = [[number, *_decision_out(*found)] for number, found in recovered.unresolved.items()]
+    return plain
+
+
+def _recovered_in(plain: Plain) -> Recovered:
+    config = codec.convert(plain.pop("config"), ConfigLoaded | None)
+    unresolved = {number: (cycle, codec.convert(one, Decision)) for number, cycle, one in plain.pop("unresolved")}
+    return Recovered(config=config, unresolved=unresolved, **plain)
+
+
+def _decision_out(cycle: int, decision: Decision) -> tuple[int, Any]:
+    return cycle, msgspec.to_builtins(decision)
+
+
+# --- the api's truth
+
+
+def _truth_out(truth: Truth) -> Plain:
+    columns = {
+        kind: [
+            [list(name) for name in objects],
+            [held.blob for held in objects.values()],
+            [held.revision for held in objects.values()],
+            [held.uid for held in objects.values()],
+            [list(held.owners) for held in objects.values()],
+        ]
+        for kind, objects in truth.kinds.items()
+    }
+    return {
+        "revision": truth.revision,
+        "revisions": truth.revisions,
+        "removed": list(truth.removed),
+        "kinds": columns,
+    }
+
+
+def _truth_in(plain: Plain) -> Truth:
+    found: dict[str, dict[tuple[str, str], Held]] = {}
+    for kind, (names, blobs, revisions, uids, owners) in plain["kinds"].items():
+        rows = zip(names, blobs, revisions, uids, owners, strict=True)
+        found[kind] = {(name[0], name[1]): Held(blob, at, uid, tuple(of)) for name, blob, at, uid, of in rows}
+    return Truth(plain["revision"], found, plain["revisions"], dict.fromkeys(plain["removed"]))
+
+
+# --- what the scheduler had seen
+
+
+def _past_out(past: Past, truth: Truth) -> Plain:
+    return {
+        "revision": past.revision,
+        "listed": past.listed,
+        "newest": past.newest,
+        "seen": {kind: _seen_out(objects, truth.kinds.get(kind, {})) for kind, objects in past.seen.items()},
+        "waiting": [msgspec.to_builtins(mutation, builtin_types=(bytes,)) for mutation in past.waiting],
+        "assumed": [[*pod, *found] for pod, found in past.assumed.items()],
+        "evicting": [[*pod, uid] for pod, uid in past.evicting.items()],
+        "decided": [past.decided[0], [msgspec.to_builtins(one) for one in past.decided[1]]],
+    }
+
+
+def _seen_out(objects: dict[tuple[str, str], bytes], held: dict[tuple[str, str], Held]) -> list[Any] | None:
+    """None when it is what the api holds, in that order; else names, with the bytes where they differ."""
+    if list(objects) == list(held) and all(held[name].blob == blob for name, blob in objects.items()):
+        return None
+    return [[*name, None if name in held and held[name].blob == blob else blob] for name, blob in objects.items()]
+
+
+def _past_in(plain: Plain, truth: Truth) -> Past:
+    past = Past()
+    past.revision, past.listed, past.newest = plain["revision"], plain["listed"], plain["newest"]
+    for kind, rows in plain["seen"].items():
+        held = truth.kinds.get(kind, {})
+        if rows is None:
+            past.seen[kind] = {name: each.blob for name, each in held.items()}
+        else:
+            past.seen[kind] = {(one, two): blob or held[(one, two)].blob for one, two, blob in rows}
+    past.waiting.extend(codec.convert(mutation, Mutation) for mutation in plain["waiting"])
+    past.assumed = {(one, two): (uid, node) for one, two, uid, node in plain["assumed"]}
+    past.evicting = {(one, two): uid for one, two, uid in plain["evicting"]}
+    cycle, decisions = plain["decided"]
+    past.decided = (cycle, tuple(codec.convert(one, Decision) for one in decisions))
+    return past

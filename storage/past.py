@@ -1,0 +1,211 @@
+"""The scheduler's view as it was at each recorded cycle, from the journal alone.
+
+The cache actor changes its view by two things only: the api's changes, in the order of their revisions, and its own
+operations (`ViewOperation`), which every cycle record lists with the revision they came after. Both are in the journal,
+so folding them gives the very view that the cycle's snapshot was taken of. Pure: no clock, no file, no actor.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from config.errors import RequestError
+from core.messages.decisions import Bind
+from core.state.view import View
+from core.state.watched import WATCHED
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from core.messages.decisions import Decision
+    from core.messages.events import CycleRecord, Mutation, ViewOperation
+
+Object = dict[str, Any]
+Name = tuple[str, str]
+"""Namespace ("" for cluster-wide objects) and name."""
+
+KINDS = frozenset(WATCHED)
+NEVER = -1
+
+
+class Past:
+    """`seen`: objects by kind as the view last saw them, in the order in which it met them.
+
+    `assumed` and `evicting` are decisions that may still be in flight: pod -> (uid, node), pod -> uid. Without `view`
+    only these are kept, which is cheap; `materialised` makes a view of them at any time.
+    """
+
+    def __init__(self, view: View | None = None) -> None:
+        self.view = view
+        self.seen: dict[str, dict[Name, bytes]] = {kind: {} for kind in WATCHED}
+        self.revision = NEVER
+        self.waiting: deque[Mutation] = deque()
+        self.assumed: dict[Name, tuple[str, str]] = {}
+        self.evicting: dict[Name, str] = {}
+        self.listed = False
+        self.decided: tuple[int, tuple[Decision, ...]] = (0, ())
+        self.newest = 0
+
+    # --- the journal, record by record
+
+    def note(self, mutation: Mutation) -> None:
+        """A change of the api's truth, which the view will see some cycle. One that was written twice counts once."""
+        if mutation.revision > self.newest:
+            self.newest = mutation.revision
+            if mutation.kind in KINDS:
+                self.waiting.append(mutation)
+
+    def to_cycle(self, record: CycleRecord) -> None:
+        """Bring the view to where it was when the snapshot of this cycle was taken."""
+        for operation in record.operations:
+            self._operate(operation)
+        self._advance(record.revision)
+
+    def decide(self, cycle: int, decisions: tuple[Decision, ...]) -> None:
+        """The cycle decided this; an operation of a later record says when the view assumed it."""
+        self.decided = (cycle, decisions)
+
+    # --- the api's changes
+
+    def _advance(self, revision: int) -> None:
+        waiting = self.waiting
+        while waiting and waiting[0].revision <= revision:
+            mutation = waiting.popleft()
+            self._keep(mutation)
+            self._apply(mutation.type, mutation.blob)
+        self.revision = max(self.revision, revision)
+
+    def _keep(self, mutation: Mutation) -> None:
+        name = (mutation.namespace, mutation.name)
+        if mutation.type == "DELETED":
+            self.seen[mutation.kind].pop(name, None)
+        else:
+            self.seen[mutation.kind][name] = mutation.blob
+
+    def _apply(self, event: str, blob: bytes) -> None:
+        if self.view is not None:
+            apply(self.view, event, codec.unpack(blob))
+
+    # --- what the cache did by itself
+
+    def _operate(self, operation: ViewOperation) -> None:
+        match operation.operation:
+            case "anew":
+                self._anew()
+            case "relist":
+                self._relist(operation)
+            case "assume":
+                self._advance(operation.revision)
+                if self.decided[0] == operation.cycle:
+                    self._assume(self.decided[1])
+            case _:
+                self._advance(operation.revision)
+                self._give_up(operation)
+
+    def _anew(self) -> None:
+        """A new view. It lists before anything else, so it meets the objects anew, too."""
+        self.view = None if self.view is None else View()
+        self.listed = False
+        self.assumed.clear()
+        self.evicting.clear()
+
+    def _relist(self, operation: ViewOperation) -> None:
+        """All objects there were when each kind was listed, those that had vanished first."""
+        known = {(kind, *name) for kind in WATCHED for name in self.seen[kind]} if self.listed else set()
+        listed = operation.listed or dict.fromkeys(WATCHED, operation.revision)
+        rows = [(kind, name, blob) for kind, at in listed.items() for name, blob in self._as_of(kind, at)]
+        present = {(kind, *name) for kind, name, _ in rows}
+        for kind, namespace, last in sorted(known - present):
+            gone = {"kind": kind, "metadata": {"namespace": namespace, "name": last}}
+            self._apply("DELETED", codec.pack(gone))
+            self.seen[kind].pop((namespace, last), None)
+        for _, _, blob in rows:
+            self._apply("MODIFIED", blob)
+        if not self.listed:
+            self.seen = {kind: {} for kind in WATCHED}
+        for kind, name, blob in rows:
+            self.seen[kind][name] = blob
+        while self.waiting and self.waiting[0].revision <= operation.revision:
+            self.waiting.popleft()
+        self.revision = max(self.revision, operation.revision)
+        self.listed = True
+
+    def _as_of(self, kind: str, revision: int) -> list[tuple[Name, bytes]]:
+        found = dict(self.seen[kind])
+        for mutation in self.waiting:
+            if mutation.kind == kind and mutation.revision <= revision:
+                name = (mutation.namespace, mutation.name)
+                if mutation.type == "DELETED":
+                    found.pop(name, None)
+                else:
+                    found[name] = mutation.blob
+        return sorted(found.items())
+
+    def _assume(self, decisions: tuple[Decision, ...]) -> None:
+        for decision in decisions:
+            pod = (decision.namespace, decision.name)
+            if not isinstance(decision, Bind):
+                self.evicting[pod] = decision.uid
+                if self.view is not None:
+                    self.view.evicting(*pod)
+                continue
+            if ("", decision.node) in self.seen["Node"]:
+                self.assumed[pod] = (decision.uid, decision.node)
+            if self.view is not None:
+                self.view.assume(*pod, decision.node)
+
+    def _give_up(self, operation: ViewOperation) -> None:
+        pod = (operation.namespace, operation.name)
+        bind = operation.operation == "forget"
+        if bind:
+            self.assumed.pop(pod, None)
+        else:
+            self.evicting.pop(pod, None)
+        if self.view is not None:
+            (self.view.forget if bind else self.view.unevict)(*pod)
+
+    # --- from a checkpoint on
+
+    def prune(self) -> None:
+        """Drop what is no longer in flight: the api shows it, or the pod is gone or another one."""
+        for pod in [pod for pod, (uid, _) in self.assumed.items() if not self._waits(pod, uid)]:
+            del self.assumed[pod]
+        for pod in [pod for pod, uid in self.evicting.items() if self._pod(pod).get("metadata", {}).get("uid") != uid]:
+            del self.evicting[pod]
+
+    def materialised(self) -> Past:
+        """The same with a view, made of the objects and of what is in flight."""
+        self.prune()
+        view = View()
+        for _, blob in self.objects():
+            apply(view, "ADDED", codec.unpack(blob))
+        for pod, (_, node) in self.assumed.items():
+            view.assume(*pod, node)
+        for pod in self.evicting:
+            view.evicting(*pod)
+        self.view = view
+        return self
+
+    def objects(self) -> Iterator[tuple[str, bytes]]:
+        """Kind and blob of everything the view knows, references first."""
+        for kind in WATCHED:
+            for blob in self.seen[kind].values():
+                yield kind, blob
+
+    def _pod(self, pod: Name) -> Object:
+        blob = self.seen["Pod"].get(pod)
+        return codec.unpack(blob) if blob else {}
+
+    def _waits(self, pod: Name, uid: str) -> bool:
+        obj = self._pod(pod)
+        return obj.get("metadata", {}).get("uid") == uid and not obj.get("spec", {}).get("nodeName")
+
+
+def apply(view: View, event: str, obj: Object) -> None:
+    """As the cache does it: an object nobody can read is left out."""
+    try:
+        view.apply(event, obj)
+    except RequestError:
+        return

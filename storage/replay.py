@@ -1,0 +1,225 @@
+"""Deciding recorded cycles again: the same inputs to the same core, digest by digest.
+
+Nothing here depends on the process, the hash seed, the event loop or the number of workers: a cycle is a function of
+the view, the configuration, now, the seed and the carry, and all five come from the journal.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from config.load import default_text, parse_scheduler_config
+from core.cycle import run_cycle
+from core.messages.commands import WriteStatus
+from core.session.carry import Carry, Clock, SessionOptions
+from core.state.view import View
+from storage import codec
+from storage import journal as kinds
+from storage.checkpoint import read_checkpoint
+from storage.history import CycleReader
+from storage.past import Past
+from storage.scan import leniently
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping
+
+    from config.schema import SchedulerConfig
+    from core.messages.decisions import CycleResult
+    from core.messages.events import CycleRecord
+    from storage.history import RecordedCycle
+    from storage.journal import ChainReport, Journal, Stored
+
+Plain = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first thing that came out otherwise. `task`: "namespace/name" (a queue: its name; "": the cycle as a whole).
+
+    `recorded` and `decided` are what the journal and the core say of it; None: nothing.
+    """
+
+    cycle: int
+    task: str
+    recorded: Plain | None
+    decided: Plain | None
+
+    def to_dict(self) -> Plain:
+        """Plain data, as `pumice replay` prints it."""
+        return {"cycle": self.cycle, "task": self.task, "recorded": self.recorded, "decided": self.decided}
+
+
+@dataclass
+class ReplayReport:
+    """How a replay went. `events`: records read; `seconds` is the caller's to measure.
+
+    `chain` tells whether the journal itself is whole; a record that was changed may also show as a difference.
+    """
+
+    cycles: int = 0
+    events: int = 0
+    first_cycle: int = 0
+    last_cycle: int = 0
+    first_difference: Difference | None = None
+    chain: ChainReport | None = None
+
+    @property
+    def identical(self) -> bool:
+        """Every cycle came out as recorded, from a journal that is whole."""
+        return self.first_difference is None and (self.chain is None or self.chain.whole)
+
+
+class Configurations:
+    """Configurations by digest, parsed once each."""
+
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
+        self.texts: dict[str, str] = dict(texts or {})
+        self._parsed: dict[str, SchedulerConfig] = {}
+
+    def note(self, digest: str, text: str) -> None:
+        """The text behind a digest."""
+        if digest:
+            self.texts[digest] = text
+
+    def of(self, digest: str) -> SchedulerConfig:
+        """The configuration; the stock one where the journal has none."""
+        parsed = self._parsed.get(digest)
+        if parsed is None:
+            text = self.texts.get(digest) or default_text()
+            parsed = self._parsed[digest] = parse_scheduler_config(
+                text, source=f"configuration {digest[:12]}", lenient=True
+            )
+        return parsed
+
+
+class Replayer:
+    """Follows a journal record by record and stops at every complete cycle, with the view as that cycle saw it."""
+
+    def __init__(self, past: Past | None = None, texts: Mapping[str, str] | None = None) -> None:
+        self.past = past or Past(View())
+        self.configurations = Configurations(texts)
+        self._reader = CycleReader(self.past.note)
+
+    def follow(self, stored: Stored) -> RecordedCycle | None:
+        """Take in a record. When it completes a cycle, the view is where that cycle found it."""
+        cycle = self._reader.follow(stored)
+        if stored.kind == kinds.CONFIG and self._reader.config is not None:
+            self.configurations.note(self._reader.config.digest, self._reader.config.text)
+        if cycle is None:
+            return None
+        self.past.to_cycle(cycle.record)
+        self.past.decide(cycle.record.cycle, cycle.decisions)
+        return cycle
+
+    def decide(
+        self, record: CycleRecord, *, options: SessionOptions | None = None, report: bool = False
+    ) -> CycleResult:
+        """Decide the cycle again on the view as it is now."""
+        if self.past.view is None:
+            self.past.materialised()
+        assert self.past.view is not None
+        config = self.configurations.of(record.config_digest)
+        clock = Clock(record.cycle, record.now, record.seed)
+        carry = Carry.from_dict(record.carry_before)
+        return run_cycle(self.past.view.snapshot(), config, clock, carry, options, report=report)
+
+
+async def start(journal: Journal) -> tuple[Replayer, int]:
+    """A replayer at the beginning of what the journal still holds, and the last record before that."""
+    head = await journal.head()
+    if not head.cut:
+        return Replayer(), 0
+    usable = [each for each in await journal.checkpoints() if each.sequence >= head.cut]
+    if not usable:
+        return Replayer(), head.cut
+    state = read_checkpoint(min(usable, key=lambda each: each.sequence))
+    return Replayer(state.past.materialised(), state.texts), state.sequence
+
+
+async def recorded(journal: Journal, report: ReplayReport) -> AsyncGenerator[tuple[Replayer, RecordedCycle]]:
+    """Every cycle there is with the view as it saw it; `report` learns what was read and whether it was whole."""
+    replayer, after = await start(journal)
+    async with aclosing(leniently(journal, after)) as chunks:
+        async for chunk, chain in chunks:
+            report.chain = chain
+            for stored in chunk:
+                report.events += 1
+                cycle = replayer.follow(stored)
+                if cycle is not None:
+                    yield replayer, cycle
+
+
+async def verify(
+    journal: Journal,
+    *,
+    first: int = 1,
+    last: int | None = None,
+    advance: Callable[[int], None] = lambda events: None,
+) -> ReplayReport:
+    """Decide the cycles first..last again; stops at the first difference. `advance` hears of events as they are read."""
+    report, told = ReplayReport(), 0
+    async with aclosing(recorded(journal, report)) as cycles:
+        async for replayer, cycle in cycles:
+            if last is not None and cycle.record.cycle > last:
+                break
+            if cycle.record.cycle < first:
+                continue
+            report.cycles += 1
+            report.first_cycle = report.first_cycle or cycle.record.cycle
+            report.last_cycle = cycle.record.cycle
+            report.first_difference = compare(cycle, replayer.decide(cycle.record))
+            if report.first_difference is not None:
+                break
+            advance(report.events - told)
+            told = report.events
+    return report
+
+
+def compare(cycle: RecordedCycle, result: CycleResult) -> Difference | None:
+    """The first difference, decisions before statuses before the digest; None when all is the same."""
+    number = cycle.record.cycle
+    decided = (*result.binds, *result.evicts)
+    for index in range(max(len(decided), len(cycle.decisions))):
+        ours = decided[index] if index < len(decided) else None
+        theirs = cycle.decisions[index] if index < len(cycle.decisions) else None
+        if ours != theirs:
+            return Difference(number, _name(theirs or ours), _plain(theirs), _plain(ours))
+    if cycle.record.digest == result.digest and _plain(cycle.record.carry) == _plain(result.carry):
+        return None
+    return _status_difference(cycle, result) or _whole_difference(cycle, result)
+
+
+def _status_difference(cycle: RecordedCycle, result: CycleResult) -> Difference | None:
+    written = codec.decode(cycle.record.statuses, WriteStatus) if cycle.record.statuses else WriteStatus(result.cycle)
+    for theirs, ours in (
+        (written.pod_conditions, result.pod_conditions),
+        (written.pod_groups, result.pod_groups),
+        (written.queues, result.queues),
+    ):
+        before, after = {_name(one): one for one in theirs}, {_name(one): one for one in ours}
+        for name in [*before, *after]:
+            if before.get(name) != after.get(name):
+                return Difference(cycle.record.cycle, name, _plain(before.get(name)), _plain(after.get(name)))
+    return None
+
+
+def _whole_difference(cycle: RecordedCycle, result: CycleResult) -> Difference:
+    if cycle.record.digest != result.digest:
+        return Difference(cycle.record.cycle, "", {"digest": cycle.record.digest}, {"digest": result.digest})
+    return Difference(cycle.record.cycle, "", {"carry": cycle.record.carry}, {"carry": result.carry})
+
+
+def _name(what: Any) -> str:
+    namespace = getattr(what, "namespace", "")
+    return f"{namespace}/{what.name}" if namespace else str(what.name)
+
+
+def _plain(what: Any) -> Any:
+    return None if what is None else msgspec.to_builtins(what)
+
+
+__all__ = ["Difference", "ReplayReport", "Replayer", "compare", "recorded", "start", "verify"]

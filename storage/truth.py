@@ -1,0 +1,67 @@
+"""The api's truth as a checkpoint keeps it: objects in the order in which they came, and what was deleted lately."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from core.messages.events import Mutation
+
+REMEMBERED = 10_000
+"""Uids of deleted objects that are remembered, as the api server does."""
+
+
+class Held(NamedTuple):
+    """One object: its bytes, the revision that wrote them, its uid and its owners' uids."""
+
+    blob: bytes
+    revision: int
+    uid: str
+    owners: tuple[str, ...]
+
+
+@dataclass
+class Truth:
+    """`kinds`: kind -> (namespace, name) -> object; `removed`: uids of the latest deleted objects, oldest first."""
+
+    revision: int = 0
+    kinds: dict[str, dict[tuple[str, str], Held]] = field(default_factory=dict[str, "dict[tuple[str, str], Held]"])
+    revisions: dict[str, int] = field(default_factory=dict[str, int])
+    removed: dict[str, None] = field(default_factory=dict[str, None])
+
+    def apply(self, mutation: Mutation) -> None:
+        """The next change; one that is there already changes nothing."""
+        if mutation.revision <= self.revision:
+            return
+        name, of_kind = (mutation.namespace, mutation.name), self.kinds.setdefault(mutation.kind, {})
+        if mutation.type == "DELETED":
+            self._remove(of_kind.pop(name, None))
+        else:
+            known = of_kind.get(name)
+            of_kind[name] = _held(mutation, known)
+        self.revision = self.revisions[mutation.kind] = mutation.revision
+
+    def _remove(self, gone: Held | None) -> None:
+        if gone is not None:
+            self.removed[gone.uid] = None
+            if len(self.removed) > REMEMBERED:
+                del self.removed[next(iter(self.removed))]
+
+    def rows(self) -> Iterator[tuple[str, tuple[str, str], Held]]:
+        """Everything, kind by kind, in the order of arrival."""
+        for kind, objects in self.kinds.items():
+            for name, held in objects.items():
+                yield kind, name, held
+
+
+def _held(mutation: Mutation, known: Held | None) -> Held:
+    metadata: dict[str, Any] = codec.unpack(mutation.blob).get("metadata") or {}
+    owners = tuple(sorted(str(owner["uid"]) for owner in metadata.get("ownerReferences") or ()))
+    if known is not None and known.owners == owners:
+        owners = known.owners
+    return Held(mutation.blob, mutation.revision, str(metadata.get("uid") or ""), owners)
