@@ -12,6 +12,7 @@ import numpy as np
 
 from core.kube.node_selector import rows_in_term
 from core.kube.rows import memo_table
+from core.kube.selectors import SelectorError
 from core.objects.metadata import section
 from core.plugins.nodeorder.static import StaticScore
 
@@ -63,6 +64,9 @@ class NodeAffinity:
         table = memo_table(session.nodes, "preferred NodeAffinity")
         content = msgspec.json.encode(terms, order="deterministic")
         if content not in table:
-            table[content] = preference(session.nodes, terms)
+            try:
+                table[content] = preference(session.nodes, terms)
+            except SelectorError:  # admission refuses such terms; Volcano would give up scoring the task altogether
+                table[content] = None
         raw: FloatArray | None = table[content]
         return None if raw is None else StaticScore(raw, self._weight, normalised=True)

@@ -12,6 +12,7 @@ import numpy as np
 from core.kube.affinity import resolved, terms_of
 from core.kube.labels import label_column
 from core.kube.pod_index import pod_index
+from core.kube.selectors import SelectorError
 from core.kube.terms_index import terms_index
 from core.session.node_points import Volatility
 
@@ -94,15 +95,22 @@ class PodAffinity:
         self.reads_labels = False  # until affinity is in play: most clusters have none
 
     def prepare(self, session: Session, task: Task) -> PodAffinityScore | None:
-        """None when neither the task nor anybody there prefers anything. Raises SelectorError."""
+        """None when neither the task nor anybody there prefers anything that can be read."""
         own: list[tuple[Term, Matching]] = []
         affinity = task.template.affinity
         if affinity and (affinity.get("podAffinity") or affinity.get("podAntiAffinity")):
-            terms = terms_of(task.template, task.namespace).preferred
-            for term in (resolved(one, session.objects) for one in terms):
+            for term in self._preferred(session, task):
                 question = pod_index(self._placed).matching(term.reach(), term.selector, terminating=True)
                 own.append((term, question))
         if not own and not terms_index(self._placed, session.objects).any_affinity:
             return None
         self.reads_labels = True
         return PodAffinityScore(session, self._placed, task, own, self._weight)
+
+    @staticmethod
+    def _preferred(session: Session, task: Task) -> list[Term]:
+        try:
+            terms = terms_of(task.template, task.namespace).preferred
+        except SelectorError:  # admission refuses such terms; Volcano would give up scoring the task altogether
+            return []
+        return [resolved(term, session.objects) for term in terms]

@@ -13,6 +13,7 @@ import numpy as np
 
 from core.kube.pod_index import pod_index
 from core.kube.scores import MAX_NODE_SCORE
+from core.kube.selectors import SelectorError
 from core.kube.spread import HOSTNAME, SOFT, constraints_of, nodes_with_all
 from core.session.node_points import Volatility
 
@@ -93,9 +94,12 @@ class TopologySpread:
         self.reads_labels = False  # until a task with constraints is met
 
     def prepare(self, session: Session, task: Task) -> TopologySpreadScore | None:
-        """None for a task without soft constraints. Raises SelectorError."""
+        """None for a task without soft constraints that can be read."""
         if not any(c.get("whenUnsatisfiable") == SOFT for c in task.template.spread_constraints):
             return None
         self.reads_labels = True
-        constraints = constraints_of(task, SOFT, session.nodes, pod_index(self._placed))
+        try:
+            constraints = constraints_of(task, SOFT, session.nodes, pod_index(self._placed))
+        except SelectorError:  # admission refuses such constraints; Volcano would give up scoring the task altogether
+            return None
         return TopologySpreadScore(session, constraints, self._weight)

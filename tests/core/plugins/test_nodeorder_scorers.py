@@ -5,18 +5,19 @@ All rows, some rows and one row agree to the last bit.
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.kube.selectors import SelectorError
+from core.kube.placed import placed_pods
 from core.plugins.nodeorder.balanced_allocation import BalancedAllocation
 from core.plugins.nodeorder.image_locality import ImageLocality
 from core.plugins.nodeorder.least_allocated import LeastAllocated
 from core.plugins.nodeorder.most_allocated import MostAllocated
-from core.plugins.nodeorder.node_affinity import NodeAffinity
+from core.plugins.nodeorder.node_affinity import PREFERRED, NodeAffinity
 from core.plugins.nodeorder.plugin import WEIGHTS, NodeOrder
+from core.plugins.nodeorder.pod_affinity import PodAffinity
 from core.plugins.nodeorder.taint_toleration import TaintToleration
+from core.plugins.nodeorder.topology_spread import TopologySpread
 from tests.core.kube import slow
 from tests.core.kube.clusters import clusters
 from tests.core.kube.sessions import opened, put, scores, task_named
@@ -122,10 +123,22 @@ def test_nothing_preferred_matches_nothing_to_add() -> None:
     assert NodeAffinity(2).prepare(session, task_named(session, "default/p")) is None
 
 
-def test_a_preference_that_cannot_be_read_is_an_error() -> None:
-    session = opened(node("n0"), pod("p", affinity=node_affinity("zone", operator="In", weight=5)))
-    with pytest.raises(SelectorError, match="'zone'"):
-        NodeAffinity(2).prepare(session, task_named(session, "default/p"))
+def broken(**where: Any) -> Object:
+    """A pod whose preference names no value."""
+    selector = {"matchExpressions": [{"key": "app", "operator": "In"}]}
+    soft = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector}
+    near = {"weight": 1, "podAffinityTerm": {"topologyKey": "zone", "labelSelector": selector}}
+    affinity = node_affinity("zone", operator="In", weight=5) | {"podAffinity": {PREFERRED: [near]}}
+    one = pod("p", affinity=affinity, **where)
+    one["spec"]["topologySpreadConstraints"] = [soft]
+    return one
+
+
+def test_a_preference_that_cannot_be_read_does_not_count() -> None:
+    session = opened(node("n0"), broken())
+    task, placed = task_named(session, "default/p"), placed_pods(session)
+    for scorer in (NodeAffinity(2), PodAffinity(placed, 2), TopologySpread(placed, 2)):
+        assert scorer.prepare(session, task) is None
 
 
 def scorer_names(arguments: dict[str, Any]) -> list[str]:
