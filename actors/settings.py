@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from actors.api.faults import Faults
 from actors.dry_run_worker import DryRun
 
 
@@ -36,3 +37,4 @@ class SystemSettings:
     dry_runs: Mapping[str, DryRun] = field(default_factory=dict[str, DryRun])
     gc_thresholds: tuple[int, int, int] | None = (50_000, 20, 100)
     stopwatch: Callable[[], float] = time.perf_counter
+    faults: Faults | None = None

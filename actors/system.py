@@ -19,6 +19,7 @@ from actors.action_worker import ActionWorker
 from actors.actor import Actor
 from actors.agents.node_agents import NodeAgents
 from actors.api.bootstrap import system_queues
+from actors.api.faulty_server import Network, api_server
 from actors.api.server import ApiServer
 from actors.api.store import Store
 from actors.bind_worker import BindWorker
@@ -107,6 +108,7 @@ class System:
         self.switchboard = Switchboard(LINKS, self._instances(), settings.mailbox_capacity, self.context.activity)
         self.supervisor = Supervisor(self._children(), self.context, self._note)
         self._summary = Summary(self.store)
+        self._network = Network(self.context.activity)
         self._began = 0.0
 
     # --- using it
@@ -246,7 +248,9 @@ class System:
         }
 
     def _api_server(self, name: str) -> ApiServer:
-        return ApiServer(*self._own(name), **self._ports(name, recorder="recorder"), store=self.store)
+        faults, crash = self.settings.faults, self.supervisor.restart
+        ports = self._ports(name, recorder="recorder")
+        return api_server(self._own(name), {**ports, "store": self.store}, faults, self._network, crash)
 
     def _action_worker(self, name: str) -> ActionWorker:
         run, stopwatch = self._decider.run_action, self.settings.stopwatch

@@ -52,7 +52,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         for item in batch:
             answers.append(self._apply(item.message, now))
             if self.store.outbox:
-                entries += self._entries(self.store.drain(), _cause(item.message))
+                entries += self._entries(self.store.drain(), cause_of(item.message))
         await self._record(entries)
         for item, answer in zip(batch, answers, strict=True):
             item.reply(answer)
@@ -80,6 +80,6 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self.news.raise_to(self.store.revision)
 
 
-def _cause(request: commands.ApiRequest) -> int:
+def cause_of(request: commands.ApiRequest) -> int:
     """The journal number of the decision that a binding or an eviction carries out."""
     return request.sequence if isinstance(request, commands.BindPod | commands.EvictPod) else 0

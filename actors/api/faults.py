@@ -1,0 +1,219 @@
+"""Which fault strikes which request of the api: from a seed and rates, or from a list. Pure; who carries it out is
+`actors.api.faulty_server`.
+
+A fault waits for an *occasion*: what is asked about what, for the n-th time ("bind default/web-0 #2"). Whether one
+strikes there depends on the seed and the occasion alone and not on what came before, so a storm that is cut down still
+meets the faults that are left of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final, Protocol, assert_never
+
+from config.errors import ConfigError
+from core.messages import commands
+
+BIND: Final = (
+    "bind-refused",
+    "bind-lost",
+    "bind-unanswered",
+    "bind-delayed",
+    "bind-reordered",
+    "bind-duplicated",
+    "bind-answered-late",
+    "bind-node-removed",
+    "bind-node-cordoned",
+    "bind-node-shrunk",
+    "bind-pod-deleted",
+)
+EVICT: Final = ("evict-blocked", "evict-lost", "evict-delayed", "evict-duplicated")
+STATUS: Final = ("status-conflict", "status-lost", "status-delayed")
+WATCH: Final = ("watch-broken", "watch-replayed", "watch-gone")
+CRASH: Final = "crash"
+JOURNAL: Final = ("journal-slow", "journal-failing", "journal-unsure")
+CRASHABLE: Final = (
+    "api-server",
+    "cache",
+    "session-runner",
+    "bind-worker-0",
+    "bind-worker-1",
+    "evict-worker-0",
+    "status-writer",
+    "node-agents",
+    "job-controller",
+    "pod-group-controller",
+    "queue-controller",
+    "action-worker-allocate",
+)
+"""Who may crash: everybody but the recorder, whose end is the end of the process."""
+
+KINDS: Final = frozenset((*BIND, *EVICT, *STATUS, *WATCH, *JOURNAL, CRASH))
+LONGEST_S: Final = 8.0
+"""Delays stay below the time after which an answer is given up: a bind that comes later than that is another world."""
+
+SCHEDULER: Final = "scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`what` at the occasion `on`. `amount`: seconds for delays, steps until a crash; `target`: the actor to crash."""
+
+    what: str
+    on: str
+    amount: float = 0.0
+    target: str = ""
+
+
+class Faults(Protocol):
+    """Where faults come from. `struck`: those that were handed out, in order."""
+
+    struck: list[Fault]
+
+    def strike(self, request: commands.ApiRequest) -> Fault | None:
+        """What happens to this request; None: nothing."""
+        ...
+
+    def strike_append(self) -> Fault | None:
+        """What happens to this write to the journal."""
+        ...
+
+    def stop(self) -> None:
+        """From now on nothing happens."""
+        ...
+
+
+class Occasions:
+    """Names occasions, and counts how often each came up."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def of(self, request: commands.ApiRequest) -> str:
+        """The name of this occasion."""
+        return self.count(subject(request))
+
+    def count(self, what: str) -> str:
+        """`what #n`."""
+        self._seen[what] += 1
+        return f"{what} #{self._seen[what]}"
+
+
+class SeededFaults:
+    """From rates: the probability of each kind on each occasion that it can strike."""
+
+    def __init__(self, seed: int, rates: Mapping[str, float], *, longest_s: float = LONGEST_S) -> None:
+        if unknown := sorted(rates.keys() - KINDS):
+            raise ConfigError(f"unknown fault {unknown[0]!r}; known: {', '.join(sorted(KINDS))}")
+        self.struck: list[Fault] = []
+        self._seed = seed
+        self._rates = dict(rates)
+        self._longest_s = longest_s
+        self._occasions = Occasions()
+        self._stopped = not rates
+
+    def strike(self, request: commands.ApiRequest) -> Fault | None:
+        """See `Faults`."""
+        return None if self._stopped else self._first(possible(request), self._occasions.of(request))
+
+    def strike_append(self) -> Fault | None:
+        """See `Faults`."""
+        return None if self._stopped else self._first(JOURNAL, self._occasions.count("append"))
+
+    def stop(self) -> None:
+        """See `Faults`."""
+        self._stopped = True
+
+    def _first(self, kinds: Iterable[str], on: str) -> Fault | None:
+        for what in kinds:
+            rate = self._rates.get(what, 0.0)
+            if rate and chance(self._seed, on, what) < rate:
+                fault = self._made(what, on)
+                self.struck.append(fault)
+                return fault
+        return None
+
+    def _made(self, what: str, on: str) -> Fault:
+        share = chance(self._seed, on, what, "amount")
+        if what == CRASH:
+            who = CRASHABLE[int(chance(self._seed, on, what, "target") * len(CRASHABLE))]
+            return Fault(what, on, float(int(share * 40)), who)
+        longest = 0.05 if what.endswith("reordered") else self._longest_s
+        return Fault(what, on, round(share * share * longest, 4))
+
+
+class ListedFaults:
+    """Exactly these, each at its occasion."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.struck: list[Fault] = []
+        self._by_occasion = {fault.on: fault for fault in faults}
+        self._occasions = Occasions()
+        self._stopped = False
+
+    def strike(self, request: commands.ApiRequest) -> Fault | None:
+        """See `Faults`."""
+        return self._take(self._occasions.of(request))
+
+    def strike_append(self) -> Fault | None:
+        """See `Faults`."""
+        return self._take(self._occasions.count("append"))
+
+    def stop(self) -> None:
+        """See `Faults`."""
+        self._stopped = True
+
+    def _take(self, on: str) -> Fault | None:
+        fault = None if self._stopped else self._by_occasion.get(on)
+        if fault is not None:
+            self.struck.append(fault)
+        return fault
+
+
+def chance(seed: int, *what: str) -> float:
+    """A number in [0, 1) that depends on the arguments alone."""
+    digest = blake2b("\0".join((str(seed), *what)).encode(), digest_size=7).digest()
+    return int.from_bytes(digest, "big") / 2**56
+
+
+def possible(request: commands.ApiRequest) -> tuple[str, ...]:
+    """The kinds of faults that can strike a request."""
+    match request:
+        case commands.BindPod():
+            return (*BIND, CRASH)
+        case commands.EvictPod():
+            return (*EVICT, CRASH)
+        case commands.UpdateStatus() | commands.Patch():
+            return (*STATUS, CRASH) if request.user == SCHEDULER else (CRASH,)
+        case commands.Watch():
+            return (*WATCH, CRASH)
+        case commands.Create():
+            return () if request.user == "submit" else (CRASH,)
+        case _:
+            return (CRASH,)
+
+
+def subject(request: commands.ApiRequest) -> str:
+    """What is asked about what, in words that stay the same when other events of a storm are left out."""
+    match request:
+        case commands.BindPod():
+            return f"bind {request.namespace}/{request.name}"
+        case commands.EvictPod():
+            return f"evict {request.namespace}/{request.name}"
+        case commands.Watch():
+            return f"watch {'+'.join(request.kinds[:2])}"
+        case commands.UpdateStatus():
+            return f"status {request.kind} {request.namespace}/{request.name} by {request.user}"
+        case commands.Patch():
+            return f"patch {request.kind} {request.namespace}/{request.name} by {request.user}"
+        case commands.Delete() | commands.Get():
+            return f"{type(request).__name__.lower()} {request.kind} {request.namespace}/{request.name}"
+        case commands.List():
+            return f"list {request.kind}"
+        case commands.Create() | commands.Update():
+            return f"{type(request).__name__.lower()} by {request.user}"
+        case _:
+            assert_never(request)

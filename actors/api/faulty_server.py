@@ -1,0 +1,255 @@
+"""The api server with a bad network before it: requests are lost, held back, doubled and refused as `faults` say.
+
+Owns, accepts, sends, stops: as `actors.api.server`. What is held back belongs to the network and survives a crash of
+this actor; at the end it is delivered at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from anyio import lowlevel
+
+from actors.api.disruptions import disrupt
+from actors.api.server import ApiServer, cause_of
+from core.messages import commands, replies
+
+if TYPE_CHECKING:
+    from actors.api.faults import Fault, Faults
+    from actors.api.store import Store
+    from actors.envelope import Received
+    from actors.ports import Activity, ApiPort, Context, RecorderPort
+
+
+REFUSALS: Final = {
+    "bind-refused": replies.Refused(503, "ServiceUnavailable", "injected: the api is overloaded"),
+    "status-conflict": replies.Refused(409, "Conflict", "injected: the object has been modified"),
+    "evict-blocked": replies.Refused(429, "TooManyRequests", "injected: it would violate the pod's disruption budget"),
+}
+
+
+@dataclass(order=True, slots=True)
+class Held:
+    """Something the network delivers at `at`: a request to carry out, or an answer to give."""
+
+    at: float
+    number: int
+    request: commands.ApiRequest | None = field(compare=False, default=None)
+    item: Any = field(compare=False, default=None)
+    answer: replies.ApiReply | None = field(compare=False, default=None)
+
+
+class Network:
+    """What is under way between the askers and the api; outlives crashes of the api. Counts as activity."""
+
+    def __init__(self, activity: Activity) -> None:
+        self.crashes: list[tuple[str, int]] = []
+        self.changed = anyio.Event()
+        self._activity = activity
+        self._held: list[Held] = []
+        self._number = 0
+
+    def hold(self, delay_s: float, **what: Any) -> None:
+        """Deliver it so much later."""
+        self._number += 1
+        self._activity.begin()
+        heappush(self._held, Held(anyio.current_time() + delay_s, self._number, **what))
+        self.changed.set()
+
+    def crash(self, actor: str, steps: int) -> None:
+        """Crash the actor so many turns of the event loop later."""
+        self.crashes.append((actor, steps))
+        self.changed.set()
+
+    @property
+    def next_at(self) -> float:
+        """When the next is due; infinity when there is none."""
+        return self._held[0].at if self._held else float("inf")
+
+    def take(self, now: float) -> list[Held]:
+        """All that is due."""
+        due: list[Held] = []
+        while self._held and self._held[0].at <= now:
+            due.append(heappop(self._held))
+        return due
+
+    def delivered(self, number: int) -> None:
+        """So many of those taken have been dealt with."""
+        self._activity.end(number)
+
+
+@dataclass(slots=True)
+class _Step:
+    """One request of a batch; `item` is None when nobody waits for the answer any more."""
+
+    request: commands.ApiRequest
+    item: Any
+    answer: replies.ApiReply | None = None
+
+
+class FaultyApiServer(ApiServer):
+    """`network` outlives this actor; `crash` takes an actor away by name."""
+
+    answers_later = True
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: ApiPort,
+        context: Context,
+        *,
+        store: Store,
+        recorder: RecorderPort,
+        faults: Faults,
+        network: Network,
+        crash: Callable[[str], None],
+    ) -> None:
+        super().__init__(name, mailbox, context, store=store, recorder=recorder)
+        self._faults = faults
+        self._network = network
+        self._crash = crash
+        self._lock = anyio.Lock()
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """What the network delivers late, and crashes."""
+        return (self._late,)
+
+    async def on_stop(self) -> None:
+        """Deliver what is still under way."""
+        await self._deliver(self._network.take(float("inf")))
+
+    async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
+        """As without faults, one turn at a time with what comes late."""
+        async with self._lock:
+            steps = [_Step(item.message, item) for item in batch]
+            for step in steps:
+                fault = self._faults.strike(step.request)
+                if fault is not None:
+                    self._network.changed.set()
+                    self._struck(step, fault)
+            await self._carry_out(steps)
+
+    async def _carry_out(self, steps: Sequence[_Step]) -> None:
+        now = self.clock.now()
+        entries: list[commands.Entry] = []
+        answers: list[tuple[Any, replies.ApiReply]] = []
+        for step in steps:
+            answer = step.answer
+            if answer is None and step.request is not _NOTHING:
+                answer = self._apply(step.request, now)
+                entries += self._entries(self.store.drain(), cause_of(step.request))
+            if answer is not None and step.item is not None:
+                answers.append((step.item, answer))
+        await self._record(entries)
+        for item, answer in answers:
+            if isinstance(item, _Later):
+                self._network.hold(item.delay_s, item=item.item, answer=answer)
+            elif isinstance(item, _Lost):
+                item.item.fail(self.name, "injected: the answer was lost")
+            else:
+                item.reply(answer)
+        if entries:
+            self._publish()
+
+    # --- one fault
+
+    def _struck(self, step: _Step, fault: Fault) -> None:
+        what = fault.what
+        if what == "crash":
+            self._network.crash(fault.target, int(fault.amount))
+        elif what in REFUSALS:
+            step.answer = REFUSALS[what]
+        elif what.endswith(("-delayed", "-reordered")):
+            self._network.hold(fault.amount, request=step.request, item=step.item)
+            step.request, step.item = _NOTHING, None
+        elif what.endswith("-duplicated"):
+            self._network.hold(fault.amount, request=step.request)
+        elif what.endswith("-answered-late"):
+            step.item = _Later(step.item, fault.amount)
+        elif what.endswith("-lost"):
+            step.item = _Lost(step.item)
+        elif what == "bind-unanswered":
+            step.item = None
+        elif what.startswith("watch-"):
+            self._disturb_watch(step, what)
+        elif isinstance(step.request, commands.BindPod):
+            disrupt(self.store, what, step.request, self.clock.now())
+
+    def _disturb_watch(self, step: _Step, what: str) -> None:
+        assert isinstance(step.request, commands.Watch)
+        if what == "watch-broken":
+            step.item.fail(self.name, "injected: the connection broke")
+            step.request, step.item = _NOTHING, None
+        elif what == "watch-gone":
+            step.answer = replies.Events(self.store.log.published, gone=True)
+        else:
+            since = max(self.store.log.oldest, min(step.request.since, self.store.log.published) - 10)
+            step.request = replace_since(step.request, since)
+
+    # --- what comes late
+
+    async def _late(self) -> None:
+        while True:
+            self._network.changed = anyio.Event()
+            await self._crash_some()
+            with anyio.CancelScope(deadline=self._network.next_at):
+                await self._network.changed.wait()
+            await self._deliver(self._network.take(anyio.current_time()))
+
+    async def _crash_some(self) -> None:
+        while self._network.crashes:
+            actor, steps = self._network.crashes.pop(0)
+            for _ in range(steps):
+                await lowlevel.checkpoint()
+            self._crash(actor)
+
+    async def _deliver(self, held: Sequence[Held]) -> None:
+        if not held:
+            return
+        try:
+            async with self._lock:
+                steps = [_Step(each.request or _NOTHING, each.item, each.answer) for each in held]
+                await self._carry_out(steps)
+        except BaseException as error:
+            for each in held:
+                if each.item is not None:
+                    each.item.fail(self.name, repr(error))
+            raise
+        finally:
+            self._network.delivered(len(held))
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    item: Any
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    item: Any
+
+
+_NOTHING: Final = commands.Get("", "", "")
+
+
+def replace_since(request: commands.Watch, since: int) -> commands.Watch:
+    """The same watch from another revision on."""
+    return commands.Watch(since, request.kinds, request.limit)
+
+
+def api_server(
+    own: tuple[str, Any, Context],
+    ports: dict[str, Any],
+    faults: Faults | None,
+    network: Network,
+    crash: Callable[[str], None],
+) -> ApiServer:
+    """The plain server, or one with faults before it."""
+    if faults is None:
+        return ApiServer(*own, **ports)
+    return FaultyApiServer(*own, **ports, faults=faults, network=network, crash=crash)

@@ -1,0 +1,1 @@
+"""The bind storm: the real actors on virtual time, faults from a seed, invariants after every event."""

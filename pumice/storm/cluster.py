@@ -1,0 +1,138 @@
+"""Kubernetes objects of a storm, from the few words that an event says about them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pumice.storm.script import Event
+
+Object = dict[str, Any]
+NAMESPACE: Final = "default"
+GPU: Final = "nvidia.com/gpu"
+
+
+def objects_of(event: Event) -> list[Object]:
+    """What an event hands in: a node, a queue, a priority class, or a job with its pods."""
+    details = event.details
+    match event.what:
+        case "node":
+            return [node(event.target, details)]
+        case "queue":
+            return [queue(event.target, details)]
+        case "priority":
+            return [priority(event.target, int(event.amount))]
+        case "vcjob":
+            return [vcjob(event.target, details)]
+        case "job":
+            return [pod_group(event.target, details), *pods(event.target, details, range(int(details["pods"])))]
+        case _:
+            return []
+
+
+def node(name: str, details: Object) -> Object:
+    """cpu, memory, pods, gpus."""
+    quantities = {"cpu": str(details["cpu"]), "memory": str(details["memory"]), "pods": str(details.get("pods", 110))}
+    if details.get("gpus"):
+        quantities[GPU] = str(details["gpus"])
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "spec": {},
+        "status": {
+            "allocatable": quantities,
+            "capacity": quantities,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def queue(name: str, details: Object) -> Object:
+    """weight, capability."""
+    spec: Object = {"weight": details.get("weight", 1), "reclaimable": True}
+    if details.get("capability"):
+        spec["capability"] = details["capability"]
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def priority(name: str, value: int) -> Object:
+    """A priority class."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
+
+
+def pod_group(name: str, details: Object) -> Object:
+    """min, queue, priority."""
+    spec: Object = {"minMember": int(details.get("min", details["pods"])), "queue": details.get("queue", "default")}
+    if details.get("priority"):
+        spec["priorityClassName"] = details["priority"]
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": spec,
+        "status": {"phase": "Pending"},
+    }
+
+
+def pods(job: str, details: Object, numbers: range) -> list[Object]:
+    """Pods job-0 and on of a job."""
+    return [pod(f"{job}-{number}", job, details) for number in numbers]
+
+
+def pod(name: str, job: str, details: Object) -> Object:
+    """cpu, memory, gpus, port, seconds (0: it never ends), priority."""
+    annotations = {
+        "scheduling.k8s.io/group-name": job,
+        "volcano.sh/task-spec": "worker",
+        "pumice.dev/duration": f"{details.get('seconds', 0)}s" if details.get("seconds") else "0",
+    }
+    spec = _pod_spec(details)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE, "annotations": annotations},
+        "spec": {"schedulerName": "volcano", **spec},
+    }
+
+
+def _pod_spec(details: Object) -> Object:
+    requests = {"cpu": str(details.get("cpu", "1")), "memory": str(details.get("memory", "1Gi"))}
+    resources: Object = {"requests": requests}
+    if details.get("gpus"):
+        requests[GPU] = str(details["gpus"])
+        resources["limits"] = {GPU: str(details["gpus"])}
+    container: Object = {"name": "c", "image": "busybox", "resources": resources}
+    if details.get("port"):
+        container["ports"] = [{"containerPort": int(details["port"]), "hostPort": int(details["port"])}]
+    spec: Object = {"containers": [container], "terminationGracePeriodSeconds": int(details.get("grace", 1))}
+    if details.get("priority"):
+        spec["priorityClassName"] = details["priority"]
+    return spec
+
+
+def vcjob(name: str, details: Object) -> Object:
+    """A Volcano Job of one task; its controller makes the PodGroup and the pods."""
+    annotations = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"}
+    template = {"metadata": {"annotations": annotations}, "spec": {**_pod_spec(details), "restartPolicy": "OnFailure"}}
+    replicas = int(details["pods"])
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "minAvailable": int(details.get("min", replicas)),
+            "schedulerName": "volcano",
+            "queue": details.get("queue", "default"),
+            "tasks": [{"name": "worker", "replicas": replicas, "template": template}],
+        },
+    }

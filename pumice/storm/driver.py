@@ -1,0 +1,145 @@
+"""Does what a script says at its time: hands objects in, changes nodes, deletes pods, turns the clock, cuts the power."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from actors.errors import ActorFailedError
+from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from core.messages.replies import Listing
+from pumice.storm.cluster import NAMESPACE, objects_of, pods
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actors.system import System
+    from pumice.storm.clock import JumpingClock
+    from pumice.storm.monitor import Monitor
+    from pumice.storm.script import Event, Script
+
+USER: Final = "submit"
+AGAIN_S: Final = 0.05
+NEW: Final = frozenset(("node", "queue", "priority", "job", "vcjob"))
+
+
+class PowerCutError(Exception):
+    """The process ends here and now."""
+
+
+class Driver:
+    """Outlives the lives of a process: what has happened does not happen again."""
+
+    def __init__(self, script: Script, clock: JumpingClock, monitor: Monitor) -> None:
+        self._script = script
+        self._clock = clock
+        self._monitor = monitor
+        self._left = sorted((event for event in script.events if not event.on), key=lambda event: event.at)
+        self._left.reverse()
+        self._known = {event.target: event for event in script.events if event.what in NEW}
+
+    async def drive(self, system: System) -> None:
+        """Until everything has happened and it is time for the faults to stop. Raises PowerCutError."""
+        while self._left:
+            await anyio.sleep_until(self._began + self._left[-1].at)
+            now = self._left[-1].at
+            batch: list[Event] = []
+            while self._left and self._left[-1].at == now:
+                batch.append(self._left[-1])
+                await self._happen(system, self._left[-1])
+                self._left.pop()  # not before it has happened: the power may fail in between
+        await anyio.sleep_until(self._began + self._script.faults_end_s)
+
+    @property
+    def _began(self) -> float:
+        return self._monitor.began
+
+    async def _happen(self, system: System, event: Event) -> None:
+        if event.what == "clock-jump":
+            self._clock.jump(event.amount)
+        elif event.what == "power-cut":
+            self._left.pop()
+            raise PowerCutError
+        else:
+            await self._ask(system, self._requests(system, event))
+
+    def _requests(self, system: System, event: Event) -> list[ApiRequest]:
+        match event.what:
+            case "cordon":
+                return [Patch("Node", "", event.target, _spec({"unschedulable": True}), USER)]
+            case "remove-node":
+                return [Delete("Node", "", event.target, user=USER)]
+            case "shrink-node":
+                return [self._shrunk(event)]
+            case "restore-node":
+                return self._restored(event.target)
+            case "delete-pod" | "fail-pod":
+                return self._to_pod(system, event)
+            case "delete-job":
+                return self._deleted_job(event.target)
+            case "scale-up":
+                return self._scaled(event)
+            case _:
+                return [Create(codec.pack(obj), user=USER) for obj in objects_of(event)]
+
+    def _shrunk(self, event: Event) -> ApiRequest:
+        node = objects_of(self._known[event.target])[0] if event.target in self._known else {}
+        allocatable = {**node.get("status", {}).get("allocatable", {}), "cpu": "2"}
+        return UpdateStatus("Node", "", event.target, codec.pack({"allocatable": allocatable}), None, USER)
+
+    def _restored(self, name: str) -> list[ApiRequest]:
+        if name not in self._known:
+            return []
+        node = objects_of(self._known[name])[0]
+        return [
+            Create(codec.pack(node), user=USER),
+            Patch("Node", "", name, _spec({"unschedulable": None}), USER),
+            UpdateStatus("Node", "", name, codec.pack(node["status"]), None, USER),
+        ]
+
+    def _to_pod(self, system: System, event: Event) -> list[ApiRequest]:
+        listing = system.store.list("Pod", NAMESPACE)
+        assert isinstance(listing, Listing)
+        names = [codec.unpack(blob)["metadata"]["name"] for blob in listing.blobs]
+        mine = [name for name in names if name.startswith(f"{event.target}-")]
+        if not mine:
+            return []
+        name = mine[int(event.amount) % len(mine)]
+        if event.what == "fail-pod":
+            return [UpdateStatus("Pod", NAMESPACE, name, codec.pack({"phase": "Failed"}), None, USER)]
+        return [Delete("Pod", NAMESPACE, name, user=USER)]
+
+    def _deleted_job(self, name: str) -> list[ApiRequest]:
+        details = self._known[name].details if name in self._known else {"pods": 0}
+        return [
+            Delete("PodGroup", NAMESPACE, name, user=USER),
+            *(Delete("Pod", NAMESPACE, f"{name}-{number}", user=USER) for number in range(int(details["pods"]))),
+        ]
+
+    def _scaled(self, event: Event) -> list[ApiRequest]:
+        """The group asks for more members, then they come."""
+        if event.target not in self._known:
+            return []
+        details = self._known[event.target].details
+        now, more = int(details["pods"]), int(event.amount)
+        wanted = int(details.get("min", now)) + more
+        return [
+            Patch("PodGroup", NAMESPACE, event.target, _spec({"minMember": wanted}), USER),
+            *(Create(codec.pack(pod), user=USER) for pod in pods(event.target, details, range(now, now + more))),
+        ]
+
+    async def _ask(self, system: System, requests: Sequence[ApiRequest]) -> None:
+        """Again when the api crashed over it: all of them may be done twice."""
+        while requests:
+            try:
+                await system.api.ask_many(requests)
+            except ActorFailedError:
+                await anyio.sleep(AGAIN_S)
+            else:
+                return
+
+
+def _spec(patch: dict[str, Any]) -> bytes:
+    return codec.pack({"spec": patch})

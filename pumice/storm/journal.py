@@ -1,0 +1,44 @@
+"""The journal of a storm: what is written is seen by the monitor, and writing may be slow or fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import anyio
+
+from actors.api.faults import Faults
+from storage.journal import Record
+from storage.memory import MemoryJournal
+
+
+class JournalLostError(OSError):
+    """An injected failure of the disk."""
+
+
+class StormJournal(MemoryJournal):
+    """`see` gets every batch of records once it is written; `faults` may be set for each life of a system."""
+
+    def __init__(self, see: Callable[[Sequence[Record]], None]) -> None:
+        super().__init__()
+        self.faults: Faults | None = None
+        self._see = see
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """Write at once, late, not at all, or without saying so."""
+        fault = self.faults.strike_append() if self.faults is not None else None
+        match fault.what if fault is not None else "":
+            case "journal-slow":
+                await anyio.sleep(fault.amount if fault is not None else 0.0)
+            case "journal-failing":
+                raise JournalLostError("injected: the disk is full")
+            case "journal-unsure":
+                await self._write(records)
+                raise JournalLostError("injected: the disk failed after writing")
+            case _:
+                pass
+        return await self._write(records)
+
+    async def _write(self, records: Sequence[Record]) -> int:
+        last = await super().append(records)
+        self._see(records)
+        return last

@@ -1,0 +1,191 @@
+"""Watches a storm from the journal: after every record that is written, what must always hold is checked.
+
+The monitor keeps books of its own, from the api's mutations alone; what the scheduler could know when it decided is the
+revision in the cycle's record, so a node that shrank after that is no fault of the scheduler's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from core.messages.decisions import Bind, Decision
+from core.messages.events import (
+    BindRefused,
+    BindTimedOut,
+    Bound,
+    CycleRecord,
+    Mutation,
+    Outcome,
+)
+from pumice.storm.truth import Truth
+from storage import codec
+
+if TYPE_CHECKING:
+    from storage.journal import Record
+
+MOST_RECORDS: Final = 200_000
+CALM_CYCLES: Final = 1000
+"""Cycles after the faults have stopped; more is a system that never comes to rest."""
+PATIENCE_S: Final = 89.0
+"""After so long the cache may give up an outcome and decide again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken invariant by name, in words, at a virtual time."""
+
+    invariant: str
+    words: str
+    at: float = 0.0
+
+
+class ViolationFoundError(Exception):
+    """Ends the storm."""
+
+    def __init__(self, violation: Violation) -> None:
+        self.violation = violation
+        super().__init__(f"{violation.invariant}: {violation.words}")
+
+
+@dataclass(slots=True)
+class Decided:
+    """A bind that was decided, and what the scheduler had seen by then."""
+
+    bind: Bind
+    revision: int
+    at: float
+    life: int
+    open: bool = True
+
+
+@dataclass(slots=True)
+class _Cycle:
+    record: CycleRecord
+    left: int
+    binds: list[Bind] = field(default_factory=list[Bind])
+
+
+class Monitor:
+    """Sees every record; `violated` ends the storm at the next event, whoever notices."""
+
+    def __init__(self) -> None:
+        self.truth = Truth()
+        self.began = 0.0
+        self.events = 0
+        self.cycles = 0
+        self.lives = 0
+        self.found: Violation | None = None
+        self.tainted: set[str] = set()
+        self._decided: dict[str, Decided] = {}
+        self._cycle: _Cycle | None = None
+        self._calm_from: int | None = None
+        self._scope: anyio.CancelScope | None = None
+
+    # --- the life of the storm
+
+    def born(self) -> None:
+        """A process starts."""
+        self.lives += 1
+
+    def faults_stopped(self) -> None:
+        """From now on the system must come to rest."""
+        self._calm_from = self.cycles
+
+    def violated(self, invariant: str, words: str) -> None:
+        """Remember the first one, and end the storm."""
+        if self.found is None:
+            self.found = Violation(invariant, words, anyio.current_time())
+        raise ViolationFoundError(self.found)
+
+    # --- records
+
+    def see(self, records: Sequence[Record]) -> None:
+        """What has just been written. Raises ViolationFoundError."""
+        if self.found is not None:
+            raise ViolationFoundError(self.found)
+        for record in records:
+            self.events += 1
+            match record.kind:
+                case "api":
+                    self._mutation(codec.decode(record.payload, Mutation))
+                case "cycle":
+                    self._cycle_begins(codec.decode(record.payload, CycleRecord))
+                case "decision":
+                    self._decision(codec.decode(record.payload, Decision), record.at)
+                case "outcome":
+                    self._outcome(codec.decode(record.payload, Outcome))
+                case _:
+                    pass
+        if self.events > MOST_RECORDS:
+            self.violated("quiesces", f"{self.events} records and no end")
+
+    def _mutation(self, mutation: Mutation) -> None:
+        if mutation.revision != self.truth.revision + 1:
+            self.violated("nothing-lost", f"revision {mutation.revision} follows {self.truth.revision} in the journal")
+        bound = self.truth.apply(mutation)
+        if bound is None:
+            return
+        pod, before = bound
+        if before and before != pod.node:
+            self.violated("one-node", f"pod {pod.key} moved from {before} to {pod.node}")
+        decided = self._decided.get(pod.uid)
+        if decided is None or decided.bind.node != pod.node:
+            self.violated("decided", f"pod {pod.key} is on {pod.node}, which nobody decided")
+            return
+        for invariant, words in self.truth.judge(pod, decided.revision):
+            self.violated(invariant, words)
+
+    def _cycle_begins(self, record: CycleRecord) -> None:
+        self.cycles += 1
+        if self._calm_from is not None and self.cycles - self._calm_from > CALM_CYCLES:
+            self.violated("quiesces", f"{CALM_CYCLES} cycles after the faults stopped and no end")
+        if record.revision > self.truth.revision:
+            self.violated("nothing-lost", f"cycle {record.cycle} saw revision {record.revision}, not in the journal")
+        self._cycle = _Cycle(record, record.decisions)
+
+    def _decision(self, decision: Decision, at: float) -> None:
+        cycle = self._cycle
+        assert cycle is not None
+        cycle.left -= 1
+        if isinstance(decision, Bind):
+            cycle.binds.append(decision)
+            self._decide(decision, cycle.record.revision, at)
+        if not cycle.left:
+            self._judge_gangs(cycle)
+
+    def _decide(self, bind: Bind, revision: int, at: float) -> None:
+        before = self._decided.get(bind.uid)
+        now = anyio.current_time()
+        if before is not None and before.open and before.life == self.lives and now - before.at < PATIENCE_S:
+            self.violated(
+                "decided-once",
+                f"pod {bind.namespace}/{bind.name} was bound to {before.bind.node} without an outcome yet, "
+                f"and is bound to {bind.node}",
+            )
+        pod = self.truth.pods.get(f"{bind.namespace}/{bind.name}")
+        if pod is not None and pod.uid == bind.uid and pod.node and self.truth.bound_at.get(bind.uid, 0) <= revision:
+            self.violated("decided-once", f"pod {pod.key} was on {pod.node} when it was bound to {bind.node}")
+        self._decided[bind.uid] = Decided(bind, revision, now, self.lives)
+
+    def _outcome(self, outcome: Outcome) -> None:
+        if not isinstance(outcome, Bound | BindRefused | BindTimedOut):
+            return
+        decided = self._decided.get(outcome.uid)
+        if decided is not None:
+            decided.open = False
+        if isinstance(outcome, Bound) and outcome.revision > self.truth.revision:
+            self.violated(
+                "nothing-lost", f"{outcome.name} was bound at {outcome.revision}, which is not in the journal"
+            )
+
+    def _judge_gangs(self, cycle: _Cycle) -> None:
+        """A gang that is started at all is started whole, as far as the scheduler could know."""
+        decided = {uid for uid, each in self._decided.items() if each.open or each.bind in cycle.binds}
+        for job in dict.fromkeys(bind.job for bind in cycle.binds):
+            problem = self.truth.partial_gang(job, decided, cycle.record.revision)
+            if problem:
+                self.violated("whole-gangs", f"cycle {cycle.record.cycle}: {problem}")

@@ -1,0 +1,160 @@
+"""One storm, from its script: the real system on virtual time in an order that the seed decides, watched all the way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from typing import Any, Final
+
+import anyio
+from trio.testing import MockClock
+
+from actors.api.faults import Fault, Faults, ListedFaults, SeededFaults
+from actors.core_decider import core_decider
+from actors.errors import RecorderFailedError
+from actors.ports import VirtualClock
+from actors.settings import SystemSettings
+from actors.system import System
+from pumice.storm.books import final_problems
+from pumice.storm.clock import JumpingClock
+from pumice.storm.determinism import deterministic
+from pumice.storm.driver import Driver, PowerCutError
+from pumice.storm.journal import StormJournal
+from pumice.storm.monitor import Monitor, Violation, ViolationFoundError
+from pumice.storm.script import Event, Script
+
+CALM_S: Final = 4000.0
+"""Virtual seconds that a system may take to come to rest once faults have stopped (the longest backoff is 1000 s)."""
+LIVES: Final = 20
+"""How often a process may be started again in one storm."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a storm ended. `digest` is a hash over everything that was written, in order; `struck`: faults, as events."""
+
+    violations: list[Violation] = field(default_factory=list[Violation])
+    digest: str = ""
+    events: int = 0
+    cycles: int = 0
+    lives: int = 0
+    struck: list[Event] = field(default_factory=list[Event])
+    virtual_s: float = 0.0
+
+
+def simulate(script: Script) -> Outcome:
+    """Run a script to its end, or to the first violation."""
+    logger = logging.getLogger("actors")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)  # crashes are what is wanted here
+    options = {"clock": MockClock(autojump_threshold=0)}
+    try:
+        with deterministic(script.seed):
+            return anyio.run(Storm(script).run, backend="trio", backend_options=options)
+    finally:
+        logger.setLevel(level)
+
+
+class Storm:
+    """The lives of one system on one journal."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.clock = JumpingClock(VirtualClock())
+        self.monitor = Monitor()
+        self.journal = StormJournal(self.monitor.see)
+        self.faults = faults_of(script)
+        self.driver = Driver(script, self.clock, self.monitor)
+        self.lives = 0
+        self._views: list[Any] = []
+
+    async def run(self) -> Outcome:
+        """Until everything has happened and the system is at rest, or something broke."""
+        began = anyio.current_time()
+        violations: list[Violation] = []
+        try:
+            while self.lives < LIVES and not await self._live():
+                pass
+        except ViolationFoundError as found:
+            violations = [found.violation]
+        head = await self.journal.head()
+        struck = [event_of(fault) for fault in self.faults.struck]
+        trace = blake2b(head.hash, digest_size=16)
+        trace.update(repr(struck).encode())
+        return Outcome(
+            violations=violations,
+            digest=trace.hexdigest(),
+            events=self.monitor.events + len(struck),
+            cycles=self.monitor.cycles,
+            lives=self.lives,
+            struck=struck,
+            virtual_s=anyio.current_time() - began,
+        )
+
+    async def _live(self) -> bool:
+        """One life of the process; False when it ended before its time."""
+        self.lives += 1
+        self.monitor.born()
+        self.journal.faults = self.faults
+        real = core_decider(report=False)
+        self._views.clear()
+        decider = replace(real, new_view=partial(self._new_view, real.new_view))
+        system = System(self._settings(), self.journal, self.clock, decider=decider)
+        try:
+            async with system.running():
+                await self._through(system)
+        except (PowerCutError, RecorderFailedError):
+            return False
+        return True
+
+    async def _through(self, system: System) -> None:
+        await self.driver.drive(system)
+        self.faults.stop()
+        self.monitor.faults_stopped()
+        with anyio.move_on_after(CALM_S) as scope:
+            await system.until_idle()
+        if scope.cancelled_caught:
+            self.monitor.violated("quiesces", "; ".join(system.context.activity.reasons()))
+        for invariant, words in await final_problems(system, self.journal, self.monitor, self._views[-1]):
+            self.monitor.violated(invariant, words)
+
+    def _new_view(self, make: Callable[[], Any]) -> Any:
+        """The cache's view, remembered; a restart of the cache makes another one."""
+        self._views.append(make())
+        return self._views[-1]
+
+    def _settings(self) -> SystemSettings:
+        return SystemSettings(
+            config_text=self.script.config,
+            seed=self.script.seed,
+            schedule_period_s=self.script.period_s,
+            check_view=True,
+            faults=self.faults,
+            gc_thresholds=None,
+            stopwatch=_no_time,
+        )
+
+
+def faults_of(script: Script) -> Faults:
+    """By rates, or those that are listed."""
+    if script.rates:
+        return SeededFaults(script.seed, script.rates)
+    listed = [event for event in script.events if event.on]
+    return ListedFaults(Fault(event.what, event.on, event.amount, event.target) for event in listed)
+
+
+def event_of(fault: Fault) -> Event:
+    """A fault as an event of a script."""
+    return Event(fault.what, on=fault.on, amount=fault.amount, target=fault.target)
+
+
+def _no_time() -> float:
+    return 0.0
+
+
+def details_of(outcome: Outcome) -> dict[str, Any]:
+    """For people and JSON."""
+    return {"digest": outcome.digest, "events": outcome.events, "cycles": outcome.cycles, "lives": outcome.lives}

@@ -1,0 +1,99 @@
+"""The inputs of a storm, from a seed: nodes, queues, jobs that come and go, and what happens to nodes in the meantime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from pumice.storm.script import Event
+
+SHAPES: Final = (("500m", "512Mi"), ("1", "1Gi"), ("2", "2Gi"), ("1", "4Gi"), ("3", "1Gi"))
+GANGS: Final = (1, 2, 3, 4, 6, 8, 12)
+SPREAD_S: Final = 6.0
+"""Jobs come within so many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Nodes, and pods in all."""
+
+    nodes: int = 20
+    pods: int = 200
+
+
+def inputs(seed: int, size: Size, disturbances: dict[str, float]) -> list[Event]:
+    """A function of its arguments. `disturbances`: how many of each kind, about."""
+    random = Random(f"inputs {seed}")
+    events = [_node(random, number) for number in range(size.nodes)]
+    events += [
+        Event("queue", target="wide", details={"weight": 3}),
+        Event("queue", target="capped", details={"weight": 1, "capability": {"cpu": str(max(2, size.nodes))}}),
+        Event("priority", target="high", amount=1000),
+        Event("priority", target="low", amount=10),
+    ]
+    events += _jobs(random, size.pods)
+    events += _disturbances(random, size, disturbances, [event.target for event in events if event.what == "job"])
+    return sorted(events, key=lambda event: event.at)
+
+
+def _node(random: Random, number: int) -> Event:
+    details: dict[str, Any] = {"cpu": random.choice((8, 8, 16)), "memory": random.choice(("16Gi", "32Gi"))}
+    if random.random() < 0.2:
+        details["gpus"] = 4
+    if random.random() < 0.1:
+        details["pods"] = 6
+    return Event("node", target=f"n{number}", details=details)
+
+
+def _jobs(random: Random, pods: int) -> list[Event]:
+    events: list[Event] = []
+    left = pods
+    while left > 0:
+        gang = min(left, random.choice(GANGS))
+        left -= gang
+        events.append(_job(random, len(events), gang))
+    return events
+
+
+def _job(random: Random, number: int, gang: int) -> Event:
+    cpu, memory = random.choice(SHAPES)
+    details: dict[str, Any] = {"pods": gang, "cpu": cpu, "memory": memory}
+    details["seconds"] = random.choice((0, 3, 5, 8))
+    if gang > 2 and random.random() < 0.3:
+        details["min"] = gang - 1
+    if random.random() < 0.4:
+        details["queue"] = random.choice(("wide", "capped"))
+    if random.random() < 0.3:
+        details["priority"] = random.choice(("high", "low"))
+    if random.random() < 0.1:
+        details["gpus"] = 1
+    if gang <= 4 and random.random() < 0.1:
+        details["port"] = 8080
+    at = 0.0 if random.random() < 0.3 else round(random.uniform(0, SPREAD_S), 3)
+    what = "vcjob" if random.random() < 0.15 else "job"
+    return Event(what, at, target=f"j{number}", details=details)
+
+
+def _disturbances(random: Random, size: Size, wanted: dict[str, float], jobs: list[str]) -> list[Event]:
+    events: list[Event] = []
+    for what, number in sorted(wanted.items()):
+        for _ in range(int(number) + (random.random() < number % 1)):
+            at = round(random.uniform(0.2, 2 * SPREAD_S), 3)
+            events += _disturbance(random, what, at, f"n{random.randrange(max(1, size.nodes))}", jobs)
+    return events
+
+
+def _disturbance(random: Random, what: str, at: float, node: str, jobs: list[str]) -> list[Event]:
+    back = round(at + random.uniform(0.1, 4.0), 3)
+    match what:
+        case "cordon" | "remove-node" | "shrink-node":
+            return [Event(what, at, target=node, amount=0.5), Event("restore-node", back, target=node)]
+        case "delete-pod" | "delete-job" | "scale-up" | "fail-pod":
+            return [Event(what, at, target=random.choice(jobs), amount=random.randrange(1, 4))] if jobs else []
+        case "clock-jump":
+            return [Event(what, at, amount=random.choice((3600.0, 60.0, -5.0)))]
+        case "power-cut":
+            return [Event(what, at)]
+        case _:
+            raise ValueError(f"unknown disturbance {what!r}")
