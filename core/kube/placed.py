@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from core.kube.storage import uses_claims
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from core.kube.rows import NodeRows
     from core.objects.pod import Task
     from core.session.session import Session
@@ -32,10 +30,11 @@ class Move(NamedTuple):
 
 def _is_special(task: Task) -> bool:
     template = task.template
-    if template.host_ports or uses_claims(template):
-        return True
+    if not (template.host_ports or template.volumes or template.affinity):
+        return False  # nearly all pods
     affinity = template.affinity
-    return bool(affinity) and (affinity.get("podAffinity") is not None or affinity.get("podAntiAffinity") is not None)
+    related = affinity.get("podAffinity") is not None or affinity.get("podAntiAffinity") is not None
+    return related or bool(template.host_ports) or uses_claims(template)
 
 
 class Placed:
@@ -60,36 +59,32 @@ class Placed:
     def special_at_opening(self) -> list[Move]:
         """The pods with host ports, claims or inter-pod affinity that were on a node when the session opened."""
         if self._special is None:
-            self._special = list(self.opening.special(self.nodes, self.residents))
+            self._special = self.opening.special(self.nodes, self.residents)
         return self._special
-
-    def at_opening(self) -> Iterator[Move]:
-        """All pods that were on a node when the session opened."""
-        for name, row in self.nodes.row.items():
-            for task in self.residents.get(name, {}).values():
-                yield Move(task, row, 1)
 
 
 class Opening:
     """The special pods of each node, kept from session to session while the node has the same dictionary of pods."""
 
     def __init__(self) -> None:
-        self._by_node: dict[str, tuple[dict[str, Task], tuple[Task, ...]]] = {}
+        self._seen: dict[str, dict[str, Task]] = {}
+        self._special: dict[str, tuple[Task, ...]] = {}  # only nodes that have any
 
-    def special(self, nodes: NodeRows, residents: dict[str, dict[str, Task]]) -> Iterator[Move]:
-        before = self._by_node
-        after: dict[str, tuple[dict[str, Task], tuple[Task, ...]]] = {}
+    def special(self, nodes: NodeRows, residents: dict[str, dict[str, Task]]) -> list[Move]:
+        """The special pods with their nodes' rows; only nodes whose pods changed are looked through."""
+        seen = self._seen
         for name, tasks in residents.items():
-            row = nodes.row.get(name)
-            if row is None:
-                continue
-            known = before.get(name)
-            if known is None or known[0] is not tasks:
-                known = (tasks, tuple(task for task in tasks.values() if _is_special(task)))
-            after[name] = known
-            for task in known[1]:
-                yield Move(task, row, 1)
-        self._by_node = after
+            if seen.get(name) is not tasks:
+                seen[name] = tasks
+                self._special[name] = tuple(task for task in tasks.values() if _is_special(task))
+                if not self._special[name]:
+                    del self._special[name]
+        if len(seen) != len(residents):
+            for name in seen.keys() - residents.keys():
+                del seen[name]
+                self._special.pop(name, None)
+        rows = nodes.row
+        return [Move(task, rows[name], 1) for name, tasks in self._special.items() if name in rows for task in tasks]
 
 
 def placed_pods(session: Session) -> Placed:
