@@ -1,0 +1,151 @@
+"""enqueue: whose turn it is, who is asked, and what admission does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.cycle import run_action
+from core.life.pod_group import LABELS
+from core.objects.queue import Queue
+from core.session.points import Vote
+from core.session.session import Session
+from core.state.jobs import Job
+from tests.core.plugins.world import configuration, open_world
+from tests.kit import node, pod_group, queue
+from tests.kit.objects import Object
+
+MINIMUM = {"cpu": "2"}
+
+
+def waits(name: str, where: str = "q", cpu: str | None = "2", **more: Any) -> Object:
+    return pod_group(name, queue=where, min_resources={"cpu": cpu} if cpu else None, **more)
+
+
+def enqueued(session: Session) -> list[str]:
+    """Runs the action; who was admitted, in that order."""
+    told: list[str] = []
+
+    def note(job: Job) -> None:
+        told.append(job.name)
+
+    session.points.add("JobEnqueued", "conformance", note)
+    run_action(session, "enqueue")
+    return told
+
+
+def phases(session: Session) -> dict[str, str]:
+    return {job.name: LABELS[session.jobs.phase[job.row]] for job in session.jobs.in_order}
+
+
+def test_only_pending_jobs_are_admitted() -> None:
+    session = open_world(
+        configuration(["conformance"]),
+        node("n"),
+        queue("q"),
+        *(waits(phase.lower() or "none", phase=phase) for phase in LABELS),
+        waits("lost", where="gone"),
+    )
+    assert enqueued(session) == ["none", "pending"]
+    expected = {label.lower() or "none": label for label in LABELS}
+    assert phases(session) == {**expected, "none": "Inqueue", "pending": "Inqueue"}
+
+
+def test_queues_take_turns_job_by_job() -> None:
+    session = open_world(
+        configuration(["priority", "conformance"]),
+        node("n"),
+        queue("q"),
+        queue("p"),
+        *(waits(f"q{i}") for i in range(3)),
+        *(waits(f"p{i}", where="p") for i in range(2)),
+    )
+    # Equal queues go by creation, then name, and after each job a queue is put back: p is always first while it has
+    # jobs.
+    assert enqueued(session) == ["p0", "p1", "q0", "q1", "q2"]
+
+
+def test_turns_follow_shares_as_they_change() -> None:
+    session = open_world(
+        configuration(["conformance"]),
+        node("n"),
+        queue("q"),
+        queue("p"),
+        *(waits(f"q{i}") for i in range(2)),
+        *(waits(f"p{i}", where="p") for i in range(2)),
+    )
+    turns = {"p": 0, "q": 0}
+
+    def fewer_turns(left: Queue, right: Queue) -> int:
+        return turns[left.name] - turns[right.name]
+
+    def note(job: Job) -> Vote:
+        turns[job.pod_group.queue] += 1
+        return Vote.PERMIT
+
+    session.points.add("JobEnqueueable", "conformance", note)
+    session.points.add("QueueOrder", "conformance", fewer_turns)
+    assert enqueued(session) == ["p0", "q0", "p1", "q1"]
+
+
+def test_a_rejected_job_does_not_hold_up_the_next() -> None:
+    session = open_world(
+        configuration(["overcommit", "conformance"]), node("n", cpu="4"), queue("q"), waits("a", cpu="5"), waits("b")
+    )
+    assert enqueued(session) == ["b"]
+    assert session.fit.not_admitted == {next(j.row for j in session.jobs.in_order if j.name == "a"): "overcommit"}
+
+
+def fifo(name: str) -> Object:
+    made = queue(name)
+    return {**made, "spec": {**made["spec"], "dequeueStrategy": "fifo"}}
+
+
+@pytest.mark.parametrize(
+    ("strict", "fix", "admitted"),
+    [
+        (True, ["dequeue-strategy"], ["other"]),
+        (True, [], ["other", "b"]),
+        (False, ["dequeue-strategy"], ["other", "b"]),
+    ],
+)
+def test_strict_queues_wait_for_their_first_job_when_mended(strict: bool, fix: list[str], admitted: list[str]) -> None:
+    session = open_world(
+        configuration(["overcommit", "conformance"], fix=fix),
+        node("n", cpu="4"),
+        fifo("q") if strict else queue("q"),
+        queue("p"),
+        waits("a", cpu="5"),
+        waits("b", cpu="1"),
+        waits("other", where="p", cpu="1"),
+    )
+    assert enqueued(session) == admitted
+
+
+def test_without_minimum_nobody_is_asked_not_even_whether_the_queue_is_open() -> None:
+    session = open_world(
+        configuration(["proportion", "conformance"]),
+        node("n"),
+        queue("q", state="Closed"),
+        waits("free", cpu=None),
+        waits("asked"),
+    )
+    assert enqueued(session) == ["free"]
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), st.sampled_from(["q", "p"])), max_size=8))
+def test_overcommit_never_admits_more_than_its_room(wishes: list[tuple[int, str]]) -> None:
+    session = open_world(
+        configuration(["overcommit", "conformance"]),
+        node("n", cpu="10"),
+        queue("q"),
+        queue("p"),
+        *(waits(f"j{i}", where=where, cpu=str(cpu)) for i, (cpu, where) in enumerate(wishes)),
+    )
+    admitted = {int(name[1:]) for name in enqueued(session)}
+    total = sum(wishes[i][0] for i in admitted)
+    assert total <= 12
+    assert all(total + cpu > 12 for i, (cpu, _) in enumerate(wishes) if i not in admitted)
