@@ -24,17 +24,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from actors.envelope import Received
-    from actors.ports import Context, RecorderPort
+    from actors.ports import Context, LevelSignal, RecorderPort
     from storage.journal import Journal
 
 
 class Recorder(Actor[Append, Appended]):
-    """`last` is the sequence number of the newest record in the journal."""
+    """`last` is the sequence number of the newest record in the journal; `written` is raised to it."""
 
     cap = 4096
 
-    def __init__(self, name: str, mailbox: RecorderPort, context: Context, journal: Journal, last: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        mailbox: RecorderPort,
+        context: Context,
+        journal: Journal,
+        last: int,
+        written: LevelSignal | None = None,
+    ) -> None:
         super().__init__(name, mailbox, context)
+        self._written = written
         self._journal = journal
         self._last = last
 
@@ -62,6 +71,8 @@ class Recorder(Actor[Append, Appended]):
         if last != expected:
             raise RecorderFailedError(f"the journal is at {last}, expected {expected}: somebody else writes to it")
         self._last = last
+        if self._written is not None:
+            self._written.raise_to(last)
 
 
 def _record(entry: Entry, first: int, now: float) -> Record:

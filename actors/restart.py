@@ -5,76 +5,25 @@ A decision without an outcome is resolved against that truth: the pod is on the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from core.messages.decisions import Bind, Decision, Evict
-from core.messages.events import (
-    BindTimedOut,
-    Bound,
-    ConfigLoaded,
-    CycleRecord,
-    Evicted,
-    EvictTimedOut,
-    Mutation,
-    Outcome,
-)
+from core.messages.events import BindTimedOut, Bound, Evicted, EvictTimedOut, Outcome
 from core.messages.replies import Accepted
 from core.objects.metadata import section
 from storage import codec
-from storage.journal import API, CONFIG, CYCLE, DECISION, OUTCOME, Record
+from storage.journal import OUTCOME, Record
+from storage.recovery import Recovered, recover
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from core.messages.replies import ApiReply
-    from storage.journal import Journal, Stored
+    from storage.journal import Journal
 
-READ = 10_000
+__all__ = ["Recovered", "recover", "resolve"]
+
 LOST = "the process ended before an answer came"
-
-
-@dataclass
-class Recovered:
-    """Where the journal left off. `unresolved`: decisions without an outcome by journal number, with their cycle."""
-
-    sequence: int = 0
-    cycle: int = 0
-    carry: dict[str, Any] = field(default_factory=dict[str, Any])
-    config_digest: str = ""
-    mutations: int = 0
-    unresolved: dict[int, tuple[int, Decision]] = field(default_factory=dict[int, "tuple[int, Decision]"])
-
-    def note(self, stored: Stored, restore: Callable[[Mutation], None]) -> None:
-        """One record, in order."""
-        match stored.kind:
-            case "api":
-                restore(codec.decode(stored.payload, Mutation))
-                self.mutations += 1
-            case "cycle":
-                record = codec.decode(stored.payload, CycleRecord)
-                self.cycle, self.carry = record.cycle, record.carry
-            case "decision":
-                self.unresolved[stored.sequence] = (self.cycle, codec.decode(stored.payload, Decision))
-            case "outcome":
-                self.unresolved.pop(stored.cause, None)
-            case "config":
-                loaded = codec.decode(stored.payload, ConfigLoaded)
-                self.config_digest = loaded.digest or self.config_digest
-            case _:
-                pass
-
-
-async def recover(journal: Journal, restore: Callable[[Mutation], None]) -> Recovered:
-    """Read the whole journal; `restore` gets every mutation of the api in order."""
-    recovered = Recovered()
-    after = 0
-    while batch := await journal.read(after, (API, CYCLE, DECISION, OUTCOME, CONFIG), READ):
-        for stored in batch:
-            recovered.note(stored, restore)
-        after = batch[-1].sequence
-    recovered.sequence = (await journal.head()).sequence
-    return recovered
 
 
 async def resolve(

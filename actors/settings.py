@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from actors.api.faults import Faults
 from actors.dry_run_worker import DryRun
+from config.pumice_arguments import PumiceArguments
+from storage.retention import Retention
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class SystemSettings:
     `config_text` is used when there is no `config_path`; "" means Volcano's default configuration. `check_view`
     verifies the scheduler's view before every snapshot. `report` has each cycle compute all that a reader may want.
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
+    `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     """
 
     config_text: str = ""
@@ -38,3 +41,23 @@ class SystemSettings:
     gc_thresholds: tuple[int, int, int] | None = (50_000, 20, 100)
     stopwatch: Callable[[], float] = time.perf_counter
     faults: Faults | None = None
+    checkpoint_every: int | None = None
+    retention: Retention = field(default_factory=Retention)
+
+    def records_between(self, pumice: PumiceArguments) -> int:
+        """Journal records between two checkpoints."""
+        return pumice.checkpoint_every if self.checkpoint_every is None else self.checkpoint_every
+
+
+def workers(settings: SystemSettings, pumice: PumiceArguments, actions: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The workers of each role, by name: action workers are called after their action, the others are numbered."""
+
+    def numbered(wished: int | None, configured: int) -> list[str]:
+        return [str(number) for number in range(configured if wished is None else wished)]
+
+    return {
+        "action-worker": actions,
+        "bind-worker": numbered(settings.bind_workers, pumice.bind_workers),
+        "evict-worker": numbered(settings.evict_workers, pumice.evict_workers),
+        "dry-run-worker": numbered(settings.dry_run_workers, pumice.dry_run_workers),
+    }

@@ -20,6 +20,7 @@ ACCEPTS: dict[str, tuple[Any, Any]] = {
     "api-server": (commands.ApiRequest, replies.ApiReply),
     "bind-worker": (commands.BindWorkerCommand, replies.Done),
     "cache": (commands.CacheCommand | events.CacheEvent, replies.SnapshotTaken | replies.Assumed | replies.ViewChecked),
+    "checkpointer": (commands.Poke, replies.Done),
     "dry-run-worker": (commands.DryRunCommand, replies.Candidates | replies.DryRunFailed),
     "evict-worker": (commands.EvictWorkerCommand, replies.Done),
     "job-controller": (commands.Poke, replies.Done),

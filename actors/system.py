@@ -24,6 +24,7 @@ from actors.api.server import ApiServer
 from actors.api.store import Store
 from actors.bind_worker import BindWorker
 from actors.cache import Cache
+from actors.checkpointer import Checkpointer
 from actors.commit import Commit
 from actors.config_source import ConfigSource
 from actors.controllers.job_controller import JobController
@@ -39,11 +40,11 @@ from actors.evict_worker import EvictWorker
 from actors.links import Links
 from actors.mailbox import MailboxStatistics
 from actors.metrics import Metrics
-from actors.ports import SCHEDULER, ApiPort, Clock, Context, MetricsPort, RunnerPort, Shelf
+from actors.ports import SCHEDULER, ApiPort, Clock, Context, LevelSignal, MetricsPort, RunnerPort, Shelf
 from actors.recorder import Recorder
 from actors.restart import Recovered, recover, resolve
 from actors.session_runner import SessionRunner
-from actors.settings import SystemSettings
+from actors.settings import SystemSettings, workers
 from actors.status_writer import StatusWriter
 from actors.summary import Summary
 from actors.supervisor import Child, Supervisor
@@ -58,6 +59,7 @@ LINKS: Links = {
     "api-server": ("recorder",),
     "bind-worker": ("api-server", "cache", "metrics", "recorder"),
     "cache": ("api-server",),
+    "checkpointer": (),
     "dry-run-worker": (),
     "evict-worker": ("api-server", "cache", "recorder"),
     "job-controller": ("api-server",),
@@ -105,10 +107,11 @@ class System:
         )
         self._snapshots: Shelf[Any] = Shelf()
         self._sessions: Shelf[Any] = Shelf()
-        self.switchboard = Switchboard(LINKS, self._instances(), settings.mailbox_capacity, self.context.activity)
+        self.switchboard = Switchboard(LINKS, self._workers(), settings.mailbox_capacity, self.context.activity)
         self.supervisor = Supervisor(self._children(), self.context, self._note)
         self._summary = Summary(self.store)
         self._network = Network(self.context.activity)
+        self._written = LevelSignal()
         self._began = 0.0
 
     # --- using it
@@ -171,7 +174,7 @@ class System:
 
     async def _recover(self) -> None:
         """The api's truth, the cycle number and the carry; unfinished decisions; the configuration in force."""
-        self.recovered = await recover(self._journal, self.store.restore)
+        self.recovered = await recover(self._journal, self.store.restore, self.store.load)
         now = self.context.clock.now()
         await resolve(self._journal, self.recovered, self._stored_pod, now)
         if self.source.loaded.digest != self.recovered.config_digest:
@@ -196,19 +199,8 @@ class System:
 
     # --- wiring
 
-    def _instances(self) -> dict[str, Sequence[str]]:
-        """How many workers of a role there are; action workers are called after their action."""
-        pumice, settings = self.source.loaded.config.pumice, self.settings
-
-        def numbered(wished: int | None, configured: int) -> list[str]:
-            return [str(number) for number in range(configured if wished is None else wished)]
-
-        return {
-            "action-worker": self._decider.actions,
-            "bind-worker": numbered(settings.bind_workers, pumice.bind_workers),
-            "evict-worker": numbered(settings.evict_workers, pumice.evict_workers),
-            "dry-run-worker": numbered(settings.dry_run_workers, pumice.dry_run_workers),
-        }
+    def _workers(self) -> dict[str, Sequence[str]]:
+        return workers(self.settings, self.source.loaded.config.pumice, self._decider.actions)
 
     def _children(self) -> list[Child]:
         mailboxes = self.switchboard.mailboxes
@@ -221,6 +213,7 @@ class System:
             "api-server": self._api_server,
             "bind-worker": self._bind_worker,
             "cache": self._cache,
+            "checkpointer": self._checkpointer,
             "dry-run-worker": lambda name: DryRunWorker(*self._own(name), functions=self.settings.dry_runs),
             "evict-worker": self._evict_worker,
             "job-controller": lambda name: JobController(*self._own(name), **self._ports(name, api="api-server")),
@@ -230,7 +223,7 @@ class System:
                 *self._own(name), **self._ports(name, api="api-server")
             ),
             "queue-controller": lambda name: QueueController(*self._own(name), **self._ports(name, api="api-server")),
-            "recorder": lambda name: Recorder(*self._own(name), self._journal, self.recovered.sequence),
+            "recorder": lambda name: Recorder(*self._own(name), self._journal, self.recovered.sequence, self._written),
             "session-runner": self._session_runner,
             "status-writer": self._status_writer,
         }
@@ -282,6 +275,10 @@ class System:
             patience_s=3 * self.settings.answer_timeout_s,
             check_always=self.settings.check_view,
         )
+
+    def _checkpointer(self, name: str) -> Checkpointer:
+        every = self.settings.records_between(self.source.loaded.config.pumice)
+        return Checkpointer(*self._own(name), self._journal, self._written, every, self.settings.retention)
 
     def _session_runner(self, name: str) -> SessionRunner:
         effects = {"binders": "bind-worker*", "evictors": "evict-worker*", "status": "status-writer"}

@@ -55,9 +55,9 @@ class PumiceArguments(msgspec.Struct, frozen=True, kw_only=True):
     dry_run_processes: Annotated[CountOrNone, Meta(description="Processes for dry runs; 0: all in this one.")] = field(
         default=0, name="dryRunProcesses"
     )
-    checkpoint_every: Annotated[Whole, Meta(description="Cycles between two checkpoints in the journal; 0: none.")] = (
-        field(default=0, name="checkpointEvery")
-    )
+    checkpoint_every: Annotated[
+        Whole, Meta(description="Journal records between two checkpoints, taken in the background; 0: none.")
+    ] = field(default=50_000, name="checkpointEvery")
 
 
 DEFAULT: Final = PumiceArguments()

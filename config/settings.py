@@ -26,6 +26,7 @@ Until = Annotated[
     ),
 ]
 Keep = Annotated[str, Meta(pattern=r"^([0-9]+d|[0-9]+)$", title="a number of days such as 7d, or a number of cycles")]
+Count = Annotated[int, Meta(ge=1, le=2**63 - 1, title="an integer of at least 1")]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1, title="an integer of at least 0")]
 Switch = Annotated[bool, Meta(title="true or false")]
 Backend = Annotated[Literal["asyncio", "trio"], Meta(title="asyncio or trio")]
@@ -44,7 +45,10 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     until: Annotated[Until | None, Meta(description="When to stop; without it, on Ctrl-C.")] = None
     seed: Annotated[Seed, Meta(description="The seed of everything that is left to chance.")] = 0
     faults: Annotated[Text | None, Meta(description="A fault profile for the built-in API server.")] = None
-    keep: Annotated[Keep | None, Meta(description="How much of the journal to keep; without it, all.")] = None
+    keep: Annotated[Keep | None, Meta(description="How much of the journal to keep at least; without it, all.")] = None
+    keep_events: Annotated[
+        Count | None, Meta(description="How many records of the journal to keep at least; without it, all.")
+    ] = None
     lenient: Annotated[Switch, Meta(description="Unknown configuration keys warn instead of failing.")] = False
     log_level: Annotated[LogLevel, Meta(description="The least severe messages to log.")] = "info"
 

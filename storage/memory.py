@@ -26,12 +26,14 @@ KEPT_CHECKPOINTS = 2
 class MemoryJournal:
     """See `storage.journal.Journal`; durable as long as the object lives."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: Head | None = None, checkpoints: Iterable[Checkpoint] = ()) -> None:
+        """`begin` and `checkpoints`: those of a journal whose records are about to be copied."""
         self.failure: Exception | None = None
         self.appends = 0
         self._records: list[Stored] = []
-        self._checkpoints: list[Checkpoint] = []
-        self._head = Head()
+        self._checkpoints: list[Checkpoint] = newest(checkpoints)
+        begin = begin or Head()
+        self._head = Head(begin.cut, begin.cut_hash, begin.cut, begin.cut_hash, begin.cut)
         self._closed = False
 
     async def append(self, records: Sequence[Record]) -> int:

@@ -160,7 +160,7 @@ async def verify(
     last: int | None = None,
     advance: Callable[[int], None] = lambda events: None,
 ) -> ReplayReport:
-    """Decide the cycles first..last again; stops at the first difference. `advance` hears of events as they are read."""
+    """Decide the cycles first..last again; stops at the first difference. `advance` hears how many events were read."""
     report, told = ReplayReport(), 0
     async with aclosing(recorded(journal, report)) as cycles:
         async for replayer, cycle in cycles:

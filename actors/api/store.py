@@ -27,6 +27,7 @@ from core.messages.events import Mutation
 from core.messages.replies import Accepted, ApiReply, Events, Listing, Refused
 from core.objects.metadata import Object, section
 from storage.codec import pack, unpack
+from storage.truth import Truth
 
 _GENERATE_ATTEMPTS = 8
 
@@ -65,6 +66,10 @@ class Store:
         """Rebuild: apply the journal's mutations in order. Watchers start after the last one."""
         self.tables.restore(mutation)
         self.log.forget_all(self.revision)
+
+    def load(self, truth: Truth) -> None:
+        """Begin with what a checkpoint holds."""
+        self.tables.load(truth)
 
     def apply(self, request: commands.ApiRequest, now: float) -> ApiReply:
         """Carry out one request at `now` (seconds since the epoch)."""

@@ -13,6 +13,7 @@ from core.messages.events import Mutation
 from core.messages.replies import WatchEvent
 from core.objects.metadata import Object, section
 from storage.codec import pack, unpack
+from storage.truth import Truth
 
 Key = tuple[str, str, str]
 """Kind key, namespace ("" for cluster-wide objects), name."""
@@ -119,6 +120,16 @@ class Tables:
         record = self._kinds[key[0]].pop(key[1:])
         self._forget(key, record.uid, owner_uids(obj))
         self._changed("DELETED", key, self.revision + 1, record.blob, user)
+
+    def load(self, truth: Truth) -> None:
+        """Take over what a checkpoint holds; the tables must be empty."""
+        for kind, name, held in truth.rows():
+            self._kinds.setdefault(kind, {})[name] = Record(held.blob, held.revision, held.uid)
+            self._own((kind, *name), held.owners)
+        self.revision = truth.revision
+        self._kind_revisions = dict(truth.revisions)
+        self._removed_uids = dict(truth.removed)
+        self.log.forget_all(self.revision)
 
     def restore(self, mutation: Mutation) -> None:
         """Apply a mutation of the journal. One that has been applied already changes nothing."""

@@ -23,6 +23,7 @@ from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
 from pumice.runtime.main_job import Object, Outcome, Plan, Watching, run_plan
 from pumice.runtime.until import parse_until
+from storage.retention import Retention, parse_keep
 
 HELP: Final = "Run the whole system: apply the manifests, schedule until told to stop, write the journal."
 EXAMPLE: Final = "Example: [bold]pumice run -f job.yaml --until idle[/bold]"
@@ -50,6 +51,8 @@ def run(
     time: Annotated[str | None, _option("time")] = None,
     until: Annotated[str | None, _option("until")] = None,
     seed: Annotated[int | None, _option("seed")] = None,
+    keep: Annotated[str | None, _option("keep")] = None,
+    keep_events: Annotated[int | None, _option("keep_events")] = None,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Annotated[str | None, _option("log_level")] = None,
@@ -58,6 +61,7 @@ def run(
     """Run until told to stop; 130 after Ctrl-C, 2 when some of the input was refused."""
     flags: dict[str, object] = {
         "config": config, "db": db, "backend": backend, "time": time, "until": until, "seed": seed,
+        "keep": keep, "keep_events": keep_events,
         "log_level": log_level or ("warning" if "PUMICE_LOG_LEVEL" not in os.environ else None), "lenient": lenient,
     }  # fmt: skip
     settings = read_process_settings(flags, os.environ)
@@ -79,12 +83,15 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
 
     `backend` is what somebody asked for, None when it is only the default.
     """
-    for name in ("http", "faults", "keep"):
+    for name in ("http", "faults"):
         if getattr(settings, name) is not None:
             raise UsageError("not offered by this release", path=f"--{name}")
     virtual = settings.time == "virtual"
     if virtual and backend == "asyncio":
         raise UsageError("virtual time is trio's clock; leave --backend out or say trio", path="--time")
+    retention = parse_keep(settings.keep, settings.keep_events)
+    if virtual and retention != Retention():
+        raise UsageError("a run on virtual time takes no checkpoints, so it cuts nothing", path="--keep")
     path = Path(settings.config) if settings.config else None
     load_config(path, settings.lenient, terminal)
     return Plan(
@@ -94,7 +101,13 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
         until=parse_until(settings.until),
         backend=settings.backend,
         virtual=virtual,
-        settings=SystemSettings(config_path=path, lenient=settings.lenient, seed=settings.seed),
+        settings=SystemSettings(
+            config_path=path,
+            lenient=settings.lenient,
+            seed=settings.seed,
+            checkpoint_every=0 if virtual else None,
+            retention=retention,
+        ),
     )
 
 

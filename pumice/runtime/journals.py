@@ -38,13 +38,12 @@ def read_into_memory(path: Path) -> tuple[MemoryJournal, float]:
 
 
 async def _read(path: Path) -> tuple[MemoryJournal, float]:
-    memory, last = MemoryJournal(), 0.0
     async with file_journal(path) as journal:
-        after = 0
+        memory, after, last = MemoryJournal(await journal.head(), await journal.checkpoints()), 0, 0.0
         while batch := await journal.read(after, limit=BATCH):
             await memory.append([_record(stored) for stored in batch])
             after, last = batch[-1].sequence, batch[-1].at
-    return memory, last
+        return memory, last
 
 
 def write_back(memory: MemoryJournal, path: Path) -> None:

@@ -1,0 +1,82 @@
+"""How much of a journal is kept. What a restart needs always is: no cut goes beyond the oldest checkpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from core.messages.events import CycleRecord
+from storage import codec
+from storage.journal import CYCLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from storage.journal import Journal, Stored
+
+DAY_S = 86_400.0
+
+
+class Retention(Struct, frozen=True):
+    """What is kept at least: the last `seconds`, the last `cycles`, the last `events` (records). None: no such rule.
+
+    A record stays as long as any rule keeps it; with no rule at all everything stays.
+    """
+
+    seconds: float | None = None
+    cycles: int | None = None
+    events: int | None = None
+
+
+def parse_keep(keep: str | None, events: int | None) -> Retention:
+    """`7d` is days, a bare number is cycles; `events` is a number of records. ValueError for anything else."""
+    if keep is None:
+        return Retention(events=events)
+    if keep.endswith("d"):
+        return Retention(seconds=float(keep[:-1]) * DAY_S, events=events)
+    return Retention(cycles=int(keep), events=events)
+
+
+async def cut_point(journal: Journal, retention: Retention, now: float) -> int:
+    """The last record that no rule keeps; 0: nothing is to be cut. The journal spares what recovery needs."""
+    head = await journal.head()
+    points: list[int] = []
+    if retention.events is not None:
+        points.append(head.sequence - retention.events)
+    if retention.seconds is not None:
+        oldest = now - retention.seconds
+        points.append(await _last_before(journal, head.cut, head.sequence, lambda record: record.at < oldest))
+    if retention.cycles is not None:
+        points.append(await _before_cycles(journal, head.cut, head.sequence, retention.cycles))
+    point = min(points, default=0)
+    return point if point > head.cut else 0
+
+
+async def _before_cycles(journal: Journal, cut: int, end: int, kept: int) -> int:
+    newest = await journal.last(CYCLE)
+    if newest is None:
+        return 0
+    first = codec.decode(newest.payload, CycleRecord).cycle - kept + 1
+    return await _last_before(
+        journal, cut, end, lambda record: codec.decode(record.payload, CycleRecord).cycle < first, kind=CYCLE
+    )
+
+
+async def _last_before(
+    journal: Journal, low: int, high: int, early: Callable[[Stored], bool], *, kind: str | None = None
+) -> int:
+    """The largest number such that all records up to it are `early`; times and cycles only rise. Some twenty reads."""
+    while low < high:
+        middle = (low + high) // 2
+        found = await _next(journal, middle, kind)
+        if found is not None and found.sequence <= high and early(found):
+            low = found.sequence
+        else:
+            high = middle
+    return low
+
+
+async def _next(journal: Journal, after: int, kind: str | None) -> Stored | None:
+    records = await journal.read(after, None if kind is None else (kind,), 1)
+    return records[0] if records else None
