@@ -25,4 +25,4 @@ def core_decider(*, report: bool = False) -> Decider:
 
 def _open(report: bool, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]) -> Any:
     clock = Clock(moment.cycle, moment.now, moment.seed)
-    return open_session(snapshot, config, clock, Carry.from_dict(dict(carry)), report=report)
+    return open_session(snapshot, config, clock, Carry.from_dict(dict(carry)), report=report, gauges=True)

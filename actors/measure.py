@@ -47,7 +47,6 @@ class Measure:
     def finish(self, result: CycleResult) -> CycleMeasured:
         """Everything of this cycle."""
         unschedulable = sum(1 for condition in result.pod_conditions if condition.reason)
-        pending = {job: counts.get("Pending", 0) for job, counts in result.report.task_status.items()}
         return CycleMeasured(
             cycle=result.cycle,
             total_s=self._stopwatch() - self._began,
@@ -58,6 +57,6 @@ class Measure:
             attempts={"scheduled": len(result.binds), "unschedulable": unschedulable},
             victims=len(result.evicts),
             preemption_attempts=len({evict.preemptor for evict in result.evicts if evict.preemptor}),
-            unscheduled={job: count for job, count in pending.items() if count},
+            unscheduled=result.report.unready,
             queues=result.report.queues,
         )

@@ -33,10 +33,11 @@ def open_session(
     options: SessionOptions | None = None,
     *,
     report: bool = False,
+    gauges: bool = False,
 ) -> Session:
     """Open a session on the snapshot (which it takes over) and let the plugins register.
 
-    `report`: also gather what only readers need.
+    `report`: also gather what only readers need; `gauges`: of that, only the numbers of the queues.
     """
     total = total_allocatable(snapshot)
     session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total)
@@ -48,6 +49,8 @@ def open_session(
                 plugin.on_session_open(session)
     if report:
         session.opening = _report.at_open(session)
+    elif gauges:
+        session.opening.queues = _report.queue_gauges(session)
     return session
 
 

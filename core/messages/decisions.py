@@ -106,7 +106,8 @@ class TaskAtOpen(Struct, frozen=True, gc=False):
 
 
 class CycleReport(Struct, frozen=True, gc=False):
-    """What a reader wants to know beside the decisions; computed only when the session was opened with report=True.
+    """What a reader wants to know beside the decisions. Without report=True there are only `unready` (tasks short of a
+    gang's minimum) and, when asked for, `queues`.
 
     Keys are "namespace/pod" (pipelined, uncommitted, pending, tasks_at_open) or "namespace/podgroup" (phases,
     task_status, conditions). `queues` holds the gauges at opening under Volcano's metric names without `volcano_queue_`
@@ -120,6 +121,7 @@ class CycleReport(Struct, frozen=True, gc=False):
     conditions: dict[str, list[PodGroupCondition]] = field(default_factory=dict[str, list[PodGroupCondition]])
     pending: dict[str, PendingReason] = field(default_factory=dict[str, PendingReason])
     queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    unready: dict[str, int] = field(default_factory=dict[str, int])
     tasks_at_open: dict[str, TaskAtOpen] = field(default_factory=dict[str, TaskAtOpen])
     timings: dict[str, float] = field(default_factory=dict[str, float])
 

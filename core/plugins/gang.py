@@ -143,6 +143,7 @@ class Gang:
     def _say_unschedulable(self, session: Session, job: Job) -> None:
         session.unschedulable.add(job.row)
         unready = job.pod_group.min_member - self._schedulable(job)
+        session.unready[job.key] = unready
         message = f"{unready}/{len(job.tasks)} tasks in gang unschedulable: {session.fit.job_sentence(job)}"
         set_condition(session, job, PodGroupCondition("Unschedulable", "True", NOT_ENOUGH_RESOURCES, message))
 

@@ -14,11 +14,11 @@ import numpy as np
 from core.life.pod_group import AFTER_FINDING, FINDINGS, Trigger, finding
 from core.life.pod_group import LABELS as PHASES
 from core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
-from core.messages.decisions import CycleReport, CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
+from core.messages.decisions import CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
 from core.session.fit import ALL_NODES_UNAVAILABLE
 from core.session.leaving import leaving
 from core.session.queue_status import queue_statuses
-from core.session.report import closing
+from core.session.report import brief, closing
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -143,6 +143,6 @@ def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
         queues=queues,
         events=tuple(session.fit.events()) if session.fit.remarks else (),
         carry=session.carry.to_dict(),
-        report=closing(session, status, session.opening) if session.wants_report else CycleReport(),
+        report=closing(session, status, session.opening) if session.wants_report else brief(session),
         wake_at=session.wake_at,
     )

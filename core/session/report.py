@@ -80,6 +80,11 @@ def task_status(session: Session) -> dict[str, dict[str, int]]:
     }
 
 
+def brief(session: Session) -> CycleReport:
+    """What costs next to nothing, for metrics."""
+    return CycleReport(queues=session.opening.queues, unready=dict(session.unready))
+
+
 def closing(session: Session, status: dict[str, dict[str, int]], opening: Opening) -> CycleReport:
     """The whole report, made when everything else is written."""
     nodes, jobs = session.nodes.names, session.jobs
@@ -97,6 +102,7 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         conditions={job.key: session.conditions.get(job.row, list(job.pod_group.conditions)) for job in jobs.in_order},
         pending=pending_reasons(session),
         queues=opening.queues,
+        unready=dict(session.unready),
         tasks_at_open=opening.tasks,
     )
 

@@ -75,6 +75,7 @@ class Session:
         self.binds: list[Bind] = []
         self.evicts: list[Evict] = []
         self.conditions: dict[int, list[PodGroupCondition]] = {}
+        self.unready: dict[str, int] = {}  # job -> tasks that are short of its minimum
         self.unschedulable: set[int] = set()  # rows of jobs the gang plugin marked so in this session
         self.last_transaction: dict[int, LastTransaction] = {}
         self.evicted_for: set[int] = set()  # rows of tasks whose room was made by evictions
