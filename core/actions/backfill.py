@@ -34,7 +34,7 @@ def _backfill(session: Session, task: Task, cache: ErrorCache) -> None:
     try:
         search = session.search_for(task, room=False)
     except FitFailure as failure:
-        session.fit.record(job, None, task, session.fit_failure(task, failure.reason))
+        session.fit.record(job, None, task, session.fit.everywhere(failure.reason))
         return
     search.refresh(cache)
     node, codes = search.choose()

@@ -91,7 +91,7 @@ class TaskLoop:
         try:
             search = session.search_for(task)
         except FitFailure as failure:
-            self._record(task, session.fit_failure(task, failure.reason).codes)
+            self._record(task, session.fit.everywhere(failure.reason).codes)
             return NO_NODE
         search.refresh(self._cache)
         nominated = self._nominated(search, task)

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from core.life.task import COUNT, LABELS, TaskStatus
 from core.messages.decisions import PodGroupEvent
+from core.session.reasons import FitErrors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from core.objects.pod import Task
-    from core.session.reasons import FitErrors
+    from core.session.reasons import Reason
     from core.session.session import Session
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
@@ -57,6 +60,11 @@ class JobFit:
         self._errors.setdefault(job.row, {})[task.uid] = errors
         self._failed_roles.setdefault((job.row, sub_job.uid if sub_job else job.key), set()).add(task.role)
         self._sentence.pop(job.row, None)
+
+    def everywhere(self, reason: Reason) -> FitErrors:
+        """The same reason on every node."""
+        table = self._session.reasons
+        return FitErrors(table, np.full(self._session.nodes.count, table.intern(reason), dtype=np.int32))
 
     def of(self, job: Job, task: Task) -> FitErrors | None:
         """The task's errors, if it has failed."""

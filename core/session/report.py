@@ -30,13 +30,14 @@ class Opening:
 
     queues: dict[str, dict[str, float]] = field(default_factory=dict[str, "dict[str, float]"])
     tasks: dict[str, TaskAtOpen] = field(default_factory=dict[str, TaskAtOpen])
+    amounts: dict[str, dict[str, float]] = field(default_factory=dict[str, "dict[str, float]"])
 
 
 def at_open(session: Session) -> Opening:
     """Gauges of the queues; filters and scores of the tasks that were asked for."""
     wanted = session.options.explain
     tasks = {key: task_at_open(session, task) for key in wanted if (task := _pending_task(session, key)) is not None}
-    return Opening(queue_gauges(session), tasks)
+    return Opening(queue_gauges(session), tasks, queue_amounts(session))
 
 
 def _pending_task(session: Session, key: str) -> Task | None:
@@ -45,12 +46,21 @@ def _pending_task(session: Session, key: str) -> Task | None:
 
 def queue_gauges(session: Session) -> dict[str, dict[str, float]]:
     """Volcano's queue metrics without their prefix, by queue, as the plugin that orders queues sets them."""
-    gauges: dict[str, dict[str, float]] = {}
+    return _of_queues(session, "gauges")
+
+
+def queue_amounts(session: Session) -> dict[str, dict[str, float]]:
+    """What such a plugin knows besides, by queue: guarantee, inqueue, elastic, real_capacity, named like the gauges."""
+    return _of_queues(session, "amounts")
+
+
+def _of_queues(session: Session, question: str) -> dict[str, dict[str, float]]:
+    answers: dict[str, dict[str, float]] = {}
     for plugin in session.plugins.values():
-        of_plugin: Any = getattr(plugin, "gauges", None)
-        if of_plugin is not None:
-            gauges.update(of_plugin())
-    return gauges
+        ask: Any = getattr(plugin, question, None)
+        if ask is not None:
+            answers.update(ask())
+    return answers
 
 
 def task_at_open(session: Session, task: Task) -> TaskAtOpen:
@@ -102,6 +112,7 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         conditions={job.key: session.conditions.get(job.row, list(job.pod_group.conditions)) for job in jobs.in_order},
         pending=pending_reasons(session),
         queues=opening.queues,
+        queue_amounts=opening.amounts,
         unready=dict(session.unready),
         tasks_at_open=opening.tasks,
     )

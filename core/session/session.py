@@ -16,7 +16,7 @@ from core.session.jobs import SessionJobs
 from core.session.nodes import KubeNodes, SessionNodes
 from core.session.orders import Orders
 from core.session.points import Points
-from core.session.reasons import FitErrors, Reason, ReasonTable
+from core.session.reasons import ReasonTable
 from core.session.report import Opening
 from core.session.searches import Searches
 from core.session.statement import LastTransaction, Statement
@@ -296,9 +296,3 @@ class Session:
     def job_is_valid(self, job: Job) -> bool:
         """JobValid found nothing."""
         return self.points.first_failing("JobValid", job) is None
-
-    def fit_failure(self, task: Task, reason: Reason) -> FitErrors:
-        """The same reason on every node."""
-        codes = self.nodes.max_pods.astype("int32")
-        codes[:] = self.reasons.intern(reason)
-        return FitErrors(self.reasons, codes)
