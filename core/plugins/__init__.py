@@ -1,32 +1,40 @@
 """The plugins, by the names the configuration uses."""
 
+from core.plugins.binpack import Binpack
 from core.plugins.capacity import Capacity
 from core.plugins.conformance import Conformance
 from core.plugins.drf import Drf
 from core.plugins.gang import Gang
 from core.plugins.network_topology_aware import NetworkTopologyAware
+from core.plugins.nodegroup import NodeGroup
 from core.plugins.nodeorder import NodeOrder
 from core.plugins.overcommit import Overcommit
 from core.plugins.plugin import PluginBuilder
 from core.plugins.predicates import Predicates
 from core.plugins.priority import Priority
 from core.plugins.proportion import Proportion
+from core.plugins.resource_strategy_fit import ResourceStrategyFit
 from core.plugins.resourcequota import ResourceQuotas
 from core.plugins.sla import Sla
 from core.plugins.tdm import Tdm
+from core.plugins.usage import Usage
 
 PLUGINS: dict[str, PluginBuilder] = {
+    "binpack": Binpack,
     "capacity": Capacity,
     "conformance": Conformance,
     "drf": Drf,
     "gang": Gang,
     "network-topology-aware": NetworkTopologyAware,
+    "nodegroup": NodeGroup,
     "nodeorder": NodeOrder,
     "overcommit": Overcommit,
     "predicates": Predicates,
     "priority": Priority,
     "proportion": Proportion,
+    "resource-strategy-fit": ResourceStrategyFit,
     "resourcequota": ResourceQuotas,
     "sla": Sla,
     "tdm": Tdm,
+    "usage": Usage,
 }

@@ -1,0 +1,117 @@
+"""How loaded a node really is, in per cent of what it can allocate: averages over periods, measured at a moment.
+
+Three sources, the first that has a node counts: data handed in with the cycle (`SessionOptions.node_usage`), NodeMetrics
+objects, and an annotation of the Node. One shape serves all three:
+
+    {"cpu": {"10m": 41.5, "5m": 43.0}, "memory": {"10m": 60.0}, "measuredAt": "2026-01-02T03:04:05Z"}
+
+A NodeMetrics object has it as the annotation `pumice/node-usage` (whoever asks a Prometheus writes it there), or else
+its one sample stands for every period. Source: Volcano's `NodeUsage` (`api/node_info.go`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+
+from core.errors import QuantityError
+from core.objects.metadata import Object, parse_time, section, text_map
+from core.quantity import parse_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from core.objects.node import NodeSpec
+
+ANNOTATION: Final = "pumice/node-usage"
+KIND: Final = "NodeMetrics"
+PERIODS: Final = ("10m", "5m")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """Per cent by period ("10m"), `measured_at` in seconds since the epoch."""
+
+    measured_at: float
+    cpu: Mapping[str, float]
+    memory: Mapping[str, float]
+
+
+def read_usage(data: Object, measured_at: float) -> NodeUsage:
+    """From the shape above; `measured_at` stands in for a missing measuredAt.
+
+    Values that are no numbers are left out, and a measuredAt that is no time counts as "never".
+    """
+    stamp = data.get("measuredAt")
+    when = measured_at if stamp is None else _moment(stamp)
+    return NodeUsage(when, _numbers(data.get("cpu")), _numbers(data.get("memory")))
+
+
+def usage_of(
+    spec: NodeSpec, handed_in: Mapping[str, Any], metrics: Mapping[str, Object], now: float
+) -> NodeUsage | None:
+    """What is known of a node's load; None when nobody measured it.
+
+    `handed_in`: by node, measured now unless it says otherwise; `metrics`: NodeMetrics objects by name.
+    """
+    given = handed_in.get(spec.name)
+    if given is not None:
+        return read_usage(given, now)
+    sampled = metrics.get(spec.name)
+    if sampled is not None:
+        return _of_metrics(sampled, spec)
+    return _annotated(spec.annotations, 0.0)
+
+
+def _of_metrics(metrics: Object, spec: NodeSpec) -> NodeUsage:
+    measured_at = _moment(metrics.get("timestamp"))
+    annotations = text_map(section(metrics, "metadata").get("annotations"))
+    written = _annotated(annotations, measured_at)
+    if written is not None:
+        return written
+    used, whole = section(metrics, "usage"), section(section(spec.node, "status"), "allocatable")
+    return NodeUsage(measured_at, _sample(used, whole, "cpu"), _sample(used, whole, "memory"))
+
+
+def _annotated(annotations: Mapping[str, str], measured_at: float) -> NodeUsage | None:
+    text = annotations.get(ANNOTATION)
+    if text is None:
+        return None
+    try:
+        data = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
+    return read_usage(data, measured_at)
+
+
+def _sample(used: Object, whole: Object, resource: str) -> dict[str, float]:
+    amount, limit = _amount(resource, used.get(resource)), _amount(resource, whole.get(resource))
+    return dict.fromkeys(PERIODS, amount / limit * 100) if amount is not None and limit else {}
+
+
+def _amount(resource: str, text: object) -> float | None:
+    try:
+        quantity = None if text is None else parse_quantity(str(text))
+    except QuantityError:
+        return None
+    if quantity is None:
+        return None
+    return float(quantity.milli_value() if resource == "cpu" else quantity.value())
+
+
+def _numbers(value: object) -> dict[str, float]:
+    if not isinstance(value, dict):
+        return {}
+    items = cast("dict[str, Any]", value).items()
+    return {k: float(v) for k, v in items if isinstance(v, int | float) and not isinstance(v, bool)}
+
+
+def _moment(value: object) -> float:
+    if isinstance(value, int | float):
+        return float(value)
+    try:
+        return parse_time(value) if isinstance(value, str) else 0.0
+    except ValueError:
+        return 0.0

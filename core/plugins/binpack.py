@@ -1,0 +1,66 @@
+"""binpack: prefers nodes that are full already. Source: Volcano `plugins/binpack/binpack.go`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from config.arguments import Arguments
+from core.plugins.fill import FULL, MIN_REQUEST, FillScore, Term
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.session import Session
+
+RESOURCES = "binpack.resources"
+
+
+class FillScorer:
+    """The scorer: `weights` by resource name; a resource without one does not count, one of weight 0 counts as none."""
+
+    name = "binpack"
+    reads_labels = False
+
+    def __init__(self, weights: dict[str, int], weight: int) -> None:
+        self._weights = weights
+        self._factor = FULL * weight
+
+    def prepare(self, session: Session, task: Task) -> FillScore:
+        """For the task's template."""
+        names = session.dims.names
+        asked = [
+            (dimension, request, self._weights[names[dimension]])
+            for dimension, request in task.template.items
+            if request >= MIN_REQUEST and names[dimension] in self._weights
+        ]
+        terms = [Term(dimension, request, float(weight)) for dimension, request, weight in asked if weight]
+        return FillScore(session, terms, float(sum(weight for _, _, weight in asked)), self._factor)
+
+
+class Binpack:
+    """`binpack.weight` (1; 0 leaves the scorer out), `binpack.cpu`, `binpack.memory` (1), `binpack.resources` (names
+    with commas between), `binpack.resources.<name>` (1). Whole numbers; a resource's negative weight counts as 1.
+    """
+
+    name = "binpack"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        read = Arguments(self.name, arguments)
+        self.weight = read.get_int("binpack.weight", 1)
+        listed = arguments.get(RESOURCES)
+        names = [name.strip() for name in listed.split(",")] if isinstance(listed, str) else []
+        self.weights = {name: _weight(read, f"{RESOURCES}.{name}") for name in names if name}
+        self.weights["cpu"] = _weight(read, "binpack.cpu")
+        self.weights["memory"] = _weight(read, "binpack.memory")
+
+    def on_session_open(self, session: Session) -> None:
+        """Register the scorer."""
+        if self.weight:
+            session.add_node_order(self.name, [FillScorer(self.weights, self.weight)])
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to do."""
+
+
+def _weight(read: Arguments, key: str) -> int:
+    weight = read.get_int(key, 1)
+    return weight if weight >= 0 else 1

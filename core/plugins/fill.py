@@ -1,0 +1,102 @@
+"""How full a node would be with a task, weighted over resources. Source: `ResourceBinPackingScore` (Volcano
+`plugins/binpack`) and `mostRequestedScore`, `leastRequestedScore` (`plugins/resource-strategy-fit`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from core.session.node_points import Volatility
+
+if TYPE_CHECKING:
+    from core.session.node_points import FloatArray, Rows
+    from core.session.nodes import SessionNodes
+    from core.session.session import Session
+
+MIN_REQUEST = 0.1  # below it a resource does not count as asked for (ResourceNames)
+FULL = 100.0  # kube-scheduler's MaxNodeScore
+
+
+class Term(NamedTuple):
+    """One resource that counts: `dimension` of the columns, the task's `request`, `weight` (not 0), and whether what
+    stays free counts instead of what is taken.
+    """
+
+    dimension: int
+    request: float
+    weight: float
+    free: bool = False
+
+
+def capacity_of(nodes: SessionNodes, dimension: int) -> FloatArray:
+    """Allocatable of one dimension [N], infinity for 0: a share of nothing is 0, and nothing is too much for it."""
+    key = ("capacity", dimension)
+    known: FloatArray | None = nodes.memo.get(key)
+    if known is None:
+        amount = nodes.allocatable[dimension]
+        known = nodes.memo[key] = np.where(amount == 0.0, np.inf, amount)
+    return known
+
+
+class FillScore:
+    """(sum of weight * share over the terms) / `weights` * `factor`; 0 where one term does not fit on the node.
+
+    A term's share is (used + request) / allocatable, or (allocatable - used - request) / allocatable; 0 where nothing
+    is allocatable. `used` holds what is being released, not what is promised. `extra` float64 [N] is added at the end.
+    `weights` of 0 or less do not divide.
+    """
+
+    volatility = Volatility.ROW
+    normalised = False
+    constant: float | None = None
+
+    def __init__(
+        self, session: Session, terms: list[Term], weights: float, factor: float, extra: FloatArray | None = None
+    ) -> None:
+        nodes = session.nodes
+        self._terms = [(term, nodes.used[term.dimension], capacity_of(nodes, term.dimension)) for term in terms]
+        at = ((term, nodes.used_at[term.dimension], capacity.data) for term, _, capacity in self._terms)
+        self._terms_at = [(used, capacity, *term[1:]) for term, used, capacity in at]
+        self._weights, self._factor, self._extra = weights, factor, extra
+        self._count = nodes.count
+
+    def score(self, rows: Rows) -> FloatArray:
+        """float64 [len(rows)], a new array."""
+        count = self._count if isinstance(rows, slice) else len(rows)
+        total: FloatArray = np.zeros(count)
+        full = np.zeros(count, dtype=np.bool_)
+        for term, used, capacity in self._terms:
+            taken: FloatArray = np.add(used[rows], term.request)
+            room = capacity[rows]
+            np.logical_or(full, taken > room, out=full)
+            if term.free:
+                np.subtract(room, taken, out=taken, where=room != np.inf)
+            np.multiply(taken, term.weight, out=taken)
+            np.divide(taken, room, out=taken)
+            np.add(total, taken, out=total)
+        if self._weights > 0.0:
+            np.divide(total, self._weights, out=total)
+        np.multiply(total, self._factor, out=total)
+        total[full] = 0.0
+        return total if self._extra is None else np.add(total, self._extra[rows], out=total)
+
+    def score_one(self, row: int) -> float:
+        """The same for one row, bit for bit."""
+        extra = 0.0 if self._extra is None else float(self._extra[row])
+        total = 0.0
+        for used, capacity, request, weight, free in self._terms_at:
+            room = capacity[row]
+            taken = request + used[row]
+            if taken > room:
+                return extra
+            if room != np.inf:
+                total += ((room - taken) if free else taken) * weight / room
+        if self._weights > 0.0:
+            total /= self._weights
+        return total * self._factor + extra
+
+    def finish(self, raw: FloatArray) -> FloatArray:
+        """Not normalised."""
+        return raw

@@ -1,0 +1,196 @@
+"""nodegroup: which groups of nodes a queue's jobs may and should use. Source: Volcano `plugins/nodegroup`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from config.arguments import Arguments
+from core.objects.metadata import section
+from core.plugins.nodeorder.static import StaticScore
+from core.plugins.predicates.static import StaticCheck
+from core.session.reasons import Code, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.session.nodes import SessionNodes
+    from core.session.session import Session
+
+NAME: Final = "nodegroup"
+LABEL: Final = "volcano.sh/nodegroup-name"
+ROOT: Final = "root"
+FULL, HALF, UNLIKED = 100.0, 50.0, -1.0
+NO_GROUP = Reason(NAME, Code.UNRESOLVABLE, "node group label not found")
+NO_AFFINITY = Reason(NAME, Code.UNRESOLVABLE, "node group affinity not specified")
+UNSATISFIED = Reason(NAME, Code.UNRESOLVABLE, "node does not satisfy the node group affinity")
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+class Affinity:
+    """A queue's spec.affinity: groups required, preferred in order, refused, and put up with."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        towards, against = section(spec, "nodeGroupAffinity"), section(spec, "nodeGroupAntiAffinity")
+        self.required: frozenset[str] = frozenset(towards.get(REQUIRED) or ())
+        self.preferred: dict[str, int] = {group: i for i, group in enumerate(towards.get(PREFERRED) or ())}
+        self.refused: frozenset[str] = frozenset(against.get(REQUIRED) or ())
+        self.unliked: frozenset[str] = frozenset(against.get(PREFERRED) or ())
+        self.says_nothing = not (self.required or self.preferred or self.refused or self.unliked)
+
+    def admits(self, group: str) -> bool:
+        """Unliked groups pass, refused ones do not, of the others those that are named."""
+        named = group in self.required or group in self.preferred
+        return group in self.unliked or (named and group not in self.refused)
+
+    def score(self, group: str, *, ordered: bool) -> float:
+        """100 for required, up to 50 for preferred (`ordered`: less towards the end of the list), -1 for unliked."""
+        if group in self.unliked:
+            return UNLIKED
+        score = FULL if group in self.required else 0.0
+        if group in self.preferred:
+            count = len(self.preferred)
+            score += HALF * (count - self.preferred[group]) / count if ordered else HALF
+        return score
+
+
+class QueueAffinities:
+    """The affinity of each queue; `inherit`: a queue without one has that of its nearest ancestor with one."""
+
+    def __init__(self, queues: dict[str, Queue], *, inherit: bool) -> None:
+        self._queues = queues
+        self._inherit = inherit
+        self._own: dict[str, Affinity | None] = {}
+
+    def of(self, name: str) -> Affinity | None:
+        """The affinity that counts for a queue."""
+        seen: set[str] = set()
+        while name in self._queues and name not in seen:
+            found = self._read(name)
+            if found is not None or not self._inherit or name == ROOT:
+                return found
+            seen.add(name)
+            name = self._queues[name].parent or ROOT
+        return None
+
+    def _read(self, name: str) -> Affinity | None:
+        if name not in self._own:
+            spec = section(self._queues[name].queue, "spec").get("affinity")
+            self._own[name] = None if spec is None else Affinity(spec)
+        return self._own[name]
+
+
+def groups_of(nodes: SessionNodes) -> tuple[list[str | None], npt.NDArray[np.intp]]:
+    """The groups there are, and which of them each node is in. [N]."""
+    known: tuple[list[str | None], npt.NDArray[np.intp]] | None = nodes.memo.get(NAME)
+    if known is None:
+        of_node = [spec.labels.get(LABEL) for spec in nodes.specs]
+        groups = {group: number for number, group in enumerate(dict.fromkeys(of_node))}
+        known = nodes.memo[NAME] = list(groups), np.array([groups[group] for group in of_node], dtype=np.intp)
+    return known
+
+
+class GroupFilter:
+    """Filter and scorer over the nodes' groups; the answer depends on the task's queue alone."""
+
+    name = NAME
+    reads_labels = False
+
+    def __init__(self, session: Session, affinities: QueueAffinities) -> None:
+        self._session = session
+        self._affinities = affinities
+        self._groups, self._index = groups_of(session.nodes)
+
+    def kind(self, task: Task) -> str | None:
+        """The task's queue, None for a task without a job."""
+        job = self._session.job_of(task)
+        return None if job is None else job.pod_group.queue
+
+    def per_group(self, answer: Callable[[str | None], float]) -> npt.NDArray[np.float64]:
+        """The answer for each node's group, asked once a group. [N]."""
+        return np.array([answer(group) for group in self._groups], dtype=np.float64)[self._index]
+
+
+class Groups(GroupFilter):
+    """The filter; `strict`: a node without a group takes nobody."""
+
+    def __init__(self, session: Session, affinities: QueueAffinities, *, strict: bool) -> None:
+        super().__init__(session, affinities)
+        self._strict = strict
+        self._checks: dict[str | None, StaticCheck] = {}
+
+    def prepare(self, session: Session, task: Task) -> StaticCheck:
+        """The answer for the task's queue."""
+        queue = self.kind(task)
+        if queue is None:
+            reason = Reason(NAME, Code.ERROR, f"job {task.job} not found in session")
+            return StaticCheck(np.full(session.nodes.count, session.reasons.intern(reason), dtype=np.int32))
+        if queue not in self._checks:
+            affinity = self._affinities.of(queue)
+            codes = self.per_group(lambda group: float(self._code(affinity, group)))
+            self._checks[queue] = StaticCheck(codes.astype(np.int32))
+        return self._checks[queue]
+
+    def _code(self, affinity: Affinity | None, group: str | None) -> int:
+        reason = self._refusal(None if affinity is None or affinity.says_nothing else affinity, group)
+        return 0 if reason is None else self._session.reasons.intern(reason)
+
+    def _refusal(self, affinity: Affinity | None, group: str | None) -> Reason | None:
+        if group is None:
+            return NO_GROUP if self._strict or affinity is not None else None
+        if affinity is None:
+            return NO_AFFINITY
+        return None if affinity.admits(group) else UNSATISFIED
+
+
+class GroupScores(GroupFilter):
+    """The scorer; `ordered`: preferred groups count less the later they are listed."""
+
+    def __init__(self, session: Session, affinities: QueueAffinities, *, ordered: bool) -> None:
+        super().__init__(session, affinities)
+        self._ordered = ordered
+        self._scores: dict[str, StaticScore | None] = {}
+
+    def prepare(self, session: Session, task: Task) -> StaticScore | None:
+        """The scores for the task's queue, None when it has no affinity."""
+        queue = self.kind(task)
+        if queue is None:
+            return None
+        if queue not in self._scores:
+            affinity = self._affinities.of(queue)
+            self._scores[queue] = None if affinity is None else self._score(affinity)
+        return self._scores[queue]
+
+    def _score(self, affinity: Affinity) -> StaticScore:
+        ordered = self._ordered
+        raw = self.per_group(lambda group: 0.0 if group is None else affinity.score(group, ordered=ordered))
+        return StaticScore(raw, 1.0, normalised=False)
+
+
+class NodeGroup:
+    """`strict` (true), `enablePreferredOrder` (false); with enableHierarchy queues inherit their ancestors' affinity."""
+
+    name = NAME
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        read = Arguments(self.name, arguments)
+        self._strict = read.get_bool("strict", True)
+        self._ordered = read.get_bool("enablePreferredOrder", False)
+
+    def on_session_open(self, session: Session) -> None:
+        """Register filter and scorer."""
+        options = (option for tier in session.config.tiers for option in tier.plugins if option.name == NAME)
+        first = next(options, None)
+        affinities = QueueAffinities(session.queues, inherit=first is not None and bool(first.is_enabled("Hierarchy")))
+        session.add_predicate(NAME, [Groups(session, affinities, strict=self._strict)])
+        session.add_node_order(NAME, [GroupScores(session, affinities, ordered=self._ordered)])
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to do."""

@@ -1,0 +1,126 @@
+"""usage: keeps off nodes that are really busy, and prefers idle ones. Source: Volcano `plugins/usage/usage.go`.
+
+Only what was measured counts: what was placed since does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from config.arguments import Arguments
+from core.objects.node_usage import KIND, usage_of
+from core.plugins.nodeorder.static import StaticScore
+from core.plugins.predicates.static import StaticCheck
+from core.session.reasons import Code, Reason
+
+if TYPE_CHECKING:
+    from core.objects.node_usage import NodeUsage
+    from core.objects.pod import Task
+    from core.session.node_points import FloatArray
+    from core.session.session import Session
+
+NAME: Final = "usage"
+PERIOD: Final = "10m"
+VALID_S: Final = 300.0  # older measurements say nothing
+MOMENT_S: Final = 0.001
+DEFAULT_THRESHOLD: Final = 80
+CPU_EXCEEDED = Reason(NAME, Code.UNRESOLVABLE, "the CPU load of the node exceeds the upper limit.")
+MEMORY_EXCEEDED = Reason(NAME, Code.UNRESOLVABLE, "the memory load of the node exceeds the upper limit.")
+
+
+class Loads:
+    """The nodes' loads as columns: `cpu` and `memory` in per cent, NaN where unknown or too old. [N]."""
+
+    def __init__(self, session: Session) -> None:
+        self.cpu: FloatArray = np.full(session.nodes.count, np.nan)
+        self.memory: FloatArray = np.full(session.nodes.count, np.nan)
+        self.fresh = np.zeros(session.nodes.count, dtype=np.bool_)
+        self.expires_at: FloatArray = np.full(session.nodes.count, np.inf)
+        handed_in, metrics, now = session.options.node_usage or {}, session.objects.get(KIND, {}), session.clock.now
+        for row, spec in enumerate(session.nodes.specs):
+            usage = usage_of(spec, handed_in, metrics, now)
+            if usage is not None and now - usage.measured_at <= VALID_S:
+                self._enter(row, usage)
+
+    def _enter(self, row: int, usage: NodeUsage) -> None:
+        self.fresh[row] = True
+        self.expires_at[row] = usage.measured_at + VALID_S + MOMENT_S
+        self.cpu[row] = usage.cpu.get(PERIOD, np.nan)
+        self.memory[row] = usage.memory.get(PERIOD, np.nan)
+
+
+class BusyNodes:
+    """The filter: one answer for all tasks. `limits`: per cent of cpu and memory; a load that nobody measured is 0."""
+
+    name = NAME
+    reads_labels = False
+
+    def __init__(self, session: Session, loads: Loads, limits: tuple[int, int]) -> None:
+        cpu, memory = _known(loads.cpu), _known(loads.memory)
+        codes = np.zeros(session.nodes.count, dtype=np.int32)
+        codes[loads.fresh & (memory > limits[1])] = session.reasons.intern(MEMORY_EXCEEDED)
+        codes[loads.fresh & (cpu > limits[0])] = session.reasons.intern(CPU_EXCEEDED)
+        self._check = StaticCheck(codes) if codes.any() else None
+        if self._check:
+            session.wake(float(loads.expires_at[codes != 0].min()))
+
+    def prepare(self, session: Session, task: Task) -> StaticCheck | None:
+        """The answer; None when no node is too busy."""
+        return self._check
+
+
+class IdleNodes:
+    """The scorer: one answer for all tasks. 0 where cpu or memory was not measured."""
+
+    name = NAME
+    reads_labels = False
+
+    def __init__(self, loads: Loads, cpu_weight: int, memory_weight: int, weight: int) -> None:
+        cpu = (100 - loads.cpu) / 100 * float(cpu_weight)
+        memory = (100 - loads.memory) / 100 * float(memory_weight)
+        raw = (cpu + memory) / float(cpu_weight + memory_weight) * float(100 * weight)
+        self._score = StaticScore(_known(raw), 1.0, normalised=False)
+
+    def prepare(self, session: Session, task: Task) -> StaticScore:
+        """The score."""
+        return self._score
+
+
+class Usage:
+    """`usage.weight` (5), `cpu.weight`, `memory.weight` (1), whole numbers of any sign; `thresholds`: `cpu` and `mem`
+    in per cent (80); one that is no whole number counts as 0. Weights that cancel out leave the scorer out.
+    """
+
+    name = NAME
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        read = Arguments(self.name, arguments)
+        self._weight = read.get_int("usage.weight", 5)
+        self._cpu_weight = read.get_int("cpu.weight", 1)
+        self._memory_weight = read.get_int("memory.weight", 1)
+        self._limits = _limit(arguments, "cpu"), _limit(arguments, "mem")
+
+    def on_session_open(self, session: Session) -> None:
+        """Register filter and scorer; wake when the first measurement that refuses a node grows too old."""
+        loads = Loads(session)
+        session.add_predicate(self.name, [BusyNodes(session, loads, self._limits)])
+        if self._cpu_weight + self._memory_weight:
+            scorer = IdleNodes(loads, self._cpu_weight, self._memory_weight, self._weight)
+            session.add_node_order(self.name, [scorer])
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to do."""
+
+
+def _known(column: FloatArray) -> FloatArray:
+    return np.where(np.isnan(column), 0.0, column)
+
+
+def _limit(arguments: dict[str, Any], resource: str) -> int:
+    thresholds = arguments.get("thresholds")
+    if not isinstance(thresholds, dict):
+        return DEFAULT_THRESHOLD
+    limit = cast("dict[str, Any]", thresholds).get(resource, DEFAULT_THRESHOLD)
+    return limit if isinstance(limit, int) and not isinstance(limit, bool) else 0
