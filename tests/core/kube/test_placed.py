@@ -46,7 +46,8 @@ def test_a_session_has_one_placed_and_the_next_another() -> None:
 def counts(view: View, app: str) -> list[int]:
     index = pod_index(placed_pods(session_over(view)))
     selector = label_selector({"matchLabels": {"app": app}})
-    return index.matching(frozenset(("default",)), selector, terminating=True).counts().tolist()
+    found = index.matching(frozenset(("default",)), selector, terminating=True).counts()
+    return [int(one) for one in found]
 
 
 def test_classes_are_counted_anew_where_pods_changed() -> None:
