@@ -111,7 +111,8 @@ class CycleReport(Struct, frozen=True, gc=False):
 
     Keys are "namespace/pod" (pipelined, uncommitted, pending, tasks_at_open) or "namespace/podgroup" (phases,
     task_status, conditions). `queues` holds the gauges at opening under Volcano's metric names without `volcano_queue_`
-    (cpu and scalars in milli-units, memory in bytes). `timings` (seconds by stage) is left empty by the core.
+    (cpu and scalars in milli-units, memory in bytes), `queue_amounts` what Volcano knows of a queue and has no metric
+    for. `timings` (seconds by stage) is left empty by the core.
     """
 
     pipelined: dict[str, str] = field(default_factory=dict[str, str])
@@ -121,6 +122,7 @@ class CycleReport(Struct, frozen=True, gc=False):
     conditions: dict[str, list[PodGroupCondition]] = field(default_factory=dict[str, list[PodGroupCondition]])
     pending: dict[str, PendingReason] = field(default_factory=dict[str, PendingReason])
     queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    queue_amounts: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     unready: dict[str, int] = field(default_factory=dict[str, int])
     tasks_at_open: dict[str, TaskAtOpen] = field(default_factory=dict[str, TaskAtOpen])
     timings: dict[str, float] = field(default_factory=dict[str, float])

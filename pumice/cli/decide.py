@@ -17,6 +17,7 @@ from rich.table import Table
 from config.load import default_text, parse_scheduler_config
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
+from core.messages.decisions import CycleReport
 from core.session.carry import Carry, SessionOptions
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, load_manifests
@@ -123,9 +124,15 @@ def result_of(decided: Sequence[Cycle]) -> dict[str, Any]:
     last = decided[-1]
     return {
         "cycles": [cycle.outcome for cycle in decided],
-        "queues": last.result.report.queues,
+        "queues": queues_of(last.result.report),
         "pending": left_pending(last.objects, last.result),
     }
+
+
+def queues_of(report: CycleReport) -> dict[str, dict[str, float]]:
+    """Every queue's numbers: Volcano's gauges, and what it has no gauge for (guarantee, inqueue, elastic)."""
+    amounts = report.queue_amounts
+    return {name: {**amounts.get(name, {}), **gauges} for name, gauges in report.queues.items()}
 
 
 def with_actions(config: SchedulerConfig, actions: str | None) -> SchedulerConfig:

@@ -136,6 +136,15 @@ class Capacity:
             for queue in queues
         }
 
+    def amounts(self) -> dict[str, dict[str, float]]:
+        """What Volcano has no metric for; nothing while the tree cannot be used."""
+        return {name: self._amounts_of(name).values for name in self._session.queues if self.ledger.ready}
+
+    def _amounts_of(self, name: str) -> QueueGauges:
+        attributes = self.ledger.of(name)
+        amounts = QueueGauges().put("guarantee", attributes.limits.guarantee)
+        return amounts.put("inqueue", attributes.inqueue).put("elastic", attributes.elastic)
+
     def _gauges_of(self, name: str) -> QueueGauges:
         attributes = self.ledger.of(name)
         limits = attributes.limits

@@ -32,6 +32,7 @@ class QueueAttributes:
     request: Resource
     inqueue: Resource
     elastic: Resource
+    guarantee: Resource
     real_capability: Resource
     deserved: Resource
     share: float = 0.0
@@ -96,6 +97,7 @@ class Attributes:
             request=self._resource(demand.request, row),
             inqueue=self._resource(demand.inqueue, row),
             elastic=self._resource(demand.elastic, row),
+            guarantee=limits.guarantees[row],
             real_capability=limits.reals[row],
             deserved=self._deserved_of(row),
             share=float(self._share[row]),

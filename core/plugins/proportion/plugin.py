@@ -150,6 +150,15 @@ class Proportion:
         """The numbers of each queue; a queue without jobs has only what it has allocated and asks for: nothing."""
         return {name: self._gauges_of(name).values for name in self._session.queues}
 
+    def amounts(self) -> dict[str, dict[str, float]]:
+        """What Volcano has no metric for; queues without jobs are left out."""
+        return {name: self._amounts_of(name).values for name in self._session.queues if name in self.attributes}
+
+    def _amounts_of(self, name: str) -> QueueGauges:
+        attributes = self.attributes.of(name)
+        amounts = QueueGauges().put("guarantee", attributes.guarantee).put("real_capacity", attributes.real_capability)
+        return amounts.put("inqueue", attributes.inqueue).put("elastic", attributes.elastic)
+
     def _gauges_of(self, name: str) -> QueueGauges:
         if name not in self.attributes:
             return QueueGauges().put("allocated", Resource()).put("request", Resource())
