@@ -1,7 +1,7 @@
 """How loaded a node really is, in per cent of what it can allocate: averages over periods, measured at a moment.
 
-Three sources, the first that has a node counts: data handed in with the cycle (`SessionOptions.node_usage`), NodeMetrics
-objects, and an annotation of the Node. One shape serves all three:
+Three sources, the first that has a node counts: data handed in with the cycle (`SessionOptions.node_usage`),
+NodeMetrics objects, and an annotation of the Node. One shape serves all three:
 
     {"cpu": {"10m": 41.5, "5m": 43.0}, "memory": {"10m": 60.0}, "measuredAt": "2026-01-02T03:04:05Z"}
 

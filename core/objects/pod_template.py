@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.objects.metadata import section
-from core.quantity import parse_quantity
+from core.quantity import quantity_of
 from core.resources import Resource
 from core.state.dimensions import Dimensions
 
@@ -107,8 +107,8 @@ def _apply_pod_level(result: Resource, spec: dict[str, Any]) -> None:
 
 def _nonzero(container: dict[str, Any]) -> tuple[float, float]:
     requests = _requests(container)
-    cpu = float(parse_quantity(requests["cpu"]).milli_value()) if "cpu" in requests else DEFAULT_MILLI_CPU
-    memory = float(parse_quantity(requests["memory"]).value()) if "memory" in requests else DEFAULT_MEMORY
+    cpu = float(quantity_of(requests["cpu"]).milli_value()) if "cpu" in requests else DEFAULT_MILLI_CPU
+    memory = float(quantity_of(requests["memory"]).value()) if "memory" in requests else DEFAULT_MEMORY
     return cpu, memory
 
 
@@ -129,10 +129,12 @@ def nonzero_request(spec: dict[str, Any]) -> tuple[float, float]:
         else:
             c, m = c + side_cpu, m + side_memory
         peak_cpu, peak_memory = max(peak_cpu, c), max(peak_memory, m)
-    overhead = section(spec, "overhead")
+    level, overhead = section(section(spec, "resources"), "requests"), section(spec, "overhead")
     cpu, memory = max(cpu, peak_cpu), max(memory, peak_memory)
-    cpu += float(parse_quantity(overhead["cpu"]).milli_value()) if "cpu" in overhead else 0.0
-    memory += float(parse_quantity(overhead["memory"]).value()) if "memory" in overhead else 0.0
+    cpu = float(parse_quantity(str(level["cpu"])).milli_value()) if "cpu" in level else cpu
+    memory = float(parse_quantity(str(level["memory"])).value()) if "memory" in level else memory
+    cpu += float(quantity_of(overhead["cpu"]).milli_value()) if "cpu" in overhead else 0.0
+    memory += float(quantity_of(overhead["memory"]).value()) if "memory" in overhead else 0.0
     return cpu, memory
 
 

@@ -150,3 +150,19 @@ def test_the_same_cycle_gives_the_same_digest_and_another_one_another() -> None:
     first, second = SCENARIOS[0].run(), SCENARIOS[0].run()
     assert first == second
     assert SCENARIOS[2].run().digest != first.digest
+
+
+def test_a_node_refused_for_one_role_is_asked_again_for_another_of_the_same_shape() -> None:
+    """The predicate-error cache is by role: the skew that refused a zone for one role's pod may be gone for the next one's."""
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }
+    pods = [pod(f"p{i}", group="j", task=f"role{i}", labels={"app": "x"}) for i in range(6)]
+    for each in pods:
+        each["spec"]["topologySpreadConstraints"] = [constraint]
+    zones = [node(f"n{i}", labels={"zone": f"z{i}"}) for i in range(3)]
+    result = Scenario("roles", [Q, *zones, pod_group("j", min_member=6, phase="Inqueue"), *pods], {}).run()
+    assert sorted(bind.node for bind in result.binds) == ["n0", "n0", "n1", "n1", "n2", "n2"]

@@ -83,3 +83,8 @@ def test_priority_is_1_then_the_specs_then_the_annotations() -> None:
 @pytest.mark.parametrize(("name", "index"), [("job-task-12", 12), ("job-12", None), ("a-b-c", None), ("a-b--1", 1)])
 def test_the_index_is_the_last_of_at_least_three_parts(name: str, index: int | None) -> None:
     assert pod_index(name) == index
+
+
+def test_pod_level_requests_count_for_scorers_too() -> None:
+    spec = {"containers": [{}], "resources": {"requests": {"cpu": "2"}}, "overhead": {"memory": "1Mi"}}
+    assert nonzero_request(spec) == (2000.0, 201.0 * 2**20)
