@@ -53,6 +53,7 @@ BOXES: Final = (
     Box(("evict-worker",), "evict workers × N", "idempotent", 560, 410),
     Box(("status-writer",), "status writer", "phases, conditions", 560, 475),
     Box(("recorder",), "recorder", "group commit: what it acknowledges is on disk", 580, 575, 660),
+    Box(("checkpointer",), "checkpointer", "states, from the journal", 110, 575, 190),
     Box((), "SQLite journal", "hash-chained", 1050, 575, 170, 54, "outside"),
 )
 

@@ -100,6 +100,9 @@ class Past:
                 self._advance(operation.revision)
                 if self.decided[0] == operation.cycle:
                     self._assume(self.decided[1])
+            case "hold" | "hold-eviction":
+                self._advance(operation.revision)
+                self._hold(operation)
             case _:
                 self._advance(operation.revision)
                 self._give_up(operation)
@@ -146,15 +149,28 @@ class Past:
     def _assume(self, decisions: tuple[Decision, ...]) -> None:
         for decision in decisions:
             pod = (decision.namespace, decision.name)
-            if not isinstance(decision, Bind):
-                self.evicting[pod] = decision.uid
-                if self.view is not None:
-                    self.view.evicting(*pod)
-                continue
-            if ("", decision.node) in self.seen["Node"]:
-                self.assumed[pod] = (decision.uid, decision.node)
-            if self.view is not None:
-                self.view.assume(*pod, decision.node)
+            if isinstance(decision, Bind):
+                self._place(pod, decision.uid, decision.node)
+            else:
+                self._release(pod, decision.uid)
+
+    def _hold(self, operation: ViewOperation) -> None:
+        pod = (operation.namespace, operation.name)
+        if operation.operation == "hold":
+            self._place(pod, operation.uid, operation.node)
+        else:
+            self._release(pod, operation.uid)
+
+    def _place(self, pod: Name, uid: str, node: str) -> None:
+        if ("", node) in self.seen["Node"]:
+            self.assumed[pod] = (uid, node)
+        if self.view is not None:
+            self.view.assume(*pod, node)
+
+    def _release(self, pod: Name, uid: str) -> None:
+        self.evicting[pod] = uid
+        if self.view is not None:
+            self.view.evicting(*pod)
 
     def _give_up(self, operation: ViewOperation) -> None:
         pod = (operation.namespace, operation.name)

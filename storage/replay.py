@@ -19,7 +19,7 @@ from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
 from storage import codec
 from storage import journal as kinds
-from storage.checkpoint import read_checkpoint
+from storage.checkpoint import State, read_checkpoint
 from storage.history import CycleReader
 from storage.past import Past
 from storage.scan import leniently
@@ -128,21 +128,31 @@ class Replayer:
         return run_cycle(self.past.view.snapshot(), config, clock, carry, options, report=report)
 
 
-async def start(journal: Journal) -> tuple[Replayer, int]:
-    """A replayer at the beginning of what the journal still holds, and the last record before that."""
+async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:
+    """A replayer before cycle `first`, as late as possible, and the last record before that.
+
+    That is at the newest checkpoint before the cycle, else at the beginning of what the journal still holds.
+    """
     head = await journal.head()
-    if not head.cut:
-        return Replayer(), 0
-    usable = [each for each in await journal.checkpoints() if each.sequence >= head.cut]
-    if not usable:
-        return Replayer(), head.cut
-    state = read_checkpoint(min(usable, key=lambda each: each.sequence))
-    return Replayer(state.past.materialised(), state.texts), state.sequence
+    oldest: State | None = None
+    for checkpoint in await journal.checkpoints():  # newest first
+        if checkpoint.sequence >= head.cut:
+            oldest = read_checkpoint(checkpoint)
+            if oldest.recovered.cycle < first:
+                return Replayer(oldest.past.materialised(), oldest.texts), oldest.sequence
+    if head.cut and oldest is not None:
+        return Replayer(oldest.past.materialised(), oldest.texts), oldest.sequence
+    return Replayer(), head.cut
 
 
-async def recorded(journal: Journal, report: ReplayReport) -> AsyncGenerator[tuple[Replayer, RecordedCycle]]:
-    """Every cycle there is with the view as it saw it; `report` learns what was read and whether it was whole."""
-    replayer, after = await start(journal)
+async def recorded(
+    journal: Journal, report: ReplayReport, *, first: int = 1
+) -> AsyncGenerator[tuple[Replayer, RecordedCycle]]:
+    """Every cycle from `first` on (or a little earlier) with the view as it saw it.
+
+    `report` learns what was read and whether it was whole.
+    """
+    replayer, after = await start(journal, first)
     async with aclosing(leniently(journal, after)) as chunks:
         async for chunk, chain in chunks:
             report.chain = chain
@@ -162,7 +172,7 @@ async def verify(
 ) -> ReplayReport:
     """Decide the cycles first..last again; stops at the first difference. `advance` hears how many events were read."""
     report, told = ReplayReport(), 0
-    async with aclosing(recorded(journal, report)) as cycles:
+    async with aclosing(recorded(journal, report, first=first)) as cycles:
         async for replayer, cycle in cycles:
             if last is not None and cycle.record.cycle > last:
                 break

@@ -23,13 +23,12 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, load_manifests
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, Quiet
 from pumice.cli.terminal import Terminal
-from pumice.history.rewind import Rewound, rewind
+from pumice.history.rewind import rewind_file
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.oneshot.moment import parse_moment
 from pumice.oneshot.pending import left_pending
 from pumice.oneshot.prepare import usable
-from storage.sqlite import SqliteJournal
 
 HELP: Final = "Say what the scheduler would do with these objects, and why it leaves tasks pending."
 EXAMPLE: Final = "Example: [bold]kubectl get nodes,pods,podgroups,queues -A -o yaml | pumice decide -f -[/bold]"
@@ -97,7 +96,8 @@ def from_manifests(
 
 def from_journal(db: Path, cycle: int, moment: float | None) -> Setup:
     """What a recorded cycle saw: objects, configuration, clock, seed, carry."""
-    past = anyio.run(_rewind, db, cycle)
+    past = anyio.run(rewind_file, db, cycle)
+    record = past.cycle.record
     settings = parse_scheduler_config(
         past.config or default_text(),
         source=f"{db}: configuration of cycle {cycle}",
@@ -106,17 +106,13 @@ def from_journal(db: Path, cycle: int, moment: float | None) -> Setup:
     return Setup(
         past.objects,
         settings,
-        past.record.now if moment is None else moment,
+        record.now if moment is None else moment,
         first=cycle,
-        seed=past.record.seed,
-        carry=Carry.from_dict(past.record.carry_before),
-        in_flight=(*past.binds, *past.evicts),
+        seed=record.seed,
+        carry=Carry.from_dict(record.carry_before),
+        in_flight=past.in_flight,
+        view=past.view,
     )
-
-
-async def _rewind(db: Path, cycle: int) -> Rewound:
-    async with await SqliteJournal.open(db, read_only=True) as journal:
-        return await rewind(journal, cycle, str(db))
 
 
 def result_of(decided: Sequence[Cycle]) -> dict[str, Any]:

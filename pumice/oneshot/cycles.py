@@ -20,7 +20,8 @@ class Setup:
     """Everything that a one-shot run depends on.
 
     `objects` in order of arrival; `now` in seconds since the epoch; `first` is the number of the first cycle, `carry`
-    and `in_flight` (decisions that the objects do not show yet) are what it starts from; without `close_hooks` the
+    and `in_flight` (decisions that the objects do not show yet) are what it starts from, `view` the very view of the
+    first cycle when that is more than the objects say; without `close_hooks` the
     session ends after the job status update (as Volcano's test harness reads it).
     """
 
@@ -31,6 +32,7 @@ class Setup:
     seed: int = 0
     carry: Carry = field(default_factory=Carry)
     in_flight: tuple[Bind | Evict, ...] = ()
+    view: View | None = None
     options: SessionOptions = field(default_factory=SessionOptions)
     close_hooks: bool = True
 
@@ -61,10 +63,14 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
     """Run the given number of cycles, one by one; between them the rules of :mod:`pumice.oneshot.between` hold."""
     objects, carry, in_flight = setup.objects, setup.carry, setup.in_flight
     for number in range(setup.first, setup.first + cycles):
-        view = fill(objects, in_flight)
+        view = setup.view if setup.view is not None and number == setup.first else fill(objects, in_flight)
         result = _run(setup, view, Clock(number, setup.now, setup.seed), carry)
         yield Cycle(objects, result, outcome_of(result, standings_of(objects)))
-        objects, carry, in_flight = next_objects(objects, result, setup.now), Carry.from_dict(result.carry), ()
+        objects, carry, in_flight = (
+            next_objects(objects, result, setup.now),
+            Carry.from_dict(result.carry),
+            setup.in_flight,
+        )
 
 
 def _run(setup: Setup, view: View, clock: Clock, carry: Carry) -> CycleResult:
