@@ -131,8 +131,8 @@ def nonzero_request(spec: dict[str, Any]) -> tuple[float, float]:
         peak_cpu, peak_memory = max(peak_cpu, c), max(peak_memory, m)
     level, overhead = section(section(spec, "resources"), "requests"), section(spec, "overhead")
     cpu, memory = max(cpu, peak_cpu), max(memory, peak_memory)
-    cpu = float(parse_quantity(str(level["cpu"])).milli_value()) if "cpu" in level else cpu
-    memory = float(parse_quantity(str(level["memory"])).value()) if "memory" in level else memory
+    cpu = float(quantity_of(level["cpu"]).milli_value()) if "cpu" in level else cpu
+    memory = float(quantity_of(level["memory"]).value()) if "memory" in level else memory
     cpu += float(quantity_of(overhead["cpu"]).milli_value()) if "cpu" in overhead else 0.0
     memory += float(quantity_of(overhead["memory"]).value()) if "memory" in overhead else 0.0
     return cpu, memory

@@ -12,6 +12,8 @@ from core.session.sampling import Sampling, look
 from core.session.search import NodeSearch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from config.schema import SchedulerConfig
     from core.objects.pod import Task
     from core.session.carry import SessionOptions
@@ -35,6 +37,7 @@ class Searches:
         self._insufficient: dict[int, int] = {}
         self._kept: dict[Any, NodeSearch] = {}
         self._limit = min(max(KEPT_ROWS // max(session.nodes.count, 1), FEWEST), MOST)
+        self._reads: tuple[bool, bool, list[Callable[[Task], Any]]] | None = None
         self.current: Task | None = None  # the task that is being placed
 
     def _shard(self, mode: str) -> BoolArray | None:
@@ -78,14 +81,28 @@ class Searches:
 
     def _kind(self, task: Task) -> Any:
         """What two tasks must share to share a search; None: nothing suffices."""
-        flat = self._session.points.flat
-        asked = [f for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in flat(point) for f in group]
-        if any(getattr(f, "watches_placements", False) for f in asked):
-            return None  # PreFilter itself reads what was placed: prepare anew for every task
-        kinds = tuple(f.kind(task) for f in asked if hasattr(f, "kind"))  # what a plugin reads beside the template
-        if any(f.reads_labels for f in asked):
-            return task.template.number, kinds, task.namespace, tuple(sorted(task.labels.items()))
-        return task.template.number, kinds
+        watches, reads_labels, kinds = self._reading()
+        if watches:
+            return None
+        beside = tuple([kind(task) for kind in kinds])
+        if reads_labels:
+            return task.template.number, task.role, beside, task.namespace, tuple(sorted(task.labels.items()))
+        return task.template.number, task.role, beside  # the error cache of one role says nothing of another
+
+    def _reading(self) -> tuple[bool, bool, list[Callable[[Task], Any]]]:
+        """What the filters and scorers read beside the template: what was placed, labels, and things of their own."""
+        if self._reads is None:
+            flat = self._session.points.flat
+            asked = [
+                f for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in flat(point) for f in group
+            ]
+            self._reads = (
+                # PreFilter itself reads what was placed: prepare anew for every task
+                any(getattr(f, "watches_placements", False) for f in asked),
+                any(f.reads_labels for f in asked),
+                [f.kind for f in asked if hasattr(f, "kind")],
+            )
+        return self._reads
 
 
 def _sampling(config: SchedulerConfig, options: SessionOptions) -> Sampling:

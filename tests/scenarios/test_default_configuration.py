@@ -153,7 +153,7 @@ def test_the_same_cycle_gives_the_same_digest_and_another_one_another() -> None:
 
 
 def test_a_node_refused_for_one_role_is_asked_again_for_another_of_the_same_shape() -> None:
-    """The predicate-error cache is by role: the skew that refused a zone for one role's pod may be gone for the next one's."""
+    """The predicate-error cache is by role: a skew that refused a zone for one may be gone for the next."""
     constraint = {
         "maxSkew": 1,
         "topologyKey": "zone",
