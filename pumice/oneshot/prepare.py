@@ -10,14 +10,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from actors.api.admission import ADMISSION
+from actors.api.admission.shapes import shape_problems
+from actors.api.admission.stated_amounts import STATED
+from actors.api.refusals import Cause
 from core.errors import QuantityError
-from core.objects.metadata import section
+from core.objects.metadata import parse_time, section
 from core.state.view import View
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.oneshot.between import Object, object_key
 
-VALIDATED = ("Pod", "Node")
+VALIDATED = ("Pod", "Node", *STATED)
 """Kinds that are validated; a PodGroup without a queue is no error here but a reason to stay pending."""
 
 
@@ -68,9 +71,13 @@ def usable(loaded: Loaded) -> tuple[list[Object], list[InputError]]:
 
 def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
     """The object with what its author left out, and what is wrong with it. A queue is open and weighs 1."""
+    kind: str = given["kind"]
+    if causes := shape_problems(kind, given):
+        return given, _said(causes)
+    if problems := _time_problems(section(given, "metadata")):
+        return given, problems
     if section(given, "metadata").get("uid"):
         return given, []
-    kind: str = given["kind"]
     obj: Object = copy.deepcopy(given)
     obj["metadata"]["uid"] = object_key(obj).strip("/").replace("/", "-")
     spec: dict[str, Any] = obj.setdefault("spec", {}) if kind in ADMISSION else {}
@@ -86,7 +93,7 @@ def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
 
 
 def _complete(obj: Object, lookup: GivenObjects) -> list[str]:
-    """Defaults and rules of pods and nodes, as admission has them."""
+    """Defaults and rules of the kinds that are validated, as admission has them."""
     if obj["kind"] not in VALIDATED:
         return []
     rules = ADMISSION[obj["kind"]]
@@ -98,6 +105,21 @@ def _complete(obj: Object, lookup: GivenObjects) -> list[str]:
     if forbidden:
         return [forbidden]
     causes = rules.validate(obj, lookup) if rules.validate is not None else []
+    return _said(causes)
+
+
+def _time_problems(metadata: dict[str, Any]) -> list[str]:
+    """Times that cannot be read; the API makes them itself, so its admission has no rule for them."""
+    found: list[str] = []
+    for name in ("creationTimestamp", "deletionTimestamp"):
+        try:
+            parse_time(metadata.get(name))
+        except (ValueError, TypeError, AttributeError):
+            found.append(f"metadata.{name}: expected a time such as 2026-01-31T12:00:00Z, was {metadata[name]!r}")
+    return found
+
+
+def _said(causes: list[Cause]) -> list[str]:
     return [f"{cause.field}: {cause.message}" for cause in causes]
 
 

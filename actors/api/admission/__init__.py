@@ -9,6 +9,7 @@ from typing import Final
 
 from actors.api.admission import jobs, nodes, pod_groups, pods, priority_classes, queues, workloads
 from actors.api.admission.rules import Admission, Lookup
+from actors.api.admission.stated_amounts import STATED
 
 __all__ = ["ADMISSION", "Admission", "Lookup"]
 
@@ -44,4 +45,5 @@ ADMISSION: Final[dict[str, Admission]] = {
     "ReplicaSet": Admission(
         default=workloads.default, validate=workloads.validate, validate_update=workloads.validate_update
     ),
+    **STATED,
 }

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from actors.api.admission.cluster_shapes import CLUSTER_SHAPES
 from actors.api.admission.pod_shapes import (
     Amounts,
     Anything,
@@ -207,6 +208,7 @@ SHAPES: Final[dict[str, type[Shape]]] = {
     "PriorityClass": PriorityClass,
     "Deployment": Workload,
     "ReplicaSet": Workload,
+    **CLUSTER_SHAPES,
 }
 
 _PLACE: Final = re.compile(r"(.*?)(?: - at `(?:key in )?\$\.?(.*)`)?", re.DOTALL)

@@ -98,6 +98,33 @@ def test_a_bad_quantity_is_named_and_the_rest_goes_on(decide: Any) -> None:
     assert "'1x'" in said.err
 
 
+ODD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "odd", "namespace": "default"}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"spec": {"containers": "abc"}}, "spec.containers"),
+        ({"spec": ["a"]}, "spec"),
+        ({"metadata": {"name": "odd", "namespace": "default", "creationTimestamp": "yesterday"}}, "creationTimestamp"),
+    ],
+)
+def test_an_object_out_of_shape_is_named_and_the_rest_goes_on(decide: Any, fields: Any, place: str) -> None:
+    said = decide([node("n0"), queue("default"), *GANG, {**ODD, **fields}])
+    assert said.code == 2
+    assert len(said.json["cycles"][0]["binds"]) == 2
+    assert "Pod" in said.err
+    assert place in said.err
+
+
+def test_amounts_of_a_dump_may_be_numbers(decide: Any) -> None:
+    wanting = pod("g-0", group="g")
+    wanting["spec"]["containers"][0]["resources"]["requests"] = {"cpu": 1, "memory": 1024}
+    assert wanting["metadata"]["uid"]
+    said = decide([node("n0"), queue("default"), pod_group("g", min_member=1), wanting])
+    assert (said.code, said.json["cycles"][0]["binds"]) == (0, {"default/g-0": "n0"})
+
+
 def test_a_bad_configuration_is_named_by_path(decide: Any, tmp_path: Path) -> None:
     conf = tmp_path / "scheduler.conf"
     conf.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: gangg\n')
