@@ -65,7 +65,7 @@ class Gradients:
                 if child not in seen:
                     seen.add(child)
                     queue.append(tree.domains[child])
-        gradients = [by_tier[tier] for tier in sorted(by_tier)]
+        gradients = [sorted(by_tier[tier], key=lambda d: d.name) for tier in sorted(by_tier)]
         return self._widest_first(gradients) if purpose == EVICT else gradients
 
     def _has_room(self, domain: Domain, needs: tuple[tuple[int, float], ...], purpose: str) -> bool:
