@@ -16,6 +16,7 @@ from core.plugins.proportion import Proportion
 from core.plugins.resource_strategy_fit import ResourceStrategyFit
 from core.plugins.resourcequota import ResourceQuotas
 from core.plugins.sla import Sla
+from core.plugins.task_topology import TaskTopology
 from core.plugins.tdm import Tdm
 from core.plugins.usage import Usage
 
@@ -35,6 +36,7 @@ PLUGINS: dict[str, PluginBuilder] = {
     "resource-strategy-fit": ResourceStrategyFit,
     "resourcequota": ResourceQuotas,
     "sla": Sla,
+    "task-topology": TaskTopology,
     "tdm": Tdm,
     "usage": Usage,
 }

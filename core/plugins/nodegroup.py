@@ -175,7 +175,7 @@ class GroupScores(GroupFilter):
 
 
 class NodeGroup:
-    """`strict` (true), `enablePreferredOrder` (false); with enableHierarchy queues inherit their ancestors' affinity."""
+    """`strict` (true), `enablePreferredOrder` (false); with enableHierarchy queues inherit from their ancestors."""
 
     name = NAME
 
