@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from pumice import __version__
-from pumice.cli import bench, conformance, decide, journal, replay, run
+from pumice.cli import bench, conformance, decide, explain, journal, replay, run
 from pumice.cli.exits import Exit
 
 app: Final = typer.Typer(
@@ -25,6 +25,7 @@ app.command("run", help=run.HELP, epilog=run.EXAMPLE)(run.run)
 app.command("decide", help=decide.HELP, epilog=decide.EXAMPLE)(decide.decide)
 app.command("conformance", help=conformance.HELP, epilog=conformance.EXAMPLE)(conformance.conformance)
 app.command("journal", help=journal.HELP, epilog=journal.EXAMPLE)(journal.journal)
+app.command("explain", help=explain.HELP, epilog=explain.EXAMPLE)(explain.explain)
 app.command("replay", help=replay.HELP, epilog=replay.EXAMPLE)(replay.replay)
 app.command("bench", help=bench.HELP, epilog=bench.EXAMPLE)(bench.bench)
 

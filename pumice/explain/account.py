@@ -1,0 +1,148 @@
+"""The account of one pod or job: state, reason, counts that add up, one sentence, and what would help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from config.errors import RequestError
+from core.messages.decisions import Evict
+from core.session.carry import Carry, Clock
+from pumice.explain.look import FITS, Look, Watched, watch_cycle
+from pumice.history.rewind import Rewound
+
+Plain = dict[str, Any]
+BEST: Final = 3
+"""So many of the best nodes are named with their scores."""
+
+
+class NotFoundError(RequestError):
+    """The cycle did not know the object."""
+
+    code = 404
+    reason = "NotFound"
+
+
+@dataclass
+class Account:
+    """See `commands.md`: `nodes` adds up to all nodes, `plugins` says who refused how many and who scored what."""
+
+    kind: str
+    name: str
+    cycle: int
+    state: str
+    reason: str = ""
+    message: str = ""
+    nodes: dict[str, int] = field(default_factory=dict[str, int])
+    plugins: dict[str, Plain] = field(default_factory=dict[str, Plain])
+    unblock: list[str] = field(default_factory=list[str])
+    tasks: dict[str, str] = field(default_factory=dict[str, str])
+
+    def to_dict(self) -> Plain:
+        """The JSON of `pumice explain`."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def account_of(past: Rewound, kind: str, name: str) -> Account:
+    """Decide the cycle again and say what it did about the pod, or about the pods of the job. Raises NotFoundError."""
+    pods = _pods_of(past, kind, name)
+    record, replayer = past.cycle.record, past.replayer
+    clock = Clock(record.cycle, record.now, record.seed)
+    config = replayer.configurations.of(record.config_digest)
+    carry = Carry.from_dict(record.carry_before)
+    watched = watch_cycle(past.view.snapshot(), config, clock, carry, frozenset(pods))
+    tasks = {pod: watched.statuses[pod] for pod in pods}
+    told = next((pod for pod in pods if tasks[pod] == "Pending"), pods[0])
+    account = Account(kind, name, record.cycle, tasks[told], tasks=tasks)
+    _tell(account, told, watched)
+    return account
+
+
+def _pods_of(past: Rewound, kind: str, name: str) -> list[str]:
+    """Pods by "namespace/name", in order: the pod itself, or the tasks of a PodGroup or of a job."""
+    by_key = past.view.tasks.by_key
+    if kind == "pod":
+        found = [name] if name in by_key else []
+    else:
+        jobs = [job for job in past.view.jobs.by_key if job == name or (kind == "job" and _made_for(job, name))]
+        found = sorted(key for key, task in by_key.items() if task.job in jobs)
+    if not found:
+        raise NotFoundError(f"cycle {past.cycle.record.cycle} knew no {kind} {name!r}, or none with pods")
+    return found
+
+
+def _made_for(group: str, job: str) -> bool:
+    """A job's PodGroup is called after it, with the job's uid."""
+    return group.startswith(f"{job}-") and len(group) - len(job) == 37
+
+
+def _tell(account: Account, pod: str, watched: Watched) -> None:
+    look, result = watched.looks.get(pod), watched.result
+    if look is not None:
+        account.nodes = look.by_reason()
+        account.plugins = {who: {"refused": count} for who, count in look.by_filter().items()}
+    bind = next((one for one in result.binds if f"{one.namespace}/{one.name}" == pod), None)
+    evict = next((one for one in result.evicts if f"{one.namespace}/{one.name}" == pod), None)
+    pending = result.report.pending.get(pod)
+    if bind is not None:
+        account.state, account.reason = "Bound", "Placed"
+        account.message = _placed(pod, bind.node, look)
+        _score(account, bind.node, look)
+    elif evict is not None:
+        account.state, account.reason = "Evicted", evict.reason or evict.action
+        account.message = _evicted(pod, evict)
+        account.plugins[evict.action or "evict"] = {"score": evict.score, "preemptor": evict.preemptor}
+    elif pending is not None:
+        account.reason, account.message = pending.reason, pending.message
+        account.unblock = _help(look)
+    elif pod in result.report.pipelined:
+        account.reason = "Pipelined"
+        account.message = f"{pod} waits for room that is being released on {result.report.pipelined[pod]}"
+    elif pod in result.report.uncommitted:
+        account.reason = "Reserved"
+        account.message = f"{pod} had room on {result.report.uncommitted[pod]}, but its gang is not whole"
+    else:
+        account.message = f"{pod} was {account.state.lower()} and this cycle changed nothing about it"
+
+
+def _placed(pod: str, node: str, look: Look | None) -> str:
+    if look is None:
+        return f"{pod} was placed on {node}"
+    totals = look.totals()
+    fitting = look.nodes - len(look.refused)
+    if node not in totals:
+        return f"{pod} was placed on {node}, one of {fitting} of {look.nodes} nodes that could take it"
+    best = sum(total == totals[node] for total in totals.values())
+    among = f", the first by name of {best} with that score" if best > 1 else ""
+    return f"{pod} was placed on {node}: {fitting} of {look.nodes} nodes fit, it scored {totals[node]:g}{among}"
+
+
+def _score(account: Account, node: str, look: Look | None) -> None:
+    if look is None:
+        return
+    best = sorted(look.totals().items(), key=lambda item: (-item[1], item[0]))[:BEST]
+    for plugin, scores in look.scores.items():
+        named = {name: scores[name] for name in dict.fromkeys([node, *(name for name, _ in best)]) if name in scores}
+        account.plugins.setdefault(plugin, {})["scores"] = named
+
+
+def _evicted(pod: str, evict: Evict) -> str:
+    room = f" to make room for {evict.preemptor}" if evict.preemptor else ""
+    return f"{pod} was evicted from {evict.node} by {evict.action or 'the scheduler'}{room}: {evict.reason}"
+
+
+def _help(look: Look | None) -> list[str]:
+    if look is None:
+        return []
+    advice = [
+        f"{resource}: it asks for {asked:g}, the most that any node has is {most:g} (cpu and scalars in milli-units)"
+        for resource, (asked, most) in look.lacking.items()
+    ]
+    for reason, count in look.by_reason().items():
+        if reason == FITS:
+            advice.append(
+                f"{count} nodes could take it: what it waits for is not a node (its gang, queue or admission)"
+            )
+        elif not reason.startswith("Insufficient"):
+            advice.append(f"{count} nodes would be candidates without: {reason}")
+    return advice
