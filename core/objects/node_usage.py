@@ -5,7 +5,7 @@ NodeMetrics objects, and an annotation of the Node. One shape serves all three:
 
     {"cpu": {"10m": 41.5, "5m": 43.0}, "memory": {"10m": 60.0}, "measuredAt": "2026-01-02T03:04:05Z"}
 
-A NodeMetrics object has it as the annotation `pumice/node-usage` (whoever asks a Prometheus writes it there), or else
+A NodeMetrics object has it as the annotation `pumice.dev/node-usage` (whoever asks a Prometheus writes it there), or else
 its one sample stands for every period. Source: Volcano's `NodeUsage` (`api/node_info.go`).
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from core.objects.node import NodeSpec
 
-ANNOTATION: Final = "pumice/node-usage"
+ANNOTATION: Final = "pumice.dev/node-usage"
 KIND: Final = "NodeMetrics"
 PERIODS: Final = ("10m", "5m")
 

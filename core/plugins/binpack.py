@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
-from core.plugins.fill import FULL, MIN_REQUEST, FillScore, Term
+from core.session.fill import FULL, MIN_REQUEST, FillScore, Term
 
 if TYPE_CHECKING:
     from core.objects.pod import Task

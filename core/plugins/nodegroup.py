@@ -8,8 +8,7 @@ import numpy as np
 
 from config.arguments import Arguments
 from core.objects.metadata import section
-from core.plugins.nodeorder.static import StaticScore
-from core.plugins.predicates.static import StaticCheck
+from core.session.ready import ReadyCheck, ReadyScore
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
@@ -124,18 +123,18 @@ class Groups(GroupFilter):
     def __init__(self, session: Session, affinities: QueueAffinities, *, strict: bool) -> None:
         super().__init__(session, affinities)
         self._strict = strict
-        self._checks: dict[str | None, StaticCheck] = {}
+        self._checks: dict[str | None, ReadyCheck] = {}
 
-    def prepare(self, session: Session, task: Task) -> StaticCheck:
+    def prepare(self, session: Session, task: Task) -> ReadyCheck:
         """The answer for the task's queue."""
         queue = self.kind(task)
         if queue is None:
             reason = Reason(NAME, Code.ERROR, f"job {task.job} not found in session")
-            return StaticCheck(np.full(session.nodes.count, session.reasons.intern(reason), dtype=np.int32))
+            return ReadyCheck(np.full(session.nodes.count, session.reasons.intern(reason), dtype=np.int32))
         if queue not in self._checks:
             affinity = self._affinities.of(queue)
             codes = self.per_group(lambda group: float(self._code(affinity, group)))
-            self._checks[queue] = StaticCheck(codes.astype(np.int32))
+            self._checks[queue] = ReadyCheck(codes.astype(np.int32))
         return self._checks[queue]
 
     def _code(self, affinity: Affinity | None, group: str | None) -> int:
@@ -156,9 +155,9 @@ class GroupScores(GroupFilter):
     def __init__(self, session: Session, affinities: QueueAffinities, *, ordered: bool) -> None:
         super().__init__(session, affinities)
         self._ordered = ordered
-        self._scores: dict[str, StaticScore | None] = {}
+        self._scores: dict[str, ReadyScore | None] = {}
 
-    def prepare(self, session: Session, task: Task) -> StaticScore | None:
+    def prepare(self, session: Session, task: Task) -> ReadyScore | None:
         """The scores for the task's queue, None when it has no affinity."""
         queue = self.kind(task)
         if queue is None:
@@ -168,10 +167,10 @@ class GroupScores(GroupFilter):
             self._scores[queue] = None if affinity is None else self._score(affinity)
         return self._scores[queue]
 
-    def _score(self, affinity: Affinity) -> StaticScore:
+    def _score(self, affinity: Affinity) -> ReadyScore:
         ordered = self._ordered
         raw = self.per_group(lambda group: 0.0 if group is None else affinity.score(group, ordered=ordered))
-        return StaticScore(raw, 1.0, normalised=False)
+        return ReadyScore(raw)
 
 
 class NodeGroup:

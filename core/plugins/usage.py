@@ -11,8 +11,7 @@ import numpy as np
 
 from config.arguments import Arguments
 from core.objects.node_usage import KIND, usage_of
-from core.plugins.nodeorder.static import StaticScore
-from core.plugins.predicates.static import StaticCheck
+from core.session.ready import ReadyCheck, ReadyScore
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
@@ -62,11 +61,11 @@ class BusyNodes:
         codes = np.zeros(session.nodes.count, dtype=np.int32)
         codes[loads.fresh & (memory > limits[1])] = session.reasons.intern(MEMORY_EXCEEDED)
         codes[loads.fresh & (cpu > limits[0])] = session.reasons.intern(CPU_EXCEEDED)
-        self._check = StaticCheck(codes) if codes.any() else None
+        self._check = ReadyCheck(codes) if codes.any() else None
         if self._check:
             session.wake(float(loads.expires_at[codes != 0].min()))
 
-    def prepare(self, session: Session, task: Task) -> StaticCheck | None:
+    def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
         """The answer; None when no node is too busy."""
         return self._check
 
@@ -81,9 +80,9 @@ class IdleNodes:
         cpu = (100 - loads.cpu) / 100 * float(cpu_weight)
         memory = (100 - loads.memory) / 100 * float(memory_weight)
         raw = (cpu + memory) / float(cpu_weight + memory_weight) * float(100 * weight)
-        self._score = StaticScore(_known(raw), 1.0, normalised=False)
+        self._score = ReadyScore(_known(raw))
 
-    def prepare(self, session: Session, task: Task) -> StaticScore:
+    def prepare(self, session: Session, task: Task) -> ReadyScore:
         """The score."""
         return self._score
 

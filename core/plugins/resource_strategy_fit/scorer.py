@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 import numpy as np
 
-from core.plugins.fill import FULL, MIN_REQUEST, FillScore, Term
-from core.plugins.nodeorder.static import StaticScore
 from core.plugins.resource_strategy_fit.arguments import LEAST, MOST, Strategy, strategy_for
+from core.session.fill import FULL, MIN_REQUEST, FillScore, Term
+from core.session.ready import ReadyScore
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -56,12 +56,12 @@ class StrategyScorer:
         """What of a task the score depends on, beside its template."""
         return task.annotations.get(TYPE_ANNOTATION), task.annotations.get(WEIGHT_ANNOTATION)
 
-    def prepare(self, session: Session, task: Task) -> FillScore | StaticScore | None:
+    def prepare(self, session: Session, task: Task) -> FillScore | ReadyScore | None:
         """For the task's template and annotations."""
         extra = self._sra_scores(session, task) if self._sra.weight > 0 else None
         if self._weight > 0:
             return self._fit(session, task, extra)
-        return None if extra is None else StaticScore(extra, 1.0, normalised=False)
+        return None if extra is None else ReadyScore(extra)
 
     def _fit(self, session: Session, task: Task, extra: FloatArray | None) -> FillScore:
         strategies = self._strategies(session, task)
