@@ -83,7 +83,7 @@ def queue_demand(session: Session) -> QueueDemand:
     queue, count = columns.queue[order], len(session.snapshot.queues)
 
     def by_queue(amounts: FloatArray) -> FloatArray:
-        sums = np.zeros((len(amounts), count))
+        sums = np.zeros((len(session.dims), count))  # queues may have named scalars that no job has
         for dimension, line in enumerate(amounts):
             sums[dimension] = np.bincount(queue, weights=line[order], minlength=count)
         return sums

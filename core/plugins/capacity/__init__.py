@@ -5,7 +5,9 @@
 |---|---|
 | attributes.py | what is known of a queue |
 | flat.py, tree.py | limits of queues side by side, and in a tree |
+| kept.py | limits that last from session to session |
 | ledger.py | gathering: what queues have, ask for and are promised |
+| gauges.py | what is shown |
 | order.py | who goes first |
 | limits.py | what a queue may still take |
 | reclaim.py | whose tasks may be taken |

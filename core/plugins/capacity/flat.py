@@ -40,7 +40,7 @@ def flat_limits(queue: Queue, free: Resource) -> Limits:
     return Limits(queue.name, guarantee, capability, real, higher(deserved, guarantee))
 
 
-def idle_gauges(queue: Queue, free: Resource) -> QueueGauges:
+def idle_gauges(queue: Queue, free: Resource) -> dict[str, float]:
     """The gauges of a queue without jobs, straight from its spec: here a capability without cpu does limit cpu, as
     Volcano shows it.
     """
@@ -54,4 +54,4 @@ def idle_gauges(queue: Queue, free: Resource) -> QueueGauges:
     if queue.capability is not None:
         real.min_dimension_resource(queue.capability, INFINITY)
         gauges.put("capacity", queue.capability)
-    return gauges.put("real_capacity", real)
+    return gauges.put("real_capacity", real).values

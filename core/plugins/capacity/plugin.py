@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.arguments import Arguments
 from core.plugins.capacity.claims import Claims, quota_of
-from core.plugins.capacity.flat import free_of_guarantees, idle_gauges
+from core.plugins.capacity.gauges import gauges
 from core.plugins.capacity.ledger import Ledger
 from core.plugins.capacity.limits import QueueLimits
 from core.plugins.capacity.order import QueueOrders
@@ -120,21 +120,8 @@ class Capacity:
     # ------------------------------------------------------------------------------------------------------------------
 
     def gauges(self) -> dict[str, dict[str, float]]:
-        """The numbers of each queue, in the order in which Volcano sets its metrics; nothing while the tree cannot be
-        used.
-        """
-        if not self.ledger.ready:
-            return {}
-        queues = self._session.snapshot.queues
-        free = free_of_guarantees(self._session.total, queues)
-        return {
-            queue.name: (
-                self._gauges_of(queue.name)
-                if self.ledger.hierarchical or self.ledger.has_jobs(queue.name)
-                else idle_gauges(queue, free)
-            ).values
-            for queue in queues
-        }
+        """The numbers of each queue when the session opened; nothing while the tree cannot be used."""
+        return gauges(self.ledger) if self.ledger.ready else {}
 
     def amounts(self) -> dict[str, dict[str, float]]:
         """What Volcano has no metric for; nothing while the tree cannot be used."""
@@ -144,10 +131,3 @@ class Capacity:
         attributes = self.ledger.of(name)
         amounts = QueueGauges().put("guarantee", attributes.limits.guarantee)
         return amounts.put("inqueue", attributes.inqueue).put("elastic", attributes.elastic)
-
-    def _gauges_of(self, name: str) -> QueueGauges:
-        attributes = self.ledger.of(name)
-        limits = attributes.limits
-        gauges = QueueGauges().put("deserved", limits.deserved).put("allocated", attributes.allocated)
-        gauges.put("request", attributes.request).put("capacity", limits.capability)
-        return gauges.put("real_capacity", limits.real_capability).number("share", attributes.share)

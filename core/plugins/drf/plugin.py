@@ -48,7 +48,7 @@ class Drf:
         """Nothing to write."""
 
     def _build_tree(self, session: Session) -> HierarchicalShares:
-        tree = HierarchicalShares(self._shares, len(session.dims))
+        tree = HierarchicalShares(self._shares, len(session.snapshot.jobs.total))
         requests: list[list[float]] = session.snapshot.jobs.total.T.tolist()
         for job in session.jobs.in_order:
             tree.add(job, session.queue_of(job), requests[job.row])

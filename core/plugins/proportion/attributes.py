@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from core.plugins.proportion.limits import limits_of
 from core.plugins.proportion.water_fill import Basin, fill
 from core.resources import MIN_RESOURCE, Resource, share
 from core.session.demand import queue_demand
+from core.session.gauges import GaugeColumns
 
 if TYPE_CHECKING:
     from core.session.demand import QueueDemand
@@ -50,8 +52,9 @@ class Attributes:
 
     def __init__(self, session: Session) -> None:
         self._dims, self._total, self._queues = session.dims, session.total, session.snapshot.queues
-        self._demand: QueueDemand = queue_demand(session)
         self._limits = limits_of(session)
+        self._demand: QueueDemand = queue_demand(session)
+        self._named = self._named_by_pouring()
         self._rows = {queue.name: row for row, queue in enumerate(self._queues)}
         self._made: dict[str, QueueAttributes] = {}
         self._deserved, self.filled = self._fill(session)
@@ -76,6 +79,24 @@ class Attributes:
         np.divide(self._demand.allocated, self._deserved, out=parts, where=due)
         shares: FloatArray = parts.max(axis=0, initial=0.0)
         return shares
+
+    def gauges(self) -> dict[str, dict[str, float]]:
+        """Volcano's gauges of the queues that have a job, as they were when the session opened."""
+        rows, demand = np.flatnonzero(self._demand.present), self._demand
+        columns = GaugeColumns(self._dims, len(rows))
+        for metric, amounts in (("allocated", demand.allocated[:, rows]), ("request", demand.request[:, rows])):
+            columns.put(metric, amounts, amounts != 0.0)
+        columns.number("weight", self._limits.weight[rows])
+        if self.filled:
+            columns.put("deserved", self._deserved[:, rows], self._named[:, rows])
+            columns.number("share", self._share[rows])
+        return columns.by([self._queues[row].name for row in rows.tolist()])
+
+    def _named_by_pouring(self) -> npt.NDArray[np.bool_]:
+        """Every scalar of the cluster and of the queue's guarantee, be it with 0."""
+        named = self._limits.guaranteed.copy()
+        named[[self._dims.index(name) for name in self._total.scalars or ()]] = True
+        return named
 
     def of(self, name: str) -> QueueAttributes:
         """The attributes of a queue; KeyError when it has no job."""
@@ -112,7 +133,6 @@ class Attributes:
         """Pouring names every scalar of the cluster and of the guarantee, be it with 0."""
         if not self.filled:
             return Resource()
-        guaranteed = self._limits.guarantees[row].scalars or {}
-        names = {*(self._total.scalars or {}), *(name for name, amount in guaranteed.items() if amount >= 0)}
         values: list[float] = self._deserved[:, row].tolist()
-        return Resource(values[0], values[1], {name: values[self._dims.index(name)] for name in sorted(names)} or None)
+        named: list[int] = np.flatnonzero(self._named[:, row]).tolist()
+        return Resource(values[0], values[1], {self._dims.names[d]: values[d] for d in named} or None)

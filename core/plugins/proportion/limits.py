@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from core.resources import INFINITY, LARGEST, Resource, exceeded_part
 
@@ -26,23 +27,26 @@ class Limits:
     Resources by row.
 
     `real` is the queue's own capability cut to what the others' guarantees leave. `weight` int64.
+    `guaranteed` bool [dimension, queue row]: the scalars a guarantee names.
     """
 
     weight: Any
     guarantee: FloatArray
     real: FloatArray
+    guaranteed: npt.NDArray[np.bool_]
     guarantees: list[Resource]
     reals: list[Resource]
 
 
 def limits_of(session: Session) -> Limits:
     """The limits of the session's queues; made anew only when a queue or a node has changed."""
-    queues, height = session.snapshot.queues, len(session.dims)
+    queues, dims = session.snapshot.queues, session.dims
     known = session.nodes.memo.get(MEMO)
-    if known is None or known[0] != queues or known[1] != height:
-        known = session.nodes.memo[MEMO] = (queues, height, _limits(queues, session.total, session.dims))
-    limits: Limits = known[2]
-    return limits
+    if known is None or known[0] != queues or known[1] != len(dims):
+        limits = _limits(queues, session.total, dims)
+        known = session.nodes.memo[MEMO] = (queues, len(dims), limits)
+    found: Limits = known[2]
+    return found
 
 
 def total_guarantee(queues: Iterable[Queue]) -> Resource:
@@ -71,13 +75,25 @@ def _limits(queues: list[Queue], total: Resource, dims: Dimensions) -> Limits:
     free = exceeded_part(total, total_guarantee(queues))
     guarantees = [queue.guarantee or Resource() for queue in queues]
     reals = [real_capability(queue, free) for queue in queues]
+    for resource in (*guarantees, *reals):
+        dims.items(resource)  # a queue may be the first to name a scalar
     return Limits(
         weight=np.array([queue.weight for queue in queues], dtype=np.int64),
         guarantee=_columns(guarantees, dims, 0.0),
         real=_columns(reals, dims, np.inf),
+        guaranteed=_named(guarantees, dims),
         guarantees=guarantees,
         reals=reals,
     )
+
+
+def _named(resources: list[Resource], dims: Dimensions) -> npt.NDArray[np.bool_]:
+    """The scalars that each names, and not with less than nothing."""
+    named = np.zeros((len(dims), len(resources)), dtype=np.bool_)
+    for row, resource in enumerate(resources):
+        for name, amount in (resource.scalars or {}).items():
+            named[dims.index(name), row] = amount >= 0
+    return named
 
 
 def _columns(resources: list[Resource], dims: Dimensions, absent: float) -> FloatArray:

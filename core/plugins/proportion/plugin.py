@@ -147,8 +147,13 @@ class Proportion:
             attributes.update_share()
 
     def gauges(self) -> dict[str, dict[str, float]]:
-        """The numbers of each queue; a queue without jobs has only what it has allocated and asks for: nothing."""
-        return {name: self._gauges_of(name).values for name in self._session.queues}
+        """The numbers of each queue when the session opened.
+
+        A queue without jobs has only what it has allocated and asks for: nothing.
+        """
+        nothing = QueueGauges().put("allocated", Resource()).put("request", Resource()).values
+        shown = self.attributes.gauges()
+        return {name: shown.get(name) or dict(nothing) for name in self._session.queues}
 
     def amounts(self) -> dict[str, dict[str, float]]:
         """What Volcano has no metric for; queues without jobs are left out."""
@@ -158,13 +163,3 @@ class Proportion:
         attributes = self.attributes.of(name)
         amounts = QueueGauges().put("guarantee", attributes.guarantee).put("real_capacity", attributes.real_capability)
         return amounts.put("inqueue", attributes.inqueue).put("elastic", attributes.elastic)
-
-    def _gauges_of(self, name: str) -> QueueGauges:
-        if name not in self.attributes:
-            return QueueGauges().put("allocated", Resource()).put("request", Resource())
-        attributes = self.attributes.of(name)
-        gauges = QueueGauges().put("allocated", attributes.allocated).put("request", attributes.request)
-        gauges.number("weight", attributes.weight)
-        if self.attributes.filled:
-            gauges.put("deserved", attributes.deserved).number("share", attributes.share)
-        return gauges

@@ -243,3 +243,16 @@ def test_gauges() -> None:
     assert gauges["q"]["real_capacity_milli_cpu"] == 16_000
     assert "share" not in gauges["idle"]
     assert gauges["idle"]["capacity_milli_cpu"] == gauges["idle"]["real_capacity_milli_cpu"] == 0
+
+
+def test_amounts_that_have_no_metric() -> None:
+    session = open_world(
+        CONFIG,
+        BIG,
+        queue("q", guarantee={"cpu": "2"}),
+        running("a", "q", 3),
+        pod_group("in", queue="q", phase="Inqueue", min_resources={"cpu": "1"}),
+    )
+    found = plugin(session).amounts()["q"]
+    shown = {name: found[f"{name}_milli_cpu"] for name in ("guarantee", "inqueue", "elastic")}
+    assert shown == {"guarantee": 2000, "inqueue": 1000, "elastic": 3000}

@@ -177,3 +177,29 @@ def test_queues_with_more_jobs_than_room_share_by_weight_through_whole_cycles() 
     run_action(session, "allocate")
     queues = [session.queue_of(job_of(session, bind.job.removeprefix("default/"))).name for bind in session.binds]
     assert (queues.count("q"), queues.count("p")) == (6, 2)
+
+
+def test_amounts_that_have_no_metric() -> None:
+    session = open_world(
+        CONFIG,
+        node("n", cpu="8"),
+        queue("q", guarantee={"cpu": "2"}, capability={"cpu": "3"}),
+        queue("idle"),
+        gang("j", queue="q", pods=2, nodes=["n"] * 2, phase="Running", min_member=1),
+        pod_group("in", queue="q", phase="Inqueue", min_resources={"cpu": "1"}),
+    )
+    found = plugin(session).amounts()
+    assert set(found) == {"q"}
+    shown = {name: found["q"][f"{name}_milli_cpu"] for name in ("guarantee", "real_capacity", "inqueue", "elastic")}
+    assert shown == {"guarantee": 2000, "real_capacity": 3000, "inqueue": 1000, "elastic": 2000}
+
+
+def test_a_queue_may_be_the_first_to_name_a_scalar() -> None:
+    session = open_world(
+        CONFIG,
+        node("n", cpu="8"),
+        queue("q", guarantee={"fpga.example.com/card": "2"}),
+        gang("j", queue="q", pods=1, nodes=["n"], phase="Running"),
+    )
+    assert plugin(session).attributes.of("q").deserved.get("fpga.example.com/card") == 2000
+    assert plugin(session).gauges()["q"]["deserved_scalar_resources:fpga.example.com/card"] == 2000
