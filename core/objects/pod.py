@@ -42,10 +42,9 @@ class Task:
     """One pod. Immutable once built (the view replaces it as a whole); what changes in a cycle lives in columns at
     `row`.
 
-    `job` is "namespace/podgroup-name" or "" for a pod without one. `created` and `started` are seconds since the
-    epoch, 0.0
-    for none. `index` is the trailing number of the pod's name where Volcano compares by it (CompareTask), else None.
-    `condition` is (reason, message) of the PodScheduled=False condition the API has now, None without one.
+    `job` is "namespace/podgroup-name" or "" for a pod without one. `created` and `started` are seconds since the epoch,
+    0.0 for none. `index` is the trailing number of the pod's name where Volcano compares by it (CompareTask), else
+    None. `condition` is (reason, message) of the PodScheduled=False condition the API has now, None without one.
     `pod_priority` is spec.priority, which no annotation overrides; `scheduled_at` the time of PodScheduled=True;
     `preempted`: terminating because a scheduler preempted it.
     """

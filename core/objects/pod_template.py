@@ -20,11 +20,9 @@ class PodTemplate:
     """The scheduling-relevant part of a pod's spec. One object per distinct content; compare by identity.
 
     `request`: Volcano's Resreq (= InitResreq at creation), `pods` included; `items`: the same as (dimension, value),
-    cpu and memory
-    always, scalars as far as the request names them (even with 0), in name order. `nonzero_cpu` in milli-cores and
-    `nonzero_memory`
-    in bytes as kube-scheduler's NonZeroRequested. Everything else is the spec's own JSON, read by the filters that
-    need it.
+    cpu and memory always, scalars as far as the request names them (even with 0), in name order. `nonzero_cpu` in
+    milli-cores and `nonzero_memory` in bytes as kube-scheduler's NonZeroRequested. Everything else is the spec's own
+    JSON, read by the filters that need it.
     """
 
     number: int

@@ -55,9 +55,8 @@ class SessionOptions:
     says).
 
     `percentage_of_nodes`: how many feasible nodes are enough; 0 is Volcano's adaptive default, 100 looks at all.
-    `shard`: (mode "hard" or
-    "soft", names of this scheduler's nodes). `explain`: pods ("namespace/name") whose filters and scores at opening
-    go into the report.
+    `shard`: (mode "hard" or "soft", names of this scheduler's nodes). `explain`: pods ("namespace/name") whose filters
+    and scores at opening go into the report.
     """
 
     percentage_of_nodes: int | None = None

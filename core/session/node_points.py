@@ -2,8 +2,7 @@
 
 A filter or scorer is prepared once for a task (Kubernetes' PreFilter / PreScore) and then asked about rows: all of
 them, a few, or one. `volatility` says what makes an earlier answer stale, so that consecutive tasks of one template
-recompute only
-what changed.
+recompute only what changed.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ class NodeCheck(Protocol):
 
 class NodeFilter(Protocol):
     """Merge rule: a node passes when every filter passes; filters run in order and a plain Unschedulable lets the next
-    ones add
-    their reasons, anything else ends the node's list. `reads_labels`: whether two tasks of one template may get
-    different answers."""
+    ones add their reasons, anything else ends the node's list. `reads_labels`: whether two tasks of one template may
+    get different answers.
+    """
 
     name: str
     reads_labels: bool
@@ -64,8 +63,8 @@ class NodeFilter(Protocol):
 
 class NodeScore(Protocol):
     """A scorer prepared for one task. `normalised`: whether `finish` depends on the candidates as a set; `constant`:
-    the finished
-    value when it is the same for every node whatever the candidates are, else None."""
+    the finished value when it is the same for every node whatever the candidates are, else None.
+    """
 
     volatility: Volatility
     normalised: bool

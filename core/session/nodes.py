@@ -140,8 +140,7 @@ class KubeNodes:
     """kube-scheduler's NodeInfo as columns: what Volcano's predicates and nodeorder read through NodeMap.
 
     `pods` int32 [N]; `requested` float64 [R, N]; `nonzero` float64 [2, N] (milli-cores, bytes). Every pod on the node
-    counts, terminating
-    and pipelined ones too; it is kept up by the predicates plugin's event handlers.
+    counts, terminating and pipelined ones too; it is kept up by the predicates plugin's event handlers.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:

@@ -2,9 +2,8 @@
 (reference section 3).
 
 A plugin registers at most one function per point under its name (VictimTasks takes several). A function is consulted
-once for each place where the configuration lists its plugin with the point's flag on, in tier order. The merge rule
-is in each
-method's docstring.
+once for each place where the configuration lists its plugin with the point's flag on, in tier order. The merge rule is
+in each method's docstring.
 """
 
 from __future__ import annotations

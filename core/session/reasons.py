@@ -70,8 +70,8 @@ class ReasonTable:
 @dataclass(slots=True)
 class FitErrors:
     """Why a task found no node. `codes`: int32 over the session's node rows (0: not refused or not looked at); `text`
-    replaces
-    the counts where there is no node to blame; `hyper_node` names the domain that was tried."""
+    replaces the counts where there is no node to blame; `hyper_node` names the domain that was tried.
+    """
 
     table: ReasonTable
     codes: IntArray | None = None

@@ -1,10 +1,8 @@
 """Where may a task go, and where does it go: filters and scores of one kind of task, kept up to date row by row.
 
 A search belongs to one template. The first answer looks at every node; later ones look again only at rows that were
-touched since
-(all of them when a filter or score depends on placements anywhere). Order of merging and reasons: Volcano
-`PredicateNodes`,
-`PrioritizeNodes` (`pkg/scheduler/util`) and allocate's `predicate` and `prioritizeNodes`.
+touched since (all of them when a filter or score depends on placements anywhere). Order of merging and reasons: Volcano
+`PredicateNodes`, `PrioritizeNodes` (`pkg/scheduler/util`) and allocate's `predicate` and `prioritizeNodes`.
 """
 
 from __future__ import annotations

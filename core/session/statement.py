@@ -1,8 +1,7 @@
 """A reversible list of operations. Source: Volcano `framework/statement.go`.
 
 An operation changes the session at once: job and node columns, then the event handlers. Discard undoes in reverse;
-commit turns
-allocations into binds and evictions into evicts. Nothing leaves the session before commit.
+commit turns allocations into binds and evictions into evicts. Nothing leaves the session before commit.
 """
 
 from __future__ import annotations

@@ -77,12 +77,10 @@ class JobTable:
     """Columns over job rows.
 
     `counts` int32 [status, job]; `best_effort` int32: pending tasks that ask for nothing; `gated` int32: gated tasks;
-    `allocated`,
-    `pending`, `total` float64 [dimension, job]: requests of allocated-class, of pending, and of all tasks, and the
-    PodGroup's minResources; `min_member` int32;
-    `phase` int8; `priority` int64; `queue` int32 queue row or NO_QUEUE; `reported` int32 [phase, running, succeeded,
-    failed; job] and `announced` bool (has the
-    Scheduled condition of a ready job): what the PodGroup's status says already.
+    `allocated`, `pending`, `total` float64 [dimension, job]: requests of allocated-class, of pending, and of all tasks,
+    and the PodGroup's minResources; `min_member` int32; `phase` int8; `priority` int64; `queue` int32 queue row or
+    NO_QUEUE; `reported` int32 [phase, running, succeeded, failed; job] and `announced` bool (has the Scheduled
+    condition of a ready job): what the PodGroup's status says already.
     """
 
     VECTORS = ("allocated", "pending", "total", "minimum")

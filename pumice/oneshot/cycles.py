@@ -21,8 +21,8 @@ class Setup:
 
     `objects` in order of arrival; `now` in seconds since the epoch; `first` is the number of the first cycle, `carry`
     and `in_flight` (decisions that the objects do not show yet) are what it starts from, `view` the very view of the
-    first cycle when that is more than the objects say; without `close_hooks` the
-    session ends after the job status update (as Volcano's test harness reads it).
+    first cycle when that is more than the objects say; without `close_hooks` the session ends after the job status
+    update (as Volcano's test harness reads it).
     """
 
     objects: Sequence[Object]

@@ -22,8 +22,8 @@ MIN_RESOURCE = 0.1
 
 class Occupancy:
     """Float64 [dimension, domain]: `allocatable`, `used`, `idle`, `future`. `index`: domain name -> column;
-    `above[row]`: columns of the
-    domains that hold a node."""
+    `above[row]`: columns of the domains that hold a node.
+    """
 
     def __init__(self, session: Session) -> None:
         nodes, domains = session.nodes, session.topology.tree.domains

@@ -13,8 +13,9 @@ DEFAULT_WEIGHT, DEFAULT_FADING, DEFAULT_MAX_HYPER_NODES = 1, 0.8, 8
 @dataclass(frozen=True, slots=True)
 class Weights:
     """`weight` scales all scores; `resources`: weight of each resource in binpacking; `normal_pods`: whether pods
-    without a
-    topology are scored, tiers fading by `fading`; `max_hyper_nodes`: how many domains an eviction may look at."""
+    without a topology are scored, tiers fading by `fading`; `max_hyper_nodes`: how many domains an eviction may look
+    at.
+    """
 
     weight: int = DEFAULT_WEIGHT
     resources: dict[str, int] = field(default_factory=dict[str, int])
