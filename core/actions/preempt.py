@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 NAME = "preempt"
-Filter = "Callable[[Session, Task], Callable[[Task], bool]]"
 
 
 def execute(session: Session) -> None:
@@ -91,11 +90,11 @@ class Preempt:
     ) -> bool:
         """Evict for one task and promise it the room. False: nothing has changed."""
         session = self._session
+        if not is_eligible(session, task):
+            return False
         try:
             search = session.search_for(task, room=False)
         except FitFailure:
-            return False
-        if not is_eligible(session, task, search):
             return False
         accepts = may_take(session, task)
         groups = self._candidates.find(task, search)

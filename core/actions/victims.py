@@ -8,18 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.life.task import TaskStatus
-from core.session.reasons import Code
+from core.session.reasons import Code, FitFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from core.objects.pod import Task
-    from core.session.search import NodeSearch
+    from core.session.reasons import Reason
     from core.session.session import Session
 
 NEVER = "Never"
 TOLERANCE = 0.1
-Accepts = "Callable[[Task], bool]"
 
 
 def tasks_that(session: Session, node: int, accepts: Callable[[Task], bool]) -> list[Task]:
@@ -103,7 +102,7 @@ def fits(task: Task, room: dict[int, float]) -> bool:
     return all(value - room[dimension] < TOLERANCE for dimension, value in task.template.items)
 
 
-def is_eligible(session: Session, preemptor: Task, search: NodeSearch) -> bool:
+def is_eligible(session: Session, preemptor: Task) -> bool:
     """Whether the task may preempt at all (taskEligibleToPreempt).
 
     Not with policy Never; not while its nominated node still may take it: the filters pass there, or somebody less
@@ -111,15 +110,28 @@ def is_eligible(session: Session, preemptor: Task, search: NodeSearch) -> bool:
     """
     if preemptor.template.preemption_policy == NEVER:
         return False
-    if not preemptor.nominated:
+    nominated = session.nominated_node(preemptor)
+    if not nominated:
         return True
-    row = session.nodes.row.get(preemptor.nominated, -1)
+    row = session.nodes.row.get(nominated, -1)
     if row < 0:
         return False
-    reasons = session.reasons.reasons(search.filter_code(row))
-    if not reasons:
-        return False
+    reasons = _reasons_at(session, preemptor, row)
     if any(reason.code == Code.UNRESOLVABLE for reason in reasons):
         return True
+    # Filters that find no state of a PreFilter fail, so a task that nobody has looked at yet in this session is not
+    # held to pass.
+    unseen = preemptor.row not in session.pre_filtered and bool(session.points.flat("Predicate"))
+    if not reasons and not unseen:
+        return False
     own = preemptor.pod_priority or 0
     return not any(task.preempted and (task.pod_priority or 0) < own for task in session.nodes.tasks_on(row))
+
+
+def _reasons_at(session: Session, task: Task, row: int) -> tuple[Reason, ...]:
+    """Why the filters refuse a node; none as well where PreFilter fails (the action will find that out itself)."""
+    try:
+        search = session.searches.get(task, room=False)
+    except FitFailure:
+        return ()
+    return session.reasons.reasons(search.filter_code(row))

@@ -79,6 +79,7 @@ class Session:
         self.unschedulable: set[int] = set()  # rows of jobs the gang plugin marked so in this session
         self.last_transaction: dict[int, LastTransaction] = {}
         self.evicted_for: set[int] = set()  # rows of tasks whose room was made by evictions
+        self.pre_filtered: set[int] = set()  # rows of tasks that went through PrePredicate
         self.wake_at: float | None = None
         self.action = ""
         self.wants_report = False
@@ -166,6 +167,7 @@ class Session:
 
     def search_for(self, task: Task, *, room: bool = True) -> NodeSearch:
         """PrePredicate, and the search of the task's template; raises FitFailure when no node can do."""
+        self.pre_filtered.add(task.row)
         for check in self.points.flat("PrePredicate"):
             check(task)
         return self.searches.get(task, room=room)
