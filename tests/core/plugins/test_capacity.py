@@ -169,6 +169,11 @@ def test_who_deserves_nothing_of_it_loses_all_but_its_guarantee() -> None:
     assert len(robbed({}, guarantee={"cpu": "2"})) == 1
 
 
+def test_a_guarantee_is_kept_although_the_queue_has_more_than_it_deserves() -> None:
+    assert robbed({}, guarantee={"cpu": "5"}, cpu="2") == []
+    assert len(robbed({}, guarantee={"cpu": "4"}, cpu="2")) == 1
+
+
 def test_a_victim_must_free_what_is_asked_for() -> None:
     session = open_world(
         CONFIG,

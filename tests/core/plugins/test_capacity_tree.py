@@ -230,6 +230,23 @@ def test_a_shared_parent_is_not_asked() -> None:
     assert len(evictable(session, "Reclaimable", task_of(session, "poor-0"), *(f"ja-{i}" for i in range(6)))) == 2
 
 
+@pytest.mark.parametrize(("level", "victims"), [(0, 4), (1, 2)])
+def test_victims_of_several_children_count_against_their_parent(level: int, victims: int) -> None:
+    session = open_world(
+        tree(level),
+        BIG,
+        queue(ROOT),
+        queue("a", parent=ROOT, deserved={"cpu": "4", "memory": "64Gi"}),
+        queue("b", parent=ROOT, deserved={"cpu": "8"}),
+        *(queue(name, parent="a", deserved={"cpu": "1", "memory": "64Gi"}) for name in ("a1", "a2")),
+        running("x", "a1", 3),
+        running("y", "a2", 3),
+        gang("poor", queue="b", pods=1, phase="Inqueue"),
+    )
+    pods = [f"{job}-{i}" for job in "xy" for i in range(3)]
+    assert len(evictable(session, "Reclaimable", task_of(session, "poor-0"), *pods)) == victims
+
+
 @pytest.mark.parametrize(("level", "victims"), [(0, 2), (1, 0)])
 def test_siblings_who_deserve_nothing_do_not_rob_each_other(level: int, victims: int) -> None:
     session = open_world(

@@ -69,6 +69,19 @@ def test_equals_the_plain_one_bit_by_bit(total: Resource, queues: list[PlainQueu
         assert poured[:, row].tolist() == column(queue.deserved, 0.0)
 
 
+def test_a_queue_that_can_have_nothing_still_counts_in_the_second_pass() -> None:
+    """In the first pass its deserved comes to name the cluster's scalars, which is a change."""
+    total = Resource(25.0, 0.0, {"pods": 0.0})
+    queues = [
+        PlainQueue(5, Resource(5000.0), Resource(0.0, 0.0), Resource()),
+        PlainQueue(1, Resource(5000.0), Resource(1e18, 1e18), Resource()),
+    ]
+    poured, _ = fill(basin_of(total, queues))
+    plain_fill(total, queues)
+    assert poured[0].tolist() == [queue.deserved.milli_cpu for queue in queues]
+    assert poured[0, 1] == 25.000000000000004  # two passes would give 25, to the last bit
+
+
 def deserved(total: float, queues: list[tuple[int, float]]) -> list[float]:
     """cpu of each queue given (weight, request) and nothing that limits it."""
     plain = [PlainQueue(weight, Resource(request), Resource(1e18, 1e18), Resource()) for weight, request in queues]

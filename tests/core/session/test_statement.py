@@ -183,6 +183,19 @@ def test_a_discarded_transaction_is_remembered_for_the_explanation() -> None:
     assert task.row not in session.last_transaction
 
 
+def test_the_last_operation_is_undone_first() -> None:
+    session, told = world(), list[str]()
+
+    def note(task: Any, node: int) -> None:
+        told.append(task.name)
+
+    session.points.handle(note, note)
+    statement = session.statement()
+    do(session, statement, [("evict", "r-0", 0), ("pipeline", "w-0", 0), ("allocate", "w-1", 1)])
+    statement.discard()
+    assert told == ["r-0", "w-0", "w-1", "w-1", "w-0", "r-0"]
+
+
 @pytest.mark.parametrize("how", ["allocate", "pipeline"])
 def test_what_a_handler_refuses_is_rolled_back_after_all_were_told(how: str) -> None:
     session = world()
