@@ -9,10 +9,15 @@ from typing import Annotated, Any, Final
 import anyio
 import typer
 from rich.console import Console
+from rich.table import Table
 
+from config.load import read_text
 from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.inputs import load_config
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
+from pumice.replay.inputs import Inputs, read_inputs
+from pumice.replay.rerun import Comparison, live_through
 from storage.replay import ReplayReport, verify
 from storage.sqlite import SqliteJournal
 
@@ -40,7 +45,63 @@ def replay(
         raise UsageError("--verify and --config exclude each other: one compares digests, the other what changed")
     if last is not None and last < first:
         raise UsageError(f"--to {last} comes before --from {first}", path="--to")
-    return verified(terminal, file, first, last)
+    if config is None:
+        return verified(terminal, file, first, last)
+    if first != 1 or last is not None:
+        raise UsageError("--config lives through all of the journal", path="--from" if first != 1 else "--to")
+    return otherwise(terminal, file, config, lenient)
+
+
+def otherwise(terminal: Terminal, file: Path, config: Path, lenient: bool) -> int:
+    """The same inputs under the recorded configuration and under another one; exit code 1 when anything differs."""
+    load_config(config, lenient, terminal)
+    inputs = anyio.run(_inputs, file)
+    if not inputs.requests:
+        raise UsageError(
+            "the journal holds no inputs (or they were cut): there is nothing to live through", path=str(file)
+        )
+    started = time.perf_counter()
+    with terminal.progress("replay: inputs, twice", 2 * len(inputs.requests)) as advance:
+        before = live_through(inputs, inputs.config, advance)
+        after = live_through(inputs, read_text(config), advance)
+    compared, seconds = Comparison(before, after), time.perf_counter() - started
+    changed = compared.changed
+    same = not changed["jobs"] and not changed["queues"]
+    found = {
+        "cycles": after.cycles,
+        "events": inputs.events,
+        "events_per_s": inputs.events / seconds if seconds else 0.0,
+        "identical": same,
+        "first_difference": None,
+        **compared.to_dict(),
+    }
+    terminal.emit(found, lambda console: show_comparison(console, compared))
+    return Exit.DONE if same else Exit.DIFFERS
+
+
+async def _inputs(file: Path) -> Inputs:
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        return await read_inputs(journal)
+
+
+def show_comparison(console: Console, compared: Comparison) -> None:
+    """A table by queue and one by job, of what differs."""
+    for what, changed in compared.changed.items():
+        if not changed:
+            console.print(f"No figure of the {what} differs.")
+            continue
+        table = Table(what.removesuffix("s"), "figure", "recorded configuration", "other configuration")
+        for name, figures in changed.items():
+            for figure, values in figures.items():
+                table.add_row(name, figure, *(_cell(values[side]) for side in ("before", "after")))
+        console.print(table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        placed: dict[str, str] = value
+        return "\n".join(f"{pod} on {node}" for pod, node in sorted(placed.items()))
+    return "never" if value is None else str(value)
 
 
 def verified(terminal: Terminal, file: Path, first: int, last: int | None) -> int:
