@@ -179,13 +179,21 @@ def constraints_of(claim: Object) -> list[Constraint]:
 Choice = tuple[str, Device]  # request name and device
 
 
+class Given(NamedTuple):
+    """A device that a request of a claim gets. `everywhere`: it can be used on all nodes."""
+
+    request: str
+    device: DeviceId
+    everywhere: bool = False
+
+
 class Allocator:
     """Chooses devices on one node for claims, one after the other; `taken` are the devices in use."""
 
     def __init__(self, devices: list[Device], taken: set[DeviceId]) -> None:
         self._devices, self._taken = devices, taken
 
-    def allocate(self, claims: list[tuple[list[list[Request]], list[Constraint]]]) -> list[list[DeviceId]] | None:
+    def allocate(self, claims: list[tuple[list[list[Request]], list[Constraint]]]) -> list[list[Given]] | None:
         """The devices of each claim; None where they do not suffice. Raises ExpressionError."""
         if not claims:
             return []
@@ -194,7 +202,8 @@ class Allocator:
             ids = [device.id for _, device in chosen]
             rest = Allocator(self._devices, self._taken.union(ids)).allocate(claims[1:])
             if rest is not None:
-                return [ids, *rest]
+                given = [Given(name, device.id, bool(device.rows.all())) for name, device in chosen]
+                return [given, *rest]
         return None
 
     def _choices(

@@ -9,14 +9,43 @@ from msgspec import Struct, field
 from core.messages.message import Message
 
 
-class Bind(Message, frozen=True):
-    """Put a pod on a node. `job` is "namespace/podgroup-name"."""
+class ClaimedDevices(Struct, frozen=True, gc=False):
+    """What a resource claim ("namespace/name") gets: (request, driver, pool, device) each.
+
+    Without devices the claim has its own already and only hears of one more pod. `node`: where they can be used, "" for
+    everywhere.
+    """
+
+    claim: str
+    devices: tuple[tuple[str, str, str, str], ...] = ()
+    node: str = ""
+
+
+class PreBind(Struct, frozen=True, gc=False):
+    """What the api must be told before a pod is bound: (volume, "namespace/claim") to bind with each other, claims that
+    need a new volume on the pod's node, devices. The pod waits for its volumes `timeout_s` seconds at most.
+    """
+
+    volumes: tuple[tuple[str, str], ...] = ()
+    provisions: tuple[str, ...] = ()
+    devices: tuple[ClaimedDevices, ...] = ()
+    timeout_s: float = 600.0
+
+    @property
+    def waits(self) -> bool:
+        """Whether somebody else has something to do before the pod can be bound."""
+        return bool(self.volumes or self.provisions)
+
+
+class Bind(Message, frozen=True, omit_defaults=True):
+    """Put a pod on a node. `job` is "namespace/podgroup-name"; `pre_bind`: not before this is done."""
 
     namespace: str
     name: str
     uid: str
     node: str
     job: str
+    pre_bind: PreBind | None = None
 
 
 class Evict(Message, frozen=True):

@@ -95,6 +95,7 @@ FLAGS: dict[str, str | None] = {
     "HyperNodeGradientForSubJob": "HyperNodeGradient",
     "TargetJob": "TargetJob",
     "ReservedNodes": "ReservedNodes",
+    "PreBind": None,
 }
 
 
@@ -214,7 +215,7 @@ class Points:
         return None
 
     def first_answer(self, point: str, *subject: Any) -> Any:
-        """BestNode, TargetJob, gradients: the first plugin with an answer; None when there is none."""
+        """BestNode, TargetJob, gradients, PreBind: the first plugin with an answer; None when there is none."""
         for ask in self.flat(point):
             answer = ask(*subject)
             if answer is not None:

@@ -124,9 +124,7 @@ class Session:
         return bool(job.pod_group.sub_group_policy)
 
     def action_flag(self, action: str, key: str, *, default: bool) -> bool:
-        """A boolean argument of an action; one that was given once stays until a restart, as Volcano's actions keep
-        it.
-        """
+        """A boolean argument of an action; one that was given once stays until a restart, as in Volcano."""
         kept = self.carry.actions.setdefault(action, {})
         kept[key] = Arguments(action, self.config.action_arguments(action)).get_bool(key, bool(kept.get(key, default)))
         return bool(kept[key])
@@ -252,9 +250,10 @@ class Session:
         job = self.job_of(task)
         assert job is not None
         self.jobs.move(job, task, TaskStatus.BINDING)
-        self.binds.append(
-            Bind(task.namespace, task.name, task.uid, self.nodes.names[self.jobs.node[task.row]], task.job)
-        )
+        node = self.nodes.names[self.jobs.node[task.row]]
+        claims = task.template.volumes or task.template.resource_claims
+        needs = self.points.first_answer("PreBind", task) if claims else None
+        self.binds.append(Bind(task.namespace, task.name, task.uid, node, task.job, needs))
 
     def emit_evict(self, task: Task, reason: str, preemptor: str = "", score: float = 0.0) -> None:
         """An eviction is final."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +11,13 @@ import numpy.typing as npt
 from core.state.columns import FloatArray
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from core.objects.metadata import Object
     from core.objects.node import NodeSpec
     from core.objects.pod import Task
     from core.objects.queue import Queue
+    from core.state.assumed import Promised
     from core.state.dimensions import Dimensions
     from core.state.jobs import Job
 
@@ -77,7 +80,8 @@ class JobColumns:
 class Snapshot:
     """Everything a cycle may read.
 
-    `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name.
+    `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name; `promised`: what the claims
+    of pods that are being bound were promised, by pod.
     """
 
     version: int
@@ -88,3 +92,4 @@ class Snapshot:
     queues: list[Queue]
     node_tasks: dict[str, dict[str, Task]]
     objects: dict[str, dict[str, Object]]
+    promised: Mapping[str, Promised] = field(default_factory=dict[str, "Promised"])

@@ -13,6 +13,7 @@ from core.objects.node import read_node
 from core.objects.pod import Task, TemplateTable, read_task
 from core.objects.pod_group import PodGroupSpec, read_pod_group
 from core.objects.queue import Queue, read_queue
+from core.state.assumed import Assumed
 from core.state.check import check_view
 from core.state.dimensions import Dimensions
 from core.state.jobs import NO_QUEUE, JobTable
@@ -22,12 +23,12 @@ from core.state.snapshot import Snapshot
 from core.state.tasks import NOWHERE, TaskTable
 
 if TYPE_CHECKING:
+    from core.messages.decisions import PreBind
     from core.state.jobs import Job
 
 
 class View:
-    """Tasks, jobs, nodes and queues as the API last said, plus what this scheduler has in flight (assumed binds,
-    evictions).
+    """Tasks, jobs, nodes and queues as the API last said, plus what is in flight (assumed binds, evictions).
 
     `version` rises with every change that could alter a decision.
     """
@@ -44,7 +45,7 @@ class View:
         self.priorities = PriorityClasses()
         self.node_tasks: dict[str, dict[str, Task]] = {}  # node name -> pod key -> task, nodes not yet seen included
         self.objects: dict[str, dict[str, Object]] = {}
-        self._assumed: dict[str, str] = {}  # pod key -> node of a bind in flight
+        self._assumed = Assumed()  # binds in flight
         self._evicting: set[str] = set()  # pod keys of evictions in flight
         self._queue_rows: dict[str, int] = {}
         self._shared: set[str] = set()  # node names whose dict in node_tasks a snapshot has seen
@@ -52,10 +53,7 @@ class View:
     # --- events ------------------------------------------------------------------------------------------------------
 
     def apply(self, event: str, obj: Object) -> None:
-        """Take over one watch event:
-
-        "ADDED", "MODIFIED" or "DELETED". Raises QuantityError for a malformed quantity (nothing changes).
-        """
+        """Take over a watch event: "ADDED", "MODIFIED", "DELETED". Raises QuantityError (then nothing changes)."""
         kind, deleted = obj.get("kind"), event == "DELETED"
         if kind == "Pod":
             self._apply_pod(obj, deleted)
@@ -87,13 +85,13 @@ class View:
             if known.uid != task.uid:
                 self._end_flight(key)
         if task.status != TaskStatus.PENDING:
-            self._assumed.pop(key, None)  # the API knows by now
+            self._assumed.drop(key)  # the API knows by now
         if task.status not in PREEMPTABLE_STATUSES:
             self._evicting.discard(key)
         self._put_in(task)
 
     def _end_flight(self, key: str) -> None:
-        self._assumed.pop(key, None)
+        self._assumed.drop(key)
         self._evicting.discard(key)
 
     def _put_in(self, task: Task) -> None:
@@ -237,13 +235,13 @@ class View:
         self._enter(task)
         self.version += 1
 
-    def assume(self, namespace: str, name: str, node: str) -> bool:
+    def assume(self, namespace: str, name: str, node: str, pre_bind: PreBind | None = None) -> bool:
         """A bind is on its way: Binding on that node. False when the pod is gone or placed, or the node is gone."""
         task = self.tasks.by_key.get(key_of(namespace, name))
         if task is None or node not in self.nodes.row or self.tasks.status[task.row] != TaskStatus.PENDING:
             return False
         self._leave(task)
-        self._assumed[task.key] = node
+        self._assumed.hold(task.key, node, pre_bind)
         self._recount(task)
         return True
 
@@ -252,7 +250,7 @@ class View:
         task = self.tasks.by_key.get(key_of(namespace, name))
         if task is not None and task.key in self._assumed:
             self._leave(task)
-            del self._assumed[task.key]
+            self._assumed.drop(task.key)
             self._recount(task)
 
     def evicting(self, namespace: str, name: str) -> None:
@@ -290,6 +288,7 @@ class View:
             queues=[self.queues[name] for name in self._queue_rows],
             node_tasks=dict(self.node_tasks),
             objects=self.objects,
+            promised=self._assumed.promised,
         )
         self.jobs.epoch += 1
         self._shared = set(self.node_tasks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from core.messages.decisions import CycleReport, CycleResult, TaskAtOpen
+from core.messages.decisions import Bind, CycleReport, CycleResult, TaskAtOpen
 from pumice.oneshot.between import condition_dict
 from pumice.oneshot.standing import Standing
 
@@ -21,7 +21,7 @@ def outcome_of(result: CycleResult, before: Mapping[str, Standing]) -> Outcome:
     """
     report = result.report
     return {
-        "binds": {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds},
+        "binds": {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds if not _waits(bind)},
         "evictions": sorted(f"{evict.namespace}/{evict.name}" for evict in result.evicts),
         "pipelined": dict(sorted(report.pipelined.items())),
         "uncommitted": dict(sorted(report.uncommitted.items())),
@@ -40,6 +40,11 @@ def at_open(report: CycleReport) -> dict[str, Any]:
         "queues": report.queues,
         "tasks": {name: _task_at_open(task) for name, task in report.tasks_at_open.items()},
     }
+
+
+def _waits(bind: Bind) -> bool:
+    """Its volumes have to be bound first: the pod is on its way to its node, and not bound in this cycle."""
+    return bind.pre_bind is not None and bind.pre_bind.waits
 
 
 def _counts(counts: Mapping[str, int]) -> dict[str, int]:

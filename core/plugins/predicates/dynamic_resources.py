@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.kube.cel import ExpressionError
-from core.kube.devices import Allocator, DeviceId, constraints_of, devices_of, requests_of
+from core.kube.devices import Allocator, DeviceId, Given, constraints_of, devices_of, requests_of
 from core.kube.node_selector import rows_in_term
 from core.kube.selectors import SelectorError
+from core.messages.decisions import ClaimedDevices
 from core.objects.metadata import key_of, section
 from core.session.node_points import Volatility
 from core.session.reasons import Code, FitFailure, Reason
@@ -105,8 +106,12 @@ class DynamicResources:
         self._session = session
         self.reads_labels = False  # until a pod with claims is met: they are found by namespace
         self.version = 0
-        self.reserved: dict[str, list[DeviceId]] = {}  # claim -> its devices
+        self.reserved: dict[str, list[Given]] = {}  # claim -> its devices
         self._by_task: dict[str, list[str]] = {}
+        for pod, (_, before) in session.snapshot.promised.items():
+            found = {c.claim: [Given(d[0], DeviceId(*d[1:])) for d in c.devices] for c in before.devices if c.devices}
+            self.reserved.update(found)
+            self._by_task[pod] = list(found)
         self._devices: list[Device] | None = None
         self._in_use: set[DeviceId] = set()
 
@@ -125,10 +130,10 @@ class DynamicResources:
             mask |= device.rows
         return np.flatnonzero(mask)
 
-    def choose(self, row: int, asked: list[Asked]) -> list[list[DeviceId]] | None:
+    def choose(self, row: int, asked: list[Asked]) -> list[list[Given]] | None:
         """The devices that claims would get on a node; None where they do not suffice. Raises ExpressionError."""
         here = [device for device in self._known_devices() if device.rows[row]]
-        taken = self._in_use.union(*self.reserved.values())
+        taken = self._in_use.union(given.device for devices in self.reserved.values() for given in devices)
         return Allocator(here, taken).allocate(asked)
 
     def _claims(self, task: Task) -> list[tuple[str, Object]]:
@@ -200,6 +205,18 @@ class DynamicResources:
         self._by_task[task.key] = [key for key, _ in waiting]
         self.version += 1
         return None
+
+    def pre_bind(self, task: Task, node: str) -> tuple[ClaimedDevices, ...]:
+        """What a placed pod's claims get; those with devices of their own hear of one more pod."""
+        if not task.template.resource_claims:
+            return ()
+        new = self._by_task.get(task.key, ())
+        found: list[ClaimedDevices] = []
+        for key, _ in self._claims(task):
+            devices = self.reserved[key] if key in new else []
+            place = "" if all(given.everywhere for given in devices) else node
+            found.append(ClaimedDevices(key, tuple((given.request, *given.device) for given in devices), place))
+        return tuple(found)
 
     def unreserve(self, task: Task) -> None:
         """Give them back; nothing happens for a pod without reservations."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
 from core.kube.placed import placed_pods
+from core.messages.decisions import PreBind
 from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.predicates.node_affinity import RequiredAffinity
 from core.plugins.predicates.pod_affinity import PodAffinity
@@ -19,7 +20,7 @@ from core.plugins.predicates.static import StaticFilter
 from core.plugins.predicates.taints import UntoleratedTaints
 from core.plugins.predicates.topology_spread import TopologySpread
 from core.plugins.predicates.unschedulable import Unschedulable
-from core.plugins.predicates.volume_binding import VolumeBinding
+from core.plugins.predicates.volume_binding import NOTHING, VolumeBinding
 from core.plugins.predicates.volume_limits import VolumeLimits
 from core.plugins.predicates.volume_zone import VolumeZone
 
@@ -30,11 +31,15 @@ if TYPE_CHECKING:
     from core.session.session import Session
 
 
+BIND_TIMEOUT_S = 600
+
+
 class Predicates:
     """Registers the filters that are switched on, keeps kube-scheduler's NodeInfo up to date and reserves volumes.
 
     Arguments, all true by default: `predicate.NodeAffinityEnable`, `NodePortsEnable`, `TaintTolerationEnable`,
     `PodAffinityEnable`, `NodeVolumeLimitsEnable`, `VolumeZoneEnable`, `PodTopologySpreadEnable`, `VolumeBindingEnable`.
+    `volumebinding.bindTimeoutSeconds` (600): how long a placed pod may wait for its volumes.
     Dynamic resource allocation has no switch (Volcano reads Kubernetes' feature gate, on by default).
     `predicate.CacheEnable` changes nothing: answers that follow from a node's spec are always kept.
     """
@@ -43,6 +48,7 @@ class Predicates:
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._arguments = Arguments(self.name, arguments)
+        self._bind_timeout_s = float(self._arguments.get_int("volumebinding.bindTimeoutSeconds", BIND_TIMEOUT_S))
 
     def _enabled(self, switch: str) -> bool:
         return self._arguments.get_bool(f"predicate.{switch}", True)
@@ -67,7 +73,8 @@ class Predicates:
         Without it the scorers see the opening.
         """
         placed, kube = placed_pods(session), session.kube
-        reserving: list[VolumeBinding | DynamicResources] = [DynamicResources(session)]
+        resources = DynamicResources(session)
+        reserving: list[VolumeBinding | DynamicResources] = [resources]
         if self._enabled("VolumeBindingEnable"):
             reserving.insert(0, VolumeBinding(session))
         session.add_predicate(self.name, self.filters(placed, reserving))
@@ -89,7 +96,14 @@ class Predicates:
             placed.remove(task, node)
             return None
 
+        def pre_bind(task: Task) -> PreBind | None:
+            node = session.nodes.names[session.jobs.node[task.row]]
+            promise = reserving[0].promised(task) if isinstance(reserving[0], VolumeBinding) else NOTHING
+            devices = resources.pre_bind(task, node)
+            return PreBind(*promise, devices, self._bind_timeout_s) if devices or any(promise) else None
+
         session.points.handle(allocate, deallocate)
+        session.points.add("PreBind", self.name, pre_bind)
         if self._enabled("PodAffinityEnable"):
             trials = Trials(session, placed)
             session.points.add("SimulateAddTask", self.name, trials.add)

@@ -12,7 +12,7 @@ import numpy as np
 
 from core.kube.selectors import SelectorError
 from core.kube.storage import Storage, StorageError, has_ephemeral, uses_claims
-from core.kube.volume_plan import Planner, Promises, read_claims
+from core.kube.volume_plan import Planner, Promise, Promises, read_claims
 from core.session.node_points import Volatility
 from core.session.reasons import Code, FitFailure, Reason
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from core.session.session import Session
 
 NAME = "VolumeBinding"
+NOTHING = Promise((), ())
 TEXTS = (
     "node(s) didn't match PersistentVolume's node affinity",
     "node(s) didn't find available persistent volumes to bind",
@@ -74,6 +75,8 @@ class VolumeBinding:
 
     def __init__(self, session: Session) -> None:
         self._session, self._storage, self.promises = session, Storage(session.objects), Promises()
+        for pod, (node, before) in session.snapshot.promised.items():  # binds of earlier cycles that are on their way
+            self.promises.make(pod, node, Promise(before.volumes, before.provisions))
         self._planner = Planner(session.nodes, self._storage, self.promises)
         self.reads_labels = False  # until a pod with claims is met: they are found by namespace
         self.watches_placements = False  # until an ephemeral claim is met: it is found by the pod's name
@@ -103,6 +106,10 @@ class VolumeBinding:
             promise = self._planner.plan(claims).promise(node)
             self.promises.make(task.key, self._session.nodes.names[node], promise)
         return None
+
+    def promised(self, task: Task) -> Promise:
+        """What a placed pod was promised."""
+        return self.promises.by_task.get(task.key, NOTHING)
 
     def unreserve(self, task: Task) -> None:
         """Take the promise back."""
