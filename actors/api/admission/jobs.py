@@ -9,6 +9,7 @@ from actors.api.admission.job_policies import policy_problems
 from actors.api.admission.pod_groups import default_topology, topology_problems
 from actors.api.admission.pod_spec import pod_spec_problems
 from actors.api.admission.rules import Lookup
+from actors.api.admission.run_annotations import run_problems
 from actors.api.fields import containers_of, rows, section
 from actors.api.names import label_problem, qualified_name_problem
 from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
@@ -75,6 +76,7 @@ def validate(job: Object, lookup: Lookup) -> list[Cause]:
     found += policy_problems(rows(spec, "policies"), "spec.policies")
     unknown = [plugin for plugin in section(spec, "plugins") if plugin not in PLUGINS]
     found += [unsupported(f"spec.plugins[{plugin}]", plugin, PLUGINS) for plugin in unknown]
+    found += run_problems(job, "metadata")
     return found + _volume_problems(spec) + _queue_problems(spec["queue"], lookup)
 
 
@@ -138,7 +140,9 @@ def _task_problems(job: str, task: dict[str, Any], path: str, seen: set[str]) ->
     found += _replica_problems(task, path)
     found += policy_problems(rows(task, "policies"), f"{path}.policies")
     found += _partition_problems(task, f"{path}.partitionPolicy")
-    return found + pod_spec_problems(section(section(task, "template"), "spec"), f"{path}.template.spec")
+    template = section(task, "template")
+    found += run_problems(template, f"{path}.template.metadata")
+    return found + pod_spec_problems(section(template, "spec"), f"{path}.template.spec")
 
 
 def _replica_problems(task: dict[str, Any], path: str) -> list[Cause]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems
 from actors.api.admission.rules import Lookup
+from actors.api.admission.run_annotations import run_problems
 from actors.api.fields import annotations_of, containers_of, rows, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value
 from core.objects.metadata import Object
@@ -57,9 +58,9 @@ def forbid(pod: Object, lookup: Lookup) -> str | None:
 
 
 def validate(pod: Object, lookup: Lookup) -> list[Cause]:
-    """The spec, and Volcano's budget annotations on its own pods."""
+    """The spec, how it is to run, and Volcano's budget annotations on its own pods."""
     del lookup
-    found = pod_spec_problems(pod["spec"], "spec")
+    found = pod_spec_problems(pod["spec"], "spec") + run_problems(pod, "metadata")
     annotations = annotations_of(pod)
     if annotations and pod["spec"].get("schedulerName") == "volcano":
         found += budget_problems(annotations)

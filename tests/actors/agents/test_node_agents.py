@@ -69,8 +69,15 @@ def test_zero_never_ends(cluster: Cluster, duration: str) -> None:
 
 
 @pytest.mark.parametrize("duration", ["soon", "-5s", "5"])
-def test_a_duration_that_makes_no_sense_is_the_default(cluster: Cluster, duration: str) -> None:
-    bound(cluster, duration=duration)
+def test_a_duration_that_makes_no_sense_is_refused_or_when_it_comes_later_the_default(
+    cluster: Cluster, duration: str
+) -> None:
+    (cause,) = cluster.refused(pod("p", duration=duration)).details["causes"]
+    assert cause["field"] == "metadata.annotations[pumice.dev/duration]"
+    cluster.create(pod("p"))
+    cluster.patch("Pod", "p", {"metadata": {"annotations": {"pumice.dev/duration": duration}}})
+    cluster.bind("p", "n1")
+    cluster.settle()
     cluster.advance(5)
     assert phase(cluster) == "Succeeded"
 

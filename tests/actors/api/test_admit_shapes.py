@@ -1,4 +1,4 @@
-"""Fields of wrong types: one would fail every session that reads it, so no such object is stored."""
+"""Fields of wrong types and amounts: one would fail every session that reads it, so no such object is stored."""
 
 from __future__ import annotations
 

@@ -1,0 +1,28 @@
+"""How a pod runs here, said in annotations of the pod, its template or its Job: a slip is refused, not passed over."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.api.fields import annotations_of
+from actors.api.refusals import Cause, invalid_value
+from actors.durations import duration_s
+
+DURATIONS: Final = ("pumice.dev/duration", "pumice.dev/termination")
+EXIT_CODE: Final = "pumice.dev/exit-code"
+_MOST_EXIT_CODE: Final = 255
+
+
+def run_problems(holder: dict[str, Any], path: str) -> list[Cause]:
+    """What is wrong with the annotations of the holder of a metadata section; `path` is that section's."""
+    annotations = annotations_of(holder)
+    found: list[Cause] = []
+    for name in DURATIONS:
+        if name in annotations and ((seconds := duration_s(annotations[name])) is None or seconds < 0):
+            why = "expected a duration of at least 0, such as 90s, 1h30m or 0"
+            found.append(invalid_value(f"{path}.annotations[{name}]", annotations[name], why))
+    code = annotations.get(EXIT_CODE)
+    if code is not None and not (code.isascii() and code.isdigit() and int(code) <= _MOST_EXIT_CODE):
+        why = f"expected a number from 0 to {_MOST_EXIT_CODE}"
+        found.append(invalid_value(f"{path}.annotations[{EXIT_CODE}]", code, why))
+    return found
