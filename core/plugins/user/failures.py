@@ -1,0 +1,67 @@
+"""What a user's plugin did wrong, and what is answered in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from core.session.reasons import Code, FitFailure, Reason
+
+if TYPE_CHECKING:
+    from core.session.session import Session
+
+T = TypeVar("T")
+Tell = Callable[[str, str], None]  # (plugin, what it did)
+
+CARRIED: Final = "user-plugins"
+ON_ERROR: Final = "onError"
+IGNORE: Final = "ignore"
+FAIL: Final = "fail"
+
+
+class Failures:
+    """Those of one plugin in one session: told to whoever listens, and counted in the carry, which is journaled.
+
+    `refuses`: with `onError: fail` what the plugin was asked about is refused; else the plugin is as if it had not
+    been asked.
+    """
+
+    def __init__(self, plugin: str, arguments: dict[str, Any], tell: Tell | None = None) -> None:
+        self.plugin = plugin
+        self._on_error = arguments.get(ON_ERROR, IGNORE)
+        self.refuses = self._on_error == FAIL
+        self._tell = tell
+        self._session: Session | None = None
+        self._told: set[str] = set()
+
+    def begin(self, session: Session) -> None:
+        """The session whose carry keeps the count."""
+        self._session = session
+        if self._on_error not in (IGNORE, FAIL):
+            self.note("its arguments", ValueError(f"onError: expected {IGNORE} or {FAIL}, was {self._on_error!r}"))
+
+    def note(self, what: str, error: Exception) -> str:
+        """Remember an error; the sentence that names it. Each sentence is told once a session."""
+        sentence = f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {error}"
+        if self._session is not None:
+            kept = self._session.carry.plugins.setdefault(CARRIED, {})
+            before = kept.get(self.plugin, {}).get("failures", 0)
+            kept[self.plugin] = {"failures": before + 1, "last": sentence}
+        if self._tell is not None and sentence not in self._told:
+            self._tell(self.plugin, sentence)
+        self._told.add(sentence)
+        return sentence
+
+    def reason(self, sentence: str) -> Reason:
+        """A node's or task's refusal with that sentence."""
+        return Reason(self.plugin, Code.ERROR, sentence)
+
+    def attempt(self, what: str, ask: Callable[[], T], instead: Callable[[str], T]) -> T:
+        """The plugin's answer, or what stands instead of it (made from the sentence that names the error)."""
+        try:
+            return ask()
+        except FitFailure:
+            raise
+        except Exception as error:  # noqa: BLE001 - somebody else's code may raise anything
+            sentence = self.note(what, error)
+        return instead(sentence)

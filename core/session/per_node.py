@@ -1,0 +1,176 @@
+"""Filters and scorers that look at one node at a time: for those who do not want to think in columns.
+
+They cost a Python call for every node: about a microsecond each where the vectorised ones take nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.session.node_points import Volatility
+from core.session.reasons import Code, Reason
+
+if TYPE_CHECKING:
+    from core.objects.node import NodeSpec
+    from core.objects.pod import Task
+    from core.session.node_points import FloatArray, Rows
+    from core.session.reasons import IntArray
+    from core.session.session import Session
+
+
+class NodeLook:
+    """One node as the session sees it now. Amounts are in milli-cores, bytes, and thousandths of anything else."""
+
+    __slots__ = ("_session", "row", "spec")
+
+    def __init__(self, session: Session, row: int) -> None:
+        self._session = session
+        self.row = row
+        self.spec: NodeSpec = session.nodes.specs[row]
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.spec.name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The node's labels."""
+        return self.spec.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The node's annotations."""
+        return self.spec.annotations
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks on it, those placed in this session included, by "namespace/name"."""
+        return self._session.nodes.tasks_on(self.row)
+
+    def allocatable(self, resource: str) -> float:
+        """What it can allocate of a resource; 0 for one that it does not have."""
+        return self._amount(self._session.nodes.allocatable, resource)
+
+    def used(self, resource: str) -> float:
+        """What is taken of a resource."""
+        return self._amount(self._session.nodes.used, resource)
+
+    def idle(self, resource: str) -> float:
+        """What is left of a resource."""
+        return self._amount(self._session.nodes.idle, resource)
+
+    def _amount(self, columns: FloatArray, resource: str) -> float:
+        names = self._session.dims.names[: len(columns)]
+        return float(columns[names.index(resource), self.row]) if resource in names else 0.0
+
+
+Test = Callable[["Task", NodeLook], "str | Reason | None"]
+"""None: the node will do. A text or Reason: it will not; a text is plain Unschedulable, which evictions may cure."""
+Rate = Callable[["Task", NodeLook], float]
+Kind = Callable[["Task"], Hashable]
+
+
+def _one_of_a_kind(task: Task) -> Hashable:
+    return task.uid
+
+
+class PerNode:
+    """What a per-node filter and a per-node scorer have in common.
+
+    `volatility`: when an answer grows stale; GLOBAL is always right, ROW when only that node is looked at, STATIC when
+    only its spec is. `kind`: what of a task the answer depends on beside its pod template; tasks of one template and
+    one kind share their answers. The default shares nothing.
+    """
+
+    reads_labels = False
+
+    def __init__(self, name: str, *, volatility: Volatility = Volatility.GLOBAL, kind: Kind = _one_of_a_kind) -> None:
+        self.name = name
+        self.volatility = volatility
+        self.kind = kind
+
+
+class PerNodeCheck:
+    """A per-node filter at work for one task."""
+
+    def __init__(self, name: str, test: Test, volatility: Volatility, session: Session, task: Task) -> None:
+        self.volatility = volatility
+        self._name, self._test, self._session, self._task = name, test, session, task
+
+    def reject_one(self, row: int) -> int:
+        """Reason number of one node, 0 when it will do."""
+        answer = self._test(self._task, NodeLook(self._session, row))
+        if answer is None:
+            return 0
+        reason = answer if isinstance(answer, Reason) else Reason(self._name, Code.UNSCHEDULABLE, str(answer))
+        return self._session.reasons.intern(reason)
+
+    def reject(self, rows: Rows) -> IntArray:
+        """The same for many: int32 [len(rows)]."""
+        return np.array([self.reject_one(row) for row in each(self._session, rows)], dtype=np.int32)
+
+
+class PerNodeFilter(PerNode):
+    """`test(task, node)` as a NodeFilter."""
+
+    def __init__(
+        self, name: str, test: Test, *, volatility: Volatility = Volatility.GLOBAL, kind: Kind = _one_of_a_kind
+    ) -> None:
+        super().__init__(name, volatility=volatility, kind=kind)
+        self._test = test
+
+    def prepare(self, session: Session, task: Task) -> PerNodeCheck:
+        """For one task."""
+        return PerNodeCheck(self.name, self._test, self.volatility, session, task)
+
+
+class PerNodeScore:
+    """A per-node scorer at work for one task."""
+
+    normalised = False
+    constant: float | None = None
+
+    def __init__(self, rate: Rate, weight: float, volatility: Volatility, session: Session, task: Task) -> None:
+        self.volatility = volatility
+        self._rate, self._weight, self._session, self._task = rate, weight, session, task
+
+    def score_one(self, row: int) -> float:
+        """Weighted score of one node."""
+        return float(self._rate(self._task, NodeLook(self._session, row))) * self._weight
+
+    def score(self, rows: Rows) -> FloatArray:
+        """The same for many: float64 [len(rows)]."""
+        return np.array([self.score_one(row) for row in each(self._session, rows)], dtype=np.float64)
+
+    def finish(self, raw: FloatArray) -> FloatArray:
+        """Not normalised."""
+        return raw
+
+
+class PerNodeScorer(PerNode):
+    """`rate(task, node)` times `weight` as a NodeScorer. Volcano's own scores are 0 to 100 before their weights."""
+
+    def __init__(
+        self,
+        name: str,
+        rate: Rate,
+        *,
+        weight: float = 1.0,
+        volatility: Volatility = Volatility.GLOBAL,
+        kind: Kind = _one_of_a_kind,
+    ) -> None:
+        super().__init__(name, volatility=volatility, kind=kind)
+        self._rate, self._weight = rate, weight
+
+    def prepare(self, session: Session, task: Task) -> PerNodeScore:
+        """For one task."""
+        return PerNodeScore(self._rate, self._weight, self.volatility, session, task)
+
+
+def each(session: Session, rows: Rows) -> Iterable[int]:
+    """The row numbers behind rows."""
+    return range(session.nodes.count)[rows] if isinstance(rows, slice) else rows.tolist()

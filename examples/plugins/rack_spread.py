@@ -1,0 +1,83 @@
+"""Two plugins of one's own: one looks at nodes one by one, one at all of them at once.
+
+    pumice run --plugins-dir examples/plugins --config scheduler.conf
+
+with, in scheduler.conf:
+
+    - name: quiet-racks
+      arguments: {onError: fail, label: example.com/rack, most: 4}
+    - name: young-nodes
+      arguments: {weight: 5}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pumice.plugins import (
+    NodeLook,
+    PerNodeFilter,
+    PluginBuilder,
+    ReadyScore,
+    Session,
+    Task,
+    Volatility,
+)
+
+
+class QuietRacks:
+    """Refuses racks that already have so many tasks of the job. Per node: simple, and fast enough for small clusters."""
+
+    name = "quiet-racks"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._label = str(arguments.get("label", "example.com/rack"))
+        self._most = int(arguments.get("most", 4))
+
+    def on_session_open(self, session: Session) -> None:
+        """Register the filter. A rack's other nodes count, so an answer is stale after any placement: GLOBAL."""
+        self._session = session
+        rack_filter = PerNodeFilter(self.name, self.test, volatility=Volatility.GLOBAL, kind=lambda task: task.job)
+        session.add_predicate(self.name, [rack_filter])
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to do."""
+
+    def test(self, task: Task, node: NodeLook) -> str | None:
+        """None: the node will do."""
+        rack = node.labels.get(self._label)
+        if not task.job or rack is None:
+            return None
+        nodes = self._session.nodes
+        there = [row for row, spec in enumerate(nodes.specs) if spec.labels.get(self._label) == rack]
+        mates = sum(1 for row in there for other in nodes.tasks_on(row) if other.job == task.job)
+        return f"rack {rack} has {mates} of the job's tasks" if mates >= self._most else None
+
+
+class YoungNodes:
+    """Prefers nodes that joined last: for clusters that shrink from the old end. Vectorised: one array for all tasks."""
+
+    name = "young-nodes"
+    reads_labels = False  # the score does not depend on the task
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._weight = float(arguments.get("weight", 1))
+
+    def on_session_open(self, session: Session) -> None:
+        """Work the scores out once and register."""
+        place = np.empty(session.nodes.count)
+        place[session.nodes.arrival] = np.arange(session.nodes.count)
+        self._score = ReadyScore(place / max(1, session.nodes.count - 1) * 100.0 * self._weight)
+        session.add_node_order(self.name, [self])
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to do."""
+
+    def prepare(self, session: Session, task: Task) -> ReadyScore:
+        """NodeScorer: the ready scores, whatever the task."""
+        return self._score
+
+
+PLUGINS: dict[str, PluginBuilder] = {"quiet-racks": QuietRacks, "young-nodes": YoungNodes}

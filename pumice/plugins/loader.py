@@ -1,0 +1,129 @@
+"""Finds users' plugins: modules in a folder, and entry points of installed packages.
+
+A module says what it has in a table of its own, `PLUGINS: dict[str, PluginBuilder]`, by the names the configuration is
+to use. An entry point of the group `pumice.plugins` has the plugin's name and points at its builder.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple, cast
+
+from config.errors import ConfigError, ConflictError
+from config.known import KNOWN_PLUGINS
+from core.plugins import PLUGINS
+from core.plugins.plugin import PluginBuilder
+from core.plugins.user import guarded
+
+GROUP: Final = "pumice.plugins"
+TABLE: Final = "PLUGINS"
+PACKAGE: Final = "pumice_user_plugins"
+
+log = logging.getLogger(__name__)
+
+
+class Found(NamedTuple):
+    """A plugin and where it comes from."""
+
+    name: str
+    builder: PluginBuilder
+    source: str
+
+
+def install_plugins(folder: Path | None = None) -> tuple[str, ...]:
+    """Put what is found beside the built-in plugins, guarded; their names, in order. To be called before a
+    configuration is read.
+
+    Raises ConfigError for a folder that is none, a module or entry point that cannot be loaded, and ConflictError for
+    a name that is taken. Installing the same plugin again replaces it.
+    """
+    found = [*from_entry_points(), *(from_folder(folder) if folder else ())]
+    sources: dict[str, str] = {}
+    for plugin in found:
+        if plugin.name in KNOWN_PLUGINS:
+            raise ConflictError(f"{plugin.name!r} is the name of one of Volcano's plugins", source=plugin.source)
+        if plugin.name in sources:
+            problem = f"the plugin {plugin.name!r} is already in {sources[plugin.name]}"
+            raise ConflictError(problem, source=plugin.source)
+        sources[plugin.name] = plugin.source
+    for plugin in found:
+        PLUGINS[plugin.name] = guarded(plugin.name, plugin.builder, _tell)
+    return tuple(sources)
+
+
+def _tell(plugin: str, sentence: str) -> None:
+    log.warning("%s", sentence)
+
+
+def from_folder(folder: Path) -> list[Found]:
+    """The tables of a folder's modules (files and packages), by module name; names that start with _ or . are left
+    out.
+    """
+    if not folder.is_dir():
+        raise ConfigError("no such folder", source=str(folder))
+    return [found for path in _modules(folder) for found in _listed(_load(path), path)]
+
+
+def _modules(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        inside = path / "__init__.py"
+        if path.name.startswith(("_", ".")):
+            continue
+        if path.suffix == ".py" or inside.is_file():
+            yield inside if path.is_dir() else path
+
+
+def _load(path: Path) -> ModuleType:
+    stem = path.parent.name if path.name == "__init__.py" else path.stem
+    name = f"{PACKAGE}.{stem}"
+    inside = [str(path.parent)] if path.name == "__init__.py" else None
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=inside)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise _unloadable(error, str(path)) from error
+    return module
+
+
+def _unloadable(error: Exception, source: str) -> ConfigError:
+    return ConfigError(f"cannot be loaded: {type(error).__name__}: {error}", source=source)
+
+
+def _listed(module: ModuleType, path: Path) -> list[Found]:
+    table: Any = getattr(module, TABLE, None)
+    if not isinstance(table, dict):
+        raise ConfigError(f"has no table {TABLE}: dict[str, PluginBuilder]", source=str(path))
+    items = cast("dict[Any, Any]", table).items()
+    return [_found(name, builder, str(path)) for name, builder in items]
+
+
+def from_entry_points() -> list[Found]:
+    """The entry points of the group, by name."""
+    return [_loaded(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
+
+
+def _loaded(point: EntryPoint) -> Found:
+    source = f"entry point {point.name} = {point.value}"
+    try:
+        builder = point.load()
+    except Exception as error:
+        raise _unloadable(error, source) from error
+    return _found(point.name, builder, source)
+
+
+def _found(name: object, builder: object, source: str) -> Found:
+    if not isinstance(name, str) or not name:
+        raise ConfigError(f"{TABLE}: expected the name of a plugin, was {name!r}", source=source)
+    if not callable(builder):
+        raise ConfigError(f"{TABLE}[{name!r}]: expected a builder (arguments -> plugin)", source=source)
+    return Found(name, builder, source)
