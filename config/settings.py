@@ -50,7 +50,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         Count | None, Meta(description="How many records of the journal to keep at least; without it, all.")
     ] = None
     lenient: Annotated[Switch, Meta(description="Unknown configuration keys warn instead of failing.")] = False
-    log_level: Annotated[LogLevel, Meta(description="The least severe messages to log.")] = "info"
+    log_level: Annotated[LogLevel, Meta(description="The least severe messages to log.")] = "warning"
 
 
 class ProcessSetting(msgspec.Struct, frozen=True):

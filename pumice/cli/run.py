@@ -36,9 +36,12 @@ _SETTINGS: Final = process_settings()
 def _option(name: str) -> Any:
     """A process setting as an option; the environment and the defaults are merged by `config.settings`."""
     setting = _SETTINGS[name]
-    words = f"{setting.description} {setting.expected[:1].upper()}{setting.expected[1:]}."
+    expected = "" if setting.expected == "a text" else f" ({setting.expected})"
     return typer.Option(
-        setting.flag, help=f"{words} [{setting.variable}; default: {setting.default}]", show_default=False
+        setting.flag,
+        metavar=setting.flag.removeprefix("--").upper(),
+        help=f"{setting.description[:-1]}{expected}. [{setting.variable}; default: {setting.default}]",
+        show_default=False,
     )
 
 
@@ -56,13 +59,15 @@ def run(
     output: Output = None,
     quiet: Quiet = False,
     log_level: Annotated[str | None, _option("log_level")] = None,
-    lenient: Annotated[bool | None, typer.Option("--lenient", help=_SETTINGS["lenient"].description)] = None,
+    lenient: Annotated[
+        bool | None, typer.Option("--lenient", help=f"{_SETTINGS['lenient'].description} [PUMICE_LENIENT]")
+    ] = None,
 ) -> int:
     """Run until told to stop; 130 after Ctrl-C, 2 when some of the input was refused."""
     flags: dict[str, object] = {
         "config": config, "db": db, "backend": backend, "time": time, "until": until, "seed": seed,
         "keep": keep, "keep_events": keep_events,
-        "log_level": log_level or ("warning" if "PUMICE_LOG_LEVEL" not in os.environ else None), "lenient": lenient,
+        "log_level": log_level, "lenient": lenient,
     }  # fmt: skip
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))

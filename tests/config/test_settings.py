@@ -91,7 +91,7 @@ class TestProcessSettings:
 
     def test_names_follow_from_the_field(self) -> None:
         setting = process_settings()["log_level"]
-        assert (setting.flag, setting.variable, setting.default) == ("--log-level", "PUMICE_LOG_LEVEL", "info")
+        assert (setting.flag, setting.variable, setting.default) == ("--log-level", "PUMICE_LOG_LEVEL", "warning")
 
     @pytest.mark.parametrize(
         ("flags", "environ", "message"),
