@@ -37,7 +37,8 @@ async def recover(
     if state is not None:
         recovered = state.recovered
         (load or _one_by_one(restore))(state.truth)
-        after = (await journal.read(state.sequence - 1, limit=1))[0]
+        if state.sequence > head.cut:
+            after = (await journal.read(state.sequence - 1, limit=1))[0]
     async with aclosing(verified(journal, head, after)) as chunks:
         async for chunk in chunks:
             for stored in chunk:
@@ -49,7 +50,7 @@ async def recover(
 async def newest_state(journal: Journal, head: Head) -> State | None:
     """The newest checkpoint that can be read; None when there is none and none is needed. Raises DamagedError."""
     for checkpoint in await journal.checkpoints():
-        if head.cut < checkpoint.sequence <= head.sequence:
+        if head.cut <= checkpoint.sequence <= head.sequence:
             try:
                 return read_checkpoint(checkpoint)
             except CodecError:

@@ -1,0 +1,61 @@
+"""What of a journal is kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from storage.checkpoint import State
+from storage.journal import Journal
+from storage.memory import MemoryJournal
+from storage.retention import DAY_S, Retention, cut_point, parse_keep
+from tests.storage.examples import bind, cycle, mutation, record
+
+pytestmark = pytest.mark.anyio
+
+
+def test_how_it_is_written() -> None:
+    assert parse_keep(None, None) == Retention()
+    assert parse_keep("7d", None) == Retention(seconds=7 * DAY_S)
+    assert parse_keep("50", 9) == Retention(cycles=50, events=9)
+    with pytest.raises(ValueError, match="weeks"):
+        parse_keep("2weeks", None)
+
+
+async def test_the_last_so_many_records(journal: Journal) -> None:
+    await journal.append([record(number) for number in range(1, 101)])
+    assert await cut_point(journal, Retention(events=30), 0.0) == 70
+    assert await cut_point(journal, Retention(events=1000), 0.0) == 0
+    assert await cut_point(journal, Retention(), 0.0) == 0
+
+
+@pytest.mark.parametrize("days", [0.0, 1.0, 17.5, 99.0, 100.0])
+async def test_the_last_days(days: float) -> None:
+    journal = MemoryJournal()
+    await journal.append([mutation(number) for number in range(1, 101)])  # record i was written at second i
+    assert await cut_point(journal, Retention(seconds=days), 100.0) == max(99 - int(days), 0)
+
+
+async def test_the_last_cycles() -> None:
+    journal = MemoryJournal()
+    for number in range(1, 21):
+        await journal.append([mutation(number), cycle(number, number, 1), bind("a")])
+    point = await cut_point(journal, Retention(cycles=5), 0.0)
+    left = await journal.read(point, ("cycle",))
+    assert len(left) == 5
+    assert await cut_point(journal, Retention(cycles=20), 0.0) == 0
+
+
+async def test_a_record_stays_while_any_rule_keeps_it() -> None:
+    journal = MemoryJournal()
+    await journal.append([mutation(number) for number in range(1, 101)])
+    assert await cut_point(journal, Retention(seconds=10.0, events=60), 100.0) == 40
+
+
+async def test_what_recovery_needs_is_never_cut(journal: Journal) -> None:
+    await journal.append([mutation(number, f"p{number}") for number in range(1, 51)])
+    assert await journal.cut(await cut_point(journal, Retention(events=1), 0.0)) == 0
+    state = State()
+    for stored in await journal.read(limit=30):
+        state.note(stored)
+    await journal.save_checkpoint(state.checkpoint(0.0))
+    assert await journal.cut(await cut_point(journal, Retention(events=1), 0.0)) <= 30
