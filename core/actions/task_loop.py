@@ -93,16 +93,12 @@ class TaskLoop:
         except FitFailure as failure:
             self._record(task, session.fit.everywhere(failure.reason).codes)
             return NO_NODE
-        search.refresh(self._cache)
         nominated = self._nominated(search, task)
-        if nominated == NO_NODE and self._everywhere:
-            self._head(task)
-            node, codes = search.choose()
-        elif nominated == NO_NODE:
-            self._head(task)
-            node, codes = search.choose_within(self._domain.rows)
-        else:
-            return nominated
+        if nominated != NO_NODE:
+            return nominated  # no other node was looked at: the error cache learns nothing of them
+        search.refresh(self._cache)
+        self._head(task)
+        node, codes = search.choose() if self._everywhere else search.choose_within(self._domain.rows)
         if node == NO_NODE:
             self._record(task, codes)
         return node
@@ -130,7 +126,7 @@ class TaskLoop:
         if not session.nodes.fits_future(row, task):
             return NO_NODE
         session.carry.start = 0  # looking at a list of one node starts the next search at the front
-        return row if search.codes[row] == 0 else NO_NODE
+        return NO_NODE if self._cache.remembers(task.role, row) or search.code_of(row) else row
 
     def _place(self, task: Task, node: int) -> bool:
         """Allocate what fits into idle room, promise what fits into room to come."""

@@ -44,6 +44,10 @@ class ErrorCache:
         """The reason numbers remembered for a role that was searched for before."""
         return self.seen.get(role, self.by_role[role].codes)
 
+    def remembers(self, role: str, row: int) -> bool:
+        """Whether that node was refused for that role before."""
+        return self.enabled and role in self.by_role and bool(self.refused(role)[row])
+
 
 class NodeSearch:
     """Filters and scores of one template over all node rows. Without `room`, the question of room is left out
