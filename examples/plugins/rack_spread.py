@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - a folder of plugins is no package
 """Two plugins of one's own: one looks at nodes one by one, one at all of them at once.
 
     pumice run --plugins-dir examples/plugins --config scheduler.conf
@@ -28,7 +29,7 @@ from pumice.plugins import (
 
 
 class QuietRacks:
-    """Refuses racks that already have so many tasks of the job. Per node: simple, and fast enough for small clusters."""
+    """Refuses racks that already have so many tasks of the job. Per node: simple, and fast enough when small."""
 
     name = "quiet-racks"
 
@@ -57,7 +58,7 @@ class QuietRacks:
 
 
 class YoungNodes:
-    """Prefers nodes that joined last: for clusters that shrink from the old end. Vectorised: one array for all tasks."""
+    """Prefers nodes that joined last: for clusters that shrink from the old end. Vectorised: one array for all."""
 
     name = "young-nodes"
     reads_labels = False  # the score does not depend on the task

@@ -1,7 +1,7 @@
 """What a plugin of one's own is written with, and how it is found (loader.py).
 
-A plugin is a class with a `name`, built anew for every cycle from its `arguments` in the configuration. `on_session_open`
-registers what it has to say: filters (`session.add_predicate`), scorers (`session.add_node_order`,
+A plugin is a class with a `name`, built anew for every cycle from its `arguments` in the configuration. When a session
+opens it registers what it has to say: filters (`session.add_predicate`), scorers (`session.add_node_order`,
 `session.add_batch_node_order`), orders and votes (`session.points.add`). Node filters and scorers answer for arrays of
 rows (NodeFilter, NodeScorer), or for one node at a time (PerNodeFilter, PerNodeScorer). `examples/plugins` has one of
 each kind.

@@ -103,7 +103,7 @@ def _listed(module: ModuleType, path: Path) -> list[Found]:
     table: Any = getattr(module, TABLE, None)
     if not isinstance(table, dict):
         raise ConfigError(f"has no table {TABLE}: dict[str, PluginBuilder]", source=str(path))
-    items = cast("dict[Any, Any]", table).items()
+    items = cast("dict[str, Any]", table).items()
     return [_found(name, builder, str(path)) for name, builder in items]
 
 
@@ -126,4 +126,4 @@ def _found(name: object, builder: object, source: str) -> Found:
         raise ConfigError(f"{TABLE}: expected the name of a plugin, was {name!r}", source=source)
     if not callable(builder):
         raise ConfigError(f"{TABLE}[{name!r}]: expected a builder (arguments -> plugin)", source=source)
-    return Found(name, builder, source)
+    return Found(name, cast("PluginBuilder", builder), source)
