@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from core.actions import allocate, backfill, enqueue, preempt, reclaim, shuffle
+from core.actions import allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle
 
 if TYPE_CHECKING:
     from core.session.session import Session
@@ -16,5 +16,7 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "backfill": backfill.execute,
     "preempt": preempt.execute,
     "reclaim": reclaim.execute,
+    "gangpreempt": gangpreempt.execute,
+    "gangreclaim": gangreclaim.execute,
     "shuffle": shuffle.execute,
 }

@@ -35,15 +35,26 @@ class CandidateNodes:
 
     def find(self, task: Task, search: NodeSearch) -> list[RowArray]:
         """Rows in name order: one group, or under soft sharding one's own nodes and then the others'."""
+        return [np.flatnonzero(group) for group in self._session.searches.by_shard(self.feasible(task, search))]
+
+    def feasible(
+        self, task: Task, search: NodeSearch, inside: BoolArray | None = None, lacking: BoolArray | None = None
+    ) -> BoolArray:
+        """The mask of the nodes taken: only those `inside`, and none that is `lacking`, when these are given."""
         search.refresh(NO_CACHE)
         refused = self._session.reasons.are_terminal(search.codes)
+        if lacking is not None:
+            refused |= lacking
         remembered = self._refused.get((task.job, task.role)) if self._cache_errors and task.role else None
         if remembered is not None:
             refused |= remembered
-        taken, seen = self._look(self._listed(task), ~refused)
+        listed = self._listed(task)
+        if inside is not None:
+            listed = listed[inside[listed]] if len(listed) else np.flatnonzero(inside)
+        taken, seen = self._look(listed, ~refused)
         if self._cache_errors and task.role:
             self._refused[task.job, task.role] = refused & seen
-        return [np.flatnonzero(group) for group in self._session.searches.by_shard(taken)]
+        return taken
 
     def _listed(self, task: Task) -> RowArray:
         """Node rows in the order in which they are looked at: without those that were hopeless already in allocate."""
@@ -62,7 +73,11 @@ class CandidateNodes:
         taken, seen = np.zeros_like(feasible), np.zeros_like(feasible)
         if not count:
             return taken, seen
-        order = listed if count == len(feasible) and not sampling.applies(count) else np.roll(listed, -(carry.start % count))
+        order = (
+            listed
+            if count == len(feasible) and not sampling.applies(count)
+            else np.roll(listed, -(carry.start % count))
+        )
         beyond = looked_at = count
         if sampling.applies(count):
             beyond = int(np.searchsorted(np.cumsum(feasible[order]), sampling.enough(count) + 1))

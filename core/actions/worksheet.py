@@ -14,6 +14,8 @@ from core.life.task import TaskStatus
 from core.session.heap import PriorityQueue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from core.objects.pod import Task
     from core.session.heap import Source
     from core.session.session import Session
@@ -54,7 +56,12 @@ def wanted(session: Session, sub_job: SubJob) -> list[Task]:
     ]
 
 
-def organize(session: Session, job: Job) -> Worksheet:
+def ungated(session: Session, sub_job: SubJob) -> list[Task]:
+    """The same without any gate: nobody is evicted for a task that may not start."""
+    return [task for task in wanted(session, sub_job) if not task.gated]
+
+
+def organize(session: Session, job: Job, wants: Callable[[Session, SubJob], list[Task]] = wanted) -> Worksheet:
     """Groups that are needed for the job's minimum first, then by SubJobOrder."""
     groups = session.sub_jobs(job)
     required = _required(session, job, groups) if session.has_sub_job_policy(job) else set[str]()
@@ -66,7 +73,7 @@ def organize(session: Session, job: Job) -> Worksheet:
 
     worksheet = Worksheet(PriorityQueue(before), {})
     for uid, sub_job in groups.items():
-        tasks = wanted(session, sub_job)
+        tasks = wants(session, sub_job)
         if tasks:
             worksheet.sub_jobs.push(sub_job)
             worksheet.tasks[uid] = session.orders.task_queue(tasks)

@@ -1,0 +1,66 @@
+"""gangpreempt: room for a whole gang within a domain, at the cost of less important jobs of the same queue.
+
+Source: Volcano `actions/gangpreempt` (reference section 1.8).
+"""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from typing import TYPE_CHECKING
+
+from core.actions.gang_eviction import GangEviction
+from core.actions.starving import starving_jobs
+from core.life.task import TaskStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from core.actions.bundles import Amounts, Bundle
+    from core.objects.pod import Task
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+NAME = "gangpreempt"
+
+
+def execute(session: Session) -> None:
+    """Queue by queue, every starving job once."""
+    eviction = GangEviction(session, NAME, _accepts(session), _order(session))
+    starving = starving_jobs(session, every_queue=True)
+    while len(starving.queues):
+        jobs = starving.jobs.get(starving.queues.pop().name)
+        while jobs:
+            job = jobs.pop()
+            eviction.run(job, eviction.pending(job))
+
+
+def _accepts(session: Session) -> Callable[[Job, Task, Job], bool]:
+    """Bound or running tasks of less important jobs in the queue."""
+    status, priority = session.jobs.status, session.jobs.priority
+
+    def accepts(job: Job, task: Task, other: Job) -> bool:
+        state = status[task.row]
+        if state != TaskStatus.RUNNING and state != TaskStatus.BOUND:
+            return False
+        return other.pod_group.queue == job.pod_group.queue and priority[other.row] < priority[job.row]
+
+    return accepts
+
+
+def _order(session: Session) -> Callable[[Job, list[Bundle], Amounts], list[Bundle]]:
+    """Safe before whole; of one cost the job that is last in JobOrder first, then by gain."""
+
+    def order(_: Job, bundles: list[Bundle], need: Amounts) -> list[Bundle]:
+        gain = {id(bundle): bundle.gain(need) for bundle in bundles}
+
+        def compare(left: Bundle, right: Bundle) -> int:
+            if left.cost != right.cost:
+                return left.cost - right.cost
+            if left.job.key != right.job.key:
+                return 1 if session.orders.job_before(left.job, right.job) else -1
+            mine, other = (-gain[id(left)], left.identity()), (-gain[id(right)], right.identity())
+            return (mine > other) - (mine < other)
+
+        return sorted(bundles, key=cmp_to_key(compare))
+
+    return order

@@ -1,0 +1,72 @@
+"""gangreclaim: room for a whole gang within a domain, taken from other queues.
+
+Source: Volcano `actions/gangreclaim` (reference section 1.8).
+"""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from typing import TYPE_CHECKING
+
+from core.actions.gang_eviction import GangEviction
+from core.actions.starving import starving_jobs
+from core.life.task import TaskStatus
+from core.session.victim_order import victim_queue_before
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from core.actions.bundles import Amounts, Bundle
+    from core.objects.pod import Task
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+NAME = "gangreclaim"
+
+
+def execute(session: Session) -> None:
+    """Queue by queue, every starving job once; overused queues have no turn."""
+    eviction = GangEviction(session, NAME, _accepts(session), _order(session))
+    starving = starving_jobs(session, every_queue=True)
+    while len(starving.queues):
+        queue = starving.queues.pop()
+        jobs = None if session.points.any_true("Overused", queue) else starving.jobs.get(queue.name)
+        while jobs:
+            job = jobs.pop()
+            pending = eviction.pending(job)
+            if not pending or session.points.all_agree("Preemptive", queue, pending):
+                eviction.run(job, pending)
+
+
+def _accepts(session: Session) -> Callable[[Job, Task, Job], bool]:
+    """Running tasks of other queues that may be reclaimed from."""
+    status = session.jobs.status
+
+    def accepts(job: Job, task: Task, other: Job) -> bool:
+        if status[task.row] != TaskStatus.RUNNING or other.pod_group.queue == job.pod_group.queue:
+            return False
+        return session.queue_of(other).reclaimable
+
+    return accepts
+
+
+def _order(session: Session) -> Callable[[Job, list[Bundle], Amounts], list[Bundle]]:
+    """Safe before whole; of one cost by VictimQueueOrder, then by gain."""
+
+    def order(job: Job, bundles: list[Bundle], need: Amounts) -> list[Bundle]:
+        gain, own = {id(bundle): bundle.gain(need) for bundle in bundles}, session.queue_of(job)
+
+        def compare(left: Bundle, right: Bundle) -> int:
+            if left.cost != right.cost:
+                return left.cost - right.cost
+            a, b = session.queue_of(left.job), session.queue_of(right.job)
+            if a.name != b.name:
+                first = victim_queue_before(session, a, b, own)
+                if first != victim_queue_before(session, b, a, own):
+                    return -1 if first else 1
+            mine, other = (-gain[id(left)], left.identity()), (-gain[id(right)], right.identity())
+            return (mine > other) - (mine < other)
+
+        return sorted(bundles, key=cmp_to_key(compare))
+
+    return order
