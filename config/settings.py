@@ -49,6 +49,9 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     keep_events: Annotated[
         Count | None, Meta(description="How many records of the journal to keep at least; without it, all.")
     ] = None
+    plugins_dir: Annotated[
+        Text | None, Meta(description="A folder with plugins of one's own; without it, only installed ones.")
+    ] = None
     lenient: Annotated[Switch, Meta(description="Unknown configuration keys warn instead of failing.")] = False
     log_level: Annotated[LogLevel, Meta(description="The least severe messages to log.")] = "warning"
 

@@ -21,7 +21,7 @@ from core.messages.decisions import CycleReport
 from core.session.carry import Carry, SessionOptions
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, load_manifests
-from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, Quiet
+from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.history.rewind import rewind_file
 from pumice.load.node_metrics import usage_of
@@ -53,6 +53,7 @@ def decide(
     now: Annotated[
         str | None, typer.Option("--now", metavar="TIME", help="The cycle's clock (RFC 3339). Default: the present.")
     ] = None,
+    plugins_dir: PluginsDir = None,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
@@ -62,12 +63,13 @@ def decide(
     terminal = Terminal(output, quiet, log_level)
     moment = None if now is None else _moment(now)
     if manifests and db is None and at is None:
-        settings = load_config(config, lenient, terminal)
+        settings = load_config(config, lenient, terminal, plugins=plugins_dir)
         setup, whole = from_manifests(manifests, settings, moment, terminal)
     elif db is not None and at is not None and not manifests:
         setup, whole = from_journal(db, at, moment), True
         if config is not None:
-            setup = dataclasses.replace(setup, config=load_config(config, lenient, terminal))
+            settings = load_config(config, lenient, terminal, plugins=plugins_dir)
+            setup = dataclasses.replace(setup, config=settings)
     else:
         raise UsageError("nothing to decide about: give -f PATH (- for stdin), or --db FILE with --at CYCLE")
     setup = dataclasses.replace(setup, config=with_actions(setup.config, actions))

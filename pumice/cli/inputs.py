@@ -12,6 +12,7 @@ from core.actions import ACTIONS
 from core.plugins import PLUGINS
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded, load
+from pumice.plugins.loader import install_plugins
 
 
 def load_manifests(paths: Sequence[str], terminal: Terminal) -> Loaded:
@@ -24,8 +25,14 @@ def load_manifests(paths: Sequence[str], terminal: Terminal) -> Loaded:
     return loaded
 
 
-def load_config(path: Path | None, lenient: bool, terminal: Terminal) -> SchedulerConfig:
-    """The scheduler configuration, Volcano's stock one when no file is named. ConfigError names what is wrong."""
+def load_config(
+    path: Path | None, lenient: bool, terminal: Terminal, *, plugins: Path | None = None
+) -> SchedulerConfig:
+    """The scheduler configuration, Volcano's stock one when no file is named. ConfigError names what is wrong.
+
+    Installed plugins, and those in the folder `plugins`, may be named in it.
+    """
+    install_plugins(plugins)
     config = load_scheduler_config(path, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS)
     for warning in config.warnings:
         terminal.warn(warning)

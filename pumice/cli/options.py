@@ -61,6 +61,15 @@ Config = Annotated[
         show_default=False,
     ),
 ]
+PluginsDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--plugins-dir",
+        help="A folder with plugins of one's own. Default: only installed ones.",
+        envvar="PUMICE_PLUGINS_DIR",
+        show_default=False,
+    ),
+]
 Manifests = Annotated[
     list[str] | None,
     typer.Option(

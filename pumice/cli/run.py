@@ -56,6 +56,7 @@ def run(
     seed: Annotated[int | None, _option("seed")] = None,
     keep: Annotated[str | None, _option("keep")] = None,
     keep_events: Annotated[int | None, _option("keep_events")] = None,
+    plugins_dir: Annotated[str | None, _option("plugins_dir")] = None,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Annotated[str | None, _option("log_level")] = None,
@@ -66,7 +67,7 @@ def run(
     """Run until told to stop; 130 after Ctrl-C, 2 when some of the input was refused."""
     flags: dict[str, object] = {
         "config": config, "db": db, "backend": backend, "time": time, "until": until, "seed": seed,
-        "keep": keep, "keep_events": keep_events,
+        "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
         "log_level": log_level, "lenient": lenient,
     }  # fmt: skip
     settings = read_process_settings(flags, os.environ)
@@ -98,7 +99,8 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
     if virtual and retention != Retention():
         raise UsageError("a run on virtual time takes no checkpoints, so it cuts nothing", path="--keep")
     path = Path(settings.config) if settings.config else None
-    load_config(path, settings.lenient, terminal)
+    plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
+    load_config(path, settings.lenient, terminal, plugins=plugins)
     return Plan(
         objects=loaded.objects,
         bare=bare,
