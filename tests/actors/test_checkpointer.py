@@ -1,0 +1,97 @@
+"""Checkpoints in the background: taken every so many records, and a failure costs nothing but a longer restart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from core.messages.commands import Poke
+from storage.checkpoint import read_checkpoint
+from storage.errors import DiskFullError
+from storage.journal import Checkpoint
+from storage.memory import MemoryJournal
+from storage.retention import Retention
+from tests.actors.rig import QUICK, idle, placed, started, three_nodes
+from tests.kit.jobs import gang
+
+pytestmark = pytest.mark.anyio
+OFTEN = replace(QUICK, checkpoint_every=40)
+
+
+async def until_taken(journal: MemoryJournal, after: int = 0) -> Checkpoint:
+    """The next checkpoint beyond a record."""
+    with anyio.fail_after(10):
+        while True:
+            for checkpoint in await journal.checkpoints():
+                if checkpoint.sequence > after:
+                    return checkpoint
+            await anyio.sleep(0.005)
+
+
+async def test_every_so_many_records(anyio_backend: str) -> None:
+    journal = MemoryJournal()
+    async with started(journal, settings=OFTEN) as system:
+        await system.submit(three_nodes())
+        for number in range(8):
+            await system.submit(gang(f"g{number}", pods=3, duration="0"))
+        await idle(system)
+        first = await until_taken(journal)
+        assert first.sequence >= 40
+        for number in range(8):
+            await system.submit(gang(f"h{number}", pods=1, cpu="10m", duration="0"))
+        await idle(system)
+        second = await until_taken(journal, first.sequence)
+    state = read_checkpoint(second)
+    assert state.sequence == second.sequence
+    assert state.truth.revision <= system.store.revision
+    async with started(journal) as again:
+        assert placed(again) == placed(system)
+
+
+async def test_what_nobody_keeps_is_cut(anyio_backend: str) -> None:
+    journal = MemoryJournal()
+    async with started(journal, settings=replace(OFTEN, retention=Retention(events=10))) as system:
+        await system.submit(three_nodes())
+        for number in range(20):
+            await system.submit(gang(f"g{number}", pods=1, cpu="10m", duration="0"))
+        await idle(system)
+        await system.switchboard.mailboxes["checkpointer"].ask(Poke())
+        head = await journal.head()
+        assert 0 < head.cut <= (await journal.checkpoints())[-1].sequence
+        before = placed(system)
+    assert (await journal.check()).whole
+    async with started(journal) as again:
+        await idle(again)
+        assert placed(again) == before
+        assert len(before) == 20
+
+
+async def test_a_checkpoint_that_cannot_be_written_stops_nothing(
+    anyio_backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Full(MemoryJournal):
+        async def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+            raise DiskFullError("the disk is full")
+
+    journal = Full()
+    async with started(journal, settings=OFTEN) as system:
+        await system.submit(three_nodes())
+        for number in range(8):
+            await system.submit(gang(f"g{number}", pods=3, duration="0"))
+        await idle(system)
+        await system.switchboard.mailboxes["checkpointer"].ask(Poke())
+        assert len(placed(system)) == 24
+        assert system.supervisor.restarts["checkpointer"] == 0
+    assert "no checkpoint was taken: the disk is full" in caplog.text
+
+
+async def test_none_when_nobody_asks_for_any(anyio_backend: str) -> None:
+    journal = MemoryJournal()
+    async with started(journal, settings=replace(QUICK, checkpoint_every=0)) as system:
+        await system.submit(three_nodes())
+        await idle(system)
+        assert await journal.checkpoints() == ()
+        await system.switchboard.mailboxes["checkpointer"].ask(Poke())
+        assert len(await journal.checkpoints()) == 1
