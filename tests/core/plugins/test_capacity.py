@@ -92,6 +92,12 @@ def test_allocation_up_to_the_capability_beyond_what_is_deserved() -> None:
     assert session.points.all_agree("Allocatable", q, task_of(session, "a-3"))
 
 
+def test_who_deserves_nothing_keeps_its_share_whatever_it_gets() -> None:
+    session = open_world(CONFIG, BIG, queue("none"), gang("a", queue="none", pods=1, phase="Inqueue"))
+    assert session.statement().allocate(task_of(session, "a-0"), 0)
+    assert plugin(session).ledger.of("none").share == 1.0
+
+
 @pytest.mark.parametrize(
     ("deserved", "capability", "may"),
     [

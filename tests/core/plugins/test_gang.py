@@ -190,6 +190,13 @@ def test_members_on_their_way_out(
     assert ("Unschedulable" in types) is unschedulable
 
 
+def test_a_member_that_never_had_a_node_does_not_count() -> None:
+    group, placed, never = gang("j", queue="q", pods=2, nodes=["n"], phase="Running")
+    never["metadata"]["deletionTimestamp"] = "2026-01-01T11:59:00Z"
+    session = world(group, placed, never, fix=("terminating-members",))
+    assert close_session(session).report.phases["default/j"] == "Unknown"
+
+
 @pytest.mark.parametrize(("fix", "phase"), [((), "Completed"), (("min-member-zero",), "Inqueue")])
 def test_a_gang_of_nobody(fix: tuple[str, ...], phase: str) -> None:
     session = world(pod_group("j", queue="q", min_member=0, phase="Inqueue"), fix=fix)
