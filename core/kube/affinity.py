@@ -1,6 +1,6 @@
-"""Inter-pod affinity terms, read. Source.
+"""Inter-pod affinity terms, read.
 
-Kube-scheduler framework types (GetAffinityTerms), `interpodaffinity/plugin.go`.
+Source: kube-scheduler framework types (GetAffinityTerms), `interpodaffinity/plugin.go`.
 """
 
 from __future__ import annotations

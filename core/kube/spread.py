@@ -1,6 +1,6 @@
-"""Topology spread constraints, read and resolved to columns. Source.
+"""Topology spread constraints, read and resolved to columns.
 
-Kube-scheduler `podtopologyspread` (common.go, filtering.go).
+Source: kube-scheduler `podtopologyspread` (common.go, filtering.go).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""NodeResourcesBalancedAllocation over cpu, memory and nvidia.com/gpu. Source.
+"""NodeResourcesBalancedAllocation over cpu, memory and nvidia.com/gpu.
 
-Kube-scheduler `noderesources/balanced_allocation.go`.
+Source: kube-scheduler `noderesources/balanced_allocation.go`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""NodeResourcesFit with strategy LeastAllocated over cpu and memory. Source.
+"""NodeResourcesFit with strategy LeastAllocated over cpu and memory.
 
-Kube-scheduler `noderesources/least_allocated.go`.
+Source: kube-scheduler `noderesources/least_allocated.go`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""NodeResourcesFit with strategy MostAllocated over cpu and memory. Source.
+"""NodeResourcesFit with strategy MostAllocated over cpu and memory.
 
-Kube-scheduler `noderesources/most_allocated.go`.
+Source: kube-scheduler `noderesources/most_allocated.go`.
 """
 
 from __future__ import annotations

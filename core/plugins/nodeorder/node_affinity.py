@@ -1,6 +1,6 @@
-"""NodeAffinity: the weights of the preferred terms a node matches. Source.
+"""NodeAffinity: the weights of the preferred terms a node matches.
 
-Kube-scheduler `nodeaffinity` (Score, NormalizeScore).
+Source: kube-scheduler `nodeaffinity` (Score, NormalizeScore).
 """
 
 from __future__ import annotations

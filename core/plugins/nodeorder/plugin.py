@@ -1,6 +1,6 @@
-"""Plugin nodeorder: kube-scheduler's scorers with Volcano's weights. Source.
+"""Plugin nodeorder: kube-scheduler's scorers with Volcano's weights.
 
-Volcano `plugins/nodeorder/nodeorder.go`.
+Source: Volcano `plugins/nodeorder/nodeorder.go`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""InterPodAffinity: preferred affinity and anti-affinity, both ways. Source.
+"""InterPodAffinity: preferred affinity and anti-affinity, both ways.
 
-Kube-scheduler `interpodaffinity/scoring.go`.
+Source: kube-scheduler `interpodaffinity/scoring.go`.
 """
 
 from __future__ import annotations

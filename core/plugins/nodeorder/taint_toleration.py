@@ -1,6 +1,6 @@
-"""TaintToleration: the fewer PreferNoSchedule taints are not tolerated, the better. Source.
+"""TaintToleration: the fewer PreferNoSchedule taints are not tolerated, the better.
 
-Kube-scheduler `tainttoleration` (Score).
+Source: kube-scheduler `tainttoleration` (Score).
 """
 
 from __future__ import annotations

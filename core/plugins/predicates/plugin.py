@@ -1,6 +1,6 @@
-"""Plugin predicates: kube-scheduler's filters in Volcano's order. Source.
+"""Plugin predicates: kube-scheduler's filters in Volcano's order.
 
-Volcano `plugins/predicates/predicates.go`.
+Source: Volcano `plugins/predicates/predicates.go`.
 """
 
 from __future__ import annotations

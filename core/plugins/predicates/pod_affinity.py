@@ -1,6 +1,6 @@
-"""InterPodAffinity: required affinity and anti-affinity, both ways. Source.
+"""InterPodAffinity: required affinity and anti-affinity, both ways.
 
-Kube-scheduler `interpodaffinity/filtering.go`.
+Source: kube-scheduler `interpodaffinity/filtering.go`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""NodeUnschedulable: a cordoned node takes only pods that tolerate its taint. Source.
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate its taint.
 
-Kube-scheduler `nodeunschedulable`.
+Source: kube-scheduler `nodeunschedulable`.
 """
 
 from __future__ import annotations
