@@ -1,7 +1,5 @@
-"""A cycle:
-
-(snapshot, configuration, clock, carry) in, decisions, writes and the next carry out. Source: Volcano `scheduler.go`,
-`framework.go`.
+"""A cycle: (snapshot, configuration, clock, carry) in, decisions, writes and the next carry out. Source: Volcano
+`scheduler.go`, `framework.go`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""allocate:
-
-tasks to nodes, the queue with the smallest share first. Source: Volcano `actions/allocate` (reference section 1.2).
+"""allocate: tasks to nodes, the queue with the smallest share first. Source: Volcano `actions/allocate` (reference
+section 1.2).
 """
 
 from __future__ import annotations

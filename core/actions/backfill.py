@@ -1,7 +1,5 @@
-"""backfill:
-
-tasks that ask for nothing go wherever the filters let them. Source: Volcano `actions/backfill` (reference section
-1.3).
+"""backfill: tasks that ask for nothing go wherever the filters let them. Source: Volcano `actions/backfill` (reference
+section 1.3).
 """
 
 from __future__ import annotations

@@ -104,9 +104,8 @@ class DomainAllocator:
     # ---------------------------------------------------------------------
 
     def _is_simple(self, job: Job, gradient: Sequence[Domain]) -> bool:
-        """One group, all of whose tasks are needed, over lowest domains:
-
-        then a domain's score does not hang on the trial.
+        """One group, all of whose tasks are needed, over lowest domains: then a domain's score does not hang on the
+        trial.
         """
         return (
             not self._session.has_sub_job_policy(job)
@@ -117,9 +116,8 @@ class DomainAllocator:
         )
 
     def _first_by_promise(self, job: Job, worksheet: Worksheet, gradient: Sequence[Domain]) -> Statement | None:
-        """Try the domains from the highest score down:
-
-        the first that works is the best one, and its trial is the real thing.
+        """Try the domains from the highest score down: the first that works is the best one, and its trial is the real
+        thing.
         """
         session, sub_job = self._session, self._session.sub_jobs(job)[job.key]
         scores = session.topology.scores(sub_job, [domain.name for domain in gradient], alone=True)

@@ -1,6 +1,5 @@
-"""The task loop:
-
-the tasks of one group, one after the other, onto a set of nodes. Source: Volcano `allocateResourcesForTasks`.
+"""The task loop: the tasks of one group, one after the other, onto a set of nodes. Source: Volcano
+`allocateResourcesForTasks`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What of a job is to be placed:
-
-its groups in order, and each group's tasks in order. Source: Volcano `organizeJobWorksheet`.
+"""What of a job is to be placed: its groups in order, and each group's tasks in order. Source: Volcano
+`organizeJobWorksheet`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The life cycle of a PodGroup:
-
-phases, triggers, one table. Source: Volcano `getPodGroupPhase` (reference section 5.4).
+"""The life cycle of a PodGroup: phases, triggers, one table. Source: Volcano `getPodGroupPhase` (reference section
+5.4).
 """
 
 from enum import IntEnum, StrEnum

@@ -1,6 +1,5 @@
-"""The life cycle of a queue:
-
-states, commands, one table. Source: Volcano's queue controller (`pkg/controllers/queue/state`).
+"""The life cycle of a queue: states, commands, one table. Source: Volcano's queue controller
+(`pkg/controllers/queue/state`).
 """
 
 from enum import StrEnum

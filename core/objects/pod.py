@@ -1,6 +1,5 @@
-"""A pod as the scheduler sees it:
-
-a task. Source: Volcano `NewTaskInfo` and `getTaskStatus` (`api/job_info.go`, `api/helpers.go`).
+"""A pod as the scheduler sees it: a task. Source: Volcano `NewTaskInfo` and `getTaskStatus` (`api/job_info.go`,
+`api/helpers.go`).
 """
 
 from dataclasses import dataclass
@@ -84,10 +83,7 @@ class Task:
 
 
 def _relevant(spec: dict[str, Any]) -> dict[str, Any]:
-    """The part of a pod spec that scheduling reads:
-
-    what differs between the pods of a role (env, names) must stay out.
-    """
+    """The part of a pod spec that scheduling reads: what differs between the pods of a role (env, names) must stay out."""
     kept: dict[str, Any] = {name: spec[name] for name in _POD_FIELDS if spec.get(name)}
     for group in ("containers", "initContainers"):
         if spec.get(group):

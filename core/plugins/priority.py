@@ -1,6 +1,5 @@
-"""priority:
-
-who has the higher priority goes first, and may take from who has a lower one. Source: Volcano `plugins/priority`.
+"""priority: who has the higher priority goes first, and may take from who has a lower one. Source: Volcano
+`plugins/priority`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What lives from one cycle to the next, beside the view:
-
-it goes into every journal record of a cycle and into checkpoints.
+"""What lives from one cycle to the next, beside the view: it goes into every journal record of a cycle and into
+checkpoints.
 """
 
 from __future__ import annotations

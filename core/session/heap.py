@@ -100,9 +100,8 @@ class SortedQueue(Generic[T]):
 
 
 class KeyedQueue(Generic[T]):
-    """Items in the order of keys that cannot change while they wait and never tie:
-
-    what a heap of live comparisons would give, faster.
+    """Items in the order of keys that cannot change while they wait and never tie: what a heap of live comparisons
+    would give, faster.
     """
 
     __slots__ = ("_items", "_key")

@@ -1,6 +1,5 @@
-"""Who goes first:
-
-plugins' orders with Volcano's defaults behind them. Source: `framework/session_plugins.go`, `helpers.CompareTask`.
+"""Who goes first: plugins' orders with Volcano's defaults behind them. Source: `framework/session_plugins.go`,
+`helpers.CompareTask`.
 """
 
 from __future__ import annotations

@@ -50,9 +50,8 @@ PreemptiveTest = Callable[["Queue", "Sequence[Task]"], bool]
 
 
 class Handler(Protocol):
-    """An event handler:
-
-    called with the task and its node's row after a placement or before its undoing; a text is an error.
+    """An event handler: called with the task and its node's row after a placement or before its undoing; a text is an
+    error.
     """
 
     def __call__(self, task: Task, node: int) -> str | None: ...
@@ -185,9 +184,8 @@ class Points:
         return any(test(*subject) for test in self.flat(point))
 
     def vote(self, point: str, subject: Any) -> bool:
-        """JobPipelined, SubJobPipelined, JobEnqueueable:
-
-        a Reject decides at once, a Permit at the end of its tier; else True.
+        """JobPipelined, SubJobPipelined, JobEnqueueable: a Reject decides at once, a Permit at the end of its tier;
+        else True.
         """
         for tier in self.tiers(point):
             permitted = False

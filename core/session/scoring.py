@@ -24,9 +24,8 @@ ALL = slice(None)
 
 
 class Scoring:
-    """`ranked` float64 [N]:
-
-    total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest name.
+    """`ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest
+    name.
     """
 
     def __init__(self, session: Session, task: Task) -> None:

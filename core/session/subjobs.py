@@ -1,6 +1,5 @@
-"""Sub-jobs:
-
-the groups of tasks a job's subGroupPolicy makes. Source: Volcano `api/sub_job_info.go` (reference section 5.3).
+"""Sub-jobs: the groups of tasks a job's subGroupPolicy makes. Source: Volcano `api/sub_job_info.go` (reference section
+5.3).
 """
 
 from __future__ import annotations

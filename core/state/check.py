@@ -1,6 +1,5 @@
-"""The view's invariants, checkable at any time:
-
-counts by status add up, idle + used = allocatable, no task in two places.
+"""The view's invariants, checkable at any time: counts by status add up, idle + used = allocatable, no task in two
+places.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Single numbers of a column:
-
-a memoryview costs a third of numpy's indexing and yields plain numbers; both see the same memory.
+"""Single numbers of a column: a memoryview costs a third of numpy's indexing and yields plain numbers; both see the
+same memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""network-topology-aware:
-
-jobs into performance domains, near before far. Source: Volcano `plugins/network-topology-aware`.
+"""network-topology-aware: jobs into performance domains, near before far. Source: Volcano
+`plugins/network-topology-aware`.
 """
 
 from core.plugins.network_topology_aware.plugin import NetworkTopologyAware
