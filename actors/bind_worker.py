@@ -61,10 +61,10 @@ class BindWorker(Actor[BindOrder, Done]):
         replies = await self._api.ask_each(requests, self._timeout_s)
         outcomes = [_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)]
         await self._outcomes.report(outcomes)
+        for item in batch:
+            item.reply(Done())  # reported: a crash from here on must not have them carried out again
         now = self.clock.now()
         await self._metrics.tell(TasksBound(tuple(now - order.decided_at for order in orders for _ in order.binds)))
-        for item in batch:
-            item.reply(Done())
 
 
 def _pods(order: BindOrder) -> Iterator[BindPod]:

@@ -5,8 +5,9 @@ Accepts: `TakeSnapshot`, `Assume`, `CheckView`, and the outcomes of binds and ev
 Sends: asks the api (watch, get). News of the view is a level signal, not a message.
 When full: the session runner and the bind and evict workers wait; nothing they wait for waits for them.
 Stops: after the outcomes that are queued; a pod still to be looked at again is looked at after the next start anyway,
-because the new view is built from the api alone. So is it after a crash. An outcome that never comes (whoever was to
-bring it crashed) is given up after a while, and the pod looked at again: nothing stays assumed for ever.
+because the new view is built from the api alone. So is it after a crash, and what is in flight (`Awaited` outlives the
+crash) is assumed again: its room is taken. An outcome that never comes (whoever was to bring it crashed) is given up
+after a while, and the pod looked at again: nothing stays assumed for ever.
 
 Watch events are applied in the order of their revisions. What the cache itself does to the view (assume, forget) is
 remembered with the revision it happened at, until the cycle that saw it is in the journal: a replay needs both.
@@ -66,7 +67,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         view: SchedulerView,
         snapshots: Shelf[Any],
         changed: LevelSignal,
-        patience_s: float = 90.0,
+        awaited: Awaited,
         check_always: bool = False,
     ) -> None:
         super().__init__(name, mailbox, context)
@@ -80,7 +81,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._watcher = Watcher(name, api, context.news, context.activity, WATCHED, since=NEVER)
         self._applied = LevelSignal()
         self._resyncs = ResyncQueue()
-        self._awaited = Awaited(patience_s)
+        self._awaited = awaited
         self._timers_changed = anyio.Event()
         self._operations: list[ViewOperation] = [ViewOperation(0, "anew")]
         self._shown = 0
@@ -134,12 +135,12 @@ class Cache(Actor[CacheMessage, CacheReply]):
     def _assume(self, message: Assume) -> Assumed:
         self._forget_shown()
         now = anyio.current_time()
-        missing = [bind.uid for bind in message.binds if not self.view.assume(bind.namespace, bind.name, bind.node)]
-        for bind in message.binds:
-            self._awaited.add(now, bind.namespace, bind.name, bind.uid)
+        assume = self.view.assume
+        missing = [bind.uid for bind in message.binds if not assume(bind.namespace, bind.name, bind.node, bind.pre_bind)]
         for evict in message.evicts:
             self.view.evicting(evict.namespace, evict.name)
-            self._awaited.add(now, evict.namespace, evict.name, evict.uid, evicting=True)
+        for decision in (*message.binds, *message.evicts):
+            self._awaited.add(now, decision)
         if message.binds or message.evicts:
             self._timers_changed.set()
             self._operations.append(ViewOperation(self._watcher.revision, "assume", message.cycle))
@@ -175,6 +176,20 @@ class Cache(Actor[CacheMessage, CacheReply]):
     def _apply(self, changes: Changes) -> None:
         if changes.relisted:
             self._operations.append(ViewOperation(changes.revision, "relist", listed=changes.listed))
+        self._apply_events(changes)
+        if self._watcher.revision == NEVER:
+            self._hold(changes.revision)
+
+    def _hold(self, revision: int) -> None:
+        """What was in flight when the instance before this one crashed is in flight still."""
+        for each in self._awaited:
+            pod = (each.namespace, each.name)
+            operation = "hold-eviction" if each.evicting else "hold"
+            self.view.evicting(*pod) if each.evicting else self.view.assume(*pod, each.node, each.pre_bind)
+            whose = {"uid": each.uid, "node": each.node}
+            self._operations.append(ViewOperation(revision, operation, 0, *pod, **whose, pre_bind=each.pre_bind))
+
+    def _apply_events(self, changes: Changes) -> None:
         for event in changes.events:
             try:
                 self.view.apply(event.type, codec.unpack(event.blob))

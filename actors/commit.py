@@ -6,18 +6,22 @@ Part of the session runner, which holds it.
 from __future__ import annotations
 
 from itertools import cycle as rotation
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
+import anyio
+
+from actors.cycle_memory import Unsent
 from core.messages.commands import Append, Assume, BindOrder, Entry, EvictOrder, WriteStatus
 from core.messages.replies import Appended, Assumed
 from storage import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from actors.cycle_memory import CycleMemory
     from actors.ports import BindPort, CachePort, EvictPort, RecorderPort, StatusPort
-    from core.messages.decisions import CycleResult
+    from core.messages.decisions import Bind, CycleResult
     from core.messages.events import CycleRecord
     from core.messages.message import Message
 
@@ -36,12 +40,14 @@ class Commit:
         cache: CachePort,
         recorder: RecorderPort,
         binders: Sequence[BindPort],
+        pre_binder: BindPort,
         evictors: Sequence[EvictPort],
         status: StatusPort,
     ) -> None:
         self._cache = cache
         self._recorder = recorder
         self._binders = rotation(binders)
+        self._pre_binder = pre_binder
         self._evictors = rotation(evictors)
         self._status = status
 
@@ -54,16 +60,25 @@ class Commit:
         decisions = (*result.binds, *result.evicts)
         entries = [Entry("cycle", codec.encode(record))]
         entries.extend(Entry("decision", codec.encode(decision), -1) for decision in decisions)
-        appended = await self._recorder.ask_for(Append(tuple(entries)), Appended)
-        memory.cycle = record.cycle
-        memory.carry = record.carry
-        memory.first_decision = appended.first + 1
+        with anyio.CancelScope(shield=True):  # written and not remembered, it would be written again
+            appended = await self._recorder.ask_for(Append(tuple(entries)), Appended)
+            memory.cycle = record.cycle
+            memory.carry = record.carry
+            memory.unsent = Unsent(result, appended.first + 1, record.now)
 
-    async def carry_out(self, result: CycleResult, first: int, now: float) -> None:
-        """Assume, then hand out. `first` is the journal number of the first decision, `now` the cycle's time."""
+    async def carry_out(self, memory: CycleMemory) -> None:
+        """Assume, then hand out, what is recorded and not yet sent: once, whoever crashes in between."""
+        if memory.unsent is None:
+            return
+        with anyio.CancelScope(shield=True):  # handed out in part, it would be handed out again as a whole
+            await self._hand_out(memory.unsent.result, memory.unsent.first, memory.unsent.now)
+            memory.unsent = None
+
+    async def _hand_out(self, result: CycleResult, first: int, now: float) -> None:
         await self._cache.ask_for(Assume(result.cycle, result.binds, result.evicts), Assumed)
-        for start, binds in _cut(result.binds):
-            await next(self._binders).tell(BindOrder(result.cycle, first + start, binds, now))
+        for start, binds in _cut(result.binds, _claims):
+            binder = next(self._binders) if binds[0].pre_bind is None else self._pre_binder
+            await binder.tell(BindOrder(result.cycle, first + start, binds, now))
         for start, evicts in _cut(result.evicts):
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
             await next(self._evictors).tell(order)
@@ -79,6 +94,17 @@ def statuses_of(result: CycleResult) -> bytes:
     return codec.encode(WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues))
 
 
-def _cut(decisions: tuple[D, ...]) -> Iterator[tuple[int, tuple[D, ...]]]:
-    for start in range(0, len(decisions), ORDER):
-        yield start, decisions[start : start + ORDER]
+def _claims(bind: Bind) -> bool:
+    return bind.pre_bind is not None
+
+
+def _cut(
+    decisions: tuple[D, ...], key: Callable[[D], bool] = lambda _: False
+) -> Iterator[tuple[int, tuple[D, ...]]]:
+    """Runs of decisions with the same key, with the place of the first."""
+    start = 0
+    for _, run in groupby(decisions, key):
+        alike = tuple(run)
+        for offset in range(0, len(alike), ORDER):
+            yield start + offset, alike[offset : offset + ORDER]
+        start += len(alike)

@@ -9,7 +9,16 @@ from typing import Any
 
 from actors.config_source import ConfigSource
 from actors.ports import LevelSignal
-from core.messages.decisions import CycleReport
+from core.messages.decisions import CycleReport, CycleResult
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """A cycle that is in the journal and not yet carried out. `first`: the journal number of its first decision."""
+
+    result: CycleResult
+    first: int
+    now: float
 
 
 @dataclass
@@ -22,7 +31,7 @@ class CycleMemory:
     carry: dict[str, Any] = field(default_factory=dict[str, Any])
     seen: int = -1
     wake_at: float | None = None
-    first_decision: int = 0
+    unsent: Unsent | None = None
     lost: int = 0
     lost_in_a_row: int = 0
     report: CycleReport = field(default_factory=CycleReport)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+import anyio
+
 from core.messages.commands import Append, Entry
 
 if TYPE_CHECKING:
@@ -26,9 +28,10 @@ class Outcomes:
         if not outcomes:
             return
         frames = [self._cache.encode(outcome) for outcome in outcomes]
-        await self._cache.tell_encoded(frames)
         entries = [Entry("outcome", frame, outcome.sequence) for outcome, frame in zip(outcomes, frames, strict=True)]
-        await self._recorder.tell(Append(tuple(entries)))
+        with anyio.CancelScope(shield=True):  # told to one and not the other, it would be carried out and told again
+            await self._cache.tell_encoded(frames)
+            await self._recorder.tell(Append(tuple(entries)))
 
 
 class RecentOperations:

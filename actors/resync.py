@@ -7,6 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from core.messages.decisions import Evict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from core.messages.decisions import Decision, PreBind
 
 FIRST_S = 0.005
 LONGEST_S = 1000.0
@@ -63,38 +71,57 @@ class ResyncQueue:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A bind or an eviction whose outcome is awaited until `deadline` (event-loop time, seconds)."""
+    """A bind to `node`, or an eviction, whose outcome is awaited until `deadline` (event-loop time, seconds).
+
+    `pre_bind`: what the bind's claims were promised.
+    """
 
     deadline: float
     namespace: str
     name: str
     uid: str
+    node: str
     evicting: bool = False
+    pre_bind: PreBind | None = None
 
 
 class Awaited:
-    """Decisions in flight by uid. An outcome that never comes (its carrier crashed) is given up after `patience_s`."""
+    """Decisions in flight by uid. An outcome that never comes (its carrier crashed) is given up after `patience_s`.
+
+    It outlives a crash of the cache: what is on its way stays on its way, and the next view must count it.
+    """
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
         self._in_flight: dict[str, InFlight] = {}
+        self._with_claims: dict[str, InFlight] = {}  # few; their patience is their own
 
     def __len__(self) -> int:
-        return len(self._in_flight)
+        return len(self._in_flight) + len(self._with_claims)
+
+    def __iter__(self) -> Iterator[InFlight]:
+        """Oldest first, those with claims after the others."""
+        return iter((*self._in_flight.values(), *self._with_claims.values()))
 
     @property
     def next_at(self) -> float:
         """When the earliest is given up; infinity when there is none."""
-        return next(iter(self._in_flight.values())).deadline if self._in_flight else float("inf")
+        first = next(iter(self._in_flight.values())).deadline if self._in_flight else float("inf")
+        return min([first, *(each.deadline for each in self._with_claims.values())])
 
-    def add(self, now: float, namespace: str, name: str, uid: str, *, evicting: bool = False) -> None:
-        """Await an outcome from now on."""
-        self._in_flight.pop(uid, None)  # deadlines rise in the order of insertion
-        self._in_flight[uid] = InFlight(now + self._patience_s, namespace, name, uid, evicting)
+    def add(self, now: float, decision: Decision) -> None:
+        """Await its outcome from now on."""
+        uid, evicting = decision.uid, isinstance(decision, Evict)
+        self.came(uid)  # deadlines rise in the order of insertion, except where volumes are waited for
+        needs = None if isinstance(decision, Evict) else decision.pre_bind
+        deadline = now + self._patience_s + (needs.timeout_s if needs is not None and needs.waits else 0.0)
+        whose = (decision.namespace, decision.name, uid, decision.node, evicting)
+        (self._in_flight if needs is None else self._with_claims)[uid] = InFlight(deadline, *whose, needs)
 
     def came(self, uid: str) -> None:
         """There it is."""
         self._in_flight.pop(uid, None)
+        self._with_claims.pop(uid, None)
 
     def take_overdue(self, now: float) -> list[InFlight]:
         """Take out all whose time is up."""
@@ -103,8 +130,9 @@ class Awaited:
             if each.deadline > now:
                 break
             overdue.append(each)
+        overdue += [each for each in self._with_claims.values() if each.deadline <= now]
         for each in overdue:
-            del self._in_flight[each.uid]
+            self.came(each.uid)
         return overdue
 
 

@@ -10,8 +10,8 @@ Stops: after the cycle in hand, before everybody it sends to.
 A cycle starts when the view changed, when a plugin's time has come or when the configuration changed, and a schedule
 period after the end of the one before (as in Volcano), which leaves the others time. Nothing is sent before the cycle
 record and its decisions are on disk; then the cache assumes them, then the workers carry them out. So a crash before
-the record loses a session of which nothing was sent, and one after it leaves decisions without an outcome, which a
-restart resolves against the api.
+the record loses a session of which nothing was sent; after it, the next instance carries out what was recorded, and
+the next process resolves it against the api.
 """
 
 from __future__ import annotations
@@ -133,6 +133,7 @@ class SessionRunner(Actor[RunCycle, Done]):
 
     async def _cycle(self) -> None:
         memory = self._memory
+        await self._commit.carry_out(memory)  # of the cycle before, when somebody crashed over it
         taken = await self._cache.ask_for(TakeSnapshot(memory.seen, memory.cycle + 1), SnapshotTaken)
         snapshot = self._snapshots.take(taken.handle)
         measure = Measure(self._settings.stopwatch)
@@ -140,7 +141,7 @@ class SessionRunner(Actor[RunCycle, Done]):
         loaded = self._settings.source.loaded  # one configuration for the whole cycle
         result = await self._decide(snapshot, loaded.config, moment, measure)
         await self._commit.record(self._record(taken, loaded.digest, moment, result), result, memory)
-        await self._commit.carry_out(result, memory.first_decision, moment.now)
+        await self._commit.carry_out(memory)
         self._settle(taken.version, result)
         await self._metrics.tell(measure.finish(result))
         memory.cycles.raise_to(moment.cycle)

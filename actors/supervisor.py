@@ -113,10 +113,20 @@ class Supervisor:
         self._context.activity.forget(running.child.name)
 
     async def _look_after(self, running: _Running, *, task_status: TaskStatus[None]) -> None:
-        """Run it, and run it again after every crash, until its mailbox is closed."""
+        """Run it, and run it again after every crash, until its mailbox is closed.
+
+        When everything ends at once its askers are answered here: some are shielded, and would wait for ever.
+        """
+        task_status.started()
+        try:
+            await self._run_again_and_again(running)
+        except BaseException:
+            running.child.mailbox.abort()
+            raise
+
+    async def _run_again_and_again(self, running: _Running) -> None:
         child = running.child
         crashes = 0
-        task_status.started()
         while True:
             began = anyio.current_time()
             error = await self._run_once(running)
@@ -150,6 +160,7 @@ class Supervisor:
                 raise
             return error
         if running.replaced:
+            self._context.activity.settled(child.name, False)
             return HungActorError(f"actor {child.name} was taken away")
         return None
 

@@ -18,7 +18,7 @@ import anyio
 from actors.action_worker import ActionWorker
 from actors.actor import Actor
 from actors.agents.node_agents import NodeAgents
-from actors.api.bootstrap import system_queues
+from actors.api.bootstrap import create_system_queues
 from actors.api.faulty_server import Network, api_server
 from actors.api.server import ApiServer
 from actors.api.store import Store
@@ -30,6 +30,7 @@ from actors.config_source import ConfigSource
 from actors.controllers.job_controller import JobController
 from actors.controllers.pod_group_controller import PodGroupController
 from actors.controllers.queue_controller import QueueController
+from actors.controllers.volume_controller import VolumeController
 from actors.core_decider import core_decider
 from actors.cycle_memory import CycleMemory, RunnerSettings
 from actors.decider import Decider
@@ -41,8 +42,10 @@ from actors.links import Links
 from actors.mailbox import MailboxStatistics
 from actors.metrics import Metrics
 from actors.ports import SCHEDULER, ApiPort, Clock, Context, LevelSignal, MetricsPort, RunnerPort, Shelf
+from actors.pre_bind_worker import PreBindWorker, WaitingBinds
 from actors.recorder import Recorder
 from actors.restart import Recovered, recover, resolve
+from actors.resync import Awaited
 from actors.session_runner import SessionRunner
 from actors.settings import SystemSettings, workers
 from actors.status_writer import StatusWriter
@@ -66,6 +69,7 @@ LINKS: Links = {
     "metrics": (),
     "node-agents": ("api-server",),
     "pod-group-controller": ("api-server",),
+    "pre-bind-worker": ("api-server", "cache", "metrics", "recorder", "status-writer"),
     "queue-controller": ("api-server",),
     "recorder": (),
     "session-runner": (
@@ -74,10 +78,12 @@ LINKS: Links = {
         "cache",
         "evict-worker",
         "metrics",
+        "pre-bind-worker",
         "recorder",
         "status-writer",
     ),
     "status-writer": ("api-server", "recorder"),
+    "volume-controller": ("api-server",),
 }
 """Role -> the roles it sends to. Drawn in the README; the order of starting and stopping follows from it."""
 
@@ -111,6 +117,8 @@ class System:
         self.supervisor = Supervisor(self._children(), self.context, self._note)
         self._summary = Summary(self.store)
         self._network = Network(self.context.activity)
+        self._awaited = Awaited(3 * settings.answer_timeout_s)
+        self._waiting_binds = WaitingBinds()
         self._written = LevelSignal()
         self._began = 0.0
 
@@ -127,7 +135,7 @@ class System:
             async with anyio.create_task_group() as tasks:
                 await tasks.start(self.supervisor.run)
                 if self.settings.default_queues:
-                    await self.submit(system_queues())
+                    await create_system_queues(self.api)
                 yield self
                 self.supervisor.stop()
         except BaseExceptionGroup as group:
@@ -222,10 +230,12 @@ class System:
             "pod-group-controller": lambda name: PodGroupController(
                 *self._own(name), **self._ports(name, api="api-server")
             ),
+            "pre-bind-worker": self._pre_bind_worker,
             "queue-controller": lambda name: QueueController(*self._own(name), **self._ports(name, api="api-server")),
             "recorder": lambda name: Recorder(*self._own(name), self._journal, self.recovered.sequence, self._written),
             "session-runner": self._session_runner,
             "status-writer": self._status_writer,
+            "volume-controller": lambda name: VolumeController(*self._own(name), **self._ports(name, api="api-server")),
         }
         return partial(builders[role_of(name)], name)
 
@@ -258,6 +268,12 @@ class System:
         ports = self._ports(name, api="api-server", cache="cache", metrics="metrics", recorder="recorder")
         return BindWorker(*self._own(name), **ports, timeout_s=self.settings.answer_timeout_s)
 
+    def _pre_bind_worker(self, name: str) -> PreBindWorker:
+        roles = {role: role for role in ("cache", "metrics", "recorder")}
+        ports = self._ports(name, api="api-server", status="status-writer", **roles)
+        timeout_s = self.settings.answer_timeout_s
+        return PreBindWorker(*self._own(name), **ports, waiting=self._waiting_binds, timeout_s=timeout_s)
+
     def _evict_worker(self, name: str) -> EvictWorker:
         ports = self._ports(name, api="api-server", cache="cache", recorder="recorder")
         return EvictWorker(*self._own(name), **ports, timeout_s=self.settings.answer_timeout_s)
@@ -272,7 +288,7 @@ class System:
             view=self._decider.new_view(),
             snapshots=self._snapshots,
             changed=self.memory.changed,
-            patience_s=3 * self.settings.answer_timeout_s,
+            awaited=self._awaited,
             check_always=self.settings.check_view,
         )
 
@@ -281,7 +297,7 @@ class System:
         return Checkpointer(*self._own(name), self._journal, self._written, every, self.settings.retention)
 
     def _session_runner(self, name: str) -> SessionRunner:
-        effects = {"binders": "bind-worker*", "evictors": "evict-worker*", "status": "status-writer"}
+        effects = {"binders": "bind-worker*", "pre_binder": "pre-bind-worker", "evictors": "evict-worker*", "status": "status-writer"}
         settings = self.settings
         return SessionRunner(
             *self._own(name),

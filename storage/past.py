@@ -19,7 +19,7 @@ from storage import codec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.messages.decisions import Decision
+    from core.messages.decisions import Decision, PreBind
     from core.messages.events import CycleRecord, Mutation, ViewOperation
 
 Object = dict[str, Any]
@@ -33,8 +33,9 @@ NEVER = -1
 class Past:
     """`seen`: objects by kind as the view last saw them, in the order in which it met them.
 
-    `assumed` and `evicting` are decisions that may still be in flight: pod -> (uid, node), pod -> uid. Without `view`
-    only these are kept, which is cheap; `materialised` makes a view of them at any time.
+    `assumed` and `evicting` are decisions that may still be in flight: pod -> (uid, node), pod -> uid; `promised` is
+    what the claims of assumed pods were promised. Without `view` only these are kept, which is cheap; `materialised`
+    makes a view of them at any time.
     """
 
     def __init__(self, view: View | None = None) -> None:
@@ -43,6 +44,7 @@ class Past:
         self.revision = NEVER
         self.waiting: deque[Mutation] = deque()
         self.assumed: dict[Name, tuple[str, str]] = {}
+        self.promised: dict[Name, PreBind] = {}
         self.evicting: dict[Name, str] = {}
         self.listed = False
         self.decided: tuple[int, tuple[Decision, ...]] = (0, ())
@@ -112,6 +114,7 @@ class Past:
         self.view = None if self.view is None else View()
         self.listed = False
         self.assumed.clear()
+        self.promised.clear()
         self.evicting.clear()
 
     def _relist(self, operation: ViewOperation) -> None:
@@ -150,22 +153,24 @@ class Past:
         for decision in decisions:
             pod = (decision.namespace, decision.name)
             if isinstance(decision, Bind):
-                self._place(pod, decision.uid, decision.node)
+                self._place(pod, decision.uid, decision.node, decision.pre_bind)
             else:
                 self._release(pod, decision.uid)
 
     def _hold(self, operation: ViewOperation) -> None:
         pod = (operation.namespace, operation.name)
         if operation.operation == "hold":
-            self._place(pod, operation.uid, operation.node)
+            self._place(pod, operation.uid, operation.node, operation.pre_bind)
         else:
             self._release(pod, operation.uid)
 
-    def _place(self, pod: Name, uid: str, node: str) -> None:
+    def _place(self, pod: Name, uid: str, node: str, pre_bind: PreBind | None) -> None:
         if ("", node) in self.seen["Node"]:
             self.assumed[pod] = (uid, node)
+            if pre_bind is not None:
+                self.promised[pod] = pre_bind
         if self.view is not None:
-            self.view.assume(*pod, node)
+            self.view.assume(*pod, node, pre_bind)
 
     def _release(self, pod: Name, uid: str) -> None:
         self.evicting[pod] = uid
@@ -177,6 +182,7 @@ class Past:
         bind = operation.operation == "forget"
         if bind:
             self.assumed.pop(pod, None)
+            self.promised.pop(pod, None)
         else:
             self.evicting.pop(pod, None)
         if self.view is not None:
@@ -188,6 +194,7 @@ class Past:
         """Drop what is no longer in flight: the api shows it, or the pod is gone or another one."""
         for pod in [pod for pod, (uid, _) in self.assumed.items() if not self._waits(pod, uid)]:
             del self.assumed[pod]
+            self.promised.pop(pod, None)
         for pod in [pod for pod, uid in self.evicting.items() if self._pod(pod).get("metadata", {}).get("uid") != uid]:
             del self.evicting[pod]
 
@@ -198,7 +205,7 @@ class Past:
         for _, blob in self.objects():
             apply(view, "ADDED", codec.unpack(blob))
         for pod, (_, node) in self.assumed.items():
-            view.assume(*pod, node)
+            view.assume(*pod, node, self.promised.get(pod))
         for pod in self.evicting:
             view.evicting(*pod)
         self.view = view

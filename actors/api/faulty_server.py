@@ -7,6 +7,7 @@ this actor; at the end it is delivered at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,10 @@ REFUSALS: Final = {
     "status-conflict": replies.Refused(409, "Conflict", "injected: the object has been modified"),
     "evict-blocked": replies.Refused(429, "TooManyRequests", "injected: it would violate the pod's disruption budget"),
 }
+
+
+REPLAYED: Final = 10
+"""Revisions that a replayed watch goes back."""
 
 
 @dataclass(order=True, slots=True)
@@ -186,9 +191,9 @@ class FaultyApiServer(ApiServer):
             step.request, step.item = _NOTHING, None
         elif what == "watch-gone":
             step.answer = replies.Events(self.store.log.published, gone=True)
-        else:
-            since = max(self.store.log.oldest, min(step.request.since, self.store.log.published) - 10)
-            step.request = replace_since(step.request, since)
+        elif step.request.since >= self.store.log.oldest:
+            since = max(self.store.log.oldest, min(step.request.since, self.store.log.published) - REPLAYED)
+            step.request = commands.Watch(since, step.request.kinds, step.request.limit)
 
     # --- what comes late
 
@@ -205,7 +210,8 @@ class FaultyApiServer(ApiServer):
             actor, steps = self._network.crashes.pop(0)
             for _ in range(steps):
                 await lowlevel.checkpoint()
-            self._crash(actor)
+            with suppress(KeyError):  # not started yet
+                self._crash(actor)
 
     async def _deliver(self, held: Sequence[Held]) -> None:
         if not held:
@@ -235,11 +241,6 @@ class _Lost:
 
 
 _NOTHING: Final = commands.Get("", "", "")
-
-
-def replace_since(request: commands.Watch, since: int) -> commands.Watch:
-    """The same watch from another revision on."""
-    return commands.Watch(since, request.kinds, request.limit)
 
 
 def api_server(

@@ -15,6 +15,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+import anyio
+
 from actors.actor import Actor
 from core.messages import commands, events, replies
 from storage import codec
@@ -72,8 +74,10 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         return [commands.Entry("api", codec.encode(mutation), cause) for mutation in mutations]
 
     async def _record(self, entries: Sequence[commands.Entry]) -> None:
+        """Shielded: what is in the store is in the journal, whoever takes this actor away in between."""
         if entries:
-            await self._recorder.ask(commands.Append(tuple(entries)))
+            with anyio.CancelScope(shield=True):
+                await self._recorder.ask(commands.Append(tuple(entries)))
 
     def _publish(self) -> None:
         self.store.publish()

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from core.messages.decisions import PreBind
 from core.messages.message import Message
 
 # --- outcomes: every decision ends as one of these ----------------------------------------------------------------
@@ -147,7 +148,8 @@ class Mutation(Message, frozen=True):
 class ViewOperation(Struct, frozen=True, gc=False):
     """A change the cache made to the view itself, after it had seen api revision `revision`.
 
-    `operation` is assume (all decisions of `cycle`), forget or unevict (one pod), anew (an empty view) or relist (every
+    `operation` is assume (all decisions of `cycle`), forget or unevict (one pod), hold (the pod `uid` was in flight to
+    `node` when the cache before this one crashed) or hold-eviction, anew (an empty view) or relist (every
     watched object was listed again: at first, and after the watch had fallen off the log). `listed`: the revision at
     which each kind was listed then, in the order in which they were applied.
     """
@@ -158,6 +160,9 @@ class ViewOperation(Struct, frozen=True, gc=False):
     namespace: str = ""
     name: str = ""
     listed: dict[str, int] = field(default_factory=dict[str, int])
+    uid: str = ""
+    node: str = ""
+    pre_bind: PreBind | None = None
 
 
 class CycleRecord(Message, frozen=True):

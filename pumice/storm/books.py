@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.api.store import Store
-from core.state.watched import WATCHED
 from core.messages.events import Mutation
 from core.messages.replies import Listing
 from core.state.view import View
+from core.state.watched import WATCHED
 from storage import codec
 from storage.journal import API
 

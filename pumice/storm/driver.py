@@ -1,4 +1,4 @@
-"""Does what a script says at its time: hands objects in, changes nodes, deletes pods, turns the clock, cuts the power."""
+"""Does what a script says at its time: hands objects in, changes nodes, deletes pods, turns the clock."""
 
 from __future__ import annotations
 

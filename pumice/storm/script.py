@@ -1,7 +1,7 @@
-"""What happens in a storm, as a list of events: it can be generated, recorded, cut down, written to a file and run again.
+"""What happens in a storm, as a list of events: it can be generated, recorded, cut down, written down and run again.
 
-An event either comes at a time (`at`, virtual seconds) and does something to the cluster, or waits for an occasion (`on`,
-such as "bind default/j1-0 #2": the second attempt to bind that pod) and is a fault.
+An event either comes at a time (`at`, virtual seconds) and does something to the cluster, or waits for an occasion
+(`on`, such as "bind default/j1-0 #2": the second attempt to bind that pod) and is a fault.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One storm, from its script: the real system on virtual time in an order that the seed decides, watched all the way."""
+"""One storm, from its script: the real system on virtual time, in an order that the seed decides."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pumice.storm.books import final_problems
 from pumice.storm.clock import JumpingClock
 from pumice.storm.determinism import deterministic
 from pumice.storm.driver import Driver, PowerCutError
-from pumice.storm.journal import StormJournal
+from pumice.storm.journal import JournalLostError, StormJournal
 from pumice.storm.monitor import Monitor, Violation, ViolationFoundError
 from pumice.storm.script import Event, Script
 
@@ -80,6 +80,8 @@ class Storm:
                 pass
         except ViolationFoundError as found:
             violations = [found.violation]
+        except Exception as error:  # noqa: BLE001 (whatever ends the process is a finding)
+            violations = [Violation("process-lives", repr(error), anyio.current_time())]
         head = await self.journal.head()
         struck = [event_of(fault) for fault in self.faults.struck]
         trace = blake2b(head.hash, digest_size=16)
@@ -106,7 +108,7 @@ class Storm:
         try:
             async with system.running():
                 await self._through(system)
-        except (PowerCutError, RecorderFailedError):
+        except (PowerCutError, RecorderFailedError, JournalLostError):
             return False
         return True
 

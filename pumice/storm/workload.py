@@ -1,4 +1,4 @@
-"""The inputs of a storm, from a seed: nodes, queues, jobs that come and go, and what happens to nodes in the meantime."""
+"""The inputs of a storm, from a seed: nodes, queues, jobs that come and go, and what becomes of nodes meanwhile."""
 
 from __future__ import annotations
 
