@@ -2,6 +2,7 @@
 
 from core.plugins.binpack import Binpack
 from core.plugins.capacity import Capacity
+from core.plugins.cdp import Cdp
 from core.plugins.conformance import Conformance
 from core.plugins.drf import Drf
 from core.plugins.gang import Gang
@@ -9,10 +10,12 @@ from core.plugins.network_topology_aware import NetworkTopologyAware
 from core.plugins.nodegroup import NodeGroup
 from core.plugins.nodeorder import NodeOrder
 from core.plugins.overcommit import Overcommit
+from core.plugins.pdb import Pdb
 from core.plugins.plugin import PluginBuilder
 from core.plugins.predicates import Predicates
 from core.plugins.priority import Priority
 from core.plugins.proportion import Proportion
+from core.plugins.rescheduling import Rescheduling
 from core.plugins.resource_strategy_fit import ResourceStrategyFit
 from core.plugins.resourcequota import ResourceQuotas
 from core.plugins.sla import Sla
@@ -23,6 +26,7 @@ from core.plugins.usage import Usage
 PLUGINS: dict[str, PluginBuilder] = {
     "binpack": Binpack,
     "capacity": Capacity,
+    "cdp": Cdp,
     "conformance": Conformance,
     "drf": Drf,
     "gang": Gang,
@@ -30,9 +34,11 @@ PLUGINS: dict[str, PluginBuilder] = {
     "nodegroup": NodeGroup,
     "nodeorder": NodeOrder,
     "overcommit": Overcommit,
+    "pdb": Pdb,
     "predicates": Predicates,
     "priority": Priority,
     "proportion": Proportion,
+    "rescheduling": Rescheduling,
     "resource-strategy-fit": ResourceStrategyFit,
     "resourcequota": ResourceQuotas,
     "sla": Sla,

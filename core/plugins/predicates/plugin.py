@@ -18,6 +18,7 @@ from core.plugins.predicates.pod_count import PodCount
 from core.plugins.predicates.ports import NodePorts
 from core.plugins.predicates.static import StaticFilter
 from core.plugins.predicates.taints import UntoleratedTaints
+from core.plugins.predicates.taken_back import TakenBack
 from core.plugins.predicates.topology_spread import TopologySpread
 from core.plugins.predicates.unschedulable import Unschedulable
 from core.plugins.predicates.volume_binding import NOTHING, VolumeBinding
@@ -79,7 +80,11 @@ class Predicates:
             reserving.insert(0, VolumeBinding(session))
         session.add_predicate(self.name, self.filters(placed, reserving))
 
+        taken_back = TakenBack(session)
+
         def allocate(task: Task, node: int) -> str | None:
+            if taken_back.loses(task):
+                return None
             if task.template.volumes or task.template.resource_claims:
                 for reserves in reserving:
                     refused = reserves.reserve(task, node)
@@ -92,8 +97,9 @@ class Predicates:
         def deallocate(task: Task, node: int) -> str | None:
             for reserves in reversed(reserving):
                 reserves.unreserve(task)
-            kube.remove(task, node)
-            placed.remove(task, node)
+            if not taken_back.has_lost(task):
+                kube.remove(task, node)
+                placed.remove(task, node)
             return None
 
         def pre_bind(task: Task) -> PreBind | None:

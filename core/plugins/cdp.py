@@ -1,0 +1,59 @@
+"""cdp: who has just been scheduled is left alone for a while. Source: Volcano `plugins/cdp`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from config.durations import parse_duration
+from core.life.task import TaskStatus
+from core.session.points import Vote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.objects.pod import Task
+    from core.session.session import Session
+
+COOLDOWN_TIME = "volcano.sh/cooldown-time"
+
+
+class Cdp:
+    """No arguments. A pod's label or annotation `volcano.sh/cooldown-time` (a Go duration) counts from the moment it was
+    scheduled; only running pods are protected, and not from the gang actions."""
+
+    name = "cdp"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        pass
+
+    def on_session_open(self, session: Session) -> None:
+        """Register for preempt and reclaim."""
+        self._session = session
+        session.points.add("Preemptable", self.name, self.evictable)
+        session.points.add("Reclaimable", self.name, self.evictable)
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to write."""
+
+    def evictable(self, _: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """Candidates whose time is over; the session is to look again when the next one's is."""
+        now = self._session.clock.now
+        victims: list[Task] = []
+        for task in candidates:
+            until = protected_until(task)
+            if until > now:
+                self._session.wake(until)
+            else:
+                victims.append(task)
+        return victims, Vote.PERMIT
+
+
+def protected_until(task: Task) -> float:
+    """The end of the task's cooldown in seconds since the epoch; 0.0 without one."""
+    text = task.labels.get(COOLDOWN_TIME, task.annotations.get(COOLDOWN_TIME))
+    if text is None or task.status != TaskStatus.RUNNING or not task.scheduled_at:
+        return 0.0
+    try:
+        return task.scheduled_at + parse_duration(text)
+    except ValueError:
+        return 0.0

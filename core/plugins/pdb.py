@@ -1,0 +1,101 @@
+"""pdb: nobody's disruption budget is overdrawn. Source: Volcano `plugins/pdb`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from core.kube.selectors import SelectorError, label_selector
+from core.objects.metadata import section
+from core.session.points import Vote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.kube.selectors import LabelSelector
+    from core.objects.metadata import Object
+    from core.objects.pod import Task
+    from core.session.session import Session
+
+KIND = "PodDisruptionBudget"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """`allowed`: disruptions left; `disrupted`: names of pods that are on their way out and counted already."""
+
+    number: int
+    selector: LabelSelector
+    allowed: int
+    disrupted: frozenset[str]
+
+
+class Pdb:
+    """No arguments. Pods without labels are never victims, as in Volcano. With action shuffle it names every running
+    pod that its budgets leave."""
+
+    name = "pdb"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        pass
+
+    def on_session_open(self, session: Session) -> None:
+        """Read the budgets; register for preempt, reclaim and shuffle."""
+        self._budgets = _budgets(session.objects.get(KIND, {}))
+        self._count = sum(len(of_namespace) for of_namespace in self._budgets.values())
+        self._matching: dict[int, tuple[Budget, ...]] = {}
+        session.points.add("Preemptable", self.name, self.evictable)
+        session.points.add("Reclaimable", self.name, self.evictable)
+        session.points.add("VictimTasks", self.name, [self.within_budget])
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to write."""
+
+    def evictable(self, _: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """The candidates that the budgets leave."""
+        return self.within_budget(candidates), Vote.PERMIT
+
+    def within_budget(self, tasks: Sequence[Task]) -> list[Task]:
+        """In the given order, every task draws on all budgets that match it, whether it is accepted or not."""
+        left = [0] * self._count
+        for of_namespace in self._budgets.values():
+            for budget in of_namespace:
+                left[budget.number] = budget.allowed
+        victims: list[Task] = []
+        for task in tasks:
+            drawn = self._drawn(task)
+            for budget in drawn:
+                left[budget.number] -= 1
+            if task.labels and all(left[budget.number] >= 0 for budget in drawn):
+                victims.append(task)
+        return victims
+
+    def _drawn(self, task: Task) -> tuple[Budget, ...]:
+        found = self._matching.get(task.row)
+        if found is None:
+            found = self._matching[task.row] = tuple(
+                budget
+                for budget in self._budgets.get(task.namespace, ())
+                if task.name not in budget.disrupted and budget.selector.matches(task.labels)
+            )
+        return found
+
+
+def _budgets(objects: dict[str, Object]) -> dict[str, list[Budget]]:
+    """Budgets by namespace; one whose selector is empty, missing or invalid protects nobody."""
+    found: dict[str, list[Budget]] = {}
+    number = 0
+    for pdb in objects.values():
+        selector: dict[str, Any] = section(pdb, "spec").get("selector") or {}
+        if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+            continue
+        try:
+            parsed = label_selector(selector)
+        except SelectorError:
+            continue
+        status = section(pdb, "status")
+        namespace = section(pdb, "metadata").get("namespace") or "default"
+        budget = Budget(number, parsed, int(status.get("disruptionsAllowed") or 0), frozenset(status.get("disruptedPods") or ()))
+        found.setdefault(namespace, []).append(budget)
+        number += 1
+    return found
