@@ -39,7 +39,6 @@ class Drf:
         session.points.job_keys[self.name] = self.job_key
         session.points.add("Preemptable", self.name, self.preemptable)
         if option is not None and option.is_enabled("Hierarchy"):
-            self._tree = self._build_tree(session)
             session.points.add("QueueOrder", self.name, self.queue_order)
             session.points.add("Reclaimable", self.name, self.reclaimable)
         session.points.handle(self._on_allocate, self._on_deallocate)
@@ -47,12 +46,17 @@ class Drf:
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""
 
-    def _build_tree(self, session: Session) -> HierarchicalShares:
-        tree = HierarchicalShares(self._shares, len(session.snapshot.jobs.total))
-        requests: list[list[float]] = session.snapshot.jobs.total.T.tolist()
-        for job in session.jobs.in_order:
-            tree.add(job, session.queue_of(job), requests[job.row])
-        return tree
+    @property
+    def tree(self) -> HierarchicalShares:
+        """The hierarchy as it stands; built when somebody asks for the first time."""
+        if self._tree is None:
+            session = self._session
+            requests: list[list[float]] = session.snapshot.jobs.total.T.tolist()
+            allocated = self._shares.all_allocated()
+            self._tree = HierarchicalShares(self._shares, len(session.snapshot.jobs.total))
+            for job in session.jobs.in_order:
+                self._tree.add(job, session.queue_of(job), requests[job.row], allocated[job.row])
+        return self._tree
 
     # --- orders
     # -----------------------------------------------------------------------------------------------------------------
@@ -68,8 +72,7 @@ class Drf:
 
     def queue_order(self, left: Queue, right: Queue) -> int:
         """The queue that is further from its weighted share first."""
-        assert self._tree is not None
-        difference = self._tree.compare(left, right)
+        difference = self.tree.compare(left, right)
         return (difference > 0) - (difference < 0)
 
     # --- victims
@@ -103,9 +106,10 @@ class Drf:
         """Tasks without which their queue would still come after the reclaimer's, with the reclaimer placed; each by
         itself.
         """
-        tree, row, job = self._tree, self._session.job_row(reclaimer), self._session.job_of(reclaimer)
-        if tree is None or job is None:
+        tree, job = self.tree, self._session.job_of(reclaimer)
+        if job is None:
             return [], Vote.PERMIT
+        row = job.row
         before = self._shares.allocated(row)
         tree.set(row, changed(before, reclaimer, 1.0))
         own = self._session.queue_of(job)

@@ -47,6 +47,11 @@ class Shares:
         """What a job has, by dimension."""
         return [line[row] for line in self._lines]
 
+    def all_allocated(self) -> list[list[float]]:
+        """What every job has, by row, then dimension."""
+        found: list[list[float]] = self._allocated.T.tolist()
+        return found
+
     def change(self, row: int, task: Task, sign: float) -> None:
         """A task of the job was placed (1) or taken off (-1)."""
         lines = self._lines

@@ -29,13 +29,15 @@ class Node:
 
     __slots__ = ("allocated", "children", "order", "parent", "request", "saturated", "share", "stale", "weight")
 
-    def __init__(self, parent: Node | None, weight: float, height: int, request: list[float] | None = None) -> None:
+    def __init__(
+        self, parent: Node | None, weight: float, allocated: list[float], request: list[float] | None = None
+    ) -> None:
         self.parent = parent
         self.weight = weight
         self.request = request
         self.children: dict[str, Node] = {}
         self.order: list[Node] | None = None
-        self.allocated = [0.0] * height
+        self.allocated = allocated
         self.share = 0.0
         self.saturated = False
         self.stale = True
@@ -60,27 +62,34 @@ class HierarchicalShares:
     def __init__(self, shares: Shares, height: int) -> None:
         self._shares = shares
         self._height = height
-        self._root = Node(None, 1.0, height)
+        self._root = Node(None, 1.0, [0.0] * height)
+        self._queues: dict[str, Node] = {}
         self._jobs: dict[int, Node] = {}
         self.total_allocated = [0.0] * height
         self._demanding: frozenset[int] = frozenset()
 
-    def add(self, job: Job, queue: Queue, request: list[float]) -> None:
+    def add(self, job: Job, queue: Queue, request: list[float], allocated: list[float]) -> None:
         """Hang a job under its queue; the first job of a path decides about its weights."""
-        node = self._root
-        weights = queue.annotations.get(WEIGHTS, "").split("/")
+        parent = self._queues.get(queue.name)
+        if parent is None:
+            parent = self._queues[queue.name] = self._place(queue)
+        leaf = parent.children[job.key] = self._jobs[job.row] = Node(parent, 1.0, allocated, request)
+        parent.order = None
+        leaf.share = self._shares.of[job.row]
+        total = self.total_allocated
+        for dimension, amount in enumerate(allocated):
+            total[dimension] += amount
+
+    def _place(self, queue: Queue) -> Node:
+        """The node of the queue's last segment, made with all above it where they are new."""
+        node, weights = self._root, queue.annotations.get(WEIGHTS, "").split("/")
         for depth, segment in enumerate(_path(queue)[1:], start=1):
             child = node.children.get(segment)
             if child is None:
-                child = node.children[segment] = Node(node, _weight(weights, depth), self._height)
+                child = node.children[segment] = Node(node, _weight(weights, depth), [0.0] * self._height)
                 node.order = None
             node = child
-        leaf = node.children[job.key] = Node(node, 1.0, self._height, request)
-        node.order = None
-        self._jobs[job.row] = leaf
-        allocated = self._shares.allocated(job.row)
-        leaf.allocated, leaf.share = allocated, self._shares.share(allocated)
-        self.total_allocated = [a + b for a, b in zip(self.total_allocated, allocated, strict=True)]
+        return node
 
     def set(self, row: int, allocated: list[float]) -> None:
         """A job has other amounts than before; the cluster's sum follows."""

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.plugins.drf import Drf
 from core.plugins.drf.tree import HierarchicalShares
 from core.session.session import Session
 from tests.core.plugins.plain_tree import PlainTree
@@ -29,9 +30,9 @@ def world(*jobs: list[Object], cpu: str = "12") -> Session:
 
 
 def tree_of(session: Session) -> HierarchicalShares:
-    plugin: Any = session.plugins["drf"]
-    tree: HierarchicalShares = plugin._tree
-    return tree
+    plugin = session.plugins["drf"]
+    assert isinstance(plugin, Drf)
+    return plugin.tree
 
 
 @st.composite
