@@ -59,9 +59,10 @@ def tidy(session: nox.Session) -> None:
 
 @nox.session
 def documents(session: nox.Session) -> None:
-    """Draw the picture of the actors, and write the lists of settings, actions and plugins again."""
+    """Draw the picture of the actors, and write the lists of settings, fixes, actions and plugins again."""
     _run(session, "python", "-m", "docs.draw_actors")
     _run(session, "python", "-m", "docs.write_settings")
+    _run(session, "python", "-m", "docs.write_fixes")
     _run(session, "python", "-m", "docs.list_built")
 
 
