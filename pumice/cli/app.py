@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from pumice import __version__
-from pumice.cli import bench, conformance, decide, explain, journal, replay, run
+from pumice.cli import bench, conformance, decide, explain, journal, replay, run, stress
 from pumice.cli.exits import Exit
 
 app: Final = typer.Typer(
@@ -34,6 +34,7 @@ def _show_version(asked: bool) -> None:
     if asked:
         sys.stdout.write(f"pumice {__version__}\n")
         raise typer.Exit(Exit.DONE)
+app.command("stress", help=stress.HELP, epilog=stress.EXAMPLE)(stress.stress)
 
 
 @app.callback()
