@@ -1,0 +1,111 @@
+"""`replay`: a journal as a busy cluster writes it, verified again, and a restart from its newest checkpoint.
+
+The mix: of a hundred records some 70 are changes of the api's truth (a pod comes, is bound, runs, ends; its group), 15
+are decisions and 15 their outcomes. The journal is made once, by a real run on virtual time, and copied into a file.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from trio.testing import MockClock
+
+from actors.api.store import Store
+from actors.ports import VirtualClock
+from actors.settings import SystemSettings
+from actors.system import System
+from pumice.bench import cluster
+from pumice.bench.figures import Advance, Parameters, Samples, settled
+from pumice.runtime.journals import write_back
+from storage.checkpoint import State
+from storage.memory import MemoryJournal
+from storage.recovery import recover
+from storage.replay import verify
+from storage.sqlite import SqliteJournal
+
+DEFAULTS: Final = Parameters(nodes=500, pods=10_000, gang=8, runs=3)
+WAVE: Final = 4_000
+"""Pods that are handed in at a time; the next ones come when these have ended."""
+TAIL: Final = 20_000
+"""Records after the newest checkpoint."""
+PIECE: Final = 1_000
+DURATION: Final = "3s"
+
+
+def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
+    """`pods` run in waves on `nodes`; each makes about seven records."""
+    with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder:
+        db = Path(folder) / "bench.db"
+        options = {"clock": MockClock(autojump_threshold=0)}
+        memory: MemoryJournal = anyio.run(_live, parameters, backend="trio", backend_options=options)
+        write_back(memory, db)
+        anyio.run(_checkpoint, memory, db)
+        del memory
+        samples.add("bytes_per_event", db.stat().st_size / max(anyio.run(_length, db), 1), "bytes")
+        for _ in range(parameters.runs):
+            with settled():
+                anyio.run(_measure, db, samples)
+            advance(1)
+
+
+async def _live(parameters: Parameters) -> MemoryJournal:
+    journal = MemoryJournal()
+    settings = SystemSettings(config_text=cluster.STOCK, checkpoint_every=0)
+    async with System(settings, journal, VirtualClock()).running() as system:
+        await _submit(system, [*cluster.queues(), *cluster.nodes(parameters.nodes)])
+        wave: list[dict[str, Any]] = []
+        for obj in cluster.pending_jobs(0, parameters.pods, parameters.gang):
+            if obj["kind"] == "Pod":
+                obj["metadata"]["annotations"]["pumice.dev/duration"] = DURATION
+            elif len(wave) >= WAVE:
+                await _submit(system, wave)
+                wave = []
+            wave.append(obj)
+        await _submit(system, wave)
+    return journal
+
+
+async def _submit(system: System, objects: list[dict[str, Any]]) -> None:
+    for first in range(0, len(objects), PIECE):
+        await system.submit(objects[first : first + PIECE])
+    await system.until_idle()
+
+
+async def _checkpoint(memory: MemoryJournal, db: Path) -> None:
+    """Where the checkpointer would have left one."""
+    memory.reopen()
+    state, last = State(), (await memory.head()).sequence - TAIL
+    while state.sequence < last or not state.between_cycles:
+        records = await memory.read(state.sequence, limit=PIECE)
+        for record in records:
+            state.note(record)
+        if not records:
+            break
+    async with await SqliteJournal.open(db) as journal:
+        await journal.save_checkpoint(state.checkpoint(0.0))
+
+
+async def _length(db: Path) -> int:
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        return (await journal.head()).sequence
+
+
+async def _measure(db: Path, samples: Samples) -> None:
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        started = time.perf_counter()
+        report = await verify(journal)
+        seconds = time.perf_counter() - started
+        if not report.identical:
+            raise RuntimeError(f"the replay differs: {report.first_difference}")
+        samples.add("events_per_s", report.events / seconds, "records/s")
+        samples.add("events", report.events, "records")
+        samples.add("cycles", report.cycles, "cycles")
+    started = time.perf_counter()
+    async with await SqliteJournal.open(db) as journal:
+        store = Store()
+        await recover(journal, store.restore, store.load)
+        samples.add("restart_s", time.perf_counter() - started, "s")
