@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from actors.decider import SchedulerView
     from actors.envelope import Received
     from actors.ports import ApiPort, CachePort, Context, Shelf
+    from core.messages.decisions import Decision
 
 NEVER = -1
 """Watching from before the beginning lists first: a new view never lives through history again."""
@@ -135,11 +136,12 @@ class Cache(Actor[CacheMessage, CacheReply]):
     def _assume(self, message: Assume) -> Assumed:
         self._forget_shown()
         now = anyio.current_time()
-        assume = self.view.assume
-        missing = [bind.uid for bind in message.binds if not assume(bind.namespace, bind.name, bind.node, bind.pre_bind)]
+        assumed = [self.view.assume(each.namespace, each.name, each.node, each.pre_bind) for each in message.binds]
+        missing = [bind.uid for bind, held in zip(message.binds, assumed, strict=True) if not held]
         for evict in message.evicts:
             self.view.evicting(evict.namespace, evict.name)
-        for decision in (*message.binds, *message.evicts):
+        decisions: tuple[Decision, ...] = (*message.binds, *message.evicts)
+        for decision in decisions:
             self._awaited.add(now, decision)
         if message.binds or message.evicts:
             self._timers_changed.set()
@@ -186,8 +188,8 @@ class Cache(Actor[CacheMessage, CacheReply]):
             pod = (each.namespace, each.name)
             operation = "hold-eviction" if each.evicting else "hold"
             self.view.evicting(*pod) if each.evicting else self.view.assume(*pod, each.node, each.pre_bind)
-            whose = {"uid": each.uid, "node": each.node}
-            self._operations.append(ViewOperation(revision, operation, 0, *pod, **whose, pre_bind=each.pre_bind))
+            held = ViewOperation(revision, operation, 0, *pod, uid=each.uid, node=each.node, pre_bind=each.pre_bind)
+            self._operations.append(held)
 
     def _apply_events(self, changes: Changes) -> None:
         for event in changes.events:

@@ -98,9 +98,7 @@ def _claims(bind: Bind) -> bool:
     return bind.pre_bind is not None
 
 
-def _cut(
-    decisions: tuple[D, ...], key: Callable[[D], bool] = lambda _: False
-) -> Iterator[tuple[int, tuple[D, ...]]]:
+def _cut(decisions: tuple[D, ...], key: Callable[[D], bool] = lambda _: False) -> Iterator[tuple[int, tuple[D, ...]]]:
     """Runs of decisions with the same key, with the place of the first."""
     start = 0
     for _, run in groupby(decisions, key):

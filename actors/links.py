@@ -1,4 +1,4 @@
-"""Checking a table of who sends to whom: no cycle of blocking sends, so nobody waits for ever on a full mailbox."""
+"""The table of who sends to whom, checked: no cycle of blocking sends, so nobody waits for ever on a full mailbox."""
 
 from __future__ import annotations
 
@@ -8,6 +8,36 @@ from graphlib import CycleError, TopologicalSorter
 from actors.errors import WiringError
 
 Links = Mapping[str, Sequence[str]]
+
+LINKS: Links = {
+    "action-worker": ("dry-run-worker",),
+    "api-server": ("recorder",),
+    "bind-worker": ("api-server", "cache", "metrics", "recorder"),
+    "cache": ("api-server",),
+    "checkpointer": (),
+    "dry-run-worker": (),
+    "evict-worker": ("api-server", "cache", "recorder"),
+    "job-controller": ("api-server",),
+    "metrics": (),
+    "node-agents": ("api-server",),
+    "pod-group-controller": ("api-server",),
+    "pre-bind-worker": ("api-server", "cache", "metrics", "recorder", "status-writer"),
+    "queue-controller": ("api-server",),
+    "recorder": (),
+    "session-runner": (
+        "action-worker",
+        "bind-worker",
+        "cache",
+        "evict-worker",
+        "metrics",
+        "pre-bind-worker",
+        "recorder",
+        "status-writer",
+    ),
+    "status-writer": ("api-server", "recorder"),
+    "volume-controller": ("api-server",),
+}
+"""Role -> the roles it sends to. Drawn in the README; the order of starting and stopping follows from it."""
 
 
 def starting_order(links: Links) -> list[str]:

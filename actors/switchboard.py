@@ -27,10 +27,12 @@ ACCEPTS: dict[str, tuple[Any, Any]] = {
     "metrics": (commands.MetricsCommand | events.MetricsEvent, replies.Exposition),
     "node-agents": (commands.Poke, replies.Done),
     "pod-group-controller": (commands.Poke, replies.Done),
+    "pre-bind-worker": (commands.BindWorkerCommand, replies.Done),
     "queue-controller": (commands.Poke, replies.Done),
     "recorder": (commands.RecorderCommand, replies.Appended),
     "session-runner": (commands.RunnerCommand, replies.Done),
     "status-writer": (commands.StatusWriterCommand, replies.Done),
+    "volume-controller": (commands.Poke, replies.Done),
 }
 """Role -> the closed union it accepts, and the one it answers with."""
 

@@ -38,7 +38,7 @@ from actors.dry_run_pool import DryRunPool
 from actors.dry_run_worker import DryRunWorker
 from actors.errors import ActorStoppedError, chief
 from actors.evict_worker import EvictWorker
-from actors.links import Links
+from actors.links import LINKS
 from actors.mailbox import MailboxStatistics
 from actors.metrics import Metrics
 from actors.ports import SCHEDULER, ApiPort, Clock, Context, LevelSignal, MetricsPort, RunnerPort, Shelf
@@ -57,35 +57,7 @@ from core.messages.message import Message
 from storage import codec
 from storage.journal import CONFIG, Journal, Record
 
-LINKS: Links = {
-    "action-worker": ("dry-run-worker",),
-    "api-server": ("recorder",),
-    "bind-worker": ("api-server", "cache", "metrics", "recorder"),
-    "cache": ("api-server",),
-    "checkpointer": (),
-    "dry-run-worker": (),
-    "evict-worker": ("api-server", "cache", "recorder"),
-    "job-controller": ("api-server",),
-    "metrics": (),
-    "node-agents": ("api-server",),
-    "pod-group-controller": ("api-server",),
-    "pre-bind-worker": ("api-server", "cache", "metrics", "recorder", "status-writer"),
-    "queue-controller": ("api-server",),
-    "recorder": (),
-    "session-runner": (
-        "action-worker",
-        "bind-worker",
-        "cache",
-        "evict-worker",
-        "metrics",
-        "pre-bind-worker",
-        "recorder",
-        "status-writer",
-    ),
-    "status-writer": ("api-server", "recorder"),
-    "volume-controller": ("api-server",),
-}
-"""Role -> the roles it sends to. Drawn in the README; the order of starting and stopping follows from it."""
+__all__ = ["LINKS", "System"]
 
 
 class System:
@@ -297,13 +269,13 @@ class System:
         return Checkpointer(*self._own(name), self._journal, self._written, every, self.settings.retention)
 
     def _session_runner(self, name: str) -> SessionRunner:
-        effects = {"binders": "bind-worker*", "pre_binder": "pre-bind-worker", "evictors": "evict-worker*", "status": "status-writer"}
-        settings = self.settings
+        effects = {"binders": "bind-worker*", "evictors": "evict-worker*", "status": "status-writer"}
+        recorder, settings = {"recorder": "recorder"}, self.settings
         return SessionRunner(
             *self._own(name),
             **self._ports(name, cache="cache", metrics="metrics"),
             actions=dict(zip(self._decider.actions, self.switchboard.all(name, "action-worker"), strict=True)),
-            commit=Commit(**self._ports(name, cache="cache", recorder="recorder", **effects)),
+            commit=Commit(**self._ports(name, cache="cache", pre_binder="pre-bind-worker", **recorder, **effects)),
             decider=self._decider,
             snapshots=self._snapshots,
             sessions=self._sessions,

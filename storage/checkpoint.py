@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from core.messages.decisions import Decision
+from core.messages.decisions import Decision, PreBind
 from core.messages.events import ConfigLoaded, Mutation
 from storage import codec
 from storage import journal as kinds
@@ -155,6 +155,7 @@ def _past_out(past: Past, truth: Truth) -> Plain:
         "seen": {kind: _seen_out(objects, truth.kinds.get(kind, {})) for kind, objects in past.seen.items()},
         "waiting": [msgspec.to_builtins(mutation, builtin_types=(bytes,)) for mutation in past.waiting],
         "assumed": [[*pod, *found] for pod, found in past.assumed.items()],
+        "promised": [[*pod, msgspec.to_builtins(needs)] for pod, needs in past.promised.items()],
         "evicting": [[*pod, uid] for pod, uid in past.evicting.items()],
         "decided": [past.decided[0], [msgspec.to_builtins(one) for one in past.decided[1]]],
     }
@@ -178,6 +179,7 @@ def _past_in(plain: Plain, truth: Truth) -> Past:
             past.seen[kind] = {(one, two): blob or held[(one, two)].blob for one, two, blob in rows}
     past.waiting.extend(codec.convert(mutation, Mutation) for mutation in plain["waiting"])
     past.assumed = {(one, two): (uid, node) for one, two, uid, node in plain["assumed"]}
+    past.promised = {(one, two): codec.convert(needs, PreBind) for one, two, needs in plain.get("promised", ())}
     past.evicting = {(one, two): uid for one, two, uid in plain["evicting"]}
     cycle, decisions = plain["decided"]
     past.decided = (cycle, tuple(codec.convert(one, Decision) for one in decisions))

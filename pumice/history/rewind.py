@@ -39,7 +39,7 @@ class Rewound:
         """Decisions that the objects do not show yet; whose they were is not remembered."""
         past = self.replayer.past
         past.prune()
-        binds = [Bind(*pod, uid, node, "") for pod, (uid, node) in past.assumed.items()]
+        binds = [Bind(*pod, uid, node, "", past.promised.get(pod)) for pod, (uid, node) in past.assumed.items()]
         return (*binds, *(Evict(*pod, uid, "", "", "") for pod, uid in past.evicting.items()))
 
     @property

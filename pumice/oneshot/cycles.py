@@ -53,7 +53,7 @@ def fill(objects: Sequence[Object], in_flight: Sequence[Bind | Evict] = ()) -> V
         view.apply("ADDED", obj)
     for decision in in_flight:
         if isinstance(decision, Bind):
-            view.assume(decision.namespace, decision.name, decision.node)
+            view.assume(decision.namespace, decision.name, decision.node, decision.pre_bind)
         else:
             view.evicting(decision.namespace, decision.name)
     return view

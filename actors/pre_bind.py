@@ -1,0 +1,171 @@
+"""What a bind worker tells the api before it binds a pod with claims, and what it waits for: on objects, nothing sent.
+
+Source: Volcano `capabilities/volumebinding/binder.go` (bindAPIUpdate, checkBindings), kube-scheduler
+`dynamicresources` (bindClaim).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from core.kube.storage import SELECTED_NODE, is_fully_bound, name_of, volume_name
+from core.kube.volume_writes import BY_CONTROLLER, claimed_by, freed_volume, is_promised, promised_volume, with_node
+from core.objects.metadata import key_of, section, text_map
+
+if TYPE_CHECKING:
+    from core.messages.decisions import Bind, ClaimedDevices
+
+Object = dict[str, Any]
+Place = tuple[str, str, str]
+"""Kind, namespace ("" for a volume) and name."""
+
+
+class PreBindError(Exception):
+    """Why the pod cannot be bound; the text says it to people."""
+
+
+class Write(NamedTuple):
+    """A change of one object, seen beside another one of its objects; `do` and `undo` give None: it is so already.
+
+    Both raise PreBindError where it cannot be so.
+    """
+
+    place: Place
+    beside: Place | None
+    do: Callable[[Object, Object], Object | None]
+    undo: Callable[[Object, Object], Object | None]
+
+
+def claim_place(key: str, kind: str = "PersistentVolumeClaim") -> Place:
+    """Of "namespace/name"."""
+    namespace, _, name = key.partition("/")
+    return kind, namespace, name
+
+
+def writes_of(bind: Bind) -> Iterator[Write]:
+    """In the order in which they are to be made: volumes, nodes for new volumes, devices."""
+    needs = bind.pre_bind
+    if needs is None:
+        return
+    for volume, claim in needs.volumes:
+        yield Write(("PersistentVolume", "", volume), claim_place(claim), promise_volume, free_volume)
+    for claim in needs.provisions:
+        yield Write(claim_place(claim), None, *_node_writes(bind.node))
+    for devices in needs.devices:
+        yield Write(claim_place(devices.claim, "ResourceClaim"), None, *_device_writes(bind, devices))
+
+
+def promise_volume(volume: Object, claim: Object) -> Object | None:
+    """The volume is the claim's."""
+    if is_promised(volume, claim):
+        return None
+    owner, key = claimed_by(volume), key_of(section(claim, "metadata")["namespace"], name_of(claim))
+    if owner and owner != key:
+        raise PreBindError(f'volume "{name_of(volume)}" was taken by claim "{owner}"')
+    if volume_name(claim) not in ("", name_of(volume)):
+        raise PreBindError(f'claim "{key}" was bound to volume "{volume_name(claim)}"')
+    return promised_volume(volume, claim)
+
+
+def free_volume(volume: Object, claim: Object) -> Object | None:
+    """Not any more, unless the claim has it by now, or it was meant for it by somebody else."""
+    ours = BY_CONTROLLER in text_map(section(volume, "metadata").get("annotations"))
+    if not ours or section(volume, "status").get("phase") == "Bound":
+        return None
+    return freed_volume(volume) if is_promised(volume, claim) and not volume_name(claim) else None
+
+
+def _node_writes(
+    node: str,
+) -> tuple[Callable[[Object, Object], Object | None], Callable[[Object, Object], Object | None]]:
+    def choose(claim: Object, _: Object) -> Object | None:
+        chosen = selected_node(claim)
+        if chosen == node or is_fully_bound(claim):
+            return None
+        if chosen:
+            raise PreBindError(f'claim "{name_of(claim)}" gets its volume on node "{chosen}"')
+        return with_node(claim, node)
+
+    def leave(claim: Object, _: Object) -> Object | None:
+        return with_node(claim, None) if selected_node(claim) == node and not volume_name(claim) else None
+
+    return choose, leave
+
+
+def selected_node(claim: Object) -> str:
+    """The node that a claim's volume is to be made on, "" for none yet."""
+    return text_map(section(claim, "metadata").get("annotations")).get(SELECTED_NODE, "")
+
+
+def _device_writes(
+    bind: Bind, wanted: ClaimedDevices
+) -> tuple[Callable[[Object, Object], Object | None], Callable[[Object, Object], Object | None]]:
+    user = {"resource": "pods", "name": bind.name, "uid": bind.uid}
+
+    def reserve(claim: Object, _: Object) -> Object | None:
+        status = section(claim, "status")
+        users: list[dict[str, Any]] = status.get("reservedFor") or []
+        allocation, ours = status.get("allocation"), allocation_of(wanted)
+        if allocation is None and not wanted.devices:
+            raise PreBindError(f'resource claim "{wanted.claim}" has lost its devices')
+        if allocation is not None and wanted.devices and allocation != ours:
+            raise PreBindError(f'resource claim "{wanted.claim}" was given other devices')
+        if user in users and allocation is not None:
+            return None
+        return {**claim, "status": {**status, "allocation": allocation or ours, "reservedFor": [*users, user]}}
+
+    def leave(claim: Object, _: Object) -> Object | None:
+        status = section(claim, "status")
+        users: list[dict[str, Any]] = status.get("reservedFor") or []
+        kept = [each for each in users if each.get("uid") != bind.uid]
+        if len(kept) == len(users):
+            return None
+        after = {key: value for key, value in status.items() if key not in ("reservedFor", "allocation")}
+        if kept or not wanted.devices:
+            after["allocation"] = status.get("allocation")
+        if kept:
+            after["reservedFor"] = kept
+        return {**claim, "status": after}
+
+    return reserve, leave
+
+
+def allocation_of(wanted: ClaimedDevices) -> Object:
+    """status.allocation of a claim that gets these devices."""
+    results = [
+        {"request": request, "driver": driver, "pool": pool, "device": device}
+        for request, driver, pool, device in wanted.devices
+    ]
+    allocation: Object = {"devices": {"results": results}}
+    if wanted.node:
+        field = {"key": "metadata.name", "operator": "In", "values": [wanted.node]}
+        allocation["nodeSelector"] = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return allocation
+
+
+def awaited_places(bind: Bind) -> list[Place]:
+    """The pod, and the claims that must be bound before it is."""
+    pod = ("Pod", bind.namespace, bind.name)
+    if bind.pre_bind is None:
+        return [pod]
+    claims = [claim for _, claim in bind.pre_bind.volumes] + list(bind.pre_bind.provisions)
+    return [pod, *map(claim_place, dict.fromkeys(claims))]
+
+
+def is_ready(bind: Bind, objects: dict[Place, Object | None]) -> bool:
+    """Whether all its claims are bound. Raises PreBindError when they never will be: something is gone or changed."""
+    ready = True
+    provisioned = set() if bind.pre_bind is None else set(map(claim_place, bind.pre_bind.provisions))
+    for place in awaited_places(bind):
+        obj = objects.get(place)
+        if obj is None or section(obj, "metadata").get("deletionTimestamp"):
+            raise PreBindError(f"{place[0]} {place[1]}/{place[2]} is gone")
+        if place[0] == "Pod":
+            if section(obj, "metadata").get("uid") != bind.uid:
+                raise PreBindError(f"pod {bind.namespace}/{bind.name} is another one by now")
+        elif not is_fully_bound(obj):
+            ready = False
+            if place in provisioned and selected_node(obj) != bind.node:
+                raise PreBindError(f'no volume could be made for claim "{place[2]}" on node "{bind.node}"')
+    return ready

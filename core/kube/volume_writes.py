@@ -1,0 +1,112 @@
+"""What binding, promising and making volumes writes to claims and volumes: an object in, the changed object out.
+
+Source: Kubernetes' PersistentVolume controller (`controller/volume/persistentvolume`) and component-helpers
+`storage/volume` (GetBindVolumeToClaim).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from core.kube.storage import BIND_COMPLETED, SELECTED_NODE, claim_key, class_name, name_of
+from core.objects.metadata import key_of, section, text_map
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from core.objects.metadata import Object
+
+BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+
+
+def annotated(obj: Object, annotations: Mapping[str, str | None]) -> Object:
+    """With these annotations; None takes one away."""
+    meta = section(obj, "metadata")
+    after = {**text_map(meta.get("annotations")), **annotations}
+    return {
+        **obj,
+        "metadata": {**meta, "annotations": {key: value for key, value in after.items() if value is not None}},
+    }
+
+
+def claimed_by(volume: Object) -> str:
+    """ "namespace/name" of the claim a volume is for, "" for none."""
+    reference = section(section(volume, "spec"), "claimRef")
+    return key_of(str(reference.get("namespace") or ""), str(reference.get("name") or "")) if reference else ""
+
+
+def is_promised(volume: Object, claim: Object) -> bool:
+    """Whether the volume names this very claim, its uid included."""
+    reference = section(section(volume, "spec"), "claimRef")
+    return claimed_by(volume) == claim_key(claim) and reference.get("uid") == section(claim, "metadata").get("uid")
+
+
+def promised_volume(volume: Object, claim: Object) -> Object:
+    """A volume that is kept for the claim."""
+    meta, spec = section(claim, "metadata"), section(volume, "spec")
+    reference = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": meta.get("namespace"),
+        "name": meta.get("name"),
+        "uid": meta.get("uid"),
+    }
+    marked = volume if spec.get("claimRef") else annotated(volume, {BY_CONTROLLER: "yes"})
+    return {**marked, "spec": {**spec, "claimRef": reference}}
+
+
+def freed_volume(volume: Object) -> Object:
+    """The same volume for anybody."""
+    spec = {key: value for key, value in section(volume, "spec").items() if key != "claimRef"}
+    return {**annotated(volume, {BY_CONTROLLER: None}), "spec": spec}
+
+
+def bound_volume(volume: Object, claim: Object) -> Object:
+    """A volume that the claim has."""
+    return in_phase(volume if is_promised(volume, claim) else promised_volume(volume, claim), "Bound")
+
+
+def in_phase(obj: Object, phase: str) -> Object:
+    """With this status.phase."""
+    return {**obj, "status": {**section(obj, "status"), "phase": phase}}
+
+
+def bound_claim(claim: Object, volume: Object) -> Object:
+    """A claim that has the volume."""
+    spec, offered = section(claim, "spec"), section(volume, "spec")
+    marks = {BIND_COMPLETED: "yes"} if spec.get("volumeName") else {BIND_COMPLETED: "yes", BY_CONTROLLER: "yes"}
+    status = {
+        **section(claim, "status"),
+        "phase": "Bound",
+        "accessModes": list(offered.get("accessModes") or ()),
+        "capacity": dict(section(offered, "capacity")),
+    }
+    return {**annotated(claim, marks), "spec": {**spec, "volumeName": name_of(volume)}, "status": status}
+
+
+def made_volume(claim: Object, storage_class: Object) -> Object:
+    """A new volume for the claim, reachable from everywhere, bound already."""
+    spec, meta = section(claim, "spec"), section(claim, "metadata")
+    offered: dict[str, Any] = {
+        "capacity": dict(section(section(spec, "resources"), "requests")),
+        "accessModes": list(spec.get("accessModes") or ()),
+        "storageClassName": class_name(claim),
+        "volumeMode": spec.get("volumeMode") or "Filesystem",
+        "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
+    }
+    volume: Object = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {
+            "name": f"pvc-{meta.get('uid')}",
+            "annotations": {PROVISIONED_BY: str(storage_class.get("provisioner") or "")},
+        },
+        "spec": offered,
+    }
+    return bound_volume(volume, claim)
+
+
+def with_node(claim: Object, node: str | None) -> Object:
+    """A claim whose volume is to be made on this node; None: on any."""
+    return annotated(claim, {SELECTED_NODE: node})
