@@ -90,6 +90,7 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
     outcome = Outcome()
     system = System(plan.settings, journal, clock)
     async with system.running():
+        before = system.summary()["pods"]["bound"]
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_until_signal, tasks.cancel_scope, outcome)
             tasks.start_soon(watching.follow, system)
@@ -97,8 +98,14 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
             await reached(plan.until, system)
             tasks.cancel_scope.cancel()
         cycle_s = mean_cycle_s(await system.metrics_text())
-    outcome.summary = {**system.summary(), "mean_cycle_s": cycle_s, "db": str(plan.db)}
+    outcome.summary = {**_since(before, system.summary()), "mean_cycle_s": cycle_s, "db": str(plan.db)}
     return outcome
+
+
+def _since(bound_before: int, summary: Object) -> Object:
+    """The summary with the rate of this run: what a journal brought along was bound by an earlier one."""
+    gained = max(summary["pods"]["bound"] - bound_before, 0)
+    return {**summary, "pods_per_s": gained / summary["seconds"] if summary["seconds"] > 0 else 0.0}
 
 
 async def _until_signal(scope: anyio.CancelScope, outcome: Outcome) -> None:

@@ -78,6 +78,14 @@ def test_a_job_runs_to_its_end_on_the_built_in_nodes(db: Path, manifests: Any) -
     assert "Job default/train changed: Completed, 3 succeeded" in [entry["text"] for entry in story]
 
 
+def test_the_rate_is_this_runs(db: Path, manifests: Any) -> None:
+    file = manifests(JOB)
+    first = pumice("run", "-f", file, "--db", db, *VIRTUAL).json
+    again = pumice("run", "-f", file, "--db", db, *VIRTUAL).json
+    assert first["pods_per_s"] == pytest.approx(3 / first["seconds"])
+    assert (again["pods"]["bound"], again["pods_per_s"]) == (3, 0.0)
+
+
 def test_with_no_manifests_there_is_something_to_see(db: Path) -> None:
     said = pumice("run", "--db", db, *VIRTUAL)
     assert said.json["jobs"]["default/example-gang"]["phase"] == "Completed"
