@@ -44,7 +44,7 @@ LOSSES = "the journal ends before what was read of it"
 
 def prepared(folder: Path) -> list[str]:
     """The command that is killed and started again."""
-    objects = [node(f"n{number}", cpu="64", memory="256Gi") for number in range(3)]
+    objects = [node(f"n{number}", cpu="64", memory="256Gi") for number in range(6)]
     for number in range(GANGS):
         objects += gang(f"g{number}", pods=3, cpu="500m", memory="64Mi", duration="0")
     (folder / "all.yaml").write_text(yaml.safe_dump_all(objects), "utf-8")
