@@ -35,8 +35,9 @@ class Cost(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Tasks of one job in one domain, least important first. `lost`: what the job loses in the whole cluster; for a safe
-    bundle nothing.
+    """Tasks of one job in one domain, least important first.
+
+    `lost`: what the job loses in the whole cluster; for a safe bundle nothing.
     """
 
     cost: Cost
@@ -145,5 +146,5 @@ def _min_sub_groups(spec: PodGroupSpec) -> dict[str, int]:
 
 
 def may_lose_tasks(spec: PodGroupSpec) -> bool:
-    """What the PodGroup itself says of preemption; one that says nothing allows it (IsJobPreemptableForGangEviction)."""
+    """What the PodGroup says of preemption; one that says nothing allows it (IsJobPreemptableForGangEviction)."""
     return spec.preemptable or (PREEMPTABLE not in spec.annotations and PREEMPTABLE not in spec.labels)

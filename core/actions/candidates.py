@@ -1,7 +1,7 @@
 """Which nodes a preemptor may look at: all that eviction could help, as far as sampling goes, one's own shard first.
 
-Source: Volcano `FilterOutUnschedulableAndUnresolvableNodesForTask`, `PredicateForPreemptAction` (`framework/session.go`),
-`PredicateNodes`, `GetPredicatedNodeByShard` (`pkg/scheduler/util`).
+Source: Volcano `FilterOutUnschedulableAndUnresolvableNodesForTask`, `PredicateForPreemptAction`
+(`framework/session.go`), `PredicateNodes`, `GetPredicatedNodeByShard` (`pkg/scheduler/util`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ NO_CACHE = ErrorCache(enabled=False)
 
 
 class CandidateNodes:
-    """Candidate nodes by task, under one life of Volcano's error cache: a node that was refused for a role of a job stays
-    refused (never for tasks without a role). A plain Unschedulable refuses nobody: evictions may cure it.
+    """Candidate nodes by task, under one life of Volcano's error cache.
+
+    A node that was refused for a role of a job stays refused (never for tasks without a role). A plain Unschedulable
+    refuses nobody: evictions may cure it.
     """
 
     def __init__(self, session: Session, *, cache_errors: bool) -> None:

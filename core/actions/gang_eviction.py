@@ -40,7 +40,8 @@ class Eviction:
 class GangEviction:
     """One execution of one of the two actions.
 
-    `accepts(job, task, victim_job)`: whether the task may be asked to go for the job; `order(job, bundles, need)`: who is asked first.
+    `accepts(job, task, victim_job)`: whether the task may be asked to go for the job; `order(job, bundles, need)`: who
+    is asked first.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""shuffle: running tasks that plugins want elsewhere are evicted, each for itself. Source: Volcano `actions/shuffle`."""
+"""shuffle: running tasks that plugins want elsewhere are evicted, each for itself.
+
+Source: Volcano `actions/shuffle`.
+"""
 
 from __future__ import annotations
 
