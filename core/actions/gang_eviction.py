@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from core.actions.bundles import Amounts
     from core.objects.pod import Task
     from core.session.session import Session
+    from core.session.subjobs import SubJob
     from core.state.hypernodes import Domain
     from core.state.jobs import Job
 
@@ -63,7 +64,8 @@ class GangEviction:
     def pending(self, job: Job) -> list[Task]:
         """What room is wanted for: all waiting tasks, of a job that runs already those of its first group."""
         session = self._session
-        worksheet, groups = organize(session, job, ungated), []
+        worksheet = organize(session, job, ungated)
+        groups: list[SubJob] = []
         while len(worksheet.sub_jobs):
             groups.append(worksheet.sub_jobs.pop())
         if session.job_ready(job):
