@@ -71,6 +71,12 @@ FIXES: Final[tuple[Fix, ...]] = (
         "It is Bound again.",
     ),
     Fix(
+        "unevict-restores-pods",
+        "predicates, nodeorder",
+        "A running pod whose eviction is taken back stays missing from what filters and scores read of its node.",
+        "It is there again.",
+    ),
+    Fix(
         "capacity-best-effort-last",
         "capacity",
         "A queue that deserves nothing has share 1, and goes before queues that have more than they deserve.",
