@@ -9,7 +9,7 @@ meets the faults that are left of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Protocol, assert_never
@@ -105,13 +105,21 @@ class Occasions:
 class SeededFaults:
     """From rates: the probability of each kind on each occasion that it can strike."""
 
-    def __init__(self, seed: int, rates: Mapping[str, float], *, longest_s: float = LONGEST_S) -> None:
+    def __init__(
+        self,
+        seed: int,
+        rates: Mapping[str, float],
+        *,
+        longest_s: float = LONGEST_S,
+        crashable: Sequence[str] = CRASHABLE,
+    ) -> None:
         if unknown := sorted(rates.keys() - KINDS):
             raise ConfigError(f"unknown fault {unknown[0]!r}; known: {', '.join(sorted(KINDS))}")
         self.struck: list[Fault] = []
         self._seed = seed
         self._rates = dict(rates)
         self._longest_s = longest_s
+        self._crashable = crashable
         self._occasions = Occasions()
         self._stopped = not rates
 
@@ -139,7 +147,7 @@ class SeededFaults:
     def _made(self, what: str, on: str) -> Fault:
         share = chance(self._seed, on, what, "amount")
         if what == CRASH:
-            who = CRASHABLE[int(chance(self._seed, on, what, "target") * len(CRASHABLE))]
+            who = self._crashable[int(chance(self._seed, on, what, "target") * len(self._crashable))]
             return Fault(what, on, float(int(share * 40)), who)
         longest = 0.05 if what.endswith("reordered") else self._longest_s
         return Fault(what, on, round(share * share * longest, 4))

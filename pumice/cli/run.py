@@ -23,6 +23,7 @@ from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
 from pumice.runtime.main_job import Object, Outcome, Plan, Watching, run_plan
 from pumice.runtime.until import parse_until
+from pumice.storm.live import LiveStorm
 from storage.retention import Retention, parse_keep
 
 HELP: Final = "Run the whole system: apply the manifests, schedule until told to stop, write the journal."
@@ -57,6 +58,7 @@ def run(
     keep: Annotated[str | None, _option("keep")] = None,
     keep_events: Annotated[int | None, _option("keep_events")] = None,
     plugins_dir: Annotated[str | None, _option("plugins_dir")] = None,
+    faults: Annotated[str | None, _option("faults")] = None,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Annotated[str | None, _option("log_level")] = None,
@@ -66,7 +68,7 @@ def run(
 ) -> int:
     """Run until told to stop; 130 after Ctrl-C, 2 when some of the input was refused."""
     flags: dict[str, object] = {
-        "config": config, "db": db, "backend": backend, "time": time, "until": until, "seed": seed,
+        "config": config, "db": db, "backend": backend, "time": time, "until": until, "seed": seed, "faults": faults,
         "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
         "log_level": log_level, "lenient": lenient,
     }  # fmt: skip
@@ -81,6 +83,8 @@ def run(
     terminal.emit(outcome.summary, lambda console: console.print(summary_table(outcome.summary)))
     if outcome.interrupted:
         return Exit.INTERRUPTED
+    if outcome.summary.get("violations"):
+        return Exit.DIFFERS
     return Exit.USAGE if loaded.problems or outcome.refused else Exit.DONE
 
 
@@ -89,9 +93,8 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
 
     `backend` is what somebody asked for, None when it is only the default.
     """
-    for name in ("http", "faults"):
-        if getattr(settings, name) is not None:
-            raise UsageError("not offered by this release", path=f"--{name}")
+    if settings.http is not None:
+        raise UsageError("not offered by this release", path="--http")
     virtual = settings.time == "virtual"
     if virtual and backend == "asyncio":
         raise UsageError("virtual time is trio's clock; leave --backend out or say trio", path="--time")
@@ -115,6 +118,7 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
             checkpoint_every=0 if virtual else None,
             retention=retention,
         ),
+        storm=LiveStorm(settings.faults, settings.seed) if settings.faults else None,
     )
 
 

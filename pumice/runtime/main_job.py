@@ -21,6 +21,7 @@ from pumice.runtime.journals import file_journal, read_into_memory, write_back
 from pumice.runtime.order import in_order
 from pumice.runtime.timing import mean_cycle_s
 from pumice.runtime.until import Until, reached
+from pumice.storm.live import LiveStorm
 from storage.journal import Journal
 
 Object = dict[str, Any]
@@ -41,6 +42,7 @@ class Plan:
     backend: Literal["asyncio", "trio"] = "asyncio"
     virtual: bool = False
     settings: SystemSettings = field(default_factory=SystemSettings)
+    storm: LiveStorm | None = None
 
 
 @dataclass(slots=True)
@@ -88,7 +90,11 @@ async def _run_on_file(plan: Plan, watching: Watching) -> Outcome:
 
 async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -> Outcome:
     outcome = Outcome()
-    system = System(plan.settings, journal, clock)
+    storm = plan.storm
+    if storm is None:
+        system = System(plan.settings, journal, clock)
+    else:
+        system = System(storm.settings(plan.settings), journal, clock, decider=storm.decider())
     async with system.running():
         before = system.summary()["pods"]["bound"]
         async with anyio.create_task_group() as tasks:
@@ -97,8 +103,9 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
             await _hand_in(plan, system, outcome, watching)
             await reached(plan.until, system)
             tasks.cancel_scope.cancel()
+        found = await storm.finish(system, journal) if storm is not None else {}
         cycle_s = mean_cycle_s(await system.metrics_text())
-    outcome.summary = {**_since(before, system.summary()), "mean_cycle_s": cycle_s, "db": str(plan.db)}
+    outcome.summary = {**_since(before, system.summary()), "mean_cycle_s": cycle_s, "db": str(plan.db), **found}
     return outcome
 
 

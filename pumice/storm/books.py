@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from actors.system import System
     from pumice.storm.journal import StormJournal
     from pumice.storm.monitor import Monitor
+    from storage.journal import Journal
 
 Found = tuple[str, str]
 MOST: Final = 3
@@ -80,7 +81,7 @@ def _jobs(view: View) -> set[Any]:
     }
 
 
-async def lost_in_journal(store: Store, journal: StormJournal) -> list[Found]:
+async def lost_in_journal(store: Store, journal: Journal) -> list[Found]:
     """The journal, played back, is the store."""
     replayed = Store()
     for stored in await journal.read(kinds=(API,), limit=EVERYTHING):

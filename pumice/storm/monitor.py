@@ -14,9 +14,12 @@ import anyio
 
 from core.messages.decisions import Bind, Decision
 from core.messages.events import (
+    ActorCrashed,
+    ActorEvent,
     BindRefused,
     BindTimedOut,
     Bound,
+    CycleDropped,
     CycleRecord,
     Mutation,
     Outcome,
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 MOST_RECORDS: Final = 200_000
 CALM_CYCLES: Final = 1000
 """Cycles after the faults have stopped; more is a system that never comes to rest."""
+INJECTED: Final = ("HungActorError", "ActorFailedError", "ActorStoppedError")
+"""What actors die of when somebody takes them away, or whom they asked."""
 PATIENCE_S: Final = 89.0
 """After so long the cache may give up an outcome and decide again."""
 
@@ -118,6 +123,8 @@ class Monitor:
                     self._decision(codec.decode(record.payload, Decision), record.at)
                 case "outcome":
                     self._outcome(codec.decode(record.payload, Outcome))
+                case "actor":
+                    self._life(codec.decode(record.payload, ActorEvent))
                 case _:
                     pass
         if self.events > MOST_RECORDS:
@@ -181,6 +188,13 @@ class Monitor:
             self.violated(
                 "nothing-lost", f"{outcome.name} was bound at {outcome.revision}, which is not in the journal"
             )
+
+    def _life(self, event: ActorEvent) -> None:
+        """An actor that crashes must have been made to, or follow one that was."""
+        if isinstance(event, ActorCrashed) and not event.error.startswith(INJECTED):
+            self.violated("actors-live", f"{event.actor} crashed: {event.error}")
+        if isinstance(event, CycleDropped) and "crashed over this message" not in event.error:
+            self.violated("actors-live", f"cycle {event.cycle} was lost: {event.error}")
 
     def _judge_gangs(self, cycle: _Cycle) -> None:
         """A gang that is started at all is started whole, as far as the scheduler could know."""

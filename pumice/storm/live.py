@@ -1,0 +1,70 @@
+"""The same faults on the real clock, under `pumice run --faults`: what must hold is checked when the run is over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from actors.api.faults import CRASHABLE, JOURNAL, SeededFaults
+from actors.core_decider import core_decider
+from pumice.storm.books import compare_views, fresh_view, lost_in_journal
+from pumice.storm.profiles import profile
+
+if TYPE_CHECKING:
+    from actors.decider import Decider
+    from actors.settings import SystemSettings
+    from actors.system import System
+    from storage.journal import Journal
+
+LONGEST_S: Final = 1.0
+ANSWER_TIMEOUT_S: Final = 5.0
+REST_S: Final = 120.0
+"""Seconds in which the system must come to rest once the faults have stopped."""
+
+
+@dataclass
+class LiveStorm:
+    """Faults from a profile; `views` are those the cache has had, the one in use last."""
+
+    names: str
+    seed: int
+    views: list[Any] = field(default_factory=list[Any])
+
+    def __post_init__(self) -> None:
+        rates = {what: rate for what, rate in profile(self.names).rates.items() if what not in JOURNAL}
+        # whoever hands manifests in has nobody behind it to ask again when the api goes away
+        crashable = [name for name in CRASHABLE if name != "api-server"]
+        self.faults = SeededFaults(self.seed, rates, longest_s=LONGEST_S, crashable=crashable)
+
+    def settings(self, settings: SystemSettings) -> SystemSettings:
+        """The same with the faults, and answers given up sooner."""
+        return replace(settings, faults=self.faults, answer_timeout_s=ANSWER_TIMEOUT_S)
+
+    def decider(self) -> Decider:
+        """The real core; its views are remembered."""
+        real = core_decider()
+        return replace(real, new_view=partial(self._new_view, real.new_view))
+
+    def _new_view(self, make: Any) -> Any:
+        self.views.append(make())
+        return self.views[-1]
+
+    async def finish(self, system: System, journal: Journal) -> dict[str, Any]:
+        """Stop the faults, let the system come to rest, compare the books: the keys it adds to the summary."""
+        self.faults.stop()
+        problems: list[tuple[str, str]] = []
+        with anyio.move_on_after(REST_S) as scope:
+            await system.until_idle()
+        if scope.cancelled_caught:
+            problems.append(("quiesces", "; ".join(system.context.activity.reasons())))
+        else:
+            problems += [("books-agree", words) for words in compare_views(self.views[-1], fresh_view(system.store))]
+            problems += await lost_in_journal(system.store, journal)
+        return {
+            "faults_injected": dict(sorted(Counter(fault.what for fault in self.faults.struck).items())),
+            "violations": [{"invariant": invariant, "message": words} for invariant, words in problems],
+        }

@@ -1,0 +1,204 @@
+"""Realistic defects, each planted by a few lines, and the storm that is to find it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from actors.api.placement import Placement
+from actors.api.server import ApiServer
+from actors.api.store import Store
+from actors.api.tables import Tables
+from actors.cache import Cache
+from actors.commit import Commit
+from actors.outcomes import Outcomes
+from actors.resync import Awaited
+from actors.watcher import Changes, Watcher
+from core.messages.commands import BindPod
+from core.messages.events import BindTimedOut, Bound, Mutation
+from core.messages.replies import Accepted, ApiReply
+from core.plugins.gang import Gang
+from core.plugins.proportion.plugin import Proportion
+from core.state.nodes import NodeTable
+from core.state.view import View
+from storage import codec
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """`plant` puts it in; storms of `profile` find it, by one of the named invariants when there are any."""
+
+    plant: Plant
+    profile: str = "storm"
+    invariants: tuple[str, ...] = ()
+
+
+def _replace(owner: type, name: str, new: Any) -> Plant:
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(owner, name, new)
+
+    return plant
+
+
+def _wrap(owner: type, name: str, make: Callable[[Any], Any]) -> Plant:
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(owner, name, make(getattr(owner, name)))
+
+    return plant
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """What a forgotten call does."""
+
+
+def _always(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def _keeps_room(forget: Any) -> Any:
+    """The bind failed, the job is told, the node keeps the room taken."""
+
+    def patched(self: View, namespace: str, name: str) -> None:
+        task = self.tasks.by_key.get(f"{namespace}/{name}")
+        row = -1 if task is None else int(self.tasks.node[task.row])
+        assumed = task is not None and task.key in self._assumed
+        forget(self, namespace, name)
+        if assumed and row >= 0 and task is not None:
+            self.nodes.place(row, task.template, int(self.tasks.status[task.row]), 1)
+
+    return patched
+
+
+def _without_scalars(place: Any) -> Any:
+    def patched(self: NodeTable, row: int, template: Any, status: int, sign: int) -> None:
+        before = self.idle[2:, row].copy()
+        place(self, row, template, status, sign)
+        self.idle[2:, row] = before
+
+    return patched
+
+
+def _believes_timeouts(handle: Any) -> Any:
+    async def patched(self: Cache, message: Any) -> Any:
+        if isinstance(message, BindTimedOut):
+            message = Bound(*(getattr(message, name) for name in message.__struct_fields__[:6]))
+        return await handle(self, message)
+
+    return patched
+
+
+def _moves_pods(bind: Any) -> Any:
+    """The api lets a second bind move a pod."""
+
+    def patched(self: Placement, request: BindPod, moment: Any) -> ApiReply:
+        key = ("Pod", request.namespace, request.name)
+        pod = self._tables.read(key)
+        if pod is not None and pod["spec"].get("nodeName") not in (None, "", request.node):
+            pod["spec"]["nodeName"] = request.node
+            return Accepted(self._tables.revision, self._tables.put(key, pod, moment.user))
+        reply: ApiReply = bind(self, request, moment)
+        return reply
+
+    return patched
+
+
+def _loses_the_second(entries: Any) -> Any:
+    """Of two changes in one request only the first is written down."""
+    del entries
+
+    def patched(mutations: Sequence[Mutation], cause: int) -> list[Any]:
+        from core.messages.commands import Entry
+
+        return [Entry("api", codec.encode(mutation), cause) for mutation in mutations[:1]]
+
+    return staticmethod(patched)
+
+
+def _keeps_the_deleted(restore: Any) -> Any:
+    def patched(self: Tables, mutation: Mutation) -> None:
+        if mutation.type == "DELETED" and mutation.kind == "Pod":
+            self.revision = mutation.revision
+            return
+        restore(self, mutation)
+
+    return patched
+
+
+def _skips_when_behind(pull: Any) -> Any:
+    """After falling off the log it goes on from now instead of listing again."""
+
+    async def patched(self: Watcher) -> Changes:
+        async def no_list() -> Changes:
+            return Changes((), self._news.value)
+
+        if self.revision > 0:
+            self._relist = no_list  # type: ignore[method-assign]
+        changes: Changes = await pull(self)
+        return changes
+
+    return patched
+
+
+def _without_vanished(relist: Any) -> Any:
+    async def patched(self: Watcher) -> Changes:
+        changes = await relist(self)
+        events = [event for event in changes.events if event.type != "DELETED"]
+        return Changes(events, changes.revision, True, changes.listed)
+
+    return patched
+
+
+async def _reports_first_only(self: Outcomes, outcomes: Sequence[Any]) -> None:
+    """One failed bind loses the outcomes after it (Volcano #2865)."""
+    for outcome in outcomes:
+        await self._cache.tell(outcome)
+        if not isinstance(outcome, Bound):
+            return
+
+
+def _sends_before_writing(carry_out: Any) -> Any:
+    """A crash in between leaves the decision behind."""
+
+    async def patched(self: Commit, memory: Any) -> None:
+        unsent, memory.unsent = memory.unsent, None
+        if unsent is not None:
+            await anyio.lowlevel.checkpoint()
+            memory.unsent = unsent
+            with anyio.move_on_after(30):
+                await carry_out(self, memory)
+
+    return patched
+
+
+def _forgets_resync(self: Cache, namespace: str, name: str, uid: str, *, evicting: bool) -> None:
+    """A failed bind is noted and never looked at again: it stays assumed."""
+    del namespace, name, evicting
+    self._awaited.came(uid)
+
+
+BUGS: dict[str, Bug] = {
+    "an assumed pod is forgotten at once": Bug(_replace(View, "assume", _always)),
+    "a failed bind is not undone in the view": Bug(_replace(View, "forget", _nothing)),
+    "a failed bind leaves its room taken": Bug(_wrap(View, "forget", _keeps_room)),
+    "a failed bind is never looked at again": Bug(_replace(Cache, "_failed", _forgets_resync)),
+    "a new cache does not count binds in flight": Bug(_replace(Cache, "_hold", _nothing)),
+    "a bind without an answer counts as done": Bug(_wrap(Cache, "handle", _believes_timeouts)),
+    "an outcome that never comes is awaited for ever": Bug(_replace(Awaited, "take_overdue", lambda *_: [])),
+    "scalar resources are not taken off a node": Bug(_wrap(NodeTable, "place", _without_scalars)),
+    "a second bind moves the pod": Bug(_wrap(Placement, "bind", _moves_pods)),
+    "only the first change of a request is written down": Bug(_wrap(ApiServer, "_entries", _loses_the_second)),
+    "deleted pods come back with a restart": Bug(_wrap(Tables, "restore", _keeps_the_deleted)),
+    "a watcher that fell behind skips what it missed": Bug(_wrap(Watcher, "_pull", _skips_when_behind)),
+    "a new list does not tell what vanished": Bug(_wrap(Watcher, "_relist", _without_vanished)),
+    "one failed bind loses the outcomes of others": Bug(_replace(Outcomes, "report", _reports_first_only)),
+    "gangs are ready with one pod": Bug(_replace(Gang, "job_ready", _always)),
+    "capability is not asked": Bug(_replace(Proportion, "allocatable", _always)),
+    "a conflict is taken for success": Bug(_replace(Store, "update_status", lambda *_: Accepted(0))),
+}
