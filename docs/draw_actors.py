@@ -34,14 +34,15 @@ class Arrow(NamedTuple):
     both: bool = False
 
 
-CONTROLLERS: Final = ("job-controller", "pod-group-controller", "queue-controller")
-EFFECTS: Final = ("bind-worker", "evict-worker", "status-writer")
+CONTROLLERS: Final = ("job-controller", "pod-group-controller", "queue-controller", "volume-controller")
+BINDERS: Final = ("bind-worker", "pre-bind-worker")
+EFFECTS: Final = (*BINDERS, "evict-worker", "status-writer")
 
 BOXES: Final = (
     Box((), "manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),
     Box(("metrics",), "metrics", "reads statistics() of all", 820, 60),
     Box(("supervisor",), "supervisor", "starts, restarts, stops all", 1050, 60),
-    Box(CONTROLLERS, "controllers", "jobs, pod groups, queues", 110, 160),
+    Box(CONTROLLERS, "controllers", "jobs, groups, queues, volumes", 110, 160),
     Box(("node-agents",), "node agents", "run pods to their end", 110, 270),
     Box(("api-server",), "api server", "the truth, with revisions", 340, 215),
     Box(("cache",), "cache", "the scheduler's view", 560, 215),
@@ -49,7 +50,7 @@ BOXES: Final = (
     Box(("action-worker",), "action workers", "one for each action", 1050, 215),
     Box(("dry-run-worker",), "dry-run workers × N", "trial preemption", 1050, 345, 180),
     Box((), "effects", "", 560, 405, 190, 214, "group"),
-    Box(("bind-worker",), "bind workers × N", "idempotent", 560, 345),
+    Box(BINDERS, "bind workers × N", "one does volumes first", 560, 345),
     Box(("evict-worker",), "evict workers × N", "idempotent", 560, 410),
     Box(("status-writer",), "status writer", "phases, conditions", 560, 475),
     Box(("recorder",), "recorder", "group commit: what it acknowledges is on disk", 580, 575, 660),
@@ -91,9 +92,10 @@ ARROWS: Final = (
         ((620, 298), (620, 265), (665, 265), (665, 60), (735, 60)),
         "durations",
         (671, 53),
-        (("bind-worker", "metrics"),),
+        links(BINDERS, "metrics"),
     ),
-    Arrow(((560, 298), (560, 242)), "outcomes", (504, 274), links(("bind-worker", "evict-worker"), "cache")),
+    Arrow(((560, 298), (560, 242)), "outcomes", (504, 274), links((*BINDERS, "evict-worker"), "cache")),
+    Arrow(((645, 345), (651, 345), (651, 475), (645, 475)), "", (0, 0), (("pre-bind-worker", "status-writer"),)),
     Arrow(((465, 405), (365, 405), (365, 242)), "bind, evict, …", (371, 398), links(EFFECTS, "api-server")),
     Arrow(((320, 242), (320, 548)), "mutations", (258, 440), (("api-server", "recorder"),)),
     Arrow(((560, 512), (560, 548)), "outcomes", (566, 535), links(EFFECTS, "recorder")),

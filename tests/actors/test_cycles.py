@@ -97,9 +97,9 @@ async def test_on_disk_then_assumed_then_bound() -> None:
         view = real.new_view()
         assume = view.assume
 
-        def noted(namespace: str, name: str, node: str) -> bool:
+        def noted(namespace: str, name: str, node: str, *more: Any) -> bool:
             notes.append(("assumed", name))
-            return assume(namespace, name, node)
+            return assume(namespace, name, node, *more)
 
         setattr(view, "assume", noted)  # noqa: B010
         return view
