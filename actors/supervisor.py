@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from actors.errors import HungActorError, chief
+from actors.errors import ActorFailedError, ActorStoppedError, HungActorError, chief
 from core.messages.events import ActorCrashed, ActorStarted, ActorStopped
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class Supervisor:
         self._patience_s = PATIENCE_S
         self._running: dict[str, _Running] = {}
         self._stop = anyio.Event()
+        self._doomed = False
 
     @property
     def restarts(self) -> dict[str, int]:
@@ -156,6 +157,7 @@ class Supervisor:
         except Exception as error:
             self._context.activity.settled(child.name, False)
             if child.vital:
+                self._doomed = True
                 log.critical("actor %s crashed and cannot be done without: %r", child.name, error)
                 raise
             return error
@@ -165,5 +167,14 @@ class Supervisor:
         return None
 
     async def _crashed(self, child: Child, error: Exception, pause: float | None) -> None:
-        log.error("actor %s crashed: %r", child.name, error, exc_info=error)
+        if self._doomed or self._fell_with_a_vital_one(error):
+            log.debug("actor %s ends as well: %s", child.name, chief(error))
+        else:
+            log.error("actor %s crashed: %r", child.name, error, exc_info=error)
         await self._note(ActorCrashed(child.name, self._context.clock.now(), repr(chief(error)), pause))
+
+    def _fell_with_a_vital_one(self, error: Exception) -> bool:
+        """It asked an actor whose crash ends the process, which says why by itself."""
+        cause = chief(error)
+        vital = {child.name for child in self._children if child.vital}
+        return isinstance(cause, ActorFailedError | ActorStoppedError) and cause.actor in vital
