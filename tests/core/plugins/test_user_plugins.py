@@ -1,0 +1,284 @@
+"""Plugins that raise, answer nonsense or refuse: they are named, and the cycle goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from config.schema import PluginOption, Tier
+from core.cycle import run_cycle
+from core.objects.metadata import parse_time
+from core.plugins import PLUGINS
+from core.plugins.user import guarded
+from core.plugins.user.failures import CARRIED, Failures
+from core.plugins.user.nodes import GuardedCheck, GuardedFilter, GuardedScore
+from core.plugins.user.points import INSTEAD, NOTHING, guarded_answer
+from core.session.carry import Carry, Clock
+from core.session.node_points import Volatility
+from core.session.per_node import NodeLook, PerNodeFilter, PerNodeScorer
+from core.session.points import FLAGS, Verdict, Vote
+from core.session.reasons import Code, FitFailure, Reason
+from tests.core.plugins.world import NOW, configuration, open_world, view_of
+from tests.kit import gang, node, queue
+
+if TYPE_CHECKING:
+    from core.messages.decisions import CycleResult
+    from core.objects.pod import Task
+    from core.session.session import Session
+
+Register = Callable[["Session"], None]
+ALL = slice(None)
+
+
+class Registering:
+    """A plugin that registers what a test wants."""
+
+    name = "mine"
+
+    def __init__(self, register: Register) -> None:
+        self._register = register
+
+    def on_session_open(self, session: Session) -> None:
+        self._register(session)
+
+    def on_session_close(self, session: Session) -> None:
+        pass
+
+
+def always(answer: Any) -> Callable[..., Any]:
+    def say(*_: Any) -> Any:
+        return answer
+
+    return say
+
+
+def boom(*_: Any, **__: Any) -> Any:
+    raise ValueError("boom")
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def use(told: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., CycleResult]:
+    """Run a cycle over two nodes, a gang of three and one of one, with a plugin that registers what is given."""
+
+    def run(builder: Any, carry: Carry | None = None, **arguments: Any) -> CycleResult:
+        monkeypatch.setitem(PLUGINS, "mine", guarded("mine", builder, lambda _, sentence: told.append(sentence)))
+        first, second = configuration(["gang"], ["predicates"]).tiers
+        mine = PluginOption("mine", second.plugins[0].enabled, arguments)
+        config = msgspec.structs.replace(configuration(), tiers=(first, Tier((*second.plugins, mine))))
+        jobs = [*gang("j", pods=3), *gang("k", pods=1)]
+        jobs[0]["spec"]["minResources"] = jobs[4]["spec"]["minResources"] = {"cpu": "1"}
+        objects = [node("n0"), node("n1"), queue("default"), *jobs]
+        clock = Clock(1, parse_time(NOW))
+        return run_cycle(view_of(objects).snapshot(), config, clock, carry or Carry(), report=True)
+
+    return run
+
+
+def registering(register: Register) -> Callable[[dict[str, Any]], Registering]:
+    return lambda _: Registering(register)
+
+
+BREAKS: dict[str, Any] = {
+    "builder": boom,
+    "on_session_open": registering(boom),
+    "a point that is none": registering(lambda session: session.points.add("Nonsense", "mine", boom)),
+    "filter prepare": registering(lambda session: session.add_predicate("mine", [broken("prepare")])),
+    "filter reject": registering(lambda session: session.add_predicate("mine", [broken("reject")])),
+    "kind": registering(lambda session: session.add_predicate("mine", [broken("kind")])),
+    "per node": registering(lambda session: session.add_predicate("mine", [PerNodeFilter("mine", boom)])),
+    "JobOrder": registering(lambda session: session.points.add("JobOrder", "mine", boom)),
+    "TaskOrder": registering(lambda session: session.points.add("TaskOrder", "mine", boom)),
+    "scorer prepare": registering(lambda session: session.add_node_order("mine", [broken("prepare")])),
+    "scorer score": registering(lambda session: session.add_batch_node_order("mine", [broken("score")])),
+    "per node score": registering(lambda session: session.add_node_order("mine", [PerNodeScorer("mine", boom)])),
+    "Allocatable": registering(lambda session: session.points.add("Allocatable", "mine", boom)),
+    "JobEnqueueable": registering(lambda session: session.points.add("JobEnqueueable", "mine", boom)),
+    "JobReady": registering(lambda session: session.points.add("JobReady", "mine", boom)),
+    "JobValid": registering(lambda session: session.points.add("JobValid", "mine", boom)),
+    "Overused": registering(lambda session: session.points.add("Overused", "mine", boom)),
+    "PrePredicate": registering(lambda session: session.points.add("PrePredicate", "mine", boom)),
+    "handler": registering(lambda session: session.points.handle(boom, boom)),
+}
+HARMLESS = {"kind", "JobOrder", "TaskOrder", "scorer prepare", "scorer score", "per node score", "handler"}
+
+
+def last_first(left: Task, right: Task) -> int:
+    return (left.name < right.name) - (left.name > right.name)
+
+
+def broken(where: str) -> Any:
+    """A filter and scorer that raises in one place and else says nothing."""
+    answers = {
+        "volatility": Volatility.STATIC, "normalised": False, "constant": None,
+        "reject": always(np.zeros(2, np.int32)), "reject_one": always(0),
+        "score": always(np.zeros(2)), "score_one": always(0.0), "finish": always(np.zeros(2)),
+    }  # fmt: skip
+    inner = SimpleNamespace(**{**answers, where: boom, f"{where}_one": boom})
+    outer = {"name": "mine", "reads_labels": False, "kind": always(0), "prepare": always(inner)}
+    return SimpleNamespace(**{**outer, where: boom})
+
+
+@pytest.mark.parametrize("where", BREAKS)
+def test_ignored_it_is_as_if_it_had_not_been_asked(where: str, use: Any, told: list[str]) -> None:
+    result = use(BREAKS[where])
+    assert len(result.binds) == 4
+    assert told
+    assert all(sentence.startswith("plugin mine failed in ") for sentence in told)
+
+
+@pytest.mark.parametrize("where", BREAKS)
+def test_failing_what_it_was_asked_about_is_refused(where: str, use: Any, told: list[str]) -> None:
+    result = use(BREAKS[where], onError="fail")
+    assert len(result.binds) == (4 if where in HARMLESS else 0)
+    assert told
+
+
+@pytest.mark.parametrize("where", ["builder", "filter prepare", "filter reject", "per node", "PrePredicate"])
+def test_who_waits_is_told_which_plugin_failed(where: str, use: Any) -> None:
+    result = use(BREAKS[where], onError="fail")
+    messages = [condition.message for condition in result.pod_conditions]
+    assert messages
+    assert all("2 plugin mine failed in" in message and "ValueError: boom" in message for message in messages)
+
+
+def test_failures_are_counted_in_the_carry(use: Any) -> None:
+    carry = Carry(plugins={CARRIED: {"mine": {"failures": 5, "last": "before"}}})
+    kept = use(BREAKS["builder"], carry).carry["plugins"][CARRIED]["mine"]
+    assert kept == {"failures": 6, "last": "plugin mine failed in on_session_open: ValueError: boom"}
+    assert CARRIED not in use(registering(always(None))).carry["plugins"]
+
+
+def test_each_sentence_is_told_once_a_session(use: Any, told: list[str]) -> None:
+    use(BREAKS["per node"])
+    assert len(told) == len(set(told))
+
+
+def test_a_plugin_that_does_not_open_registers_nothing(use: Any) -> None:
+    def half(session: Session) -> None:
+        session.add_predicate("mine", [PerNodeFilter("mine", always("no"))])
+        raise ValueError("boom")
+
+    assert len(use(registering(half)).binds) == 4
+
+
+def test_an_unknown_way_to_answer_errors_is_told(use: Any, told: list[str]) -> None:
+    assert len(use(registering(always(None)), onError="explode").binds) == 4
+    assert told == ["plugin mine failed in its arguments: ValueError: onError: expected ignore or fail, was 'explode'"]
+
+
+def test_one_node_that_fails_does_not_decide_for_the_others(use: Any) -> None:
+    def judge(_: Task, look: NodeLook) -> str | None:
+        if look.name == "n0":
+            raise KeyError(look.name)
+        return None
+
+    result = use(registering(lambda s: s.add_predicate("mine", [PerNodeFilter("mine", judge)])), onError="fail")
+    assert {bind.node for bind in result.binds} == {"n1"}
+
+
+def test_what_works_is_asked(use: Any, told: list[str]) -> None:
+    def register(session: Session) -> None:
+        session.add_predicate("mine", [PerNodeFilter("mine", lambda _, look: "no" if look.name == "n0" else None)])
+        session.points.add("TaskOrder", "mine", last_first)
+
+    result = use(registering(register))
+    assert [bind.name for bind in result.binds] == ["j-2", "j-1", "j-0", "k-0"]
+    assert {bind.node for bind in result.binds} == {"n1"}
+    assert told == []
+
+
+def test_closing_badly_is_only_noted(use: Any, told: list[str]) -> None:
+    plugin = SimpleNamespace(name="mine", on_session_open=always(None), on_session_close=boom)
+    assert len(use(always(plugin)).binds) == 4
+    assert told == ["plugin mine failed in on_session_close: ValueError: boom"]
+
+
+# --- answers of the wrong kind ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def session() -> Session:
+    return open_world(configuration(["gang"]), node("n0"), node("n1"), queue("default"), gang("j", pods=1))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [np.zeros(3, np.int32), np.zeros(2), [[0, 0]], np.array([0, 999]), np.array([-1, 0]), None, "no"],
+)
+def test_codes_of_the_wrong_kind(session: Session, answer: Any) -> None:
+    failures = Failures("mine", {"onError": "fail"})
+    inner: Any = SimpleNamespace(reject=always(answer), reject_one=always("x"))
+    check = GuardedCheck(inner, failures, session)
+    for code in (*check.reject(ALL).tolist(), check.reject_one(0)):
+        assert session.reasons.reasons(code)[0].code is Code.ERROR
+    assert check.volatility is Volatility.GLOBAL
+
+
+@pytest.mark.parametrize("answer", [[1.0, float("nan")], [1.0, float("inf")], [1.0], 1.0, "high", None])
+def test_scores_of_the_wrong_kind_are_zero(session: Session, answer: Any) -> None:
+    inner: Any = SimpleNamespace(
+        score=always(answer), score_one=always([1.0, 2.0]), finish=always(answer), normalised=True
+    )
+    score = GuardedScore(inner, Failures("mine", {}), session)
+    assert score.score(ALL).tolist() == [0.0, 0.0] == score.finish(np.ones(2)).tolist()
+    assert score.score_one(0) == 0.0
+    assert score.normalised
+
+
+def test_scores_are_copied(session: Session) -> None:
+    own = np.ones(2)
+    inner: Any = SimpleNamespace(score=always(own), score_one=always(1.0))
+    GuardedScore(inner, Failures("mine", {}), session).score(ALL)[0] = 7.0
+    assert own.tolist() == [1.0, 1.0]
+
+
+def test_a_verdict_passes_through(session: Session) -> None:
+    verdict = FitFailure(Reason("mine", Code.UNRESOLVABLE, "nowhere"))
+
+    def refuse(*_: Any) -> None:
+        raise verdict
+
+    inner: Any = SimpleNamespace(prepare=refuse)
+    with pytest.raises(FitFailure, match="nowhere"):
+        GuardedFilter(inner, Failures("mine", {})).prepare(session, next(iter(session.jobs.in_order[0].tasks.values())))
+
+
+@pytest.mark.parametrize(
+    "point", [point for point in FLAGS if point not in ("Predicate", "NodeOrder", "BatchNodeOrder")]
+)
+@pytest.mark.parametrize("on_error", ["ignore", "fail"])
+def test_every_point_has_an_answer(point: str, on_error: str) -> None:
+    given = [boom] if point == "VictimTasks" else boom
+    function = guarded_answer(point, given, Failures("mine", {"onError": on_error}))
+    if point == "PrePredicate" and on_error == "fail":
+        with pytest.raises(FitFailure, match="plugin mine failed in PrePredicate"):
+            function(None)
+        return
+    answer = function[0]([]) if point == "VictimTasks" else function(None)
+    ignored, refused = INSTEAD.get(point, NOTHING)
+    sentence = f"plugin mine failed in {point}: ValueError: boom"
+    assert answer == (refused if on_error == "fail" else ignored)(sentence)
+
+
+def test_refusals() -> None:
+    failures = Failures("mine", {"onError": "fail"})
+
+    def answer(point: str) -> Any:
+        return guarded_answer(point, boom, failures)(None)
+
+    assert answer("JobEnqueueable") is Vote.REJECT
+    assert answer("JobReady") is False
+    assert answer("Overused") is True
+    assert answer("JobStarving") is False
+    assert answer("JobValid") == Verdict("PluginFailed", "plugin mine failed in JobValid: ValueError: boom")
+    assert answer("Preemptable") == ([], Vote.REJECT)

@@ -1,0 +1,75 @@
+"""One node at a time: the adapters' answers, and what a node looks like through them."""
+
+from typing import Any
+
+import numpy as np
+
+from core.objects.pod import Task
+from core.session.node_points import Volatility
+from core.session.per_node import NodeLook, PerNodeFilter, PerNodeScorer
+from core.session.reasons import Code, Reason
+from tests.core.kube.sessions import opened, put, scores, task_named, texts
+from tests.kit import node, pod
+
+OBJECTS: list[dict[str, Any]] = [
+    node("n0", cpu="4", gpus=2, labels={"zone": "a"}, annotations={"note": "x"}),
+    node("n1", cpu="8"),
+    node("n2"),
+    pod("r", node="n1", cpu="3", memory="1Gi"),
+    pod("p", labels={"app": "db"}),
+]
+
+
+def test_a_filter_answers_by_text_reason_or_nothing() -> None:
+    unresolvable = Reason("mine", Code.UNRESOLVABLE, "never")
+
+    def judge(task: Task, look: NodeLook) -> str | Reason | None:
+        assert task.labels == {"app": "db"}
+        return {"n0": None, "n1": "full", "n2": unresolvable}[look.name]
+
+    session = opened(*OBJECTS)
+    check = PerNodeFilter("mine", judge).prepare(session, task_named(session, "default/p"))
+    assert texts(session, check) == ["", "full", "never"]
+    assert session.reasons.reasons(check.reject_one(1)) == (Reason("mine", Code.UNSCHEDULABLE, "full"),)
+    assert session.reasons.reasons(check.reject_one(2)) == (unresolvable,)
+
+
+def test_a_scorer_is_weighted() -> None:
+    session = opened(*OBJECTS)
+    scorer = PerNodeScorer("mine", lambda _, look: look.idle("cpu") / 1000, weight=2.5)
+    score = scorer.prepare(session, task_named(session, "default/p"))
+    assert scores(session, score, [0, 1, 2]) == [10.0, 12.5, 20.0]
+
+
+def test_a_node_looks_as_the_session_sees_it_now() -> None:
+    session = opened(*OBJECTS)
+    first, second = NodeLook(session, 0), NodeLook(session, 1)
+    assert (first.name, first.labels["zone"], first.annotations) == ("n0", "a", {"note": "x"})
+    assert (first.allocatable("nvidia.com/gpu"), second.allocatable("nvidia.com/gpu")) == (2000.0, 0.0)
+    assert (second.allocatable("cpu"), second.used("cpu"), second.idle("cpu")) == (8000.0, 3000.0, 5000.0)
+    assert second.idle("example.com/unheard-of") == 0.0
+    put(session, task_named(session, "default/p"), 1)
+    assert second.idle("cpu") == 4000.0
+    assert [task.name for task in second.tasks] == ["p", "r"]
+
+
+def anywhere(*_: object) -> None:
+    """Every node will do."""
+
+
+def test_unless_told_otherwise_nothing_is_shared() -> None:
+    session = opened(*OBJECTS)
+    p, r = (task_named(session, f"default/{name}") for name in "pr")
+    careful = PerNodeFilter("mine", anywhere)
+    assert careful.volatility is Volatility.GLOBAL
+    assert careful.kind(p) != careful.kind(r)
+    free = PerNodeFilter("mine", anywhere, volatility=Volatility.STATIC, kind=lambda _: None)
+    assert free.kind(p) == free.kind(r)
+    assert free.prepare(session, p).volatility is Volatility.STATIC
+
+
+def test_rows_may_be_numbers_or_a_slice() -> None:
+    session = opened(*OBJECTS)
+    score = PerNodeScorer("mine", lambda _, look: float(look.row)).prepare(session, task_named(session, "default/p"))
+    assert score.score(slice(None)).tolist() == [0.0, 1.0, 2.0]
+    assert score.score(np.array([2, 0], dtype=np.intp)).tolist() == [2.0, 0.0]
