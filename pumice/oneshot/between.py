@@ -1,6 +1,7 @@
 """What happens between two one-shot cycles: the conformance README's "Between cycles", as a function on objects.
 
-The clock stands still; what remains keeps its order of arrival; bound pods run (without a start time); evicted pods
+The clock stands still; what remains keeps its order of arrival; bound pods run (without a start time), those that wait
+for volumes too, because their claims are bound by then; evicted pods
 and pods that were being deleted are gone; pod and PodGroup status and annotations are as the scheduler wrote them.
 """
 
@@ -11,6 +12,7 @@ from typing import Any
 
 from core.messages.decisions import CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
 from core.objects.metadata import section
+from pumice.oneshot.claims import with_claims_met
 from pumice.oneshot.moment import format_moment
 
 Object = dict[str, Any]
@@ -24,7 +26,8 @@ def object_key(obj: Object) -> str:
 
 def next_objects(objects: Sequence[Object], result: CycleResult, now: float) -> list[Object]:
     """The objects as the next cycle finds them. The given ones are not changed."""
-    nodes = {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds}
+    objects, failed = with_claims_met(objects, result.binds)
+    nodes = {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds if bind.uid not in failed}
     evicted = {f"{evict.namespace}/{evict.name}" for evict in result.evicts}
     updates = {f"{one.namespace}/{one.name}": one for one in result.pod_conditions}
     groups = {f"{one.namespace}/{one.name}": one for one in result.pod_groups}

@@ -106,6 +106,8 @@ class PodTerm(Shape):
     label_selector: LabelSelector | None = None
     namespace_selector: LabelSelector | None = None
     namespaces: list[str] | None = None
+    match_label_keys: list[str] | None = None
+    mismatch_label_keys: list[str] | None = None
 
 
 class PreferredPodTerm(Shape):

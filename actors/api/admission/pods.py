@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from actors.api.admission.label_keys import settle_label_keys
 from actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems
 from actors.api.admission.rules import Lookup
 from actors.api.admission.run_annotations import run_problems
@@ -24,9 +25,10 @@ def initial_status(pod: Object) -> None:
 
 
 def default(pod: Object, lookup: Lookup) -> None:
-    """Policies, requests from limits, priority from the class."""
+    """Policies, requests from limits, affinity terms with the pod's own labels, priority from the class."""
     spec: dict[str, Any] = pod.setdefault("spec", {})
     default_pod_spec(spec)
+    settle_label_keys(pod)
     pod["status"]["qosClass"] = qos_class(spec)
     found = _priority_class(spec, lookup)
     if found is not None:
