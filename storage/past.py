@@ -119,7 +119,8 @@ class Past:
 
     def _relist(self, operation: ViewOperation) -> None:
         """All objects there were when each kind was listed, those that had vanished first."""
-        known = {(kind, *name) for kind in WATCHED for name in self.seen[kind]} if self.listed else set()
+        before = WATCHED if self.listed else ()
+        known = {(kind, *name) for kind in before for name in self.seen[kind]}
         listed = operation.listed or dict.fromkeys(WATCHED, operation.revision)
         rows = [(kind, name, blob) for kind, at in listed.items() for name, blob in self._as_of(kind, at)]
         present = {(kind, *name) for kind, name, _ in rows}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import anyio
 import typer
@@ -99,7 +99,7 @@ def show_comparison(console: Console, compared: Comparison) -> None:
 
 def _cell(value: Any) -> str:
     if isinstance(value, dict):
-        placed: dict[str, str] = value
+        placed = cast("dict[str, str]", value)
         return "\n".join(f"{pod} on {node}" for pod, node in sorted(placed.items()))
     return "never" if value is None else str(value)
 

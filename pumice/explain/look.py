@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from core.cycle import close_session, open_session, run_action
 from core.life.task import LABELS
@@ -117,9 +118,9 @@ def look_at(session: Session, task: Task, *, room: bool) -> Look:
     return look
 
 
-def _scores(session: Session, task: Task, rows: Any) -> dict[str, dict[str, float]]:
+def _scores(session: Session, task: Task, rows: npt.NDArray[np.intp]) -> dict[str, dict[str, float]]:
     """Plugin -> node -> what it adds to the node's total."""
-    names = [session.nodes.names[row] for row in rows.tolist()]
+    names: list[str] = [session.nodes.names[int(row)] for row in rows]
     found: dict[str, dict[str, float]] = {}
     for point in SCORES:
         for plugin, scorers in zip(session.points.enabled_names(point), session.points.flat(point), strict=True):
