@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from pumice.bench import allocate, journal, openb, opening, pipeline, replay, spread, steady, topology
+from pumice.bench import allocate, journal, openb, opening, pipeline, replay, spread, steady, storm, topology
 from pumice.bench.figures import Advance, Parameters, Samples
 
 
@@ -29,4 +29,5 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "journal": Scenario("durable records a second", journal.DEFAULTS, journal.measure),
     "replay": Scenario("a journal decided again, and a restart from it", replay.DEFAULTS, replay.measure),
     "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
+    "storm": Scenario("simulated bind storms a second", storm.DEFAULTS, storm.measure),
 }

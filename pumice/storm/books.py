@@ -107,11 +107,13 @@ def without_reason(store: Store, monitor: Monitor) -> list[str]:
 
 
 def _group_says_why(store: Store, job: str) -> bool:
-    record = store.tables.get(("PodGroup", *job.split("/", 1)))
+    namespace, _, name = job.partition("/")
+    record = store.tables.get(("PodGroup", namespace, name))
     if record is None:
         return True  # a pod of no group, or of one that has gone: nobody was asked to place it
-    status = codec.unpack(record.blob).get("status") or {}
+    status: dict[str, Any] = codec.unpack(record.blob).get("status") or {}
+    conditions: list[dict[str, Any]] = status.get("conditions") or []
     return any(
         each.get("type") == "Unschedulable" and each.get("status") == "True" and each.get("message")
-        for each in status.get("conditions") or ()
+        for each in conditions
     )

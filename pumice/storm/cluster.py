@@ -72,7 +72,7 @@ def priority(name: str, value: int) -> Object:
 
 def pod_group(name: str, details: Object) -> Object:
     """min, queue, priority."""
-    spec: Object = {"minMember": int(details.get("min", details["pods"])), "queue": details.get("queue", "default")}
+    spec: Object = {"minMember": int(details.get("min") or details["pods"]), "queue": details.get("queue", "default")}
     if details.get("priority"):
         spec["priorityClassName"] = details["priority"]
     return {
@@ -117,6 +117,8 @@ def _pod_spec(details: Object) -> Object:
     spec: Object = {"containers": [container], "terminationGracePeriodSeconds": int(details.get("grace", 1))}
     if details.get("priority"):
         spec["priorityClassName"] = details["priority"]
+    if details.get("claim"):
+        spec["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": details["claim"]}}]
     return spec
 
 

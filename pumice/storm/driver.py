@@ -75,7 +75,7 @@ class Driver:
                 return [self._shrunk(event)]
             case "restore-node":
                 return self._restored(event.target)
-            case "delete-pod" | "fail-pod":
+            case "delete-pod" | "fail-pod" | "touch-pod":
                 return self._to_pod(system, event)
             case "delete-job":
                 return self._deleted_job(event.target)
@@ -109,6 +109,9 @@ class Driver:
         name = mine[int(event.amount) % len(mine)]
         if event.what == "fail-pod":
             return [UpdateStatus("Pod", NAMESPACE, name, codec.pack({"phase": "Failed"}), None, USER)]
+        if event.what == "touch-pod":
+            touched = {"metadata": {"annotations": {"touched": str(event.at)}}}
+            return [Patch("Pod", NAMESPACE, name, codec.pack(touched), USER)]
         return [Delete("Pod", NAMESPACE, name, user=USER)]
 
     def _deleted_job(self, name: str) -> list[ApiRequest]:

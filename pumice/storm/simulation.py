@@ -34,7 +34,8 @@ LIVES: Final = 20
 
 @dataclass(slots=True)
 class Outcome:
-    """How a storm ended. `digest` is a hash over everything that was written, in order; `struck`: faults, as events."""
+    """How a storm ended. `digest` is a hash over everything that was written, in order; `struck`: faults, as events;
+    `pods`: node and phase of each pod at the end."""
 
     violations: list[Violation] = field(default_factory=list[Violation])
     digest: str = ""
@@ -43,6 +44,7 @@ class Outcome:
     lives: int = 0
     struck: list[Event] = field(default_factory=list[Event])
     virtual_s: float = 0.0
+    pods: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
 
 def simulate(script: Script) -> Outcome:
@@ -94,6 +96,7 @@ class Storm:
             lives=self.lives,
             struck=struck,
             virtual_s=anyio.current_time() - began,
+            pods={key: (pod.node, pod.phase) for key, pod in sorted(self.monitor.truth.pods.items())},
         )
 
     async def _live(self) -> bool:
@@ -155,8 +158,3 @@ def event_of(fault: Fault) -> Event:
 
 def _no_time() -> float:
     return 0.0
-
-
-def details_of(outcome: Outcome) -> dict[str, Any]:
-    """For people and JSON."""
-    return {"digest": outcome.digest, "events": outcome.events, "cycles": outcome.cycles, "lives": outcome.lives}

@@ -145,8 +145,8 @@ class Truth:
         if group is None or group.last is None:
             return
         name = group.last[1]
-        capabilities = self.queues[name].since(revision) if name in self.queues else [{}]
-        if not all(capabilities):
+        capabilities: list[Amounts] = self.queues[name].since(revision) if name in self.queues else []
+        if not capabilities or not all(capabilities):
             return
         members = [each for each in self.pods.values() if each.on_node and not each.deleting and self._in(each, name)]
         yield from self._over("within-capability", f"queue {name}", members, _most(capabilities), None)
@@ -192,17 +192,14 @@ def _read_pod(key: str, obj: Object, before: PodBook | None) -> PodBook:
     uid = meta["uid"]
     scheduled = next((each for each in status.get("conditions") or () if each["type"] == "PodScheduled"), None)
     reason = scheduled.get("reason", "") if scheduled is not None and scheduled["status"] == "False" else ""
-    requests, ports, job = (
-        (before.requests, before.ports, before.job)
-        if before is not None and before.uid == uid
-        else (_requests(spec), _ports(spec), f"{meta['namespace']}/{(meta.get('annotations') or {}).get(GROUP, '')}")
-    )
+    annotations: Object = meta.get("annotations") or {}
+    same = before is not None and before.uid == uid
     return PodBook(
         key=key,
         uid=uid,
-        job=job,
-        requests=requests,
-        ports=ports,
+        job=f"{meta['namespace']}/{annotations.get(GROUP, '')}",
+        requests=before.requests if before is not None and same else _requests(spec),
+        ports=before.ports if before is not None and same else _ports(spec),
         node=spec.get("nodeName") or "",
         phase=status.get("phase") or "Pending",
         deleting="deletionTimestamp" in meta,
@@ -213,7 +210,8 @@ def _read_pod(key: str, obj: Object, before: PodBook | None) -> PodBook:
 def _requests(spec: Object) -> Amounts:
     total: Amounts = {}
     for container in spec["containers"]:
-        for name, amount in (section(container, "resources").get("requests") or {}).items():
+        asked: Object = section(container, "resources").get("requests") or {}
+        for name, amount in asked.items():
             total[name] = total.get(name, 0) + _milli(str(amount))
     return total
 
@@ -234,7 +232,7 @@ def _group(obj: Object) -> tuple[int, str]:
 
 
 def _capability(obj: Object) -> Amounts:
-    capability = section(obj, "spec").get("capability") or {}
+    capability: Object = section(obj, "spec").get("capability") or {}
     return {name: _milli(str(amount)) for name, amount in capability.items()}
 
 

@@ -1,0 +1,128 @@
+"""Storms repeat exactly, hold what must hold, find planted bugs, and shrink."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trio._core._run as trio_run
+
+from actors.api.faults import KINDS, Fault, ListedFaults, SeededFaults
+from config.errors import ConfigError
+from core.messages.commands import BindPod, Watch
+from pumice.storm.determinism import SOURCE, SWITCH, deterministic, source
+from pumice.storm.profiles import profile, profiles
+from pumice.storm.script import read_script, write_script
+from pumice.storm.shrink import shrink
+from pumice.storm.simulation import simulate
+from pumice.storm.stress import Plan, script_of
+from pumice.storm.workload import Size
+from tests.simulation.planted import BUGS
+
+SMALL = Size(5, 40)
+CI_SEEDS = 300
+SLICES = 20
+DIGEST = """
+from pumice.storm.simulation import simulate
+from pumice.storm.stress import Plan, script_of
+from pumice.storm.workload import Size
+print(simulate(script_of(7, Plan("storm", size=Size(4, 24)))).digest)
+"""
+
+
+def test_trio_keeps_its_switch_and_its_source_where_we_look() -> None:
+    """When this fails trio has moved them, and no storm repeats any more."""
+    assert getattr(trio_run, SWITCH) is False
+    assert hasattr(trio_run, SOURCE)
+    with deterministic(3):
+        first = source().random()
+        assert getattr(trio_run, SWITCH) is True
+    with deterministic(3):
+        assert source().random() == first
+    assert getattr(trio_run, SWITCH) is False
+
+
+def test_a_seed_repeats_exactly_in_every_process() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", DIGEST],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(map(str, sys.path))},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }  # fmt: skip
+    assert len(digests) == 1
+    assert digests != {simulate(script_of(8, Plan("storm", size=Size(4, 24)))).digest + "\n"}
+
+
+@pytest.mark.parametrize("part", range(SLICES))
+def test_what_must_hold_holds(part: int) -> None:
+    """All seeds of a storm on a small cluster; a failing seed is named."""
+    for seed in range(part, CI_SEEDS, SLICES):
+        outcome = simulate(script_of(seed, Plan("storm", size=Size(4, 24))))
+        assert outcome.violations == [], f"pumice stress --seed {seed} --seeds 1 --nodes 4 --pods 24"
+
+
+@pytest.mark.parametrize("names", list(profiles()))
+def test_every_profile_holds(names: str) -> None:
+    for seed in (1, 2):
+        outcome = simulate(script_of(seed, Plan(names, size=SMALL)))
+        assert outcome.violations == []
+
+
+@pytest.mark.parametrize("name", list(BUGS))
+def test_the_storm_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    BUGS[name].plant(monkeypatch)
+    for seed in range(100):
+        outcome = simulate(script_of(seed, Plan(BUGS[name].profile, size=SMALL)))
+        if outcome.violations:
+            return
+    pytest.fail("not found within 100 seeds")
+
+
+@pytest.mark.parametrize("name", ["an assumed pod is forgotten at once", "a new cache does not count binds in flight"])
+def test_a_failing_storm_shrinks_to_a_few_events(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    BUGS[name].plant(monkeypatch)
+    plan = Plan(BUGS[name].profile, size=SMALL)
+    storms = ((script, simulate(script)) for script in (script_of(seed, plan) for seed in range(100)))
+    script, outcome = next(found for found in storms if found[1].violations)
+    small = shrink(script, outcome)
+    assert len(small.events) <= 20
+    write_script(small, tmp_path / "storm.json")
+    again = simulate(read_script(tmp_path / "storm.json"))
+    assert [found.invariant for found in again.violations] == [outcome.violations[0].invariant]
+
+
+def test_faults_depend_on_seed_and_occasion_alone() -> None:
+    requests = [BindPod("d", f"p{number}", "u", "n") for number in range(50)]
+    rates = {"bind-refused": 0.5}
+    whole, half = SeededFaults(1, rates), SeededFaults(1, rates)
+    struck = {fault.on for fault in map(whole.strike, requests) if fault}
+    assert {fault.on for fault in map(half.strike, requests[::2]) if fault} == {
+        on for on in struck if int(on.split()[1][3:]) % 2 == 0
+    }
+    assert 10 < len(struck) < 40
+    whole.stop()
+    assert all(whole.strike(request) is None for request in requests)
+
+
+def test_listed_faults_strike_once_at_their_occasion() -> None:
+    faults = ListedFaults([Fault("bind-lost", "bind d/p #2")])
+    bind = BindPod("d", "p", "u", "n")
+    assert [faults.strike(bind), faults.strike(Watch(0))] == [None, None]
+    assert faults.strike(bind) == Fault("bind-lost", "bind d/p #2")
+    assert faults.strike(bind) is None
+
+
+def test_profiles_compose_and_unknown_names_are_refused() -> None:
+    both = profile("binds+watches")
+    assert both.rates["bind-lost"] == 0.1
+    assert both.rates["watch-gone"] == 0.1
+    assert all(profile(name).rates.keys() <= KINDS for name in profiles())
+    with pytest.raises(ConfigError, match="unknown fault profile 'bind'; known: calm, binds"):
+        profile("bind")
+    with pytest.raises(ConfigError, match="unknown fault 'rain'"):
+        SeededFaults(1, {"rain": 1.0})
