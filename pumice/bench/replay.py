@@ -20,6 +20,7 @@ from actors.settings import SystemSettings
 from actors.system import System
 from pumice.bench import cluster
 from pumice.bench.figures import Advance, Parameters, Samples, settled
+from pumice.collecting import rarely
 from pumice.runtime.journals import write_back
 from storage.checkpoint import State
 from storage.memory import MemoryJournal
@@ -47,7 +48,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
         del memory
         samples.add("bytes_per_event", db.stat().st_size / max(anyio.run(_length, db), 1), "bytes")
         for _ in range(parameters.runs):
-            with settled():
+            with settled(), rarely():
                 anyio.run(_measure, db, samples)
             advance(1)
 

@@ -16,6 +16,7 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
+from pumice.collecting import rarely
 from pumice.replay.inputs import Inputs, read_inputs
 from pumice.replay.rerun import Comparison, live_through
 from storage.replay import ReplayReport, verify
@@ -118,7 +119,7 @@ async def _verify(terminal: Terminal, file: Path, first: int, last: int | None) 
     async with await SqliteJournal.open(file, read_only=True) as journal:
         head = await journal.head()
         started = time.perf_counter()
-        with terminal.progress("replay: records", head.sequence - head.cut) as advance:
+        with terminal.progress("replay: records", head.sequence - head.cut) as advance, rarely():
             report = await verify(journal, first=first, last=last, advance=advance)
         return report, time.perf_counter() - started
 
