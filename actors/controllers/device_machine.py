@@ -98,6 +98,8 @@ class DeviceMachine:
         elif isinstance(reply, Accepted) and reply.blob:
             claim: Object = unpack(reply.blob)
             self.observe("ResourceClaim", claim, int(claim["metadata"]["resourceVersion"]))
+            if isinstance(request, Get):  # perhaps no news, but nothing was done about it while it was asked for
+                self._dirty[request.namespace, request.name] = None
         elif isinstance(request, Update) and isinstance(reply, Refused) and reply.code == 409:
             meta = unpack(request.blob)["metadata"]
             self._stale[meta["namespace"], meta["name"]] = None

@@ -156,6 +156,9 @@ class VolumeMachine:
             obj: Object = unpack(reply.blob)
             if not isinstance(request, Delete):
                 self.observe(obj["kind"], obj, int(obj["metadata"]["resourceVersion"]))
+            if isinstance(request, Get):  # perhaps no news, but nothing was done about it while it was asked for
+                self._dirty[obj["kind"], _key(obj)] = None
+                self._dirty.update(dict.fromkeys(("PersistentVolumeClaim", claim) for claim in sorted(self._unbound)))
         elif isinstance(request, Update) and isinstance(reply, Refused) and reply.code == 409:
             obj = unpack(request.blob)
             self._stale[obj["kind"], _key(obj)] = None
