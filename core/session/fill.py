@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from core.session.node_points import Volatility
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from core.session.nodes import SessionNodes
     from core.session.session import Session
 
+BoolArray = npt.NDArray[np.bool_]
 MIN_REQUEST = 0.1  # below it a resource does not count as asked for (ResourceNames)
 FULL = 100.0  # kube-scheduler's MaxNodeScore
 
@@ -61,26 +63,34 @@ class FillScore:
         self._terms_at = [(used, capacity, *term[1:]) for term, used, capacity in at]
         self._weights, self._factor, self._extra = weights, factor, extra
         self._count = nodes.count
+        self._kept: tuple[FloatArray, BoolArray] | None = None
 
     def score(self, rows: Rows) -> FloatArray:
         """float64 [len(rows)], a new array."""
         count = self._count if isinstance(rows, slice) else len(rows)
         total: FloatArray = np.zeros(count)
         full = np.zeros(count, dtype=np.bool_)
+        taken, over = self._scratch(count)
         for term, used, capacity in self._terms:
-            taken: FloatArray = np.add(used[rows], term.request)
             room = capacity[rows]
-            np.logical_or(full, taken > room, out=full)
+            np.add(used[rows], term.request, out=taken)
+            np.logical_or(full, np.greater(taken, room, out=over), out=full)
             if term.free:
-                np.subtract(room, taken, out=taken, where=room != np.inf)
-            np.multiply(taken, term.weight, out=taken)
-            np.divide(taken, room, out=taken)
-            np.add(total, taken, out=total)
+                np.subtract(room, taken, out=taken, where=np.isfinite(room, out=over))
+            if term.weight != 1.0:
+                np.multiply(taken, term.weight, out=taken)
+            np.add(total, np.divide(taken, room, out=taken), out=total)
         if self._weights > 0.0:
             np.divide(total, self._weights, out=total)
         np.multiply(total, self._factor, out=total)
         total[full] = 0.0
         return total if self._extra is None else np.add(total, self._extra[rows], out=total)
+
+    def _scratch(self, count: int) -> tuple[FloatArray, BoolArray]:
+        """Room to work in, kept while the number of rows stays the same: fresh pages cost more than the sums."""
+        if self._kept is None or len(self._kept[0]) != count:
+            self._kept = np.empty(count), np.empty(count, dtype=np.bool_)
+        return self._kept
 
     def score_one(self, row: int) -> float:
         """The same for one row, bit for bit."""
