@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from config.arguments import Arguments
-from core.objects.node_usage import KIND, usage_of
+from core.objects.node_usage import ANNOTATION, KIND, usage_of
 from core.session.ready import ReadyCheck, ReadyScore
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from core.objects.metadata import Object
     from core.objects.node_usage import NodeUsage
     from core.objects.pod import Task
     from core.session.node_points import FloatArray
@@ -37,10 +40,9 @@ class Loads:
         self.memory: FloatArray = np.full(session.nodes.count, np.nan)
         self.fresh = np.zeros(session.nodes.count, dtype=np.bool_)
         self.expires_at: FloatArray = np.full(session.nodes.count, np.inf)
-        handed_in, metrics, now = session.options.node_usage or {}, session.objects.get(KIND, {}), session.clock.now
-        for row, spec in enumerate(session.nodes.specs):
-            usage = usage_of(spec, handed_in, metrics, now)
-            if usage is not None and now - usage.measured_at <= VALID_S:
+        now = session.clock.now
+        for row, usage in measured(session):
+            if now - usage.measured_at <= VALID_S:
                 self._enter(row, usage)
 
     def _enter(self, row: int, usage: NodeUsage) -> None:
@@ -48,6 +50,26 @@ class Loads:
         self.expires_at[row] = usage.measured_at + VALID_S + MOMENT_S
         self.cpu[row] = usage.cpu.get(PERIOD, np.nan)
         self.memory[row] = usage.memory.get(PERIOD, np.nan)
+
+
+def measured(session: Session) -> Iterator[tuple[int, NodeUsage]]:
+    """(row, load) of the nodes that somebody measured. What was made of a NodeMetrics object is kept with the nodes."""
+    nodes, now = session.nodes, session.clock.now
+    handed_in, metrics = session.options.node_usage or {}, session.objects.get(KIND, {})
+    if ANNOTATION not in nodes.memo:
+        nodes.memo[ANNOTATION] = {spec.name for spec in nodes.specs if ANNOTATION in spec.annotations}
+    kept: dict[str, tuple[Object, NodeUsage]] = nodes.memo.setdefault(KIND, {})
+    for name in sorted({*handed_in, *metrics, *nodes.memo[ANNOTATION]} & nodes.row.keys()):
+        row, sampled = nodes.row[name], metrics.get(name)
+        known = kept.get(name)
+        if known is not None and known[0] is sampled and name not in handed_in:
+            yield row, known[1]
+            continue
+        usage = usage_of(nodes.specs[row], handed_in, metrics, now)
+        if usage is not None:
+            if sampled is not None and name not in handed_in:
+                kept[name] = sampled, usage
+            yield row, usage
 
 
 class BusyNodes:

@@ -114,3 +114,15 @@ def test_arguments_of_the_wrong_type_keep_their_defaults() -> None:
     idle = {"n0": {"cpu": {"10m": 0.0}, "memory": {"10m": 0.0}}}
     assert answers(opened(idle, {"usage.weight": "3"}, 1))[1] == [500.0]
     assert Usage({}).name == "usage"
+
+
+def test_newer_metrics_replace_older_ones() -> None:
+    def sampled(cpu: str) -> Load:
+        return {"kind": KIND, "metadata": {"name": "n0"}, "timestamp": NOW, "usage": {"cpu": cpu, "memory": "1Gi"}}
+
+    view = view_of(node("n0", cpu="8"), queue("default"), gang("j", pods=1), sampled("7"))
+    for cpu, refused in ((None, [CPU]), ("1", [""]), ("7500m", [CPU])):
+        if cpu:
+            view.apply("MODIFIED", sampled(cpu))
+        session = open_session(view.snapshot(), configuration(["usage"]), Clock(1, START), Carry())
+        assert answers(session)[0] == refused
