@@ -17,6 +17,8 @@ Object = dict[str, Any]
 Name = tuple[str, str]
 
 USER: Final = "volume-controller"
+RETRY_S: Final = 1.0
+SERVER_FAULT: Final = 500
 _ENDED: Final = ("Succeeded", "Failed")
 
 
@@ -31,6 +33,7 @@ class DeviceMachine:
         self._claims: dict[Name, Object] = {}
         self._asking: dict[Name, list[str]] = {}  # claim -> uids of pods it was asked for
         self._dirty: dict[Name, None] = {}
+        self._retries: dict[Name, float] = {}  # when to try again what the api could not do
         self._stale: dict[Name, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
@@ -56,7 +59,9 @@ class DeviceMachine:
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """See `Machine`."""
-        del now
+        for name in [name for name, due in self._retries.items() if due <= now]:
+            del self._retries[name]
+            self._dirty[name] = None
         dirty, self._dirty = self._dirty, {}
         stale, self._stale = self._stale, {}
         requests: list[ApiRequest] = [Get("ResourceClaim", *name) for name in stale]
@@ -92,7 +97,6 @@ class DeviceMachine:
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """See `Machine`."""
-        del now
         if isinstance(request, Get) and request.kind == "Pod":
             self._heard_of_pod((request.namespace, request.name), reply)
         elif isinstance(reply, Accepted) and reply.blob:
@@ -100,11 +104,16 @@ class DeviceMachine:
             self.observe("ResourceClaim", claim, int(claim["metadata"]["resourceVersion"]))
             if isinstance(request, Get):  # perhaps no news, but nothing was done about it while it was asked for
                 self._dirty[request.namespace, request.name] = None
-        elif isinstance(request, Update) and isinstance(reply, Refused) and reply.code == 409:
+        elif isinstance(request, Update) and isinstance(reply, Refused):
             meta = unpack(request.blob)["metadata"]
-            self._stale[meta["namespace"], meta["name"]] = None
+            if reply.code == 409:
+                self._stale[meta["namespace"], meta["name"]] = None
+            elif reply.code >= SERVER_FAULT:
+                self._retries[meta["namespace"], meta["name"]] = now + RETRY_S
 
     def _heard_of_pod(self, pod: Name, reply: ApiReply) -> None:
+        if isinstance(reply, Refused) and reply.code >= SERVER_FAULT:
+            return  # heard nothing; the claim's next change asks again
         found: Object = unpack(reply.blob) if isinstance(reply, Accepted) else {}
         uid = section(found, "metadata").get("uid")
         if uid is not None and section(found, "status").get("phase") not in _ENDED:
@@ -120,11 +129,11 @@ class DeviceMachine:
 
     def next_due(self) -> float | None:
         """See `Machine`."""
-        return None
+        return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:
         """See `Machine`."""
-        return 0
+        return len(self._retries)
 
 
 def _pods(claim: Object) -> list[dict[str, Any]]:

@@ -24,6 +24,8 @@ from storage.codec import pack, unpack
 Object = dict[str, Any]
 
 USER: Final = "volume-controller"
+RETRY_S: Final = 1.0
+SERVER_FAULT: Final = 500
 _KINDS: Final = ("StorageClass", "PersistentVolume", "PersistentVolumeClaim")
 
 
@@ -36,6 +38,7 @@ class VolumeMachine:
         self._known: dict[str, dict[str, Object]] = {kind: {} for kind in _KINDS}
         self._unbound: set[str] = set()  # claims
         self._dirty: dict[tuple[str, str], None] = {}  # (kind, key), in order
+        self._retries: dict[tuple[str, str], float] = {}  # when to try again what the api could not do
         self._stale: dict[tuple[str, str], None] = {}  # to be read again: a write met another one's
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
@@ -65,7 +68,9 @@ class VolumeMachine:
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """See `Machine`. One write a volume or claim and step; the answer leads to the next."""
-        del now
+        for place in [place for place, due in self._retries.items() if due <= now]:
+            del self._retries[place]
+            self._dirty[place] = None
         dirty, self._dirty = self._dirty, {}
         stale, self._stale = self._stale, {}
         requests: list[ApiRequest] = [Get(kind, *_split(key)) for kind, key in stale]
@@ -151,7 +156,6 @@ class VolumeMachine:
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """See `Machine`."""
-        del now
         if isinstance(reply, Accepted) and reply.blob:
             obj: Object = unpack(reply.blob)
             if not isinstance(request, Delete):
@@ -159,17 +163,22 @@ class VolumeMachine:
             if isinstance(request, Get):  # perhaps no news, but nothing was done about it while it was asked for
                 self._dirty[obj["kind"], _key(obj)] = None
                 self._dirty.update(dict.fromkeys(("PersistentVolumeClaim", claim) for claim in sorted(self._unbound)))
-        elif isinstance(request, Update) and isinstance(reply, Refused) and reply.code == 409:
+        elif isinstance(request, Create | Update) and isinstance(reply, Refused):
             obj = unpack(request.blob)
-            self._stale[obj["kind"], _key(obj)] = None
+            if reply.code == 409:
+                self._stale[obj["kind"], _key(obj)] = None
+            elif reply.code >= SERVER_FAULT:
+                self._retries[obj["kind"], _key(obj)] = now + RETRY_S
+                if claimed_by(obj):
+                    self._retries["PersistentVolumeClaim", claimed_by(obj)] = now + RETRY_S
 
     def next_due(self) -> float | None:
         """See `Machine`."""
-        return None
+        return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:
         """See `Machine`."""
-        return 0
+        return len(self._retries)
 
 
 def _by_capacity(one: Object, other: Object) -> int:

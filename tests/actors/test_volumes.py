@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import anyio
 import pytest
 
-from actors.ports import VirtualClock
 from core.messages.commands import ApiRequest, BindPod, Create, Update
-from core.messages.events import BindRefused, Bound, Outcome
+from core.messages.events import BindRefused, Bound, Mutation, Outcome
 from core.messages.replies import ApiReply, Refused
+from storage import codec
 from storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang
@@ -30,6 +32,7 @@ from tests.kit.storage import (
 pytestmark = pytest.mark.anyio
 Apply = Callable[[ApiRequest, float], ApiReply]
 Object = dict[str, Any]
+NODE = "volume.kubernetes.io/selected-node"
 
 
 def gang_with(name: str, dress: Callable[[Object, int], Object], *, pods: int, duration: str = "50ms") -> list[Object]:
@@ -134,9 +137,68 @@ tiers:
 """
 
 
-@pytest.mark.parametrize(
-    "anyio_backend", [pytest.param(("trio", {"restrict_keyboard_interrupt_to_checkpoints": True}), id="trio")]
-)
-async def test_placeholder(anyio_backend: Any) -> None:
-    del anyio_backend
-    assert QUICK and VirtualClock and Create and Update and CONF
+def without_provisioner(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    """The volume controller never gets a volume made."""
+    if isinstance(request, Create) and request.user == "volume-controller":
+        return Refused(503, "ServiceUnavailable", "planted")
+    return apply(request, now)
+
+
+async def heard_of(journal: MemoryJournal, pod: str) -> list[Outcome]:
+    with anyio.fail_after(10):
+        while True:
+            found: list[Outcome] = [o for o in await journaled(journal, "outcome", Outcome) if o.name == pod]
+            if found:
+                return found
+            await anyio.sleep(0.05)
+
+
+async def test_a_volume_that_never_comes_is_given_up_and_nothing_of_it_stays() -> None:
+    journal = MemoryJournal()
+    settings = replace(QUICK, config_text=CONF.replace("30", "1"))
+    async with started(journal, settings=settings, api=without_provisioner) as system:
+        stuck = gang_with("a", lambda pod, _: using(pod, "never"), pods=1)
+        await system.submit([*three_nodes(), storage_class("cloud"), claim("never", cls="cloud"), *stuck])
+        with anyio.fail_after(10):
+            while not placed(system):  # others are bound while it waits
+                await system.submit(gang("c", pods=2, duration="0"))
+                await anyio.sleep(0.05)
+        assert NODE in stored(system, "PersistentVolumeClaim")[0]["metadata"]["annotations"]
+        outcomes = await heard_of(journal, "a-0")
+        pod = named(stored(system, "Pod"))["a-0"]
+        (said,) = [each for each in pod["status"]["conditions"] if each["type"] == "PodScheduled"]
+        assert (said["reason"], said["message"]) == ("SchedulerError", "its volumes were not bound in time")
+    assert isinstance(outcomes[0], BindRefused)
+    assert outcomes[0].reason == "PreBindFailed"
+    writes = [m for m in await journaled(journal, "api", Mutation) if m.user == "pre-bind-worker"]
+    marks = [NODE in codec.unpack(each.blob)["metadata"].get("annotations", {}) for each in writes]
+    assert marks[:2] == [True, False]  # written, and taken back
+
+
+async def test_a_volume_on_its_way_to_one_pod_is_not_given_to_another() -> None:
+    """While the first waits for the binding of the only volume, cycles go on and the second finds nothing."""
+    released = False
+    met = anyio.Event()
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, Update) and request.user == "volume-controller" and not released:
+            changed = codec.unpack(request.blob)
+            if changed["kind"] == "PersistentVolume" and changed["status"]["phase"] == "Bound":
+                met.set()
+                return Refused(503, "ServiceUnavailable", "planted")
+        return apply(request, now)
+
+    async with started(api=api) as system:
+        await system.submit([*three_nodes(), local_class(), volume("pv", node="n1"), claim("a"), claim("b")])
+        await system.submit(gang_with("a", lambda pod, _: using(pod, "a"), pods=1))
+        with anyio.fail_after(10):
+            await met.wait()
+        await system.submit(gang_with("b", lambda pod, _: using(pod, "b"), pods=1))
+        for _ in range(3):
+            await system.run_cycle()
+        assert placed(system) == {}
+        released = True
+        await idle(system)
+        assert placed(system) == {"a-0": "n1"}
+        pods = named(stored(system, "Pod"))
+        assert "didn't find available persistent volumes" in pods["b-0"]["status"]["conditions"][0]["message"]
