@@ -113,6 +113,9 @@ class Storm:
                 await self._through(system)
         except (PowerCutError, RecorderFailedError, JournalLostError):
             return False
+        finally:
+            for mailbox in system.switchboard.mailboxes.values():
+                mailbox.abort()  # one that failed to start never got so far
         return True
 
     async def _through(self, system: System) -> None:
