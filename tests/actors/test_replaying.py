@@ -64,6 +64,8 @@ async def test_over_restarts_and_from_a_checkpoint_on(anyio_backend: str) -> Non
                 await system.submit(three_nodes())
             await run_gangs(system, 4 * turn, 4 * turn + 4, duration="30ms" if turn else "0")
             await system.switchboard.mailboxes["checkpointer"].ask(Poke())
+    async with started(journal, settings=replace(QUICK, checkpoint_every=0)) as system:
+        await run_gangs(system, 12, 16, duration="30ms")
     whole = await assert_replays(journal)
     newest = (await journal.checkpoints())[0]
     assert newest.sequence > 200
