@@ -21,6 +21,7 @@ BIND: Final = (
     "bind-refused",
     "bind-lost",
     "bind-unanswered",
+    "bind-dropped",
     "bind-delayed",
     "bind-reordered",
     "bind-duplicated",

@@ -177,6 +177,8 @@ class FaultyApiServer(ApiServer):
             step.item = _Later(step.item, fault.amount)
         elif what.endswith("-lost"):
             step.item = _Lost(step.item)
+        elif what == "bind-dropped":
+            step.request, step.item = _NOTHING, None
         elif what == "bind-unanswered":
             step.item = None
         elif what.startswith("watch-"):
