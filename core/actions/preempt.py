@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.actions.candidate_choice import Candidate, choose
+from core.actions.candidate_choice import choose
 from core.actions.candidates import CandidateNodes
-from core.actions.dry_run import select_victims
+from core.actions.dry_run import DryRun, batch_trial, drive
 from core.actions.starving import pending_tasks, starving_jobs
 from core.actions.victims import is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
 from core.session.reasons import FitFailure
+from core.session.residents import Residents
 from core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
+    from core.actions.candidate_choice import Candidate
     from core.actions.candidates import RowArray
     from core.objects.pod import Task
     from core.objects.queue import Queue
@@ -29,12 +31,20 @@ if TYPE_CHECKING:
     from core.session.statement import Statement
     from core.state.jobs import Job
 
+    Steps = Generator[DryRun, list[Candidate], None]
+    Answer = Generator[DryRun, list[Candidate], bool]
+
 NAME = "preempt"
 
 
 def execute(session: Session) -> None:
     """Queue by queue: between its jobs, then within each of them."""
-    Preempt(session).run()
+    drive(steps(session))
+
+
+def steps(session: Session) -> Steps:
+    """The same, stopping at every dry run: whoever drives it sends the findings back, from wherever they come."""
+    return Preempt(session).run()
 
 
 class Preempt:
@@ -44,12 +54,13 @@ class Preempt:
         self._session = session
         cache_errors = session.action_flag(NAME, "predicateErrorCacheEnable", default=True)
         self._candidates = CandidateNodes(session, cache_errors=cache_errors)
+        self._facts = Residents(session)
         self._topology_aware = session.action_flag(NAME, "enableTopologyAwarePreemption", default=False)
         self._percentage = session.action_number(NAME, "minCandidateNodesPercentage", default=10)
         self._least = session.action_number(NAME, "minCandidateNodesAbsolute", default=1)
         self._most = session.action_number(NAME, "maxCandidateNodesAbsolute", default=100)
 
-    def run(self) -> None:
+    def run(self) -> Steps:
         """The whole action."""
         session = self._session
         starving = starving_jobs(session, every_queue=False, accepts=lambda job: not session.topology.is_asked_for(job))
@@ -58,16 +69,16 @@ class Preempt:
             queue = starving.queues.pop()
             jobs = starving.jobs[queue.name]
             while len(jobs):
-                self._between_jobs(jobs, tasks)
+                yield from self._between_jobs(jobs, tasks)
             for job in starving.found[queue.name]:
-                self._within(job)
+                yield from self._within(job)
 
-    def _between_jobs(self, jobs: PriorityQueue[Job], tasks: dict[int, Source[Task]]) -> None:
+    def _between_jobs(self, jobs: PriorityQueue[Job], tasks: dict[int, Source[Task]]) -> Steps:
         """The next job takes from others; it is kept only if the job can then run."""
         session, job = self._session, jobs.pop()
         statement, assigned = session.statement(), False
         while session.points.first_tier_agrees("JobStarving", job) and len(tasks[job.row]):
-            assigned = self._preempt(statement, tasks[job.row].pop(), of_other_jobs)
+            assigned = yield from self._preempt(statement, tasks[job.row].pop(), own_job=False)
         if not session.job_pipelined(job):
             statement.discard()
             return
@@ -75,19 +86,17 @@ class Preempt:
         if assigned:
             jobs.push(job)
 
-    def _within(self, job: Job) -> None:
+    def _within(self, job: Job) -> Steps:
         """The job's more important tasks take from its others, each for itself, until one fails."""
         tasks = pending_tasks(self._session, job)
         while len(tasks):
             statement = self._session.statement()
-            if not self._preempt(statement, tasks.pop(), of_own_job):
+            if not (yield from self._preempt(statement, tasks.pop(), own_job=True)):
                 statement.discard()
                 return
             statement.commit()
 
-    def _preempt(
-        self, statement: Statement, task: Task, may_take: Callable[[Session, Task], Callable[[Task], bool]]
-    ) -> bool:
+    def _preempt(self, statement: Statement, task: Task, *, own_job: bool) -> Answer:
         """Evict for one task and promise it the room. False: nothing has changed."""
         session = self._session
         if not is_eligible(session, task):
@@ -96,18 +105,22 @@ class Preempt:
             search = session.search_for(task, room=False)
         except FitFailure:
             return False
-        accepts = may_take(session, task)
-        groups = self._candidates.find(task, search)
-        if self._topology_aware:
-            return any(self._on_least_loss(statement, task, rows, accepts) for rows in groups)
-        return any(self._on_scored_nodes(statement, task, search, rows, accepts) for rows in groups)
+        accepts = of_own_job(session, task) if own_job else of_other_jobs(session, task)
+        for nodes in self._candidates.find(task, search):
+            if self._topology_aware:
+                batch = batch_trial(session, self._facts, task, own_job=own_job)
+                found = yield DryRun(session, task, nodes, self.wanted(len(nodes)), accepts, batch)
+                placed = self._on_least_loss(statement, task, found)
+            else:
+                placed = self._on_scored_nodes(statement, task, search, nodes, accepts)
+            if placed:
+                return True
+        return False
 
-    def _on_least_loss(
-        self, statement: Statement, task: Task, rows: RowArray, accepts: Callable[[Task], bool]
-    ) -> bool:
-        """Of the first nodes that would do, the one with the least loss (topologyAwarePreempt)."""
+    def _on_least_loss(self, statement: Statement, task: Task, found: list[Candidate]) -> bool:
+        """Of the nodes that would do, the one with the least loss (topologyAwarePreempt)."""
         session = self._session
-        best = choose(self._dry_run(task, rows, accepts), session.clock.now)
+        best = choose(found, session.clock.now)
         if best is None:
             return False
         trial, score = session.statement(), -float(best.victims[0].pod_priority or 0)
@@ -118,19 +131,6 @@ class Preempt:
             return False
         statement.merge(trial)
         return True
-
-    def _dry_run(self, task: Task, rows: RowArray, accepts: Callable[[Task], bool]) -> list[Candidate]:
-        job = self._session.job_of(task)
-        assert job is not None
-        queue, wanted = self._session.queue_of(job), self.wanted(len(rows))
-        found: list[Candidate] = []
-        for node in rows.tolist():
-            if len(found) == wanted:
-                break
-            victims = select_victims(self._session, task, queue, node, accepts)
-            if victims:
-                found.append(Candidate(node, tuple(victims)))
-        return found
 
     def wanted(self, nodes: int) -> int:
         """How many candidates are enough among so many nodes (calculateNumCandidates)."""

@@ -34,10 +34,14 @@ def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job
     starving = Starving(PriorityQueue(session.orders.queue_before))
     seen: set[str] = set()
     for job in session.jobs.in_order:
-        if session.jobs.is_pending(job) or not session.job_is_valid(job):
+        if session.jobs.is_pending(job):
             continue
-        starves = session.points.first_tier_agrees("JobStarving", job) and (accepts is None or accepts(job))
         queue = session.queue_of(job)
+        starves = session.points.first_tier_agrees("JobStarving", job) and (accepts is None or accepts(job))
+        if not starves and (not every_queue or queue.name in seen):
+            continue
+        if not session.job_is_valid(job):
+            continue
         if (every_queue or starves) and queue.name not in seen:
             seen.add(queue.name)
             if every_queue:

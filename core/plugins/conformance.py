@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.objects.pod import Task
+    from core.session.batches import BoolArray, TaskBatch
     from core.session.session import Session
 
 CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
@@ -33,6 +34,7 @@ class Conformance:
         """Register for every kind of eviction."""
         for point in ("Preemptable", "Reclaimable", "UnifiedEvictable"):
             session.points.add(point, self.name, self.evictable)
+            session.points.batches.evictable.setdefault(point, {})[self.name] = self.evictable_mask
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""
@@ -40,3 +42,7 @@ class Conformance:
     def evictable(self, _: object, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """All but the critical ones."""
         return [task for task in candidates if not is_critical(task)], Vote.PERMIT
+
+    def evictable_mask(self, _: object, batch: TaskBatch) -> BoolArray:
+        """The same for a batch."""
+        return ~batch.facts.static(self.name, batch.rows, is_critical)

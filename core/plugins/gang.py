@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from core.objects.pod import Task
+    from core.session.batches import BoolArray, FloatArray, RowArray, TaskBatch
     from core.session.session import Session
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
@@ -46,6 +47,9 @@ class Gang:
         add("UnifiedEvictable", self.name, self.permit_all)
         add("JobOrder", self.name, self.job_order)
         session.points.job_keys[self.name] = self._jobs.is_ready
+        session.points.batches.job_keys[self.name] = self.job_keys
+        for point in ("Preemptable", "Reclaimable"):
+            session.points.batches.evictable.setdefault(point, {})[self.name] = self.evictable_mask
         add("SubJobOrder", self.name, self.sub_job_order)
         add("JobReady", self.name, self.job_ready)
         add("SubJobReady", self.name, self.sub_job_ready)
@@ -88,6 +92,27 @@ class Gang:
                 occupied[job.row] = left - 1
                 victims.append(candidate)
         return victims, Vote.PERMIT
+
+    def evictable_mask(self, _: Task, batch: TaskBatch) -> BoolArray:
+        """`evictable` for a batch: each node is asked by itself."""
+        order, rank = batch.ranks()
+        columns, jobs = self._session.snapshot.jobs, batch.job[order]
+        mask = np.empty(len(order), dtype=np.bool_)
+        mask[order] = self._ready_counts(jobs) - rank > columns.min_member[jobs]
+        return mask
+
+    def _ready_counts(self, rows: RowArray) -> RowArray:
+        counts = self._session.snapshot.jobs.counts
+        total: RowArray = np.zeros(len(rows), dtype=np.intp)
+        for status in READY_STATUSES:
+            total += counts[status][rows]
+        return total
+
+    def job_keys(self, rows: RowArray) -> FloatArray:
+        """Job order as sort keys, for many jobs."""
+        columns = self._session.snapshot.jobs
+        ready = self._ready_counts(rows) + columns.best_effort[rows] >= columns.min_member[rows]
+        return ready.astype(np.float64)
 
     def job_order(self, left: Job, right: Job) -> int:
         """Jobs that are not ready first."""

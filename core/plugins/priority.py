@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from core.session.points import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.objects.pod import Task
+    from core.session.batches import BoolArray, FloatArray, RowArray, TaskBatch
     from core.session.session import Session
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
@@ -44,6 +47,9 @@ class Priority:
         session.points.task_keys[self.name] = self.task_key
         add("JobOrder", self.name, self.job_order)
         session.points.job_keys[self.name] = self.job_key
+        self._priorities = session.snapshot.jobs.priority
+        session.points.batches.job_keys[self.name] = self.job_keys
+        session.points.batches.evictable.setdefault("Preemptable", {})[self.name] = self.preemptable_mask
         add("SubJobOrder", self.name, self.sub_job_order)
         add("Preemptable", self.name, self.preemptable)
         add("UnifiedEvictable", self.name, self.evictable)
@@ -98,6 +104,22 @@ class Priority:
         priority, own = self._jobs.priority, self._jobs.priority[context.job.row]
         rows = ((candidate, self._row_of(candidate)) for candidate in candidates)
         return [candidate for candidate, row in rows if row >= 0 and priority[row] < own], Vote.PERMIT
+
+    def job_keys(self, rows: RowArray) -> FloatArray:
+        """Job order as sort keys, for many jobs."""
+        return -self._priorities[rows].astype(np.float64)
+
+    def preemptable_mask(self, preemptor: Task, batch: TaskBatch) -> BoolArray:
+        """`preemptable` for a batch."""
+        own = self._job_of(preemptor)
+        if own is None:
+            return np.zeros(len(batch.rows), dtype=np.bool_)
+        lower: BoolArray = np.where(
+            batch.job == own.row,
+            batch.facts.priority[batch.rows] < preemptor.priority,
+            self._priorities[batch.job] < self._priorities[own.row],
+        )
+        return lower
 
     def job_starving(self, job: Job) -> bool:
         """Not every task has a place; ended tasks that failed count as without one."""

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from core.session.batches import BatchPoints
+
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.objects.pod import Task
@@ -110,6 +112,7 @@ class Points:
         self._flat: dict[str, tuple[Any, ...]] = {}
         self.task_keys: dict[str, Callable[[Task], Any]] = {}
         self.job_keys: dict[str, Callable[[Job], Any]] = {}
+        self.batches = BatchPoints()
         self.rejecter = ""  # the plugin that decided the last vote against its subject
         self.on_allocate: list[Handler] = []
         self.on_deallocate: list[Handler] = []
@@ -142,12 +145,23 @@ class Points:
         found = self._tiers.get(point)
         if found is None:
             functions = self._registered[point]
-            tiers = (
-                tuple(functions[o.name] for o in tier.plugins if o.name in functions and self._enabled(point, o))
-                for tier in self._config.tiers
-            )
-            found = self._tiers[point] = tuple(tier for tier in tiers if tier)
+            named = self.tiers_of_names(point)
+            found = self._tiers[point] = tuple(tuple(functions[name] for name in tier) for tier in named)
         return found
+
+    def tiers_of_names(self, point: str) -> tuple[tuple[str, ...], ...]:
+        """The plugins behind `tiers`."""
+        functions = self._registered[point]
+        tiers = (
+            tuple(o.name for o in tier.plugins if o.name in functions and self._enabled(point, o))
+            for tier in self._config.tiers
+        )
+        return tuple(tier for tier in tiers if tier)
+
+    @property
+    def mends_empty_answers(self) -> bool:
+        """Whether a fix changes what an empty answer does to the tiers."""
+        return self._empty_vetoes or self._stays_empty
 
     def flat(self, point: str) -> tuple[Any, ...]:
         """The enabled functions of a point in tier order."""
@@ -158,9 +172,7 @@ class Points:
 
     def enabled_names(self, point: str) -> tuple[str, ...]:
         """The plugins consulted at a point, in tier order."""
-        functions = self._registered[point]
-        options = (o for tier in self._config.tiers for o in tier.plugins)
-        return tuple(o.name for o in options if o.name in functions and self._enabled(point, o))
+        return tuple(name for tier in self.tiers_of_names(point) for name in tier)
 
     # --- merge rules
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from core.plugins.drf.batches import shares_without
 from core.plugins.drf.shares import Shares, changed
 from core.plugins.drf.tree import HierarchicalShares
 from core.session.points import Vote
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.objects.queue import Queue
+    from core.session.batches import BoolArray, FloatArray, RowArray, TaskBatch
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -38,6 +42,9 @@ class Drf:
         session.points.add("JobOrder", self.name, self.job_order)
         session.points.job_keys[self.name] = self.job_key
         session.points.add("Preemptable", self.name, self.preemptable)
+        session.points.batches.job_keys[self.name] = self.job_keys
+        if not self._only_victims_count:
+            session.points.batches.evictable.setdefault("Preemptable", {})[self.name] = self.preemptable_mask
         if option is not None and option.is_enabled("Hierarchy"):
             session.points.add("QueueOrder", self.name, self.queue_order)
             session.points.add("Reclaimable", self.name, self.reclaimable)
@@ -70,6 +77,10 @@ class Drf:
         """The same as a sort key."""
         return self._shares.of[job.row]
 
+    def job_keys(self, rows: RowArray) -> FloatArray:
+        """Job order as sort keys, for many jobs."""
+        return self._shares.column[rows]
+
     def queue_order(self, left: Queue, right: Queue) -> int:
         """The queue that is further from its weighted share first."""
         difference = self.tree.compare(left, right)
@@ -101,6 +112,16 @@ class Drf:
             if taken:
                 victims.append(candidate)
         return victims, Vote.PERMIT
+
+    def preemptable_mask(self, preemptor: Task, batch: TaskBatch) -> BoolArray:
+        """`preemptable` for a batch: each node is asked by itself."""
+        own = self._session.job_row(preemptor)
+        if own < 0:
+            return np.zeros(len(batch.rows), dtype=np.bool_)
+        ours = self._shares.share(changed(self._shares.allocated(own), preemptor, 1.0))
+        theirs = shares_without(self._shares, batch)
+        mask: BoolArray = (ours < theirs) | (np.abs(ours - theirs) <= SHARE_DELTA)
+        return mask
 
     def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> Answer:
         """Tasks without which their queue would still come after the reclaimer's, with the reclaimer placed; each by

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.objects.pod import Task
+    from core.session.batches import FloatArray, RowArray
     from core.session.session import Session
 
 MIN_RESOURCE: Final = 0.1
@@ -34,6 +35,7 @@ class Shares:
         shares = np.zeros(self._allocated.shape[1])
         for dimension, total in self.totals:
             np.maximum(shares, self._allocated[dimension] / total, out=shares)
+        self.column = shares
         self.of = floats(shares)
 
     def share(self, amounts: Sequence[float]) -> float:
@@ -46,6 +48,10 @@ class Shares:
     def allocated(self, row: int) -> list[float]:
         """What a job has, by dimension."""
         return [line[row] for line in self._lines]
+
+    def allocated_of(self, rows: RowArray) -> FloatArray:
+        """What these jobs have, [dimension, job]."""
+        return self._allocated[:, rows]
 
     def all_allocated(self) -> list[list[float]]:
         """What every job has, by row, then dimension."""

@@ -115,6 +115,7 @@ class Predicates:
             session.points.add("SimulateAddTask", self.name, trials.add)
             session.points.add("SimulateRemoveTask", self.name, trials.remove)
             session.points.add("SimulatePredicate", self.name, trials.predicate)
+            session.points.batches.quiet[self.name] = trials.is_quiet
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

@@ -132,6 +132,14 @@ class Trials:
             trial = state[NAME] = AffinityTrial(self._session, self._placed, preemptor)
         return trial
 
+    def is_quiet(self, preemptor: Task) -> bool:
+        """Whether no affinity concerns the preemptor, so that a trial of it needs no counts."""
+        affinity = preemptor.template.affinity
+        asks = affinity.get("podAffinity") or affinity.get("podAntiAffinity")
+        if not asks and not terms_index(self._placed, self._session.objects).any_anti:
+            return True  # nobody needs counting
+        return AffinityTrial(self._session, self._placed, preemptor).skipped
+
     def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
         """The task is back on the node."""
         self._trial(state, preemptor).move(task, node, 1)

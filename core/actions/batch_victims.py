@@ -1,0 +1,169 @@
+"""Victims on many nodes at once: the question of `core.actions.dry_run` asked of columns.
+
+For trials in which no plugin has anything to simulate and every plugin can say of a batch who may be evicted; the
+answers are those of node after node, float by float.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.actions.batch_order import removal_order
+from core.actions.candidate_choice import LIFT, Candidate
+from core.actions.victims import TOLERANCE
+from core.life.task import TaskStatus
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.batches import BoolArray, EvictableMask, FloatArray, RowArray, TaskBatch
+    from core.session.points import Points
+    from core.session.residents import Residents
+    from core.session.session import Session
+
+
+def masks_of(points: Points, point: str) -> list[list[EvictableMask]] | None:
+    """The plugins' answers for batches, tier by tier; None where one cannot answer so."""
+    known = points.batches.evictable.get(point, {})
+    tiers = [list(names) for names in points.tiers_of_names(point)]
+    if points.mends_empty_answers or any(name not in known for tier in tiers for name in tier):
+        return None
+    return [[known[name] for name in tier] for tier in tiers]
+
+
+def evictable(tiers: list[list[EvictableMask]], preemptor: Task, batch: TaskBatch) -> BoolArray:
+    """`Points.tiered_intersection` of every node by itself. [M]"""
+    victims = np.zeros(len(batch.rows), dtype=np.bool_)
+    decided = np.zeros(batch.count, dtype=np.bool_)
+    for tier in tiers:
+        so_far = np.zeros(len(batch.rows), dtype=np.bool_)
+        out = decided.copy()
+        for ask in tier:
+            answer = ask(preemptor, batch)
+            starts = batch.per_node(so_far) == 0  # nobody answered yet, or nobody was left: start anew
+            so_far = answer & (so_far | starts[batch.node])
+            out |= batch.per_node(answer) == 0
+        so_far &= ~out[batch.node]
+        victims |= so_far
+        decided |= batch.per_node(so_far) > 0
+        if decided.all():
+            break
+    return victims
+
+
+class BatchFound:
+    """Candidates as columns: `nodes` [n]; `_tasks` [n, most]: task rows, least important first; `_away`: who must go."""
+
+    def __init__(self, facts: Residents, nodes: RowArray, tasks: RowArray, away: BoolArray) -> None:
+        self._facts = facts
+        self.nodes = nodes
+        self._away = away
+        self._tasks = tasks[:, : away.shape[1]]
+
+    def first(self, count: int) -> BatchFound:
+        """The first so many of them."""
+        return BatchFound(self._facts, self.nodes[:count], self._tasks[:count], self._away[:count])
+
+    def candidate(self, i: int) -> Candidate:
+        """One of them with its victims, most important first."""
+        rows = self._tasks[i][self._away[i]][::-1]
+        return Candidate(int(self.nodes[i]), tuple(self._facts.tasks(rows)))
+
+    def least_loss(self, now: float) -> Candidate:
+        """What `choose` takes of a list of them; there must be one."""
+        priority = self._facts.pod_priority[self._tasks]
+        most = self._away.shape[1]
+        first = priority[np.arange(len(self.nodes)), most - 1 - self._away[:, ::-1].argmax(axis=1)]
+        highest = np.where(self._away, priority, -LIFT).max(axis=1)
+        total = np.where(self._away, priority + LIFT, 0).sum(axis=1)
+        started = self._facts.started[self._tasks]
+        starts = np.where(started == 0.0, now, started)
+        earliest = np.where(self._away & (priority == highest[:, None]), starts, np.inf).min(axis=1)
+        order = np.lexsort((self.nodes, -earliest, self._away.sum(axis=1), total, first))
+        return self.candidate(int(order[0]))
+
+
+class BatchTrial:
+    """One preemptor's trial on many nodes. `own_job`: take from its own job, not from others of its queue."""
+
+    def __init__(
+        self, session: Session, facts: Residents, preemptor: Task, tiers: list[list[EvictableMask]], *, own_job: bool
+    ) -> None:
+        self._session = session
+        self._facts = facts
+        self._preemptor = preemptor
+        self._tiers = tiers
+        self._own_job = own_job
+        self._known: BoolArray = np.asarray(session.jobs.known)
+
+    def find(self, nodes: RowArray) -> BatchFound | None:
+        """The nodes where victims would do, with them; None when the order of victims cannot be told by columns."""
+        batch = self._facts.on(nodes.tolist())
+        batch = batch.only(self._may_go(batch))
+        batch = batch.only(evictable(self._tiers, self._preemptor, batch))
+        if not len(batch.rows):
+            nothing = np.zeros((0, 0), dtype=np.intp)
+            return BatchFound(self._facts, nodes[:0], nothing, nothing.astype(np.bool_))
+        order = removal_order(self._session.points, batch)
+        if order is None:
+            return None
+        ordered = batch.only(order)  # an index array: the same tasks in that order
+        return self._select(nodes, ordered)
+
+    def _may_go(self, batch: TaskBatch) -> BoolArray:
+        """What the action asks of a victim before any plugin is asked."""
+        facts, preemptor = self._facts, self._preemptor
+        status = facts.status[batch.rows]
+        mask = ((status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND)) & facts.preemptable[batch.rows]
+        if preemptor.template.best_effort:
+            mask &= facts.best_effort[batch.rows]
+        own = self._session.job_row(preemptor)
+        if self._own_job:
+            return mask & (batch.job == own)
+        queues = self._session.snapshot.jobs.queue
+        return mask & (batch.job >= 0) & (batch.job != own) & self._known[batch.job] & (queues[batch.job] == queues[own])
+
+    def _select(self, nodes: RowArray, batch: TaskBatch) -> BatchFound:
+        counts = np.bincount(batch.node, minlength=batch.count)
+        place = np.arange(len(batch.rows)) - (np.cumsum(counts) - counts)[batch.node]
+        freed = self._freed(nodes, batch, place, int(counts.max()))
+        room = np.add.accumulate(freed, axis=2)
+        fits = self._fits(room)
+        able = np.flatnonzero(fits[np.arange(batch.count), counts] & (counts > 0))
+        fits[:, 0] = False  # at least one is taken away before anybody looks
+        removed = fits[able].argmax(axis=1)
+        stays_away = self._reprieve(freed[:, able], room[:, able, removed], removed)
+        tasks = np.zeros((batch.count, int(counts.max())), dtype=np.intp)
+        tasks[batch.node, place] = batch.rows
+        needs_somebody = stays_away.any(axis=1)
+        found = able[needs_somebody]
+        return BatchFound(self._facts, nodes[found], tasks[found], stays_away[needs_somebody])
+
+    def _freed(self, nodes: RowArray, batch: TaskBatch, place: RowArray, most: int) -> FloatArray:
+        """[dimension, node, 1 + most]: FutureIdle, then what each victim gives back, in order."""
+        items = self._preemptor.template.items
+        freed = np.zeros((len(items), batch.count, 1 + most))
+        requests = self._facts.requests[self._facts.template[batch.rows]]
+        for i, (dimension, _) in enumerate(items):
+            freed[i, :, 0] = self._session.nodes.future[dimension][nodes]
+            freed[i, batch.node, place + 1] = requests[:, dimension]
+        return freed
+
+    def _fits(self, room: FloatArray) -> BoolArray:
+        fits = np.ones(room.shape[1:], dtype=np.bool_)
+        for i, (_, value) in enumerate(self._preemptor.template.items):
+            fits &= value - room[i] < TOLERANCE
+        return fits
+
+    def _reprieve(self, freed: FloatArray, room: FloatArray, removed: RowArray) -> BoolArray:
+        """[node, victim]: who stays away once all that need not go are back, the most important first."""
+        most = int(removed.max(initial=0))
+        stays_away = np.zeros((len(removed), most), dtype=np.bool_)
+        for place in range(most - 1, -1, -1):
+            gone = place < removed
+            back = room - freed[:, :, place + 1]
+            fits = self._fits(back) & gone
+            stays_away[:, place] = gone & ~fits
+            room = np.where(fits, back, room)
+        return stays_away

@@ -1,0 +1,74 @@
+"""Many tasks on many nodes as columns, so that a question about all of them costs one pass instead of one call a task.
+
+A plugin that can answer for a whole batch registers a second function beside the one for lists of tasks; both must say
+the same, task by task. Where a plugin has none, the list is asked, node by node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.residents import Residents
+
+BoolArray = npt.NDArray[np.bool_]
+RowArray = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float64]
+
+EvictableMask = Callable[["Task", "TaskBatch"], BoolArray]  # (preemptor, candidates) -> who may go; always a Permit
+JobColumn = Callable[[RowArray], FloatArray]  # rows of jobs -> keys that sort as the plugin's JobOrder does
+QuietTrial = Callable[["Task"], bool]  # whether the Simulate functions have nothing to say about this preemptor
+
+
+@dataclass(slots=True)
+class BatchPoints:
+    """What plugins can say of batches: `evictable` by point and plugin, `job_keys` and `quiet` by plugin."""
+
+    evictable: dict[str, dict[str, EvictableMask]] = field(default_factory=dict[str, "dict[str, EvictableMask]"])
+    job_keys: dict[str, JobColumn] = field(default_factory=dict[str, JobColumn])
+    quiet: dict[str, QuietTrial] = field(default_factory=dict[str, QuietTrial])
+
+
+class TaskBatch:
+    """Tasks on several nodes: node after node, on each in namespace/name order.
+
+    `rows` [M]: task rows; `node` [M]: 0..count-1, which node, ascending; `job` [M]: job rows.
+    """
+
+    __slots__ = ("_ranks", "count", "facts", "job", "node", "rows")
+
+    def __init__(self, facts: Residents, rows: RowArray, node: RowArray, count: int) -> None:
+        self.facts = facts
+        self.rows = rows
+        self.node = node
+        self.count = count
+        self.job: RowArray = facts.job[rows]
+        self._ranks: tuple[RowArray, RowArray] | None = None
+
+    def only(self, mask: BoolArray | RowArray) -> TaskBatch:
+        """The tasks of the mask, or of these indices in their order."""
+        return TaskBatch(self.facts, self.rows[mask], self.node[mask], self.count)
+
+    def per_node(self, mask: BoolArray) -> RowArray:
+        """How many tasks of the mask each node has, [count]."""
+        return np.bincount(self.node[mask], minlength=self.count)
+
+    def ranks(self) -> tuple[RowArray, RowArray]:
+        """(order, rank): tasks sorted by node and job, otherwise as they are; and each sorted task's place among those
+        of its job on its node.
+        """
+        if self._ranks is None:
+            key = self.node * (int(self.job.max(initial=0)) + 1) + self.job
+            order = np.argsort(key, kind="stable")
+            places = np.arange(len(key))
+            starts = np.empty(len(key), dtype=np.bool_)
+            starts[:1] = True
+            np.not_equal(key[order][1:], key[order][:-1], out=starts[1:])
+            self._ranks = order, places - np.maximum.accumulate(np.where(starts, places, 0))
+        return self._ranks
