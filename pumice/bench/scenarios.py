@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from pumice.bench import allocate, journal, openb, opening, pipeline, replay, spread, steady, storm, topology
+from pumice.bench import allocate, journal, openb, opening, pipeline, preempt, replay, spread, steady, storm, topology
 from pumice.bench.figures import Advance, Parameters, Samples
 
 
@@ -27,6 +27,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "pipeline": Scenario("end to end through every actor", pipeline.DEFAULTS, pipeline.measure),
     "open": Scenario("opening a session on running pods", opening.DEFAULTS, opening.measure),
     "journal": Scenario("durable records a second", journal.DEFAULTS, journal.measure),
+    "preempt": Scenario("preemption on a full house", preempt.DEFAULTS, preempt.measure),
     "replay": Scenario("a journal decided again, and a restart from it", replay.DEFAULTS, replay.measure),
     "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
     "storm": Scenario("simulated bind storms a second", storm.DEFAULTS, storm.measure),

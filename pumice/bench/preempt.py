@@ -1,0 +1,94 @@
+"""`preempt`: pods of high priority on a full house, topology-aware, every node a candidate.
+
+Running pods ask for cpu 3 and memory 12Gi, with more than ten a node for cpu 1 and 4Gi; preemptors for cpu 8 and 32Gi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from config.load import parse_scheduler_config
+from core.actions import ACTIONS
+from core.plugins import PLUGINS
+from core.state.view import View
+from pumice.bench import cluster
+from pumice.bench.cycle import measured_cycle
+from pumice.bench.figures import Advance, Parameters, Samples, settled
+
+TEN_A_NODE: Final = ("3", "12Gi")  # what a running pod asks for where ten of them fill a node
+MORE_A_NODE: Final = ("1", "4Gi")
+DEFAULTS: Final = Parameters(nodes=1000, running=10_000, pods=32, gang=8)
+
+CONFIG: Final = """\
+actions: "preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: drf
+  - name: predicates
+  - name: nodeorder
+configurations:
+- name: preempt
+  arguments:
+    enableTopologyAwarePreemption: true
+    minCandidateNodesPercentage: 100
+    minCandidateNodesAbsolute: 100
+- name: pumice
+  arguments:
+    percentageOfNodesToFind: 100
+"""
+
+Object = dict[str, Any]
+
+
+def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
+    """Each run fills a fresh view and runs one cycle; `preemptor_s` is the action's time for each preemptor."""
+    config = parse_scheduler_config(CONFIG, source="bench", built_plugins=PLUGINS, built_actions=ACTIONS)
+    objects = list(_objects(parameters))
+    for _ in range(parameters.runs):
+        view = View()
+        with samples.timed("load_s"):
+            for obj in objects:
+                view.apply("ADDED", obj)
+        with settled():
+            result = measured_cycle(view, config, samples)
+        samples.add("victims", len(result.evicts), "pods")
+        samples.add("preemptor_s", samples.values["preempt_s"][-1] / parameters.pods, "s")
+        advance(1)
+
+
+def _objects(parameters: Parameters) -> Iterator[Object]:
+    size = TEN_A_NODE if parameters.running <= 10 * parameters.nodes else MORE_A_NODE
+    yield from cluster.nodes(parameters.nodes)
+    yield next(cluster.queues())
+    yield from (_priority_class(value) for value in (10, 1000))
+    for obj in cluster.running_jobs(parameters.running, parameters.gang, parameters.nodes):
+        yield _sized(obj, *size, 10)
+    first = cluster.jobs_of(parameters.running, parameters.gang)
+    for obj in cluster.pending_jobs(first, parameters.pods, parameters.gang):
+        yield _sized(obj, "8", "32Gi", 1000)
+
+
+def _priority_class(value: int) -> Object:
+    metadata = {"name": f"p{value}"}
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": metadata, "value": value}
+
+
+def _sized(obj: Object, cpu: str, memory: str, priority: int) -> Object:
+    """Everything in one queue; the running ones can be preempted one by one, the waiting ones are admitted."""
+    running = priority == 10
+    if obj["kind"] == "PodGroup":
+        obj["spec"]["queue"] = cluster.QUEUES[0]
+        obj["spec"]["minMember"] = 1 if running else obj["spec"]["minMember"]
+        obj["spec"]["priorityClassName"] = f"p{priority}"
+        obj["status"]["phase"] = "Running" if running else "Inqueue"
+        return obj
+    obj["spec"]["priority"] = priority
+    obj["spec"]["containers"][0]["resources"]["requests"] = {"cpu": cpu, "memory": memory}
+    if running:
+        obj["metadata"]["annotations"]["volcano.sh/preemptable"] = "true"
+    return obj
