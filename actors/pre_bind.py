@@ -156,7 +156,7 @@ def awaited_places(bind: Bind) -> list[Place]:
 def is_ready(bind: Bind, objects: dict[Place, Object | None]) -> bool:
     """Whether all its claims are bound. Raises PreBindError when they never will be: something is gone or changed."""
     ready = True
-    provisioned = set() if bind.pre_bind is None else set(map(claim_place, bind.pre_bind.provisions))
+    provisioned = {claim_place(key) for key in (bind.pre_bind.provisions if bind.pre_bind is not None else ())}
     for place in awaited_places(bind):
         obj = objects.get(place)
         if obj is None or section(obj, "metadata").get("deletionTimestamp"):

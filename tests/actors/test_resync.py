@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.resync import ResyncQueue, delay_s
+from actors.resync import Awaited, ResyncQueue, delay_s
+from core.messages.decisions import Bind, ClaimedDevices, PreBind
 
 
 def test_delays_double_from_5_ms_up_to_1000_s() -> None:
@@ -33,3 +34,21 @@ def test_all_that_is_due_and_nothing_else_comes_out_in_order(failures: list[tupl
     assert [item.at for item in taken] == sorted(at for at in due_at if at <= now)
     assert all(item.evicting == (int(item.uid[1:]) % 2 == 0) for item in taken)
     assert len(queue) == len(due_at) - len(taken)
+
+
+def bind(uid: str, pre_bind: PreBind | None = None) -> Bind:
+    return Bind("ns", uid, uid, "n1", "ns/j", pre_bind)
+
+
+def test_a_bind_that_waits_for_volumes_is_awaited_so_much_longer() -> None:
+    awaited = Awaited(10.0)
+    slow, devices = PreBind(provisions=("ns/c",), timeout_s=100.0), PreBind(devices=(ClaimedDevices("ns/d"),))
+    for uid, needs in (("slow", slow), ("quick", None), ("devices", devices)):
+        awaited.add(0.0, bind(uid, needs))
+    assert len(awaited) == 3
+    assert {each.uid: each.pre_bind for each in awaited} == {"quick": None, "slow": slow, "devices": devices}
+    assert awaited.next_at == 10.0
+    assert sorted(each.uid for each in awaited.take_overdue(50.0)) == ["devices", "quick"]
+    assert awaited.next_at == 110.0
+    awaited.came("slow")
+    assert (len(awaited), awaited.next_at) == (0, float("inf"))

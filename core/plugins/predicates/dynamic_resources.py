@@ -215,7 +215,8 @@ class DynamicResources:
         for key, _ in self._claims(task):
             devices = self.reserved[key] if key in new else []
             place = "" if all(given.everywhere for given in devices) else node
-            found.append(ClaimedDevices(key, tuple((given.request, *given.device) for given in devices), place))
+            results = tuple((one.request, one.device.driver, one.device.pool, one.device.name) for one in devices)
+            found.append(ClaimedDevices(key, results, place))
         return tuple(found)
 
     def unreserve(self, task: Task) -> None:

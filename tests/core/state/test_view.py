@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import QuantityError
 from core.life.task import TaskStatus
+from core.messages.decisions import PreBind
 from core.state.jobs import Job
 from core.state.snapshot import Snapshot
 from core.state.view import View
@@ -183,3 +184,18 @@ def test_a_malformed_quantity_changes_nothing() -> None:
     assert view.version == version
     assert view.tasks.by_key["default/p"].template.request.milli_cpu == 1000.0
     assert view.check() == []
+
+
+def test_a_promise_lasts_as_long_as_its_bind_is_in_flight() -> None:
+    needs = PreBind(volumes=(("pv", "default/claim"),))
+    view = View()
+    for obj in (queue("q"), node("n0"), *gang("j", queue="q", pods=3)):
+        view.apply("ADDED", obj)
+    for number in range(3):
+        assert view.assume("default", f"j-{number}", "n0", needs)
+    before = view.snapshot()
+    view.forget("default", "j-0")
+    view.apply("MODIFIED", pod("j-1", group="j", node="n0", phase="Pending"))
+    view.apply("DELETED", pod("j-2", group="j"))
+    assert before.promised == {f"default/j-{number}": ("n0", needs) for number in range(3)}  # a snapshot stays
+    assert view.snapshot().promised == {}
