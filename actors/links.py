@@ -35,6 +35,7 @@ LINKS: Links = {
         "status-writer",
     ),
     "status-writer": ("api-server", "recorder"),
+    "usage-collector": ("api-server",),
     "volume-controller": ("api-server",),
 }
 """Role -> the roles it sends to. Drawn in the README; the order of starting and stopping follows from it."""

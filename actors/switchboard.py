@@ -32,6 +32,7 @@ ACCEPTS: dict[str, tuple[Any, Any]] = {
     "recorder": (commands.RecorderCommand, replies.Appended),
     "session-runner": (commands.RunnerCommand, replies.Done),
     "status-writer": (commands.StatusWriterCommand, replies.Done),
+    "usage-collector": (commands.Poke, replies.Done),
     "volume-controller": (commands.Poke, replies.Done),
 }
 """Role -> the closed union it accepts, and the one it answers with."""

@@ -52,6 +52,7 @@ from actors.status_writer import StatusWriter
 from actors.summary import Summary
 from actors.supervisor import Child, Supervisor
 from actors.switchboard import Switchboard, role_of
+from actors.usage_collector import UsageCollector, sources_of
 from core.messages import commands, events, replies
 from core.messages.message import Message
 from storage import codec
@@ -180,7 +181,9 @@ class System:
     # --- wiring
 
     def _workers(self) -> dict[str, Sequence[str]]:
-        return workers(self.settings, self.source.loaded.config.pumice, self._decider.actions)
+        config = self.source.loaded.config
+        numbered = workers(self.settings, config.pumice, self._decider.actions)
+        return {**numbered, "usage-collector": sources_of(config.metrics)}
 
     def _children(self) -> list[Child]:
         mailboxes = self.switchboard.mailboxes
@@ -207,6 +210,7 @@ class System:
             "recorder": lambda name: Recorder(*self._own(name), self._journal, self.recovered.sequence, self._written),
             "session-runner": self._session_runner,
             "status-writer": self._status_writer,
+            "usage-collector": self._usage_collector,
             "volume-controller": lambda name: VolumeController(*self._own(name), **self._ports(name, api="api-server")),
         }
         return partial(builders[role_of(name)], name)
@@ -252,6 +256,10 @@ class System:
 
     def _status_writer(self, name: str) -> StatusWriter:
         return StatusWriter(*self._own(name), **self._ports(name, api="api-server", recorder="recorder"))
+
+    def _usage_collector(self, name: str) -> UsageCollector:
+        metrics = self.source.loaded.config.metrics
+        return UsageCollector(*self._own(name), **self._ports(name, api="api-server"), metrics=metrics)
 
     def _cache(self, name: str) -> Cache:
         return Cache(

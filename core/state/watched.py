@@ -16,6 +16,7 @@ WATCHED: Final = (
     "HyperNode",
     "NodeShard",
     "Numatopology",
+    "NodeMetrics",
     "StorageClass",
     "PersistentVolume",
     "PersistentVolumeClaim",
