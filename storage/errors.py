@@ -3,6 +3,7 @@
 config.errors.WorldError
 └── StorageError
     ├── OpenError               the journal's file cannot be used at all
+    │   ├── MissingFileError        there is none, and it was to be read
     │   ├── ForeignFileError        it belongs to another program, or is no database
     │   ├── NewerSchemaError        a newer Pumice wrote it
     │   ├── UnwritableError         missing folder, no permission, read-only disk, not a file
@@ -31,6 +32,10 @@ class OpenError(StorageError):
         self.path = path
         self.problem = problem
         super().__init__(f"{path}: {problem}")
+
+
+class MissingFileError(OpenError):
+    """A journal was to be read, and there is no such file."""
 
 
 class ForeignFileError(OpenError):

@@ -21,7 +21,7 @@ import anyio
 from storage import opening, queries
 from storage.check import check
 from storage.dictionary import Dictionary, Sampler
-from storage.errors import ClosedError, DamagedError, OpenError
+from storage.errors import ClosedError, DamagedError, ForeignFileError, MissingFileError
 from storage.journal import Checkpoint, Head
 from storage.lock import FileLock
 from storage.loop_thread import LoopThread, unbroken
@@ -199,9 +199,9 @@ class SqliteJournal:
         path = Path(path)
         with ExitStack() as undo, failing_to_open(str(path)):
             if path.is_dir():
-                raise OpenError(str(path), "this is a folder, not a journal")
+                raise ForeignFileError(str(path), "this is a folder, not a journal")
             if read_only and not path.exists():
-                raise OpenError(str(path), "there is no such file")
+                raise MissingFileError(str(path), "there is no such file")
             if not read_only:
                 undo.callback(FileLock(path.with_name(path.name + LOCK_SUFFIX)).release)
             thread = LoopThread("pumice journal")

@@ -8,11 +8,12 @@ import sys
 import traceback
 from collections.abc import Callable
 from enum import IntEnum
-from typing import ParamSpec
+from typing import Final, ParamSpec
 
 import typer
 
 from config.errors import ConfigError, InternalError, PumiceError, RequestError
+from storage.errors import ForeignFileError, MissingFileError, NewerSchemaError
 
 P = ParamSpec("P")
 
@@ -31,11 +32,15 @@ class UsageError(ConfigError):
     """The command line itself is at fault: an option's value, or options that exclude each other."""
 
 
+BAD_INPUT: Final = (ConfigError, RequestError, MissingFileError, ForeignFileError, NewerSchemaError)
+"""What was handed in is at fault; a journal that is locked or cannot be written is the outside world's failure."""
+
+
 def exit_code_of(error: BaseException) -> Exit:
     """Whose fault an error is, as an exit code."""
     if isinstance(error, KeyboardInterrupt):
         return Exit.INTERRUPTED
-    if isinstance(error, (ConfigError, RequestError)):
+    if isinstance(error, BAD_INPUT):
         return Exit.USAGE
     if isinstance(error, InternalError):
         return Exit.DIFFERS
