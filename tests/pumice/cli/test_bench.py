@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pumice.bench.figures import Parameters, Samples
+from pumice.bench.idling import PERIOD_S, measure_idling
 from tests.pumice.cli.terminal import pumice
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n"
@@ -69,3 +71,11 @@ def test_usage_errors(arguments: tuple[object, ...], words: str) -> None:
     said = pumice("bench", *arguments)
     assert (said.code, said.out) == (2, "")
     assert words in said.err
+
+
+def test_idling_is_measured_on_the_running_system() -> None:
+    samples = Samples()
+    measure_idling(Parameters(nodes=4, running=8, gang=4, runs=2), samples)
+    figures = samples.values["idle_cycle_s"]
+    assert len(figures) == 2
+    assert all(1e-6 < figure < PERIOD_S for figure in figures)  # a comparison alone would take less
