@@ -60,20 +60,15 @@ def new_client(metrics: Mapping[str, str]) -> httpx.AsyncClient:
 
 
 class UsageCollector(Actor[Poke, Done]):
-    """`metrics`: the configuration's section of that name, `connect`: makes the client of it."""
+    """`metrics`: the configuration's section of that name."""
+
+    connect = staticmethod(new_client)
 
     def __init__(
-        self,
-        name: str,
-        mailbox: PokePort,
-        context: Context,
-        *,
-        api: ApiPort,
-        metrics: Mapping[str, str],
-        connect: Callable[[Mapping[str, str]], httpx.AsyncClient] = new_client,
+        self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, metrics: Mapping[str, str]
     ) -> None:
         super().__init__(name, mailbox, context)
-        self._api, self._metrics, self._connect = api, metrics, connect
+        self._api, self._metrics = api, metrics
         self._lock = anyio.Lock()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
@@ -94,7 +89,7 @@ class UsageCollector(Actor[Poke, Done]):
     async def _turn(self) -> None:
         async with self._lock:
             try:
-                async with self._connect(self._metrics) as client:
+                async with self.connect(self._metrics) as client:
                     cpu, memory = await _ask(client, CPU_QUERY), await _ask(client, MEMORY_QUERY)
             except (httpx.HTTPError, httpx.InvalidURL, AnswerError) as error:
                 log.warning("Prometheus at %s: %s", self._metrics["address"], error or type(error).__name__)

@@ -84,11 +84,12 @@ class BusyNodes:
         codes[loads.fresh & (memory > limits[1])] = session.reasons.intern(MEMORY_EXCEEDED)
         codes[loads.fresh & (cpu > limits[0])] = session.reasons.intern(CPU_EXCEEDED)
         self._check = ReadyCheck(codes) if codes.any() else None
-        if self._check:
-            session.wake(float(loads.expires_at[codes != 0].min()))
+        self._ends_at = float(loads.expires_at[codes != 0].min()) if self._check else 0.0
 
     def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
-        """The answer; None when no node is too busy."""
+        """The answer; None when no node is too busy. It holds until the first measurement that refuses is too old."""
+        if self._check:
+            session.wake(self._ends_at)
         return self._check
 
 
@@ -124,7 +125,7 @@ class Usage:
         self._limits = _limit(arguments, "cpu"), _limit(arguments, "mem")
 
     def on_session_open(self, session: Session) -> None:
-        """Register filter and scorer; wake when the first measurement that refuses a node grows too old."""
+        """Register filter and scorer."""
         loads = Loads(session)
         session.add_predicate(self.name, [BusyNodes(session, loads, self._limits)])
         if self._cpu_weight + self._memory_weight:

@@ -91,11 +91,16 @@ def test_thresholds() -> None:
 def test_it_wakes_when_the_first_refusal_grows_old() -> None:
     busy, idle = {"cpu": {"10m": 90.0}}, {"cpu": {"10m": 10.0}}
     ages = {"n0": {**busy, "age": 10.0}, "n1": {**busy, "age": 20.0}, "n2": {**idle, "age": 200.0}}
-    wake_at = opened(ages, {}, 3).wake_at
+    session = opened(ages, {}, 3)
+    assert session.wake_at is None  # nobody has asked yet
+    answers(session)
+    wake_at = session.wake_at
     assert wake_at is not None
     assert math.isclose(wake_at, START + 280.0, abs_tol=0.01)
     assert wake_at > START + 280.0
-    assert opened({"n2": idle}, {}, 3).wake_at is None
+    session = opened({"n2": idle}, {}, 3)
+    answers(session)
+    assert session.wake_at is None
 
 
 def test_weights_that_cancel_out_leave_the_scorer_out() -> None:
