@@ -235,6 +235,8 @@ class Cache(Actor[CacheMessage, CacheReply]):
         for item, reply in zip(due, replies, strict=True):
             if isinstance(reply, Accepted):
                 await self._applied.wait_beyond(reply.revision - 1)
+            if self._awaited.holds(item.namespace, item.name):
+                continue  # another pod of that name, or a later decision, is on its way by now
             (self.view.unevict if item.evicting else self.view.forget)(item.namespace, item.name)
             operation = "unevict" if item.evicting else "forget"
             revision = self._watcher.revision

@@ -40,3 +40,15 @@ def test_the_first_queues_are_created_again_when_the_api_crashes_over_them() -> 
     for steps in range(8):
         crash = Event("crash", on="watch Node+Pod #1", target="api-server", amount=steps)
         assert simulate(Script(steps, (NODE, JOB, crash), faults_end_s=8.0)).violations == []
+
+
+def test_what_became_of_a_pod_that_is_gone_does_not_undo_the_bind_of_its_namesake() -> None:
+    """A failed bind was undone by name, while the pod that the controller had made anew was on its way."""
+    job = Event("vcjob", 5.612, target="j3", details={"pods": 8, "cpu": "1", "memory": "1Gi", "seconds": 0})
+    faults = (
+        Event("bind-pod-deleted", on="bind default/j3-worker-5 #1"),
+        Event("bind-delayed", on="bind default/j3-worker-7 #1", amount=0.6295),
+        Event("bind-delayed", on="bind default/j3-worker-5 #2", amount=1.5906),
+    )
+    for seed in range(12):
+        assert simulate(Script(seed, (NODE, job, *faults))).violations == []
