@@ -5,8 +5,8 @@ NodeMetrics objects, and an annotation of the Node. One shape serves all three:
 
     {"cpu": {"10m": 41.5, "5m": 43.0}, "memory": {"10m": 60.0}, "measuredAt": "2026-01-02T03:04:05Z"}
 
-A NodeMetrics object has it as the annotation `pumice.dev/node-usage` (whoever asks a Prometheus writes it there), or else
-its one sample stands for every period. Source: Volcano's `NodeUsage` (`api/node_info.go`).
+A NodeMetrics object has it as the annotation `pumice.dev/node-usage` (whoever asks a Prometheus writes it there), or
+else its one sample stands for every period. Source: Volcano's `NodeUsage` (`api/node_info.go`).
 """
 
 from __future__ import annotations

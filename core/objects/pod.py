@@ -83,7 +83,7 @@ class Task:
 
 
 def _relevant(spec: dict[str, Any]) -> dict[str, Any]:
-    """The part of a pod spec that scheduling reads: what differs between the pods of a role (env, names) must stay out."""
+    """What scheduling reads of a pod spec: what differs between the pods of a role (env, names) must stay out."""
     kept: dict[str, Any] = {name: spec[name] for name in _POD_FIELDS if spec.get(name)}
     for group in ("containers", "initContainers"):
         if spec.get(group):

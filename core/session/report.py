@@ -1,4 +1,4 @@
-"""What a reader wants to know beside the decisions: statuses, phases, numbers of queues, filters and scores at opening."""
+"""What a reader wants to know beside the decisions: statuses, phases, queue numbers, filters and scores at opening."""
 
 from __future__ import annotations
 
