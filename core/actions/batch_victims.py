@@ -12,8 +12,8 @@ import numpy as np
 
 from core.actions.batch_order import removal_order
 from core.actions.candidate_choice import LIFT, Candidate
+from core.actions.screen import movable
 from core.actions.victims import TOLERANCE
-from core.life.task import TaskStatus
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -53,7 +53,7 @@ def evictable(tiers: list[list[EvictableMask]], preemptor: Task, batch: TaskBatc
 
 
 class BatchFound:
-    """Candidates as columns: `nodes` [n]; `_tasks` [n, most]: task rows, least important first; `_away`: who must go."""
+    """Candidates as columns: `nodes` [n], `tasks` [n, most]: task rows, least important first; `away`: who must go."""
 
     def __init__(self, facts: Residents, nodes: RowArray, tasks: RowArray, away: BoolArray) -> None:
         self._facts = facts
@@ -94,8 +94,7 @@ class BatchTrial:
         self._facts = facts
         self._preemptor = preemptor
         self._tiers = tiers
-        self._own_job = own_job
-        self._known: BoolArray = np.asarray(session.jobs.known)
+        self._may_go = movable(session, preemptor, own_job=own_job)
 
     def find(self, nodes: RowArray) -> BatchFound | None:
         """The nodes where victims would do, with them; None when the order of victims cannot be told by columns."""
@@ -110,19 +109,6 @@ class BatchTrial:
             return None
         ordered = batch.only(order)  # an index array: the same tasks in that order
         return self._select(nodes, ordered)
-
-    def _may_go(self, batch: TaskBatch) -> BoolArray:
-        """What the action asks of a victim before any plugin is asked."""
-        facts, preemptor = self._facts, self._preemptor
-        status = facts.status[batch.rows]
-        mask = ((status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND)) & facts.preemptable[batch.rows]
-        if preemptor.template.best_effort:
-            mask &= facts.best_effort[batch.rows]
-        own = self._session.job_row(preemptor)
-        if self._own_job:
-            return mask & (batch.job == own)
-        queues = self._session.snapshot.jobs.queue
-        return mask & (batch.job >= 0) & (batch.job != own) & self._known[batch.job] & (queues[batch.job] == queues[own])
 
     def _select(self, nodes: RowArray, batch: TaskBatch) -> BatchFound:
         counts = np.bincount(batch.node, minlength=batch.count)

@@ -14,9 +14,10 @@ import msgspec
 from core.actions.batch_victims import BatchTrial, masks_of
 from core.actions.candidate_choice import Candidate, choose
 from core.actions.node_trial import select_victims
+from core.actions.victims import of_other_jobs, of_own_job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from core.actions.candidates import RowArray
     from core.objects.pod import Task
@@ -28,7 +29,8 @@ SIMULATED = ("SimulateAllocatable", "SimulateAddTask", "SimulateRemoveTask", "Si
 
 
 class DryRun:
-    """`nodes`: candidate nodes in the order in which they count; `want`: how many findings are enough.
+    """`nodes`: candidate nodes in the order in which they count; `want`: how many findings are enough; `own_job`: take
+    from the preemptor's own job, not from others of its queue.
 
     Rows 0..len(nodes)-1 are the nodes' places in that order.
     """
@@ -36,16 +38,17 @@ class DryRun:
     def __init__(
         self,
         session: Session,
+        facts: Residents,
         preemptor: Task,
         nodes: RowArray,
         want: int,
-        accepts: Callable[[Task], bool],
-        batch: BatchTrial | None,
+        *,
+        own_job: bool,
     ) -> None:
         self._session = session
         self._preemptor = preemptor
-        self._accepts = accepts
-        self._batch = batch
+        self._accepts = (of_own_job if own_job else of_other_jobs)(session, preemptor)
+        self._batch = _batch_trial(session, facts, preemptor, own_job=own_job)
         self.nodes = nodes
         self.want = want
 
@@ -113,7 +116,7 @@ def drive(steps: Generator[DryRun, list[Candidate], None]) -> None:
         return
 
 
-def batch_trial(session: Session, facts: Residents, preemptor: Task, *, own_job: bool) -> BatchTrial | None:
+def _batch_trial(session: Session, facts: Residents, preemptor: Task, *, own_job: bool) -> BatchTrial | None:
     """A trial by columns where that can say the same as one node after the other; else None."""
     points = session.points
     tiers = masks_of(points, "Preemptable")

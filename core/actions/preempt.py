@@ -11,7 +11,8 @@ import numpy as np
 
 from core.actions.candidate_choice import choose
 from core.actions.candidates import CandidateNodes
-from core.actions.dry_run import DryRun, batch_trial, drive
+from core.actions.dry_run import DryRun, drive
+from core.actions.screen import movable, worth_trying
 from core.actions.starving import pending_tasks, starving_jobs
 from core.actions.victims import is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
 from core.session.reasons import FitFailure
@@ -105,14 +106,12 @@ class Preempt:
             search = session.search_for(task, room=False)
         except FitFailure:
             return False
-        accepts = of_own_job(session, task) if own_job else of_other_jobs(session, task)
         for nodes in self._candidates.find(task, search):
             if self._topology_aware:
-                batch = batch_trial(session, self._facts, task, own_job=own_job)
-                found = yield DryRun(session, task, nodes, self.wanted(len(nodes)), accepts, batch)
+                found = yield DryRun(session, self._facts, task, nodes, self.wanted(len(nodes)), own_job=own_job)
                 placed = self._on_least_loss(statement, task, found)
             else:
-                placed = self._on_scored_nodes(statement, task, search, nodes, accepts)
+                placed = self._on_scored_nodes(statement, task, search, nodes, own_job=own_job)
             if placed:
                 return True
         return False
@@ -137,21 +136,27 @@ class Preempt:
         return min(max(nodes * self._percentage // 100, self._least), self._most, nodes)
 
     def _on_scored_nodes(
-        self, statement: Statement, task: Task, search: NodeSearch, rows: RowArray, accepts: Callable[[Task], bool]
+        self, statement: Statement, task: Task, search: NodeSearch, nodes: RowArray, *, own_job: bool
     ) -> bool:
         """Node by node, best score first, until one works out (normalPreempt)."""
-        job = self._session.job_of(task)
-        assert job is not None
-        queue, totals = self._session.queue_of(job), search.scoring.totals(rows)
-        for i in np.argsort(-totals, kind="stable").tolist():
-            if self._on_node(statement, task, queue, int(rows[i]), float(totals[i]), accepts):
+        session = self._session
+        accepts = of_own_job(session, task) if own_job else of_other_jobs(session, task)
+        totals = search.scoring.totals(nodes)
+        order = np.argsort(-totals, kind="stable")
+        nodes, totals = nodes[order], totals[order]
+        movables = movable(session, task, own_job=own_job)
+        for i in worth_trying(session, self._facts, task, nodes, movables, somebody=False):
+            if self._on_node(statement, task, int(nodes[i]), float(totals[i]), accepts):
                 return True
         return False
 
     def _on_node(
-        self, statement: Statement, task: Task, queue: Queue, node: int, score: float, accepts: Callable[[Task], bool]
+        self, statement: Statement, task: Task, node: int, score: float, accepts: Callable[[Task], bool]
     ) -> bool:
         session = self._session
+        job = session.job_of(task)
+        assert job is not None
+        queue = session.queue_of(job)
         victims = session.points.tiered_intersection("Preemptable", task, tasks_that(session, node, accepts))
         if not make_room(session, task, node, victims):
             return False

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.actions.candidates import CandidateNodes
+from core.actions.screen import reclaimable, worth_trying
 from core.actions.starving import pending_tasks, starving_jobs
 from core.actions.victims import NEVER, add_request, available, fits, make_room, of_other_queues, tasks_that
 from core.session.reasons import FitFailure
+from core.session.residents import Residents
 from core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
@@ -28,47 +30,48 @@ NAME = "reclaim"
 def execute(session: Session) -> None:
     """Queue by queue; a queue's first turn takes all its jobs, overused or not by then."""
     cache_errors = session.action_flag(NAME, "predicateErrorCacheEnable", default=True)
-    starving = starving_jobs(session, every_queue=True)
+    starving, facts = starving_jobs(session, every_queue=True), Residents(session)
     while len(starving.queues):
         queue = starving.queues.pop()
         if session.points.any_true("Overused", queue):
             continue
         jobs = starving.jobs.get(queue.name)
         while jobs:
-            _reclaim_for_job(session, queue, jobs.pop(), cache_errors=cache_errors)
+            _reclaim_for_job(session, facts, queue, jobs.pop(), cache_errors=cache_errors)
             if len(jobs):
                 starving.queues.push(queue)
 
 
-def _reclaim_for_job(session: Session, queue: Queue, job: Job, *, cache_errors: bool) -> None:
+def _reclaim_for_job(session: Session, facts: Residents, queue: Queue, job: Job, *, cache_errors: bool) -> None:
     """Its tasks in order, kept only if the job can then run."""
     statement, tasks = session.statement(), pending_tasks(session, job)
     while session.points.first_tier_agrees("JobStarving", job) and len(tasks):
         task = tasks.pop()
         if task.template.preemption_policy != NEVER and session.points.all_agree("Preemptive", queue, [task]):
-            _reclaim_for_task(session, statement, task, cache_errors=cache_errors)
+            _reclaim_for_task(session, facts, statement, task, cache_errors=cache_errors)
     if session.job_pipelined(job):
         statement.commit()
     else:
         statement.discard()
 
 
-def _reclaim_for_task(session: Session, statement: Statement, task: Task, *, cache_errors: bool) -> None:
+def _reclaim_for_task(
+    session: Session, facts: Residents, statement: Statement, task: Task, *, cache_errors: bool
+) -> None:
     """The first node, unscored, where others can make room."""
     try:
         search = session.search_for(task, room=False)
     except FitFailure:
         return
     accepts = of_other_queues(session, task)
-    for rows in CandidateNodes(session, cache_errors=cache_errors).find(task, search):
-        for node in rows.tolist():
-            if _on_node(session, statement, task, node, accepts):
+    movable = reclaimable(session, task)
+    for nodes in CandidateNodes(session, cache_errors=cache_errors).find(task, search):
+        for i in worth_trying(session, facts, task, nodes, movable, somebody=True):
+            if _on_node(session, statement, task, int(nodes[i]), accepts):
                 return
 
 
-def _on_node(
-    session: Session, statement: Statement, task: Task, node: int, accepts: Callable[[Task], bool]
-) -> bool:
+def _on_node(session: Session, statement: Statement, task: Task, node: int, accepts: Callable[[Task], bool]) -> bool:
     candidates = tasks_that(session, node, accepts)
     if not candidates:
         return False

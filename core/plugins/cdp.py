@@ -18,8 +18,11 @@ COOLDOWN_TIME = "volcano.sh/cooldown-time"
 
 
 class Cdp:
-    """No arguments. A pod's label or annotation `volcano.sh/cooldown-time` (a Go duration) counts from the moment it was
-    scheduled; only running pods are protected, and not from the gang actions."""
+    """No arguments.
+
+    A pod's label or annotation `volcano.sh/cooldown-time` (a Go duration) counts from the moment it was scheduled; only
+    running pods are protected, and not from the gang actions.
+    """
 
     name = "cdp"
 

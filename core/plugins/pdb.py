@@ -31,8 +31,11 @@ class Budget:
 
 
 class Pdb:
-    """No arguments. Pods without labels are never victims, as in Volcano. With action shuffle it names every running
-    pod that its budgets leave."""
+    """No arguments.
+
+    Pods without labels are never victims, as in Volcano. With action shuffle it names every running pod that its
+    budgets leave.
+    """
 
     name = "pdb"
 
@@ -95,7 +98,7 @@ def _budgets(objects: dict[str, Object]) -> dict[str, list[Budget]]:
             continue
         status = section(pdb, "status")
         namespace = section(pdb, "metadata").get("namespace") or "default"
-        budget = Budget(number, parsed, int(status.get("disruptionsAllowed") or 0), frozenset(status.get("disruptedPods") or ()))
-        found.setdefault(namespace, []).append(budget)
+        allowed, disrupted = int(status.get("disruptionsAllowed") or 0), frozenset(section(status, "disruptedPods"))
+        found.setdefault(namespace, []).append(Budget(number, parsed, allowed, disrupted))
         number += 1
     return found

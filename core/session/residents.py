@@ -20,9 +20,11 @@ PREFIX = 7  # bytes of a uid that fit a signed 64-bit number
 
 
 class Residents:
-    """Over task rows: `job` (row or -1), `status` as the session has it now, and of tasks that were on a node asked
-    about: `preemptable`, `best_effort`, `priority`, `pod_priority`, `index` (-1: none), `created`, `started`, `uid` (the
-    number its first bytes make) and `template`. `requests` float64 [template, dimension].
+    """Over task rows: `job` (row or -1) and `status` as the session has it now.
+
+    Of tasks on a node that was asked about: `preemptable`, `best_effort`, `priority`, `pod_priority`, `index` (-1:
+    none), `created`, `started`, `uid` (the number its first bytes make) and `template`. `requests` float64 [template,
+    dimension].
     """
 
     def __init__(self, session: Session) -> None:
@@ -63,7 +65,8 @@ class Residents:
         fresh = rows[known[rows] == 0]
         if len(fresh):
             known[fresh] = [1 + test(task) for task in self.tasks(fresh)]
-        return known[rows] == 2
+        yes: BoolArray = known[rows] == 2
+        return yes
 
     def number(self, name: str, rows: RowArray, key: Callable[[Task], Any]) -> FloatArray:
         """A number of tasks that never changes, asked once a task. [len(rows)]"""
@@ -77,8 +80,8 @@ class Residents:
 
     def tasks(self, rows: RowArray) -> list[Task]:
         """The tasks themselves."""
-        handles = self.handles
-        return [task for row in rows.tolist() if (task := handles[row]) is not None]
+        listed: list[int] = rows.tolist()
+        return [task for row in listed if (task := self.handles[row]) is not None]
 
     def _forget_touched(self) -> None:
         touched = self._session.nodes.touched

@@ -1,7 +1,7 @@
 """lowNodeUtilization: from the busiest nodes down, the least important pods go, as long as idle nodes could take them.
 
-Source: Volcano `plugins/rescheduling/{low_node_utilization,node_utilization_util}.go`; amounts are whole milli-cores and
-bytes, as there.
+Source: Volcano `plugins/rescheduling/{low_node_utilization,node_utilization_util}.go`; amounts are whole milli-cores
+and bytes, as there.
 """
 
 from __future__ import annotations
@@ -80,9 +80,7 @@ def victims(
     return chosen
 
 
-def _from_node(
-    session: Session, load: Load, spare: Spare, targets: Thresholds, by_name: dict[str, Task]
-) -> list[Task]:
+def _from_node(session: Session, load: Load, spare: Spare, targets: Thresholds, by_name: dict[str, Task]) -> list[Task]:
     chosen: list[Task] = []
     cpu, memory = _amounts(load.spec, "capacity")
     for pod in _least_important_first(session.nodes.tasks_on(load.row)):

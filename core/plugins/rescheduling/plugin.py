@@ -58,8 +58,10 @@ class Rescheduling:
         loads: list[Load] = []
         for row, spec in enumerate(session.nodes.specs):
             usage = usage_of(spec, handed_in, metrics, session.clock.now)
-            cpu, memory = (usage.cpu, usage.memory) if usage else ({}, {})
-            loads.append(Load(row, spec, cpu.get(self._period, 0.0), memory.get(self._period, 0.0)))
+            if usage is None:
+                loads.append(Load(row, spec, 0.0, 0.0))
+            else:
+                loads.append(Load(row, spec, usage.cpu.get(self._period, 0.0), usage.memory.get(self._period, 0.0)))
         return loads
 
 
@@ -71,17 +73,18 @@ def _interval(given: object) -> float:
 
 
 def _strategies(given: object) -> list[tuple[Thresholds, Thresholds]]:
-    """(thresholds, targetThresholds) of each strategy that is lowNodeUtilization; the default one where none is given."""
-    listed = cast("list[Any]", given) if isinstance(given, list) else []
-    if not listed:
+    """(thresholds, targetThresholds) of every lowNodeUtilization; the default one where no strategy is given."""
+    if not isinstance(given, list) or not given:
         return [(Thresholds(), Thresholds())]
-    known = [cast("Mapping[str, Any]", entry) for entry in listed if isinstance(entry, dict) and entry.get("name") == STRATEGY]
+    entries = (cast("Mapping[str, Any]", e) for e in cast("list[object]", given) if isinstance(e, dict))
+    known = [entry for entry in entries if entry.get("name") == STRATEGY]
     # The last of that name says the parameters for all of them, as Volcano's registry has it.
     params: Mapping[str, Any] = (known[-1].get("params") or {}) if known else {}
     return [(_thresholds(params.get("thresholds")), _thresholds(params.get("targetThresholds")))] * len(known)
 
 
 def _thresholds(given: object) -> Thresholds:
-    numbers = cast("Mapping[str, Any]", given) if isinstance(given, dict) else {}
-    cpu, memory = numbers.get("cpu", 100), numbers.get("memory", 100)
-    return Thresholds(float(cpu), float(memory))
+    if not isinstance(given, dict):
+        return Thresholds()
+    numbers = cast("Mapping[str, Any]", given)
+    return Thresholds(float(numbers.get("cpu", 100)), float(numbers.get("memory", 100)))

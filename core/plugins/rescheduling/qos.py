@@ -1,4 +1,7 @@
-"""The quality-of-service class of a pod, from its requests and limits. Source: Kubernetes `helper/qos` (ComputePodQOS)."""
+"""The quality-of-service class of a pod, from its requests and limits.
+
+Source: Kubernetes `helper/qos` (ComputePodQOS).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ def qos_of(template: PodTemplate) -> Qos:
     requests, limits = _sum(parts, "requests"), _sum(parts, "limits")
     if not requests and not limits:
         return Qos.BEST_EFFORT
-    bounded = all(len(_positive(section(part, "limits"))) == len(COMPUTE) for part in parts if not whole or "limits" in part)
+    limited = [part for part in parts if not whole or "limits" in part]
+    bounded = all(len(_positive(section(part, "limits"))) == len(COMPUTE) for part in limited)
     equal = all(name in limits and limits[name].compare(request) == 0 for name, request in requests.items())
     return Qos.GUARANTEED if bounded and equal and len(requests) == len(limits) else Qos.BURSTABLE
 
