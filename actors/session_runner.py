@@ -217,6 +217,8 @@ class SessionRunner(Actor[RunCycle, Done]):
         if loaded is None:
             return False
         log.info("configuration reloaded from %s", source.name)
+        for warning in loaded.config.warnings:
+            log.warning("%s", warning)
         await self._commit.note("config", ConfigLoaded(loaded.digest, loaded.text, source.name))
         return True
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from config.argument_types import kind_of
 from config.errors import ConfigError, ConfigSyntaxError, ConflictError, NotBuiltError, WrongTypeError
 from config.known import (
     ACTION_ARGUMENTS,
@@ -191,6 +192,10 @@ class _Loader:
             return found
         for key in [key for key in found if not is_argument(key, known)]:
             self._strictness.refuse(place.at(key).unknown("argument", key, known))
+        for key, item in found.items():
+            kind = kind_of(key) if is_argument(key, known) else None
+            if kind is not None and not kind.holds(item):
+                self._strictness.pass_over(place.at(key).wrong(kind.expected, item))
         return found
 
     def _configurations(self, place: Place, value: object) -> tuple[dict[str, dict[str, Any]], PumiceArguments]:

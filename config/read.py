@@ -71,6 +71,10 @@ class Strictness:
             raise error
         self.warnings.append(f"{error}; ignored")
 
+    def pass_over(self, error: ConfigError) -> None:
+        """Keep as a warning, strict or not, what Volcano passes over."""
+        self.warnings.append(f"{error}; the default stays")
+
 
 def mapping(place: Place, value: object) -> dict[str, Any]:
     """A mapping; nothing counts as an empty one."""

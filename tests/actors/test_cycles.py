@@ -215,11 +215,14 @@ async def test_a_changed_configuration_is_taken_over_and_a_bad_one_is_not(
         await system.run_cycle()
         await idle(system)
         assert len(placed(system)) == 2
+        path.write_text(f"{STOCK}  - name: nodeorder\n    arguments:\n      leastrequested.weight: abc\n")
+        await system.run_cycle()
+        assert "arguments[leastrequested.weight]: expected an integer, was 'abc'" in caplog.text
     configs = await journaled(journal, "config", ConfigLoaded)
-    assert [bool(each.error) for each in configs] == [False, True, False]
+    assert [bool(each.error) for each in configs] == [False, True, False, False]
     assert configs[2].text == STOCK
     digests = {record.config_digest for record in await cycles(journal)}
-    assert digests == {configs[0].digest, configs[2].digest}
+    assert digests == {configs[0].digest, configs[2].digest, configs[3].digest}
 
 
 async def test_a_bad_configuration_at_the_start_is_refused_at_once() -> None:

@@ -192,3 +192,13 @@ def test_a_table_for_a_person(decide: Any) -> None:
 def test_node_metrics_reach_the_usage_plugin_as_per_cent(decide: Any) -> None:
     metrics = {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics", "metadata": {"name": "n0"}}
     assert decide([node("n0"), queue("default"), {**metrics, "usage": {"cpu": "1"}}, *GANG]).code == 0
+
+
+def test_an_argument_of_the_wrong_type_is_said_on_stderr(decide: Any, tmp_path: Path) -> None:
+    conf = tmp_path / "scheduler.conf"
+    arguments = "    arguments:\n      leastrequested.weight: abc\n"
+    conf.write_text(f'actions: "allocate"\ntiers:\n- plugins:\n  - name: nodeorder\n{arguments}')
+    said = decide([node("n0")], "--config", conf)
+    (line,) = said.err.splitlines()
+    assert said.code == 0
+    assert "tiers[0].plugins[0].arguments[leastrequested.weight]: expected an integer, was 'abc'" in line

@@ -1,0 +1,99 @@
+"""What kind of value each argument of a plugin or action takes; of another one the reader takes no notice.
+
+Source: the reads of Volcano's plugins and actions (`framework/arguments.go` and `OnSessionOpen` of each). The loader
+says what was expected and found; the readers keep their default, as there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from config.durations import EXPECTED, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SWITCH_TEXTS: Final = frozenset(["1", "t", "T", "true", "TRUE", "True", "0", "f", "F", "false", "FALSE", "False"])
+
+
+class Kind(NamedTuple):
+    """A kind of value: its name in a sentence, and whether a value is one."""
+
+    expected: str
+    holds: Callable[[Any], bool]
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_switch(value: object) -> bool:
+    return isinstance(value, bool) or (isinstance(value, str) and value in _SWITCH_TEXTS)
+
+
+def _is_duration(value: object) -> bool:
+    try:
+        return isinstance(value, str) and parse_duration(value) is not None
+    except ValueError:
+        return False
+
+
+INTEGER: Final = Kind("an integer", _is_integer)
+NUMBER: Final = Kind("a number", _is_number)
+SWITCH: Final = Kind("true or false", _is_switch)
+TEXT: Final = Kind("a text", lambda value: isinstance(value, str))
+DURATION: Final = Kind(EXPECTED, _is_duration)
+MAPPING: Final = Kind("a mapping", lambda value: isinstance(value, dict))
+LIST: Final = Kind("a list", lambda value: isinstance(value, list))
+
+KINDS: Final[dict[str, Kind]] = {
+    "allowWholeBundle": SWITCH,
+    "ancestorReclaimLevel": INTEGER,
+    "binpack.cpu": INTEGER,
+    "binpack.memory": INTEGER,
+    "binpack.resources": TEXT,
+    "capacity.DRAConsumableCapacityEnable": SWITCH,
+    "capacity.DynamicResourceAllocationEnable": SWITCH,
+    "enablePreferredOrder": SWITCH,
+    "enableTopologyAwarePreemption": SWITCH,
+    "hypernode.binpack.cpu": INTEGER,
+    "hypernode.binpack.memory": INTEGER,
+    "hypernode.binpack.normal-pod.enable": SWITCH,
+    "hypernode.binpack.normal-pod.fading": NUMBER,
+    "hypernode.binpack.resources": TEXT,
+    "hypernode.gradient.evict.max-hypernodes": INTEGER,
+    "interval": DURATION,
+    "maxCandidateNodesAbsolute": INTEGER,
+    "maxDomains": INTEGER,
+    "minCandidateNodesAbsolute": INTEGER,
+    "minCandidateNodesPercentage": INTEGER,
+    "overcommit-factor": NUMBER,
+    "predicateErrorCacheEnable": SWITCH,
+    "proportional": MAPPING,
+    "resourceStrategyFitWeight": NUMBER,
+    "resources": MAPPING,
+    "sla-waiting-time": DURATION,
+    "sra": MAPPING,
+    "strategies": LIST,
+    "strict": SWITCH,
+    "tdm.evict.period": DURATION,
+    "thresholds": MAPPING,
+    "topologyAwarePreemptWorkerNum": INTEGER,
+    "volumebinding.bindTimeoutSeconds": INTEGER,
+    "weight": INTEGER,
+}
+"""By argument: a name means the same wherever it is read."""
+
+_PREFIXES: Final = (("binpack.resources.", INTEGER), ("hypernode.binpack.resources.", INTEGER), ("predicate.", SWITCH))
+
+
+def kind_of(argument: str) -> Kind | None:
+    """What the argument takes; None where anything goes, or only its reader knows."""
+    found = KINDS.get(argument)
+    if found is None and argument.endswith(".weight"):
+        return INTEGER
+    return found or next((kind for prefix, kind in _PREFIXES if argument.startswith(prefix)), None)
