@@ -119,7 +119,6 @@ FIXES: Final[tuple[Fix, ...]] = (
         "After evictions the filters are not asked again.",
         "Evictions go on until the filters pass.",
         "mended after v1.15.1 (#5843)",
-        built=False,
     ),
     Fix(
         "preempt-pushes-once",
@@ -127,7 +126,12 @@ FIXES: Final[tuple[Fix, ...]] = (
         "A preemptor that has what it needs is put back in line.",
         "It is done.",
         "mended after v1.15.1",
-        built=False,
+    ),
+    Fix(
+        "dry-run-asks-queue",
+        "preempt, topology-aware",
+        "Where the queue may not have the preemptor, all victims of the node go all the same.",
+        "Nobody goes.",
     ),
 )
 

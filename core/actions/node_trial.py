@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from core.objects.queue import Queue
     from core.session.session import Session
 
+FIX = "dry-run-asks-queue"
+
 
 @dataclass(slots=True)
 class NodeTrial:
@@ -75,8 +77,9 @@ def select_victims(
             return []
         if trial.fits():
             break
-    # Allocatable is not asked again: where the queue never had room, all that was taken away stays away.
-    if not removed or not trial.admits():
+    # Volcano does not ask Allocatable again: where the queue never had room, all that was taken away stays away.
+    may_have = trial.fits() if FIX in session.config.pumice.fix else trial.admits()
+    if not removed or not may_have:
         return []
     return _reprieve(trial, removed)
 

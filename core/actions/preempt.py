@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from core.actions.candidate_choice import Candidate
     from core.actions.candidates import RowArray
     from core.objects.pod import Task
-    from core.objects.queue import Queue
     from core.session.heap import PriorityQueue, Source
     from core.session.search import NodeSearch
     from core.session.session import Session
@@ -56,6 +55,8 @@ class Preempt:
         cache_errors = session.action_flag(NAME, "predicateErrorCacheEnable", default=True)
         self._candidates = CandidateNodes(session, cache_errors=cache_errors)
         self._facts = Residents(session)
+        self._pushes_once = "preempt-pushes-once" in session.config.pumice.fix
+        self._rechecks = "preempt-rechecks-predicates" in session.config.pumice.fix
         self._topology_aware = session.action_flag(NAME, "enableTopologyAwarePreemption", default=False)
         self._percentage = session.action_number(NAME, "minCandidateNodesPercentage", default=10)
         self._least = session.action_number(NAME, "minCandidateNodesAbsolute", default=1)
@@ -84,7 +85,7 @@ class Preempt:
             statement.discard()
             return
         statement.commit()
-        if assigned:
+        if assigned and not self._pushes_once:
             jobs.push(job)
 
     def _within(self, job: Job) -> Steps:
@@ -146,32 +147,39 @@ class Preempt:
         nodes, totals = nodes[order], totals[order]
         movables = movable(session, task, own_job=own_job)
         for i in worth_trying(session, self._facts, task, nodes, movables, somebody=False):
-            if self._on_node(statement, task, int(nodes[i]), float(totals[i]), accepts):
+            if self._on_node(statement, task, search, int(nodes[i]), float(totals[i]), accepts):
                 return True
         return False
 
     def _on_node(
-        self, statement: Statement, task: Task, node: int, score: float, accepts: Callable[[Task], bool]
+        self,
+        statement: Statement,
+        task: Task,
+        search: NodeSearch,
+        node: int,
+        score: float,
+        accepts: Callable[[Task], bool],
     ) -> bool:
         session = self._session
-        job = session.job_of(task)
-        assert job is not None
-        queue = session.queue_of(job)
         victims = session.points.tiered_intersection("Preemptable", task, tasks_that(session, node, accepts))
         if not make_room(session, task, node, victims):
             return False
         trial, waiting, freed = session.statement(), victim_queue(session, victims, task), False
-        while not self._has_room(queue, task, node) and len(waiting):
+        while not self._has_room(task, search, node) and len(waiting):
             victim = waiting.pop()
             trial.evict(victim, NAME, task.key, score)
             freed = freed or not victim.template.best_effort  # best-effort victims do not count as an eviction
-        if self._has_room(queue, task, node) and trial.pipeline(task, node, evicted=freed):
+        if self._has_room(task, search, node) and trial.pipeline(task, node, evicted=freed):
             statement.merge(trial)
             return True
         trial.discard()
         return False
 
-    def _has_room(self, queue: Queue, task: Task, node: int) -> bool:
-        """The queue may have it and the node has the room."""
+    def _has_room(self, task: Task, search: NodeSearch, node: int) -> bool:
+        """The queue may have it and the node has the room; the filters are not asked again (fix: they are)."""
         session = self._session
-        return session.points.all_agree("Allocatable", queue, task) and session.nodes.fits_future(node, task)
+        job = session.job_of(task)
+        assert job is not None
+        if not session.points.all_agree("Allocatable", session.queue_of(job), task):
+            return False
+        return session.nodes.fits_future(node, task) and not (self._rechecks and search.filter_code(node))

@@ -29,7 +29,7 @@ class TakenBack:
 
     def loses(self, task: Task) -> bool:
         """A placement: whether it is an undone eviction, so that NodeInfo does not get the pod back."""
-        if self._mends or self._status[task.row] != TaskStatus.RUNNING:
+        if self._mends or self._status[task.row] not in (TaskStatus.RUNNING, TaskStatus.BOUND):
             return False
         self._lost.add(task.row)
         return True
