@@ -131,7 +131,7 @@ class JobFit:
         queue = job.pod_group.queue
         if task.row in self.held_back:
             return f"queue {queue} has no room for it within what the queue may have"
-        return f"queue {queue} is overused" if queue in self.overused else ""
+        return f"queue {queue} is overused" if queue in self.overused and self._session.nodes.count else ""
 
     def task_reason(self, job: Job, task: Task) -> TaskReason:
         """What to tell about one task, from its last transaction (TaskSchedulingReason)."""

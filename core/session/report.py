@@ -13,6 +13,7 @@ from core.messages.decisions import CycleReport, PendingReason, TaskAtOpen
 from core.session.fit import ALL_NODES_UNAVAILABLE
 from core.session.reasons import FitFailure
 from core.session.search import ErrorCache
+from core.session.shortage import LargestNode
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -118,6 +119,7 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
 def pending_reasons(session: Session) -> dict[str, PendingReason]:
     """Pod -> why it is still pending, whether or not the condition had to be written."""
     reasons: dict[str, PendingReason] = {}
+    largest = LargestNode(session)
     for job in session.jobs.in_order:
         waiting = session.jobs.tasks_in(job, TaskStatus.PENDING)
         otherwise = session.fit.job_sentence(job) or ALL_NODES_UNAVAILABLE if waiting else ""
@@ -129,6 +131,6 @@ def pending_reasons(session: Session) -> dict[str, PendingReason]:
                     f"waits for its scheduling gates: {', '.join(task.template.scheduling_gates)}",
                 )
             beyond = session.fit.beyond_nodes(job, task) if session.fit.of(job, task) is None else ""
-            texts = [text for text in (message or otherwise, beyond) if text]
+            texts = [text for text in (message or otherwise, beyond, largest.lacks(task)) if text]
             reasons[task.key] = PendingReason(reason, "; ".join(texts))
     return reasons

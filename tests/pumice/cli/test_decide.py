@@ -202,3 +202,20 @@ def test_an_argument_of_the_wrong_type_is_said_on_stderr(decide: Any, tmp_path: 
     (line,) = said.err.splitlines()
     assert said.code == 0
     assert "tiers[0].plugins[0].arguments[leastrequested.weight]: expected an integer, was 'abc'" in line
+
+
+def test_without_nodes_that_is_the_reason(decide: Any) -> None:
+    message = decide([queue("default"), *GANG]).json["pending"]["default/g-0"]["message"]
+    assert "there are no nodes" in message
+    assert "overused" not in message
+
+
+@pytest.mark.parametrize("minimum", [None, {"cpu": "64"}])
+def test_a_pod_larger_than_every_node_is_told_so(decide: Any, minimum: dict[str, str] | None) -> None:
+    group = pod_group("g", min_member=1)
+    if minimum:
+        group["spec"]["minResources"] = minimum
+    objects = [node("n0", cpu="8"), node("n1", cpu="2"), queue("default"), group, pod("g-0", group="g", cpu="64")]
+    said = decide(objects).json
+    assert said["pending"]["default/g-0"]["message"].endswith("; no node is large enough: cpu 64 of at most 8")
+    assert "large enough" not in str(said["cycles"])  # conditions keep Volcano's words
