@@ -36,19 +36,34 @@ def _is_switch(value: object) -> bool:
 
 
 def _is_duration(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
     try:
-        return isinstance(value, str) and parse_duration(value) is not None
+        parse_duration(value)
     except ValueError:
         return False
+    return True
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
 
 
 INTEGER: Final = Kind("an integer", _is_integer)
 NUMBER: Final = Kind("a number", _is_number)
 SWITCH: Final = Kind("true or false", _is_switch)
-TEXT: Final = Kind("a text", lambda value: isinstance(value, str))
+TEXT: Final = Kind("a text", _is_text)
 DURATION: Final = Kind(EXPECTED, _is_duration)
-MAPPING: Final = Kind("a mapping", lambda value: isinstance(value, dict))
-LIST: Final = Kind("a list", lambda value: isinstance(value, list))
+MAPPING: Final = Kind("a mapping", _is_mapping)
+LIST: Final = Kind("a list", _is_list)
 
 KINDS: Final[dict[str, Kind]] = {
     "allowWholeBundle": SWITCH,

@@ -18,7 +18,7 @@ class LargestNode:
 
     def __init__(self, session: Session) -> None:
         self._names = session.dims.names
-        self._most = session.nodes.allocatable.max(axis=1).tolist() if session.nodes.count else []
+        self._most: list[float] = session.nodes.allocatable.max(axis=1).tolist() if session.nodes.count else []
         self._texts: dict[int, str] = {}
 
     def lacks(self, task: Task) -> str:

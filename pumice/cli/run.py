@@ -23,6 +23,7 @@ from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
 from pumice.runtime.main_job import Object, Outcome, Plan, Watching, run_plan
 from pumice.runtime.until import parse_until
+from pumice.runtime.waiting import LeftWaiting
 from pumice.storm.live import LiveStorm
 from storage.retention import Retention, parse_keep
 
@@ -30,6 +31,8 @@ HELP: Final = "Run the whole system: apply the manifests, schedule until told to
 EXAMPLE: Final = "Example: [bold]pumice run -f job.yaml --until idle[/bold]"
 
 LIVE_PERIOD_S: Final = 0.5
+MOST_WAITING: Final = 20
+"""So many of what is left pending are listed."""
 
 _SETTINGS: Final = process_settings()
 
@@ -81,6 +84,7 @@ def run(
     plan = plan_of(settings, asked, loaded, terminal, bare=not manifests)
     outcome = run_plan(plan, Told(terminal, loaded, live=not plan.virtual))
     terminal.emit(outcome.summary, lambda console: console.print(summary_table(outcome.summary)))
+    say_waiting(terminal, outcome.waiting)
     if outcome.interrupted:
         return Exit.INTERRUPTED
     if outcome.summary.get("violations"):
@@ -148,6 +152,18 @@ class Told(Watching):
             while True:
                 live.update(summary_table(system.summary()), refresh=True)
                 await anyio.sleep(LIVE_PERIOD_S)
+
+
+def say_waiting(terminal: Terminal, waiting: LeftWaiting) -> None:
+    """On stderr: what is left pending and why, the first of them; and whom nobody here serves."""
+    if waiting.why:
+        terminal.say(f"{len(waiting.why)} pending:")
+    for name, why in list(waiting.why.items())[:MOST_WAITING]:
+        terminal.say(f"  {name}: {why}")
+    if len(waiting.why) > MOST_WAITING:
+        terminal.say(f"  and {len(waiting.why) - MOST_WAITING} more")
+    for scheduler, count in sorted(waiting.strangers.items()):
+        terminal.warn(f"pods that ask for scheduler {scheduler}: {count}; nobody here serves it")
 
 
 def summary_table(summary: Object) -> RenderableType:

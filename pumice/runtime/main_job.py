@@ -21,6 +21,7 @@ from pumice.runtime.journals import file_journal, read_into_memory, write_back
 from pumice.runtime.order import in_order
 from pumice.runtime.timing import mean_cycle_s
 from pumice.runtime.until import Until, reached
+from pumice.runtime.waiting import LeftWaiting, left_waiting
 from pumice.storm.live import LiveStorm
 from storage.journal import Journal
 
@@ -54,6 +55,7 @@ class Outcome:
     known: int = 0
     added: list[str] = field(default_factory=list[str])
     interrupted: bool = False
+    waiting: LeftWaiting = field(default_factory=LeftWaiting)
 
 
 class Watching:
@@ -106,6 +108,7 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
         found = await storm.finish(system, journal) if storm is not None else {}
         cycle_s = mean_cycle_s(await system.metrics_text())
     outcome.summary = {**_since(before, system.summary()), "mean_cycle_s": cycle_s, "db": str(plan.db), **found}
+    outcome.waiting = left_waiting(system.store)
     return outcome
 
 

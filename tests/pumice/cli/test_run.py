@@ -107,7 +107,23 @@ def test_an_existing_journal_is_continued(db: Path, manifests: Any) -> None:
 def test_given_nodes_are_all_there_are(db: Path, manifests: Any) -> None:
     said = pumice("run", "-f", manifests(JOB, node("small", cpu="2")), "--db", db, *VIRTUAL)
     assert said.json["jobs"]["default/train"] == {"phase": "Pending", "bound": 0, "pending": 0}  # not even admitted
-    assert said.err == ""
+    assert said.err.splitlines()[0] == "1 pending:"
+    assert "resource in cluster is overused" in said.err.splitlines()[1]
+
+
+def test_what_is_left_pending_is_said_with_its_reason(db: Path, manifests: Any) -> None:
+    big = [pod(f"big-{index:02d}", cpu="100") for index in range(22)]
+    strange = {**pod("strange"), "spec": {**pod("strange")["spec"], "schedulerName": "mine"}}
+    file = manifests(*big, strange)
+    lines = pumice("run", "-f", file, "--db", db, *VIRTUAL).err.splitlines()
+    first = lines.index("22 pending:")
+    assert lines[first + 1].startswith("  default/big-00: ")
+    assert "no reason" not in lines[first + 1]
+    assert lines[first + 21 :] == [
+        "  and 2 more",
+        "warning: pods that ask for scheduler mine: 1; nobody here serves it",
+    ]
+    assert pumice("run", "-f", file, "--db", db, *VIRTUAL, "--quiet").err == ""
 
 
 def test_what_the_api_refuses_is_named_and_the_rest_goes_on(db: Path, manifests: Any) -> None:

@@ -1,0 +1,81 @@
+"""What a run leaves pending, and why: from the objects as the api has them at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from actors.api.store import Store
+from core.messages.replies import Listing
+from core.objects.metadata import key_of, section
+from storage import codec
+
+Object = dict[str, Any]
+
+SCHEDULER: Final = "volcano"
+GROUP: Final = "scheduling.k8s.io/group-name"
+UNKNOWN: Final = "no reason was written"
+
+
+@dataclass(slots=True)
+class LeftWaiting:
+    """`why`: reason by "ns/pod", and by "PodGroup ns/name" of groups that wait without any pod; `strangers`: how many
+    pods wait for each scheduler that nobody here is.
+    """
+
+    why: dict[str, str] = field(default_factory=dict[str, str])
+    strangers: Counter[str] = field(default_factory=Counter[str])
+
+
+def left_waiting(store: Store) -> LeftWaiting:
+    """Look through the store; pods in name order, then groups without pods."""
+    found, peopled = LeftWaiting(), set[str]()
+    groups = {_key(group): group for group in _all(store, "PodGroup")}
+    said = dict(_remarks(_all(store, "Event")))
+    for pod in sorted(_all(store, "Pod"), key=_key):
+        group = key_of(pod["metadata"].get("namespace") or "", section(pod["metadata"], "annotations").get(GROUP) or "")
+        peopled.add(group)
+        if section(pod, "spec").get("nodeName") or section(pod, "status").get("phase", "Pending") != "Pending":
+            continue
+        scheduler = section(pod, "spec").get("schedulerName") or SCHEDULER
+        if scheduler != SCHEDULER:
+            found.strangers[scheduler] += 1
+            continue
+        found.why[_key(pod)] = _condition(pod, "PodScheduled", "False") or _of_group(group, groups, said)
+    for name in sorted(groups.keys() - peopled):
+        if section(groups[name], "status").get("phase") in (None, "", "Pending"):
+            found.why[f"PodGroup {name}"] = _of_group(name, groups, said)
+    return found
+
+
+def _of_group(name: str, groups: dict[str, Object], said: dict[str, str]) -> str:
+    group = groups.get(name)
+    if group is None:
+        return UNKNOWN
+    return said.get(name) or _condition(group, "Unschedulable", "True") or UNKNOWN
+
+
+def _remarks(events: Iterable[Object]) -> Iterable[tuple[str, str]]:
+    """What the scheduler said about PodGroups; the last word of each counts."""
+    for event in sorted(events, key=lambda event: str(event.get("lastTimestamp") or "")):
+        about = section(event, "involvedObject")
+        if about.get("kind") == "PodGroup" and event.get("reason") == "Unschedulable":
+            yield key_of(about.get("namespace") or "", about.get("name") or ""), str(event.get("message") or "")
+
+
+def _condition(obj: Object, kind: str, status: str) -> str:
+    for condition in section(obj, "status").get("conditions") or ():
+        if condition.get("type") == kind and condition.get("status") == status:
+            return str(condition.get("message") or condition.get("reason") or "")
+    return ""
+
+
+def _key(obj: Object) -> str:
+    return key_of(obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
+
+
+def _all(store: Store, kind: str) -> list[Object]:
+    listing = store.list(kind)
+    return [codec.unpack(blob) for blob in listing.blobs] if isinstance(listing, Listing) else []
