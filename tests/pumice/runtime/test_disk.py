@@ -18,6 +18,7 @@ from tests.kit.nodes import node
 from tests.pumice.cli.terminal import pumice
 
 ROOT = Path(__file__).parents[3]
+USAGE = 2
 WORLD = 3
 
 
@@ -68,10 +69,10 @@ def test_a_disk_that_fills_up(folder: Path, limit: int) -> None:
     assert pumice("replay", folder / "j.db", "--verify", "-o", "json").json["identical"]
 
 
-def test_a_place_that_cannot_be_written(folder: Path) -> None:
+def test_a_folder_is_no_journal_and_bad_input(folder: Path) -> None:
     (folder / "j.db").mkdir()
     ended = run(folder)
-    assert ended.returncode == WORLD
+    assert ended.returncode == USAGE
     assert "this is a folder, not a journal" in ended.stderr
 
 
