@@ -37,7 +37,7 @@ class Searches:
         self._insufficient: dict[int, int] = {}
         self._kept: dict[Any, NodeSearch] = {}
         self._limit = min(max(KEPT_ROWS // max(session.nodes.count, 1), FEWEST), MOST)
-        self._reads: tuple[bool, bool, list[Callable[[Task], Any]]] | None = None
+        self._asked: tuple[list[Any], list[Callable[[Task], Any]]] | None = None
         self.current: Task | None = None  # the task that is being placed
 
     def _shard(self, mode: str) -> BoolArray | None:
@@ -81,28 +81,24 @@ class Searches:
 
     def _kind(self, task: Task) -> Any:
         """What two tasks must share to share a search; None: nothing suffices."""
-        watches, reads_labels, kinds = self._reading()
-        if watches:
-            return None
+        asked, kinds = self._reading()
+        # A filter may change its mind when it meets the first task with constraints: asked every time.
+        if any([getattr(f, "watches_placements", False) for f in asked]):
+            return None  # PreFilter itself reads what was placed: prepare anew for every task
         beside = tuple([kind(task) for kind in kinds])
-        if reads_labels:
+        if any([f.reads_labels for f in asked]):
             return task.template.number, task.role, beside, task.namespace, tuple(sorted(task.labels.items()))
         return task.template.number, task.role, beside  # the error cache of one role says nothing of another
 
-    def _reading(self) -> tuple[bool, bool, list[Callable[[Task], Any]]]:
-        """What the filters and scorers read beside the template: what was placed, labels, and things of their own."""
-        if self._reads is None:
+    def _reading(self) -> tuple[list[Any], list[Callable[[Task], Any]]]:
+        """All filters and scorers, and what some of them read beside the template and labels."""
+        if self._asked is None:
             flat = self._session.points.flat
             asked = [
                 f for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in flat(point) for f in group
             ]
-            self._reads = (
-                # PreFilter itself reads what was placed: prepare anew for every task
-                any(getattr(f, "watches_placements", False) for f in asked),
-                any(f.reads_labels for f in asked),
-                [f.kind for f in asked if hasattr(f, "kind")],
-            )
-        return self._reads
+            self._asked = asked, [f.kind for f in asked if hasattr(f, "kind")]
+        return self._asked
 
 
 def _sampling(config: SchedulerConfig, options: SessionOptions) -> Sampling:

@@ -136,7 +136,8 @@ def test_choices_are_taken_back_when_a_later_request_needs_them() -> None:
     session = opened(node("n0"), CLASS, offer("s", ON_N0, *devices), claim("c", asks("any"), fast), pod_with("p", "c"))
     resources = DynamicResources(session)
     assert resources.reserve(task_named(session, "a/p"), 0) is None
-    assert resources.reserved == {"a/c": [DeviceId(DRIVER, "s", "d1"), DeviceId(DRIVER, "s", "d0")]}
+    devices_of = {claim: [given.device for given in chosen] for claim, chosen in resources.reserved.items()}
+    assert devices_of == {"a/c": [DeviceId(DRIVER, "s", "d1"), DeviceId(DRIVER, "s", "d0")]}
 
 
 def test_devices_in_use_are_not_to_be_had() -> None:
