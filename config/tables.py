@@ -1,31 +1,13 @@
-"""The settings as Markdown tables, from the records themselves; the README holds them and a test compares."""
+"""Volcano's names as Markdown tables, from the records themselves; the README holds them and a test compares."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from config.known import ACTION_ARGUMENTS, FLAGS
-from config.pumice_arguments import settings
-from config.settings import process_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-
-def settings_table() -> str:
-    """Pumice's settings: those in the scheduler.conf, then those of the process."""
-    scheduling = ((f"`{one.key}`", one.expected, f"`{one.default}`", one.description) for one in settings().values())
-    process = (
-        (f"`{one.flag}`", f"`{one.variable}`", one.expected, f"`{one.default}`", one.description)
-        for one in process_settings().values()
-    )
-    return "\n".join(
-        (
-            *_table(("setting", "may be", "default", "what it does"), scheduling),
-            "",
-            *_table(("flag", "environment", "may be", "default", "what it does"), process),
-        )
-    )
 
 
 def flags_table() -> str:

@@ -12,7 +12,7 @@ from config.fixes import BUILT_FIXES, KNOWN_FIXES
 from config.load import parse_scheduler_config
 from config.pumice_arguments import PumiceArguments, settings
 from config.settings import ProcessSettings, process_settings, read_process_settings
-from config.tables import actions_table, flags_table, settings_table
+from config.tables import actions_table, flags_table
 
 README = Path(config.__file__).parent / "README.md"
 
@@ -22,9 +22,15 @@ def read(arguments: str) -> PumiceArguments:
     return parse_scheduler_config(text, source="s.conf").pumice
 
 
-@pytest.mark.parametrize("table", [settings_table, flags_table, actions_table])
+@pytest.mark.parametrize("table", [flags_table, actions_table])
 def test_the_readme_has_the_tables(table: Any) -> None:
     assert table() in README.read_text("utf-8")
+
+
+def test_the_settings_stand_on_one_page() -> None:
+    text = README.read_text("utf-8")
+    assert "](../docs/settings.md)" in text
+    assert not [key for key in settings() if f"| `{key}` |" in text]
 
 
 class TestPumiceArguments:
