@@ -117,7 +117,6 @@ class BatchTrial:
         room = np.add.accumulate(freed, axis=2)
         fits = self._fits(room)
         able = np.flatnonzero(fits[np.arange(batch.count), counts] & (counts > 0))
-        fits[:, 0] = False  # at least one is taken away before anybody looks
         removed = fits[able].argmax(axis=1)
         stays_away = self._reprieve(freed[:, able], room[:, able, removed], removed)
         tasks = np.zeros((batch.count, int(counts.max())), dtype=np.intp)

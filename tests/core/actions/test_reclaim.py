@@ -1,0 +1,80 @@
+"""reclaim: queues below what they deserve take from others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+
+from core.actions import screen
+from core.session.session import Session
+from tests.core.actions.crowds import after, classes, crowds, evictions, running, waiting
+from tests.core.plugins.world import configuration
+from tests.kit import node, queue
+
+CONFIG = configuration(["gang", "conformance"], ["proportion", "predicates"])
+
+
+def shared(*parts: Any, config: Any = CONFIG, **rich: Any) -> Session:
+    """Queue `rich` has the whole node, `poor` nothing."""
+    old = running("old", ["n0"] * 4, queue="rich", **rich)
+    return after("reclaim", config, node("n0", cpu="4"), queue("rich"), queue("poor"), classes(), old, *parts)
+
+
+def test_a_queue_takes_what_it_deserves() -> None:
+    session = shared(waiting("new", 1, queue="poor", cpu="2"))
+    assert evictions(session) == ["old-2", "old-1"]  # the gang may lose the first three, the last of them goes first
+    assert {(e.preemptor, e.reason, e.score) for e in session.evicts} == {("default/new-0", "reclaim", 0.0)}
+
+
+def test_not_more_than_it_deserves() -> None:
+    assert evictions(shared(waiting("new", 1, queue="poor", cpu="3"))) == []
+
+
+def test_not_from_its_own_queue() -> None:
+    assert evictions(shared(waiting("new", 1, queue="rich", cpu="2"))) == []
+
+
+def test_not_from_a_gang_that_needs_them() -> None:
+    config = configuration(["gang", "proportion"], fix=["empty-answer-vetoes"])
+    assert evictions(shared(waiting("new", 1, queue="poor"), config=config, least=4)) == []
+
+
+def test_not_from_who_may_not_be_preempted() -> None:
+    fixed = {"annotations": {"volcano.sh/preemptable": "false"}}
+    assert evictions(shared(waiting("new", 1, queue="poor"), **fixed)) == []
+
+
+def test_not_from_a_queue_that_is_not_reclaimable() -> None:
+    closed = queue("rich")
+    closed["spec"]["reclaimable"] = False
+    old = running("old", ["n0"] * 4, queue="rich")
+    parts = (node("n0", cpu="4"), closed, queue("poor"), classes(), old, waiting("new", 1, queue="poor"))
+    assert evictions(after("reclaim", CONFIG, *parts)) == []
+
+
+def test_not_for_a_pod_that_may_not_preempt() -> None:
+    new = waiting("new", 2, queue="poor")
+    for obj in new[1:2]:
+        obj["spec"]["preemptionPolicy"] = "Never"
+    new[0]["spec"]["minMember"] = 1
+    session = shared(new)
+    assert [e.preemptor for e in session.evicts] == ["default/new-1"]
+
+
+def test_nothing_is_kept_of_a_job_that_could_not_run_even_so() -> None:
+    session = shared(waiting("new", 2, queue="poor", cpu="2"))
+    assert evictions(session) == []
+
+
+@given(crowds(queues=("q", "p")))
+def test_screening_only_saves_time(objects: Any) -> None:
+    def outcome(tried_first: int) -> Any:
+        before, screen.TRIED_FIRST = screen.TRIED_FIRST, tried_first
+        try:
+            session = after("reclaim", CONFIG, objects)
+        finally:
+            screen.TRIED_FIRST = before
+        return session.evicts, session.nodes.future.tolist()
+
+    assert outcome(0) == outcome(1000)
