@@ -146,9 +146,7 @@ class SessionRunner(Actor[RunCycle, Done]):
         await self._metrics.tell(measure.finish(result))
         memory.cycles.raise_to(moment.cycle)
 
-    async def _decide(
-        self, snapshot: Any, config: SchedulerConfig, moment: Moment, measure: Measure
-    ) -> CycleResult:
+    async def _decide(self, snapshot: Any, config: SchedulerConfig, moment: Moment, measure: Measure) -> CycleResult:
         """Open, hand the baton round, close. Nothing leaves the session."""
         with measure.opening(), _losing_the_cycle("open"):
             session = self._decider.open_session(snapshot, config, moment, self._memory.carry)

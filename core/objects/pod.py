@@ -175,15 +175,19 @@ def _condition(status: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _scheduled_at(status: dict[str, Any]) -> float:
-    found = (c for c in status.get("conditions") or () if (c.get("type"), c.get("status")) == ("PodScheduled", "True"))
-    first: dict[str, Any] = next(found, {})
-    return parse_time(first.get("lastTransitionTime"))
+    conditions: list[dict[str, Any]] = status.get("conditions") or []
+    for condition in conditions:
+        if (condition.get("type"), condition.get("status")) == ("PodScheduled", "True"):
+            return parse_time(condition.get("lastTransitionTime"))
+    return parse_time(None)
 
 
 def _preempted(status: dict[str, Any]) -> bool:
-    found = (c for c in status.get("conditions") or () if c.get("type") == "DisruptionTarget")
-    first: dict[str, Any] = next(found, {})
-    return (first.get("status"), first.get("reason")) == ("True", "PreemptionByScheduler")
+    conditions: list[dict[str, Any]] = status.get("conditions") or []
+    for condition in conditions:
+        if condition.get("type") == "DisruptionTarget":
+            return (condition.get("status"), condition.get("reason")) == ("True", "PreemptionByScheduler")
+    return False
 
 
 def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:

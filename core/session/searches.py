@@ -83,10 +83,10 @@ class Searches:
         """What two tasks must share to share a search; None: nothing suffices."""
         asked, kinds = self._reading()
         # A filter may change its mind when it meets the first task with constraints: asked every time.
-        if any([getattr(f, "watches_placements", False) for f in asked]):
+        if any(getattr(f, "watches_placements", False) for f in asked):
             return None  # PreFilter itself reads what was placed: prepare anew for every task
         beside = tuple([kind(task) for kind in kinds])
-        if any([f.reads_labels for f in asked]):
+        if any(f.reads_labels for f in asked):
             return task.template.number, task.role, beside, task.namespace, tuple(sorted(task.labels.items()))
         return task.template.number, task.role, beside  # the error cache of one role says nothing of another
 

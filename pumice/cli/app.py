@@ -34,6 +34,8 @@ def _show_version(asked: bool) -> None:
     if asked:
         sys.stdout.write(f"pumice {__version__}\n")
         raise typer.Exit(Exit.DONE)
+
+
 app.command("stress", help=stress.HELP, epilog=stress.EXAMPLE)(stress.stress)
 
 

@@ -86,5 +86,5 @@ def test_the_index_is_the_last_of_at_least_three_parts(name: str, index: int | N
 
 
 def test_pod_level_requests_count_for_scorers_too() -> None:
-    spec = {"containers": [{}], "resources": {"requests": {"cpu": "2"}}, "overhead": {"memory": "1Mi"}}
+    spec: dict[str, Any] = {"containers": [{}], "resources": {"requests": {"cpu": "2"}}, "overhead": {"memory": "1Mi"}}
     assert nonzero_request(spec) == (2000.0, 201.0 * 2**20)
