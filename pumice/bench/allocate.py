@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from config.schema import SchedulerConfig
-
 from core.state.view import View
 from pumice.bench import cluster
 from pumice.bench.cycle import measured_cycle, stock_config

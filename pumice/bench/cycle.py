@@ -7,7 +7,6 @@ import time
 from config.load import parse_scheduler_config
 from config.schema import SchedulerConfig
 from core.cycle import Carry, Clock, close_session, open_session, run_action
-
 from core.messages.decisions import CycleResult
 from core.state.view import View
 from pumice.bench.cluster import NOW, STOCK

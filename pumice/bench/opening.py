@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from core.cycle import open_session
-
 from core.session.carry import Carry, Clock
 from pumice.bench.cluster import NOW
 from pumice.bench.cycle import stock_config
