@@ -128,6 +128,8 @@ class JobFit:
         topology = self._session.topology
         if not topology.is_ready and topology.is_asked_for(job):
             return f"no job with a network topology is scheduled: {topology.tree.problem}"
+        if topology.tree.orphans and topology.is_asked_for(job):
+            return f"the topology lacks HyperNodes that others name as members: {', '.join(topology.tree.orphans)}"
         queue = job.pod_group.queue
         if task.row in self.held_back:
             return f"queue {queue} has no room for it within what the queue may have"

@@ -83,6 +83,12 @@ class HyperNodeTree:
         """The HyperNode of the lowest tier that holds a node, "" for none (FindHyperNodeForNode)."""
         return self._lowest[row]
 
+    @property
+    def orphans(self) -> list[str]:
+        """Members that no HyperNode describes: they hold no node."""
+        described = {name for names in self.by_tier.values() for name in names}
+        return [name for name in self.domains if name not in described]
+
     def ancestors(self, name: str) -> list[str]:
         """The HyperNode itself, its parent, and so on up."""
         path = [name]

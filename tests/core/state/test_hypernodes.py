@@ -80,3 +80,9 @@ def test_a_member_that_nobody_has_described_is_an_empty_domain() -> None:
     found = tree(hyper_node("x", 2, children=["later"]))
     assert found.problem == ""
     assert rows(found, "later") == []
+
+
+def test_a_member_that_nobody_describes_is_an_orphan_without_nodes() -> None:
+    found = tree(hyper_node("s", 2, children=["ghost"]))
+    assert (found.orphans, rows(found, "ghost")) == (["ghost"], [])
+    assert tree(hyper_node("s", 1, nodes=["n1"])).orphans == []
