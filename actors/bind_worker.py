@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from actors.actor import Actor
 from actors.outcomes import Outcomes, RecentOperations
-from core.messages.commands import BindOrder, BindPod
+from core.messages.commands import BindPod
 from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
+from core.messages.orders import BindOrder
 from core.messages.replies import Accepted, ApiReply, Done, Refused
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 
 from actors.cycle_memory import Unsent
-from core.messages.commands import Append, Assume, BindOrder, Entry, EvictOrder, WriteStatus
+from core.messages.commands import Append, Assume, Entry
+from core.messages.orders import BindOrder, EvictOrder, WriteStatus
 from core.messages.replies import Appended, Assumed
 from storage import codec
 

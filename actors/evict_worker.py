@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from actors.actor import Actor
 from actors.outcomes import Outcomes, RecentOperations
-from core.messages.commands import EvictOrder, EvictPod, StatusCondition
+from core.messages.commands import EvictPod, StatusCondition
 from core.messages.events import Evicted, EvictRefused, EvictTimedOut
+from core.messages.orders import EvictOrder
 from core.messages.replies import Accepted, ApiReply, Done, Refused
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 import anyio
 
 from actors.mailbox import Mailbox
-from core.messages import commands, events, replies
+from core.messages import commands, events, orders, replies
 
 T = TypeVar("T")
 
@@ -28,9 +28,9 @@ CachePort = Mailbox[CacheMessage, CacheReply]
 RunnerPort = Mailbox[commands.RunnerCommand, replies.Done]
 ActionPort = Mailbox[commands.ActionCommand, replies.ActionDone | replies.ActionFailed]
 DryRunPort = Mailbox[commands.DryRunCommand, replies.Candidates | replies.DryRunFailed]
-BindPort = Mailbox[commands.BindWorkerCommand, replies.Done]
-EvictPort = Mailbox[commands.EvictWorkerCommand, replies.Done]
-StatusPort = Mailbox[commands.StatusWriterCommand, replies.Done]
+BindPort = Mailbox[orders.BindWorkerCommand, replies.Done]
+EvictPort = Mailbox[orders.EvictWorkerCommand, replies.Done]
+StatusPort = Mailbox[orders.StatusWriterCommand, replies.Done]
 PokePort = Mailbox[commands.Poke, replies.Done]
 MetricsPort = Mailbox[commands.MetricsCommand | events.MetricsEvent, replies.Exposition]
 

@@ -22,9 +22,10 @@ import anyio
 from actors.actor import Actor
 from actors.outcomes import Outcomes, RecentOperations
 from actors.pre_bind import Place, PreBindError, Write, awaited_places, is_ready, writes_of
-from core.messages.commands import BindOrder, BindPod, Get, Update, Watch, WriteStatus
+from core.messages.commands import BindPod, Get, Update, Watch
 from core.messages.decisions import Bind, PodCondition
 from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
+from core.messages.orders import BindOrder, WriteStatus
 from core.messages.replies import Accepted, Done, Events, Refused
 from storage import codec
 

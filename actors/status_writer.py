@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, assert_never
 from actors.actor import Actor
 from actors.kube_events import event
 from actors.statuses import Object, pod_group_patch, pod_patch, queue_patch
-from core.messages.commands import ApiRequest, Append, Create, Entry, Get, Patch, UpdateStatus, WriteStatus
+from core.messages.commands import ApiRequest, Append, Create, Entry, Get, Patch, UpdateStatus
 from core.messages.decisions import PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
 from core.messages.events import StatusRefused
+from core.messages.orders import WriteStatus
 from core.messages.replies import Accepted, Done, Refused
 from storage import codec
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from actors.errors import WiringError
 from actors.links import Links, starting_order
 from actors.mailbox import Mailbox
-from core.messages import commands, events, replies
+from core.messages import commands, events, orders, replies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 ACCEPTS: dict[str, tuple[Any, Any]] = {
     "action-worker": (commands.ActionCommand, replies.ActionDone | replies.ActionFailed),
     "api-server": (commands.ApiRequest, replies.ApiReply),
-    "bind-worker": (commands.BindWorkerCommand, replies.Done),
+    "bind-worker": (orders.BindWorkerCommand, replies.Done),
     "cache": (commands.CacheCommand | events.CacheEvent, replies.SnapshotTaken | replies.Assumed | replies.ViewChecked),
     "checkpointer": (commands.Poke, replies.Done),
     "dry-run-worker": (commands.DryRunCommand, replies.Candidates | replies.DryRunFailed),
-    "evict-worker": (commands.EvictWorkerCommand, replies.Done),
+    "evict-worker": (orders.EvictWorkerCommand, replies.Done),
     "job-controller": (commands.Poke, replies.Done),
     "metrics": (commands.MetricsCommand | events.MetricsEvent, replies.Exposition),
     "node-agents": (commands.Poke, replies.Done),
     "pod-group-controller": (commands.Poke, replies.Done),
-    "pre-bind-worker": (commands.BindWorkerCommand, replies.Done),
+    "pre-bind-worker": (orders.BindWorkerCommand, replies.Done),
     "queue-controller": (commands.Poke, replies.Done),
     "recorder": (commands.RecorderCommand, replies.Appended),
     "session-runner": (commands.RunnerCommand, replies.Done),
-    "status-writer": (commands.StatusWriterCommand, replies.Done),
+    "status-writer": (orders.StatusWriterCommand, replies.Done),
     "usage-collector": (commands.Poke, replies.Done),
     "volume-controller": (commands.Poke, replies.Done),
 }

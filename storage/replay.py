@@ -14,7 +14,7 @@ import msgspec
 
 from config.load import default_text, parse_scheduler_config
 from core.cycle import run_cycle
-from core.messages.commands import WriteStatus
+from core.messages.orders import WriteStatus
 from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
 from storage import codec

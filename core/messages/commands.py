@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from core.messages.decisions import Bind, Evict, PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
+from core.messages.decisions import Bind, Evict
 from core.messages.message import Message
 
 # --- to the api server --------------------------------------------------------------------------------------------
 
 
 class Create(Message, frozen=True):
-    """Admit and store a new object (MessagePack). `dry_run`: admission only. Reply: Accepted | Refused."""
+    """Admit and store a new object (MessagePack). `dry_run`: admission only. Reply: Accepted | Refused.
+
+    `manager`: who is to own its fields, where ownership is kept (server-side apply).
+    """
 
     blob: bytes
     dry_run: bool = False
     user: str = ""
+    manager: str = ""
 
 
 class Update(Message, frozen=True):
-    """Replace an object; metadata.resourceVersion, when present, must be the stored one (409 Conflict otherwise)."""
+    """Replace an object; metadata.resourceVersion, when present, must be the stored one (409 Conflict otherwise).
+
+    `subresource` "status": only the status is taken from the object given.
+    """
 
     blob: bytes
     user: str = ""
+    subresource: str = ""
+    dry_run: bool = False
+    manager: str = ""
 
 
 class UpdateStatus(Message, frozen=True):
@@ -37,17 +47,30 @@ class UpdateStatus(Message, frozen=True):
 
 
 class Patch(Message, frozen=True):
-    """JSON merge patch (MessagePack of it) of the whole object, status left alone."""
+    """Change an object by a patch (MessagePack of it). Reply: Accepted (`created` by an apply) | Refused.
+
+    `form`: "merge" (RFC 7386), "json" (RFC 6902), "strategic" (by the merge keys of built-in kinds; 415 for others) or
+    "apply" (server-side apply by `manager`, who takes over conflicting fields when `force`; creates what is not there).
+    `subresource` "status": only the status is touched; otherwise it is left alone where the kind has the subresource.
+    """
 
     kind: str
     namespace: str
     name: str
     blob: bytes
     user: str = ""
+    form: str = "merge"
+    subresource: str = ""
+    dry_run: bool = False
+    manager: str = ""
+    force: bool = False
 
 
 class Delete(Message, frozen=True):
-    """Delete, gracefully where the object has a grace period; `uid` guards against a namesake."""
+    """Delete, gracefully where the object has a grace period; `uid` and `resource_version` are preconditions.
+
+    `propagation`: what becomes of its dependents: "Background" (also ""), "Foreground" or "Orphan".
+    """
 
     kind: str
     namespace: str
@@ -55,10 +78,27 @@ class Delete(Message, frozen=True):
     uid: str | None = None
     grace_period_s: int | None = None
     user: str = ""
+    propagation: str = ""
+    resource_version: str | None = None
+    dry_run: bool = False
+
+
+class RequestEviction(Message, frozen=True):
+    """policy/v1 Eviction: delete the pod unless a PodDisruptionBudget forbids it (429). Reply: Accepted | Refused."""
+
+    namespace: str
+    name: str
+    uid: str | None = None
+    grace_period_s: int | None = None
+    user: str = ""
+    dry_run: bool = False
 
 
 class BindPod(Message, frozen=True):
-    """The binding subresource. `cause` is the operation id "cycle/uid", `sequence` the decision's journal number."""
+    """The binding subresource; `annotations` are merged into the pod's.
+
+    `cause` is the operation id "cycle/uid", `sequence` the decision's journal number.
+    """
 
     namespace: str
     name: str
@@ -66,6 +106,7 @@ class BindPod(Message, frozen=True):
     node: str
     cause: str = ""
     sequence: int = 0
+    annotations: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class StatusCondition(Struct, frozen=True, gc=False):
@@ -104,6 +145,16 @@ class List(Message, frozen=True):
     label_selector: str | None = None
 
 
+class OpenListing(Message, frozen=True):
+    """All objects of a kind (of a namespace) as they are now, without copying them into a message.
+
+    Reply: ListingOpened | Refused. The asker takes the blobs from the shelf of listings.
+    """
+
+    kind: str
+    namespace: str | None = None
+
+
 class Watch(Message, frozen=True):
     """Changes after revision `since` of the named kinds (all when empty), at most `limit`. Reply: Events, at once."""
 
@@ -112,7 +163,20 @@ class Watch(Message, frozen=True):
     limit: int = 1000
 
 
-ApiRequest = Create | Update | UpdateStatus | Patch | Delete | BindPod | EvictPod | Get | List | Watch
+ApiRequest = (
+    Create
+    | Update
+    | UpdateStatus
+    | Patch
+    | Delete
+    | RequestEviction
+    | BindPod
+    | EvictPod
+    | Get
+    | List
+    | OpenListing
+    | Watch
+)
 
 # --- to the cache (its events are in core.messages.events) --------------------------------------------------------
 
@@ -196,43 +260,6 @@ class Chunk(Message, frozen=True):
 
 
 DryRunCommand = Chunk
-
-# --- to the workers that carry decisions out ----------------------------------------------------------------------
-
-
-class BindOrder(Message, frozen=True):
-    """Carry out these binds. `first_sequence` is the journal number of the first one's decision; they are in a row.
-
-    `decided_at`: the cycle's `now`, for the metrics.
-    """
-
-    cycle: int
-    first_sequence: int
-    binds: tuple[Bind, ...]
-    decided_at: float = 0.0
-
-
-class EvictOrder(Message, frozen=True):
-    """Carry out these evictions."""
-
-    cycle: int
-    first_sequence: int
-    evicts: tuple[Evict, ...]
-
-
-class WriteStatus(Message, frozen=True):
-    """Write what a cycle says about pods, PodGroups and queues; an event that was said before is not said again."""
-
-    cycle: int
-    pod_conditions: tuple[PodCondition, ...] = ()
-    pod_groups: tuple[PodGroupStatus, ...] = ()
-    queues: tuple[QueueStatus, ...] = ()
-    events: tuple[PodGroupEvent, ...] = ()
-
-
-BindWorkerCommand = BindOrder
-EvictWorkerCommand = EvictOrder
-StatusWriterCommand = WriteStatus
 
 # --- to the metrics actor -----------------------------------------------------------------------------------------
 

@@ -11,10 +11,15 @@ from core.messages.message import Message
 
 
 class Accepted(Message, frozen=True):
-    """The api did it (or would have: dry run). `blob` is the object after it, as MessagePack; empty after a delete."""
+    """The api did it (or would have: dry run). `blob` is the object after it, as MessagePack; empty after a delete.
+
+    `created`: an apply made a new object. `uid`: of the object that a delete has removed.
+    """
 
     revision: int
     blob: bytes = b""
+    created: bool = False
+    uid: str = ""
 
 
 class Refused(Message, frozen=True):
@@ -31,6 +36,14 @@ class Listing(Message, frozen=True):
 
     revision: int
     blobs: tuple[bytes, ...] = ()
+
+
+class ListingOpened(Message, frozen=True):
+    """A listing (tuple of blobs, ordered by namespace and name) lies on the shelf under `handle`, as of `revision`."""
+
+    handle: int
+    revision: int
+    count: int
 
 
 class WatchEvent(Message, frozen=True):
@@ -56,7 +69,7 @@ class Events(Message, frozen=True):
     more: bool = False
 
 
-ApiReply = Accepted | Refused | Listing | Events
+ApiReply = Accepted | Refused | Listing | ListingOpened | Events
 
 
 class Appended(Message, frozen=True):
