@@ -194,7 +194,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
     def _apply_events(self, changes: Changes) -> None:
         for event in changes.events:
             try:
-                self.view.apply(event.type, codec.unpack(event.blob))
+                self.view.apply(event.type, codec.unpack_shared(event.blob))
             except RequestError as error:
                 # one object nobody can read must not block the others (Volcano #2843)
                 self.unreadable[f"{event.kind} {event.namespace}/{event.name}"] = str(error)

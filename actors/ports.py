@@ -7,7 +7,7 @@ constructor, and `actors.system` alone decides whose they are.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -91,6 +91,46 @@ class LevelSignal:
         return self.value
 
 
+class News(LevelSignal):
+    """The api's newest published revision. Who watches certain kinds is woken when one of those has changed."""
+
+    def __init__(self, value: int = 0) -> None:
+        super().__init__(value)
+        self._heads: dict[tuple[str, ...], int] = {}
+        self._woken: dict[tuple[str, ...], anyio.Event] = {}
+
+    def raise_to(self, value: int) -> None:
+        """Anything may have changed."""
+        if value > self.value:
+            super().raise_to(value)
+            for kinds in self._heads:
+                self._raise(kinds)
+
+    def publish(self, value: int, changed: Collection[str]) -> None:
+        """Raise the level; objects of the kinds `changed` are what is new."""
+        if value > self.value:
+            super().raise_to(value)
+            for kinds in self._heads:
+                if not kinds or any(kind in changed for kind in kinds):
+                    self._raise(kinds)
+
+    def head(self, kinds: tuple[str, ...]) -> int:
+        """The newest level at which something of these kinds may have changed; () means all kinds."""
+        return self._heads.setdefault(kinds, self.value)
+
+    async def wait_for(self, kinds: tuple[str, ...], value: int) -> int:
+        """Wait until the head of these kinds is above `value`; returns it."""
+        while (head := self.head(kinds)) <= value:
+            await self._woken.setdefault(kinds, anyio.Event()).wait()
+        return head
+
+    def _raise(self, kinds: tuple[str, ...]) -> None:
+        self._heads[kinds] = self.value
+        event = self._woken.pop(kinds, None)
+        if event is not None:
+            event.set()
+
+
 class Activity:
     """Who is busy: makes "idle" an exact question instead of a guess after a pause.
 
@@ -99,10 +139,10 @@ class Activity:
     that has not looked at the newest view (`unsettled`).
     """
 
-    def __init__(self, head: LevelSignal) -> None:
-        self._head = head
+    def __init__(self, news: News) -> None:
+        self._news = news
         self._in_flight = 0
-        self._seen: dict[str, int] = {}
+        self._seen: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._timers: dict[str, int] = {}
         self._unsettled: set[str] = set()
         self._event: anyio.Event | None = None
@@ -126,9 +166,9 @@ class Activity:
         finally:
             self.end()
 
-    def seen(self, watcher: str, revision: int) -> None:
-        """The watcher has dealt with everything up to this revision, its own requests included."""
-        self._seen[watcher] = revision
+    def seen(self, watcher: str, revision: int, kinds: tuple[str, ...] = ()) -> None:
+        """The watcher has dealt with everything of its kinds (all) up to this revision, its own requests included."""
+        self._seen[watcher] = revision, kinds
         self._changed()
 
     def timers(self, actor: str, due: int) -> None:
@@ -150,9 +190,10 @@ class Activity:
 
     def reasons(self) -> list[str]:
         """What keeps the system busy, in words; empty when it is idle."""
-        head = self._head.value
         found = [f"{self._in_flight} messages or pieces of work in flight"] if self._in_flight else []
-        found += [f"{name} is at revision {at} of {head}" for name, at in sorted(self._seen.items()) if at < head]
+        for name, (at, kinds) in sorted(self._seen.items()):
+            if at < self._news.head(kinds):
+                found.append(f"{name} is at revision {at} of {self._news.head(kinds)}")
         found += [f"{name} has {due} timers" for name, due in sorted(self._timers.items()) if due]
         return found + [f"{name} has not settled" for name in sorted(self._unsettled)]
 
@@ -160,8 +201,7 @@ class Activity:
         """Nothing in flight, no watcher behind, no timer, everybody settled."""
         if self._in_flight or self._unsettled or any(self._timers.values()):
             return False
-        head = self._head.value
-        return all(at >= head for at in self._seen.values())
+        return all(at >= self._news.head(kinds) for at, kinds in self._seen.values())
 
     async def wait_idle(self) -> None:
         """Wait until `is_idle`; wakes only when something on the board changed."""
@@ -210,7 +250,7 @@ class Context:
     """What every actor gets: the wall clock, the activity board, and the api's news (its newest published revision)."""
 
     clock: Clock
-    news: LevelSignal = field(default_factory=LevelSignal)
+    news: News = field(default_factory=News)
     activity: Activity = field(init=False)
 
     def __post_init__(self) -> None:

@@ -112,7 +112,7 @@ class Reconciler(Actor[Poke, Done]):
             interested = [machine for machine in self.machines if event.kind in machine.kinds]
             if not interested:
                 continue
-            obj = codec.unpack(event.blob)
+            obj = codec.unpack_shared(event.blob)
             deleted = event.type == "DELETED"
             revision = event.revision if deleted else int(obj["metadata"]["resourceVersion"])
             for machine in interested:

@@ -19,7 +19,7 @@ from storage import codec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from actors.ports import Activity, ApiPort, LevelSignal
+    from actors.ports import Activity, ApiPort, News
 
 
 AGAIN_S = 0.02
@@ -45,7 +45,7 @@ class Watcher:
         self,
         name: str,
         api: ApiPort,
-        news: LevelSignal,
+        news: News,
         activity: Activity,
         kinds: Sequence[str],
         *,
@@ -61,13 +61,13 @@ class Watcher:
         self._limit = limit
         self._known: set[tuple[str, str, str]] = set()
         self._more = False
-        activity.seen(name, since)
+        activity.seen(name, since, self._kinds)
 
     async def next(self) -> Changes:
-        """Wait for news and return it; may return no events (news of other kinds)."""
+        """Wait for news of its kinds and return it; may return no events."""
         while True:
             if not self._more:
-                await self._news.wait_beyond(self.revision)
+                await self._news.wait_for(self._kinds, self.revision)
             try:
                 with self._activity.busy():
                     return await self._pull()
@@ -85,7 +85,7 @@ class Watcher:
     def done(self, changes: Changes) -> None:
         """These changes, and every request they led to, are dealt with."""
         self.revision = changes.revision
-        self._activity.seen(self.name, changes.revision)
+        self._activity.seen(self.name, changes.revision, self._kinds)
 
     async def _relist(self) -> Changes:
         self._more = False
@@ -112,7 +112,7 @@ class Watcher:
 
 
 def _as_event(kind: str, revision: int, blob: bytes) -> WatchEvent:
-    metadata = codec.unpack(blob)["metadata"]
+    metadata = codec.unpack_shared(blob)["metadata"]
     return WatchEvent("MODIFIED", kind, metadata.get("namespace", ""), metadata["name"], revision, blob)
 
 

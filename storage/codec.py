@@ -40,6 +40,9 @@ class _Packer(threading.local):
 
 _packer = _Packer()
 
+SHARED = 4096
+"""So many decoded objects are remembered by `unpack_shared`."""
+
 
 def pack(data: Any) -> bytes:
     """Plain data as MessagePack. Raises CodecError for anything else."""
@@ -55,6 +58,15 @@ def unpack(data: bytes) -> Any:
         return _library.unpackb(data, **_UNPACK)
     except _REFUSALS as problem:
         raise CodecError(_cannot_unpack(data, problem)) from problem
+
+
+@lru_cache(maxsize=SHARED)
+def unpack_shared(data: bytes) -> Any:
+    """`unpack`, once for all who read the same bytes at about the same time: nobody may change what it returns.
+
+    All watchers of a change see the same bytes. Raises CodecError.
+    """
+    return unpack(data)
 
 
 def unpack_many(data: bytes) -> list[Any]:

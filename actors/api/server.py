@@ -80,8 +80,9 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
                 await self._recorder.ask(commands.Append(tuple(entries)))
 
     def _publish(self) -> None:
+        changed = self.store.tables.changed_since(self.store.log.published)
         self.store.publish()
-        self.news.raise_to(self.store.revision)
+        self.news.publish(self.store.revision, changed)
 
 
 def cause_of(request: commands.ApiRequest) -> int:

@@ -80,6 +80,10 @@ class Tables:
         """The revision of the last change to any object of the kind."""
         return self._kind_revisions.get(kind, 0)
 
+    def changed_since(self, revision: int) -> set[str]:
+        """The kinds of which any object has changed after a revision."""
+        return {kind for kind, at in self._kind_revisions.items() if at > revision}
+
     def count(self, kind: str | None = None) -> int:
         """How many objects there are, of one kind or of all."""
         if kind is not None:

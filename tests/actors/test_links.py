@@ -6,7 +6,7 @@ import pytest
 
 from actors.errors import WiringError
 from actors.links import starting_order
-from actors.ports import Activity, LevelSignal
+from actors.ports import Activity, News
 from actors.switchboard import ACCEPTS, Switchboard
 from actors.system import LINKS
 
@@ -38,7 +38,7 @@ def test_every_role_has_its_unions() -> None:
 
 
 def test_a_mailbox_outside_the_table_is_not_handed_out() -> None:
-    board = Switchboard(LINKS, {"bind-worker": ["0", "1"]}, 4, Activity(LevelSignal()))
+    board = Switchboard(LINKS, {"bind-worker": ["0", "1"]}, 4, Activity(News()))
     try:
         assert [box.name for box in board.all("session-runner", "bind-worker")] == ["bind-worker:0", "bind-worker:1"]
         assert board.one("bind-worker:1", "cache").name == "cache"

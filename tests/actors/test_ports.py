@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from actors.ports import Activity, LevelSignal, RealClock, Shelf
+from actors.ports import Activity, LevelSignal, News, RealClock, Shelf
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ async def test_a_level_signal_wakes_everybody_and_forgets_nobody() -> None:
 
 
 async def test_idle_waits_for_everything_on_the_board() -> None:
-    head = LevelSignal(3)
+    head = News(3)
     board = Activity(head)
     board.seen("cache", 2)
     board.timers("agents", 1)
@@ -73,7 +73,7 @@ async def test_idle_waits_for_everything_on_the_board() -> None:
 
 
 async def test_busy_counts_even_when_the_work_fails() -> None:
-    board = Activity(LevelSignal())
+    board = Activity(News())
 
     def fail() -> None:
         with board.busy():
