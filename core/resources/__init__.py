@@ -7,7 +7,6 @@
 | partly.py | is some of it less, or more |
 | resource.py | arithmetic: the class `Resource` that everybody uses |
 | lists.py, names.py | how Kubernetes lists become resources and texts again |
-| vectors.py | the same comparisons over columns of nodes |
 """
 
 from core.resources.amounts import CPU, LARGEST, MEMORY, MIN_RESOURCE, PODS
