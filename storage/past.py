@@ -166,10 +166,9 @@ class Past:
             self._release(pod, operation.uid)
 
     def _place(self, pod: Name, uid: str, node: str, pre_bind: PreBind | None) -> None:
-        if ("", node) in self.seen["Node"]:
-            self.assumed[pod] = (uid, node)
-            if pre_bind is not None:
-                self.promised[pod] = pre_bind
+        self.assumed[pod] = (uid, node)
+        if pre_bind is not None:
+            self.promised[pod] = pre_bind
         if self.view is not None:
             self.view.assume(*pod, node, pre_bind)
 

@@ -236,9 +236,9 @@ class View:
         self.version += 1
 
     def assume(self, namespace: str, name: str, node: str, pre_bind: PreBind | None = None) -> bool:
-        """A bind is on its way: Binding on that node. False when the pod is gone or placed, or the node is gone."""
+        """A bind is on its way: Binding on that node, be it there or not. False when the pod is gone or placed."""
         task = self.tasks.by_key.get(key_of(namespace, name))
-        if task is None or node not in self.nodes.row or self.tasks.status[task.row] != TaskStatus.PENDING:
+        if task is None or self.tasks.status[task.row] != TaskStatus.PENDING:
             return False
         self._leave(task)
         self._assumed.hold(task.key, node, pre_bind)

@@ -155,13 +155,27 @@ def test_a_bind_in_flight_survives_updates_that_do_not_know_of_it() -> None:
     assert view.tasks.status[view.tasks.by_key["default/j-0"].row] == TaskStatus.BOUND
 
 
-def test_a_pod_cannot_be_assumed_twice_or_on_a_node_that_is_gone() -> None:
+def test_a_pod_cannot_be_assumed_twice() -> None:
     view = View()
     for obj in (node("n0"), pod("p", group="j")):
         view.apply("ADDED", obj)
-    assert not view.assume("default", "p", "elsewhere")
     assert view.assume("default", "p", "n0")
     assert not view.assume("default", "p", "n0")
+
+
+def test_a_bind_to_a_node_that_has_gone_is_on_its_way_all_the_same() -> None:
+    """Until its outcome is there nobody may decide about the pod again; the node may come back meanwhile."""
+    view = View()
+    view.apply("ADDED", pod("p", group="j"))
+    assert view.assume("default", "p", "n0")
+    row = view.tasks.by_key["default/p"].row
+    assert view.tasks.status[row] == TaskStatus.BINDING
+    view.apply("ADDED", node("n0"))
+    assert view.snapshot().nodes.used[0].tolist() == [1000.0]
+    assert view.check() == []
+    view.forget("default", "p")
+    assert view.tasks.status[row] == TaskStatus.PENDING
+    assert view.snapshot().nodes.used[0].tolist() == [0.0]
 
 
 def test_node_rows_are_in_name_order_and_remember_who_came_first() -> None:
