@@ -58,5 +58,5 @@ class Measure:
             victims=len(result.evicts),
             preemption_attempts=len({evict.preemptor for evict in result.evicts if evict.preemptor}),
             unscheduled=result.report.unready,
-            queues=result.report.queues,
+            queues=result.report.queues.beside(result.report.queue_amounts),
         )

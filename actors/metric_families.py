@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from actors.queue_families import QueueFamilies
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -18,15 +20,6 @@ if TYPE_CHECKING:
 MILLISECONDS = tuple(5.0 * 2**power for power in range(10))
 """Volcano's buckets: 5 ms doubling ten times."""
 
-QUEUE_GAUGES = tuple(
-    f"{what}_{unit}"
-    for what in ("allocated", "request", "deserved", "capacity", "real_capacity")
-    for unit in ("milli_cpu", "memory_bytes")
-)
-QUEUE_SCALARS = tuple(
-    f"{what}_scalar_resources" for what in ("allocated", "request", "deserved", "capacity", "real_capacity")
-)
-
 
 class Families:
     """Every family there is, in a registry of its own."""
@@ -35,9 +28,8 @@ class Families:
         self.registry = CollectorRegistry()
         self._latencies()
         self._counts()
-        self._queues = {name: self._gauge(f"queue_{name}", "queue_name") for name in (*QUEUE_GAUGES, "share", "weight")}
-        self._queues["overused"] = self._gauge("queue_overused", "queue_name")
-        self._scalars = {name: self._gauge(f"queue_{name}", "queue_name", "resource") for name in QUEUE_SCALARS}
+        self._queues = QueueFamilies()
+        self.registry.register(self._queues)
         self._own()
 
     def _latencies(self) -> None:
@@ -49,11 +41,12 @@ class Families:
 
     def _counts(self) -> None:
         self._attempts = self._counter("schedule_attempts_total", "Attempts to schedule a task, by result", "result")
-        self._preemptions = self._counter("total_preemption_attempts", "Attempts to make room by eviction")
+        # Counters whose names do not end in _total, which this library insists on: gauges that only rise.
+        self._preemptions = self._gauge("total_preemption_attempts")
         self._victims = self._gauge("pod_preemption_victims")
         self._unscheduled_tasks = self._gauge("unschedule_task_count", "job_id")
         self._unscheduled_jobs = self._gauge("unschedule_job_count")
-        self._retries = self._counter("job_retry_counts", "Cycles that left tasks of the job pending", "job_id")
+        self._retries = self._gauge("job_retry_counts", "job_id")
 
     def _own(self) -> None:
         registry = self.registry
@@ -81,8 +74,7 @@ class Families:
         self._victims.set(measured.victims)
         self._preemptions.inc(measured.preemption_attempts)
         self._pending(measured.unscheduled)
-        for queue, gauges in measured.queues.items():
-            self._queue(queue, gauges)
+        self._queues.show(measured.queues)
 
     def bound(self, tasks: TasksBound) -> None:
         """Note how long binds took, from decision to outcome."""
@@ -105,17 +97,6 @@ class Families:
             self._unscheduled_tasks.labels(job).set(count)
             self._retries.labels(job).inc()
         self._unscheduled_jobs.set(len(unscheduled))
-
-    def _queue(self, queue: str, gauges: Mapping[str, object]) -> None:
-        """Gauges by Volcano's names; scalars are either nested by resource or keyed "name:resource"."""
-        for key, value in gauges.items():
-            name, _, resource = key.partition(":")
-            if not isinstance(value, int | float):
-                continue
-            if resource and name in self._scalars:
-                self._scalars[name].labels(queue, resource).set(float(value))
-            elif name in self._queues:
-                self._queues[name].labels(queue).set(float(value))
 
     # --- making families
 

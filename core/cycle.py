@@ -35,11 +35,12 @@ def open_session(
 ) -> Session:
     """Open a session on the snapshot (which it takes over) and let the plugins register.
 
-    `report`: also gather what only readers need; `gauges`: of that, only the numbers of the queues.
+    `report`: also gather what only readers need; `gauges`: of that, only the numbers of the queues. What was true at
+    the opening is worked out when the session closes, where nobody waits for it.
     """
     total = total_allocatable(snapshot)
     session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total)
-    session.wants_report = report
+    session.wants_report, session.wants_gauges = report, gauges
     for tier in config.tiers:
         for option in tier.plugins:
             if option.name in PLUGINS and option.name not in session.plugins:
@@ -47,8 +48,6 @@ def open_session(
                 plugin.on_session_open(session)
     if report:
         session.opening = _report.at_open(session)
-    elif gauges:
-        session.opening.queues = _report.queue_gauges(session)
     return session
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from core.messages.message import Message
+from core.messages.queue_columns import QueueColumns
 
 
 class ClaimedDevices(Struct, frozen=True, gc=False):
@@ -136,12 +137,12 @@ class TaskAtOpen(Struct, frozen=True, gc=False):
 
 class CycleReport(Struct, frozen=True, gc=False):
     """What a reader wants to know beside the decisions. Without report=True there are only `unready` (tasks short of a
-    gang's minimum) and, when asked for, `queues`.
+    gang's minimum) and, when asked for, `queues` and `queue_amounts`.
 
     Keys are "namespace/pod" (pipelined, uncommitted, pending, tasks_at_open) or "namespace/podgroup" (phases,
-    task_status, conditions). `queues` holds the gauges at opening under Volcano's metric names without `volcano_queue_`
-    (cpu and scalars in milli-units, memory in bytes), `queue_amounts` what Volcano knows of a queue and has no metric
-    for. `timings` (seconds by stage) is left empty by the core.
+    task_status, conditions). `queues` holds the gauges at opening under Volcano's metric names, `queue_amounts` what
+    Volcano knows of a queue and has no metric for (and who is overused at the end). `timings` (seconds by stage) is
+    left empty by the core.
     """
 
     pipelined: dict[str, str] = field(default_factory=dict[str, str])
@@ -150,8 +151,8 @@ class CycleReport(Struct, frozen=True, gc=False):
     task_status: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     conditions: dict[str, list[PodGroupCondition]] = field(default_factory=dict[str, list[PodGroupCondition]])
     pending: dict[str, PendingReason] = field(default_factory=dict[str, PendingReason])
-    queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-    queue_amounts: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    queues: QueueColumns = QueueColumns()
+    queue_amounts: QueueColumns = QueueColumns()
     unready: dict[str, int] = field(default_factory=dict[str, int])
     tasks_at_open: dict[str, TaskAtOpen] = field(default_factory=dict[str, TaskAtOpen])
     timings: dict[str, float] = field(default_factory=dict[str, float])

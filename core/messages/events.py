@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from core.messages.decisions import PreBind
 from core.messages.message import Message
+from core.messages.queue_columns import QueueColumns
 
 # --- outcomes: every decision ends as one of these ----------------------------------------------------------------
 
@@ -119,7 +120,7 @@ class CycleMeasured(Message, frozen=True):
     victims: int = 0
     preemption_attempts: int = 0
     unscheduled: dict[str, int] = field(default_factory=dict[str, int])
-    queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    queues: QueueColumns = QueueColumns()
 
 
 class TasksBound(Message, frozen=True):

@@ -10,6 +10,7 @@ import numpy as np
 from core.life.pod_group import LABELS as PHASES
 from core.life.task import COUNT, LABELS, TaskStatus
 from core.messages.decisions import CycleReport, PendingReason, TaskAtOpen
+from core.messages.queue_columns import QueueColumns
 from core.session.fit import ALL_NODES_UNAVAILABLE
 from core.session.reasons import FitFailure
 from core.session.search import ErrorCache
@@ -26,38 +27,40 @@ TASKS_AT_OPEN = 8
 class Opening:
     """What was known when the session opened."""
 
-    queues: dict[str, dict[str, float]] = field(default_factory=dict[str, "dict[str, float]"])
     tasks: dict[str, TaskAtOpen] = field(default_factory=dict[str, TaskAtOpen])
-    amounts: dict[str, dict[str, float]] = field(default_factory=dict[str, "dict[str, float]"])
 
 
 def at_open(session: Session) -> Opening:
-    """Gauges of the queues; filters and scores of the tasks that were asked for."""
+    """Filters and scores of the tasks that were asked for."""
     wanted = session.options.explain
     tasks = {key: task_at_open(session, task) for key in wanted if (task := _pending_task(session, key)) is not None}
-    return Opening(queue_gauges(session), tasks, queue_amounts(session))
+    return Opening(tasks)
 
 
 def _pending_task(session: Session, key: str) -> Task | None:
     return next((t for t in session.snapshot.tasks.handles if t is not None and t.key == key), None)
 
 
-def queue_gauges(session: Session) -> dict[str, dict[str, float]]:
-    """Volcano's queue metrics without their prefix, by queue, as the plugin that orders queues sets them."""
+def queue_gauges(session: Session) -> QueueColumns:
+    """Volcano's queue metrics as the plugin that orders queues set them when the session opened: it works with copies,
+    so that they can be asked for at any time.
+    """
     return _of_queues(session, "gauges")
 
 
-def queue_amounts(session: Session) -> dict[str, dict[str, float]]:
-    """What such a plugin knows besides, by queue: guarantee, inqueue, elastic, real_capacity, named like the gauges."""
-    return _of_queues(session, "amounts")
+def queue_amounts(session: Session) -> QueueColumns:
+    """What such a plugin knows besides: guarantee, inqueue, elastic, real_capacity at opening, and who is overused
+    now.
+    """
+    return _of_queues(session, "amounts").beside(_of_queues(session, "verdicts"))
 
 
-def _of_queues(session: Session, question: str) -> dict[str, dict[str, float]]:
-    answers: dict[str, dict[str, float]] = {}
+def _of_queues(session: Session, question: str) -> QueueColumns:
+    answers = QueueColumns()
     for plugin in session.plugins.values():
         ask: Any = getattr(plugin, question, None)
         if ask is not None:
-            answers.update(ask())
+            answers = answers.beside(ask())
     return answers
 
 
@@ -90,7 +93,10 @@ def task_status(session: Session) -> dict[str, dict[str, int]]:
 
 def brief(session: Session) -> CycleReport:
     """What costs next to nothing, for metrics."""
-    return CycleReport(queues=session.opening.queues, unready=dict(session.unready))
+    unready = dict(session.unready)
+    if not session.wants_gauges:
+        return CycleReport(unready=unready)
+    return CycleReport(queues=queue_gauges(session), queue_amounts=queue_amounts(session), unready=unready)
 
 
 def closing(session: Session, status: dict[str, dict[str, int]], opening: Opening) -> CycleReport:
@@ -109,8 +115,8 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         task_status=status,
         conditions={job.key: session.conditions.get(job.row, list(job.pod_group.conditions)) for job in jobs.in_order},
         pending=pending_reasons(session),
-        queues=opening.queues,
-        queue_amounts=opening.amounts,
+        queues=queue_gauges(session),
+        queue_amounts=queue_amounts(session),
         unready=dict(session.unready),
         tasks_at_open=opening.tasks,
     )

@@ -178,7 +178,7 @@ def _tree(session: Session) -> HyperNodeTree:
     objects = session.objects.get(KIND, {})
     given = session.options.hyper_nodes
     kept = session.nodes.memo.get(KIND)
-    if kept is not None and kept[0] is objects and given is None:
+    if kept is not None and (kept[0] is objects or not (kept[0] or objects)) and given is None:
         tree: HyperNodeTree = kept[1]
         return tree
     hyper_nodes = [read_hyper_node(obj) for obj in objects.values()]

@@ -129,8 +129,7 @@ def result_of(decided: Sequence[Cycle]) -> dict[str, Any]:
 
 def queues_of(report: CycleReport) -> dict[str, dict[str, float]]:
     """Every queue's numbers: Volcano's gauges, and what it has no gauge for (guarantee, inqueue, elastic)."""
-    amounts = report.queue_amounts
-    return {name: {**amounts.get(name, {}), **gauges} for name, gauges in report.queues.items()}
+    return report.queue_amounts.beside(report.queues).by_queue()
 
 
 def with_actions(config: SchedulerConfig, actions: str | None) -> SchedulerConfig:

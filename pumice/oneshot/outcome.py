@@ -37,7 +37,7 @@ def outcome_of(result: CycleResult, before: Mapping[str, Standing]) -> Outcome:
 def at_open(report: CycleReport) -> dict[str, Any]:
     """`atOpen` of a case: queue gauges, and what filters and scores said before any action."""
     return {
-        "queues": report.queues,
+        "queues": report.queues.by_queue(),
         "tasks": {name: _task_at_open(task) for name, task in report.tasks_at_open.items()},
     }
 

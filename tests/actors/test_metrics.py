@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from math import nan
+
 import pytest
 
 from actors.mailbox import MailboxStatistics
 from actors.metric_families import Families
+from actors.queue_families import AMOUNTS
 from core.messages.events import CycleMeasured, TasksBound
+from core.messages.queue_columns import QueueColumns
 from tests.actors.rig import idle, started, three_nodes
 from tests.kit.jobs import gang
 
@@ -17,7 +21,8 @@ def value(families: Families, name: str, **labels: str) -> float | None:
 
 def test_a_cycle_is_told_in_volcanos_names() -> None:
     families = Families()
-    queues = {"q": {"allocated_milli_cpu": 1500.0, "share": 0.25, "deserved_scalar_resources:nvidia.com/gpu": 4000.0}}
+    gpu = "deserved_scalar_resources:nvidia.com/gpu"
+    queues = QueueColumns(["p", "q"], {"allocated_milli_cpu": [0.0, 1500.0], "share": [nan, 0.25], gpu: [nan, 4000.0]})
     families.cycle(
         CycleMeasured(
             7,
@@ -48,9 +53,13 @@ def test_a_cycle_is_told_in_volcanos_names() -> None:
     assert (
         value(families, "volcano_queue_deserved_scalar_resources", queue_name="q", resource="nvidia.com/gpu") == 4000.0
     )
+    assert value(families, "volcano_queue_allocated_milli_cpu", queue_name="p") == 0.0
+    assert value(families, "volcano_queue_share", queue_name="p") is None
+    assert value(families, "volcano_job_retry_counts", job_id="ns/g") == 1.0
     families.cycle(CycleMeasured(8, 0.0, 0.0, 0.0))
+    assert value(families, "volcano_queue_share", queue_name="q") == 0.25, "a cycle without numbers changes none"
     assert value(families, "volcano_unschedule_task_count", job_id="ns/g") is None
-    assert value(families, "volcano_total_preemption_attempts_total") == 1.0
+    assert value(families, "volcano_total_preemption_attempts") == 1.0
     assert value(families, "volcano_pod_preemption_victims") == 0.0
 
 
@@ -74,3 +83,6 @@ async def test_a_running_system_exposes_them() -> None:
     assert 'volcano_action_scheduling_latency_milliseconds_count{action="allocate"}' in text
     assert 'pumice_mailbox_received{actor="api-server"}' in text
     assert "volcano_task_scheduling_latency_milliseconds_count" in text
+    for amount in set(AMOUNTS) - {"capacity"}:  # which the stock configuration does not know
+        assert f'volcano_queue_{amount}_milli_cpu{{queue_name="default"}}' in text, amount
+    assert 'volcano_queue_overused{queue_name="default"}' in text

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from core.plugins.capacity.attributes import Limits
 from core.resources import INFINITY, LARGEST, Resource, exceeded_part, higher
-from core.session.gauges import QueueGauges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,18 +39,11 @@ def flat_limits(queue: Queue, free: Resource) -> Limits:
     return Limits(queue.name, guarantee, capability, real, higher(deserved, guarantee))
 
 
-def idle_gauges(queue: Queue, free: Resource) -> dict[str, float]:
-    """The gauges of a queue without jobs, straight from its spec: here a capability without cpu does limit cpu, as
-    Volcano shows it.
+def idle_limits(queue: Queue, free: Resource) -> tuple[Resource, Resource, Resource]:
+    """(deserved, capability, real capability) as a queue without jobs shows them, straight from its spec: here a
+    capability without cpu does limit cpu, as Volcano shows it.
     """
-    gauges = (
-        QueueGauges()
-        .put("deserved", queue.deserved or Resource())
-        .put("allocated", Resource())
-        .put("request", Resource())
-    )
     real = free.clone().add(queue.guarantee or Resource())
     if queue.capability is not None:
         real.min_dimension_resource(queue.capability, INFINITY)
-        gauges.put("capacity", queue.capability)
-    return gauges.put("real_capacity", real).values
+    return queue.deserved or Resource(), queue.capability or Resource(), real

@@ -6,25 +6,43 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.plugins.capacity.kept import Columns
 from core.session.gauges import GaugeColumns
 
 if TYPE_CHECKING:
+    from core.messages.queue_columns import QueueColumns
+    from core.plugins.capacity.kept import BoolArray
     from core.plugins.capacity.ledger import Ledger
 
 
-def gauges(ledger: Ledger) -> dict[str, dict[str, float]]:
-    """Gauges by queue as the session opened. Flat queues without jobs show what their spec says, and no share."""
-    kept, demand, names = ledger.kept, ledger.demand, ledger.names
-    rows = np.arange(len(names)) if ledger.hierarchical else np.flatnonzero(demand.present)
-    columns = GaugeColumns(ledger.dims, len(rows))
-    for metric, (amounts, named) in (
-        ("deserved", kept.deserved),
-        ("allocated", (demand.allocated, demand.allocated != 0.0)),
-        ("request", (demand.request, demand.request != 0.0)),
-        ("capacity", kept.capability),
-        ("real_capacity", kept.real),
-    ):
-        columns.put(metric, amounts[:, rows], named[:, rows])
-    columns.number("share", ledger.shares[rows])
-    shown = columns.by([names[row] for row in rows.tolist()])
-    return {name: shown[name] if name in shown else dict(kept.idle[row]) for row, name in enumerate(names)}
+def gauges(ledger: Ledger) -> QueueColumns:
+    """Volcano's gauges as the session opened. Flat queues without jobs show what their spec says, and no share."""
+    kept, demand = ledger.kept, ledger.demand
+    busy = np.ones_like(demand.present) if kept.idle is None else demand.present
+    deserved, capability, real, limited = kept.deserved, kept.capability, kept.real, busy
+    if kept.idle is not None:
+        deserved = _either(busy, deserved, kept.idle.deserved)
+        capability = _either(busy, capability, kept.idle.capability)
+        real = _either(busy, real, kept.idle.real)
+        limited = busy | kept.idle.limited
+    columns = GaugeColumns(ledger.dims, ledger.names)
+    columns.put("deserved", *deserved).put("allocated", demand.allocated).put("request", demand.request)
+    columns.put("capacity", *capability, limited).put("real_capacity", *real)
+    return columns.number("share", ledger.shares, busy).columns()
+
+
+def amounts(ledger: Ledger) -> QueueColumns:
+    """What Volcano has no metric for, as the session opened."""
+    columns = GaugeColumns(ledger.dims, ledger.names).put("guarantee", *ledger.kept.guarantee)
+    return columns.put("inqueue", ledger.demand.inqueue).put("elastic", ledger.demand.elastic).columns()
+
+
+def overused(ledger: Ledger) -> QueueColumns:
+    """Which queues have more than they deserve as the session closes: 1 or 0."""
+    seen = ledger.present_shares() > 1.0
+    busy = None if ledger.kept.idle is None else ledger.demand.present
+    return GaugeColumns(ledger.dims, ledger.names).number("overused", seen, busy).columns()
+
+
+def _either(busy: BoolArray, ours: Columns, idle: Columns) -> Columns:
+    return Columns(np.where(busy, ours.amounts, idle.amounts), np.where(busy, ours.named, idle.named))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from core.plugins.capacity.flat import flat_limits, free_of_guarantees, idle_gauges
+from core.plugins.capacity.flat import flat_limits, free_of_guarantees, idle_limits
 from core.plugins.capacity.tree import tree_limits
 from core.state.columns import FloatArray
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from core.objects.queue import Queue
     from core.plugins.capacity.attributes import Limits
     from core.resources import Resource
     from core.session.session import Session
@@ -31,20 +33,29 @@ class Columns(NamedTuple):
     named: BoolArray
 
 
+class IdleLimits(NamedTuple):
+    """What a queue shows while it has no job; `limited` bool [queue row]: it has a capability."""
+
+    deserved: Columns
+    capability: Columns
+    real: Columns
+    limited: BoolArray
+
+
 @dataclass(slots=True, eq=False)
 class KeptLimits:
     """`limits` by queue; None when the tree cannot be used, and then the columns are empty.
 
-    `best_effort` bool [queue row]: deserves nothing. `idle`: the gauges of a queue without jobs, by row (flat queues
-    only).
+    `best_effort` bool [queue row]: deserves nothing. `idle`: None in a tree.
     """
 
     limits: dict[str, Limits] | None
+    guarantee: Columns
     deserved: Columns
     capability: Columns
     real: Columns
     best_effort: BoolArray
-    idle: list[dict[str, float]]
+    idle: IdleLimits | None
 
 
 def kept_limits(session: Session, *, hierarchical: bool) -> KeptLimits:
@@ -59,24 +70,32 @@ def kept_limits(session: Session, *, hierarchical: bool) -> KeptLimits:
 
 
 def _make(session: Session, *, hierarchical: bool) -> KeptLimits:
-    queues, idle = session.snapshot.queues, list[dict[str, float]]()
+    queues, shown = session.snapshot.queues, list["tuple[Resource, Resource, Resource]"]()
     if hierarchical:
         limits = tree_limits(session.queues, session.total)
     else:
         free = free_of_guarantees(session.total, queues)
         limits = {queue.name: flat_limits(queue, free) for queue in queues}
-        idle = [idle_gauges(queue, free) for queue in queues]
+        shown = [idle_limits(queue, free) for queue in queues]
     rows = [] if limits is None else [limits[queue.name] for queue in queues]
-    for resource in (amount for one in rows for amount in (one.deserved, one.capability, one.real_capability)):
+    of_rows = ((one.guarantee, one.deserved, one.capability, one.real_capability) for one in rows)
+    for resource in chain(*of_rows, *shown):
         session.dims.items(resource)  # a queue may be the first to name a scalar
     return KeptLimits(
         limits,
+        guarantee=_columns([one.guarantee for one in rows], session.dims),
         deserved=_columns([one.deserved for one in rows], session.dims),
         capability=_columns([one.capability for one in rows], session.dims),
         real=_columns([one.real_capability for one in rows], session.dims),
         best_effort=np.array([one.deserved.is_empty() for one in rows], dtype=np.bool_),
-        idle=idle,
+        idle=None if hierarchical else _idle(queues, shown, session.dims),
     )
+
+
+def _idle(queues: list[Queue], shown: list[tuple[Resource, Resource, Resource]], dims: Dimensions) -> IdleLimits:
+    deserved, capability, real = (_columns([of_queue[i] for of_queue in shown], dims) for i in range(3))
+    limited = np.array([queue.capability is not None for queue in queues], dtype=np.bool_)
+    return IdleLimits(deserved, capability, real, limited)
 
 
 def _columns(resources: Iterable[Resource], dims: Dimensions) -> Columns:

@@ -58,6 +58,13 @@ class Ledger:
         shares: FloatArray = np.where(self.kept.best_effort, 1.0, parts.max(axis=0, initial=0.0))
         return shares
 
+    def present_shares(self) -> FloatArray:
+        """The share of every queue as it is now, by row."""
+        shares = self.shares.copy()
+        for name, attributes in self._made.items():
+            shares[self._rows[name]] = attributes.share
+        return shares
+
     def of(self, name: str) -> QueueAttributes:
         """The attributes of a queue; KeyError when it is unknown."""
         found = self._made.get(name)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from config.arguments import Arguments
+from core.messages.queue_columns import QueueColumns
 from core.plugins.capacity.claims import Claims, quota_of
-from core.plugins.capacity.gauges import gauges
+from core.plugins.capacity.gauges import amounts, gauges, overused
 from core.plugins.capacity.ledger import Ledger
 from core.plugins.capacity.limits import QueueLimits
 from core.plugins.capacity.order import QueueOrders
 from core.plugins.capacity.reclaim import Reclaim
 from core.plugins.capacity.simulate import Simulation
-from core.session.gauges import QueueGauges
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -119,15 +119,14 @@ class Capacity:
     # --- numbers
     # ------------------------------------------------------------------------------------------------------------------
 
-    def gauges(self) -> dict[str, dict[str, float]]:
+    def gauges(self) -> QueueColumns:
         """The numbers of each queue when the session opened; nothing while the tree cannot be used."""
-        return gauges(self.ledger) if self.ledger.ready else {}
+        return gauges(self.ledger) if self.ledger.ready else QueueColumns()
 
-    def amounts(self) -> dict[str, dict[str, float]]:
+    def amounts(self) -> QueueColumns:
         """What Volcano has no metric for; nothing while the tree cannot be used."""
-        return {name: self._amounts_of(name).values for name in self._session.queues if self.ledger.ready}
+        return amounts(self.ledger) if self.ledger.ready else QueueColumns()
 
-    def _amounts_of(self, name: str) -> QueueGauges:
-        attributes = self.ledger.of(name)
-        amounts = QueueGauges().put("guarantee", attributes.limits.guarantee)
-        return amounts.put("inqueue", attributes.inqueue).put("elastic", attributes.elastic)
+    def verdicts(self) -> QueueColumns:
+        """Which queues are overused as the session closes; nothing while the tree cannot be used."""
+        return overused(self.ledger) if self.ledger.ready else QueueColumns()

@@ -17,6 +17,7 @@ from core.session.demand import queue_demand
 from core.session.gauges import GaugeColumns
 
 if TYPE_CHECKING:
+    from core.messages.queue_columns import QueueColumns
     from core.session.demand import QueueDemand
     from core.session.session import Session
     from core.state.columns import FloatArray
@@ -80,17 +81,26 @@ class Attributes:
         shares: FloatArray = parts.max(axis=0, initial=0.0)
         return shares
 
-    def gauges(self) -> dict[str, dict[str, float]]:
-        """Volcano's gauges of the queues that have a job, as they were when the session opened."""
-        rows, demand = np.flatnonzero(self._demand.present), self._demand
-        columns = GaugeColumns(self._dims, len(rows))
-        for metric, amounts in (("allocated", demand.allocated[:, rows]), ("request", demand.request[:, rows])):
-            columns.put(metric, amounts, amounts != 0.0)
-        columns.number("weight", self._limits.weight[rows])
+    def gauges(self) -> QueueColumns:
+        """Volcano's gauges, as they were when the session opened.
+
+        A queue without jobs has only what it has allocated and asks for: nothing.
+        """
+        demand, busy = self._demand, self._demand.present
+        columns = GaugeColumns(self._dims, list(self._rows))
+        columns.put("allocated", demand.allocated).put("request", demand.request)
+        columns.number("weight", self._limits.weight, busy)
         if self.filled:
-            columns.put("deserved", self._deserved[:, rows], self._named[:, rows])
-            columns.number("share", self._share[rows])
-        return columns.by([self._queues[row].name for row in rows.tolist()])
+            columns.put("deserved", self._deserved, self._named, busy).number("share", self._share, busy)
+        return columns.columns()
+
+    def amounts(self) -> QueueColumns:
+        """What Volcano has no metric for, of the queues that have a job."""
+        demand, limits, busy = self._demand, self._limits, self._demand.present
+        columns = GaugeColumns(self._dims, list(self._rows))
+        columns.put("guarantee", limits.guarantee, limits.guaranteed, busy)
+        columns.put("real_capacity", limits.real, np.isfinite(limits.real), busy)
+        return columns.put("inqueue", demand.inqueue, None, busy).put("elastic", demand.elastic, None, busy).columns()
 
     def _named_by_pouring(self) -> npt.NDArray[np.bool_]:
         """Every scalar of the cluster and of the queue's guarantee, be it with 0."""

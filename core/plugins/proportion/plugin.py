@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import nan
 from typing import TYPE_CHECKING, Any
 
+from core.messages.queue_columns import QueueColumns
 from core.plugins.proportion.attributes import Attributes
 from core.plugins.proportion.simulate import Simulation
 from core.resources import ZERO, Resource
-from core.session.gauges import QueueGauges
 from core.session.points import Vote
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Proportion:
         """Gather, fill, register."""
         self._session = session
         self.attributes = Attributes(session)
+        self._overused: dict[str, bool] = {}  # the last answer about each queue that was asked about
         add = session.points.add
         add("QueueOrder", self.name, self.queue_order)
         add("Reclaimable", self.name, self.reclaimable)
@@ -61,7 +63,8 @@ class Proportion:
     def overused(self, queue: Queue) -> bool:
         """deserved <= allocated in every dimension; a queue that deserves nothing is overused."""
         attributes = self.attributes.of(queue.name)
-        return attributes.deserved.less_equal(attributes.allocated, ZERO)
+        answer = self._overused[queue.name] = attributes.deserved.less_equal(attributes.allocated, ZERO)
+        return answer
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
         """The queue is open, and with the task stays within deserved on what the task asks for."""
@@ -146,20 +149,15 @@ class Proportion:
             attributes.allocated.sub_without_assert(task.template.request)
             attributes.update_share()
 
-    def gauges(self) -> dict[str, dict[str, float]]:
-        """The numbers of each queue when the session opened.
+    def gauges(self) -> QueueColumns:
+        """The numbers of each queue when the session opened."""
+        return self.attributes.gauges()
 
-        A queue without jobs has only what it has allocated and asks for: nothing.
-        """
-        nothing = QueueGauges().put("allocated", Resource()).put("request", Resource()).values
-        shown = self.attributes.gauges()
-        return {name: shown.get(name) or dict(nothing) for name in self._session.queues}
+    def amounts(self) -> QueueColumns:
+        """What Volcano has no metric for, when the session opened."""
+        return self.attributes.amounts()
 
-    def amounts(self) -> dict[str, dict[str, float]]:
-        """What Volcano has no metric for; queues without jobs are left out."""
-        return {name: self._amounts_of(name).values for name in self._session.queues if name in self.attributes}
-
-    def _amounts_of(self, name: str) -> QueueGauges:
-        attributes = self.attributes.of(name)
-        amounts = QueueGauges().put("guarantee", attributes.guarantee).put("real_capacity", attributes.real_capability)
-        return amounts.put("inqueue", attributes.inqueue).put("elastic", attributes.elastic)
+    def verdicts(self) -> QueueColumns:
+        """Which queues were found overused: 1 or 0, for those that an action asked about."""
+        queues = list(self._session.queues)
+        return QueueColumns(queues, {"overused": [float(self._overused.get(name, nan)) for name in queues]})

@@ -1,0 +1,75 @@
+"""The numbers of every queue as Prometheus families, made when somebody asks: a cycle only leaves its columns here.
+
+Names as in Volcano (`metrics/queue.go`); guarantee, inqueue and elastic, which Volcano has no metric for, are named
+alike.
+"""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from core.messages.queue_columns import QueueColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+AMOUNTS: Final = {
+    "allocated": "what the tasks of a queue hold",
+    "request": "what the tasks of a queue hold and its pending tasks ask for",
+    "deserved": "what a queue deserves",
+    "capacity": "the most a queue may hold by its own capability",
+    "real_capacity": "the most a queue may hold once other queues' guarantees are taken off",
+    "guarantee": "what is kept for a queue",
+    "inqueue": "what admitted jobs of a queue were promised and do not hold yet",
+    "elastic": "what jobs of a queue hold beyond their minimum",
+}
+NUMBERS: Final = {
+    "share": "how much of what it deserves a queue holds",
+    "weight": "the weight of a queue",
+    "overused": "whether a queue holds what it deserves or more",
+}
+CPU, MEMORY, SCALARS = "milli_cpu", "memory_bytes", "scalar_resources"
+
+
+class QueueFamilies(Collector):
+    """Shows the newest columns. A queue that is gone is shown no more; a cycle without columns changes nothing."""
+
+    def __init__(self) -> None:
+        self._newest = QueueColumns()
+
+    def show(self, columns: QueueColumns) -> None:
+        """From now on these."""
+        if columns.queues:
+            self._newest = columns
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """A family a metric; without any queue they are empty."""
+        for amount, what in AMOUNTS.items():
+            for unit in (CPU, MEMORY):
+                yield self._plain(f"{amount}_{unit}", f"{unit.replace('_', ' ')}: {what}")
+            yield self._scalars(f"{amount}_{SCALARS}", f"other resources: {what}")
+        for number, what in NUMBERS.items():
+            yield self._plain(number, what)
+
+    def _plain(self, metric: str, text: str) -> GaugeMetricFamily:
+        family = GaugeMetricFamily(f"volcano_queue_{metric}", text, labels=("queue_name",))
+        for queue, value in self._numbers(metric):
+            family.add_metric((queue,), value)
+        return family
+
+    def _scalars(self, metric: str, text: str) -> GaugeMetricFamily:
+        family = GaugeMetricFamily(f"volcano_queue_{metric}", text, labels=("queue_name", "resource"))
+        for name in self._newest.values:
+            known, _, resource = name.partition(":")
+            if known == metric:
+                for queue, value in self._numbers(name):
+                    family.add_metric((queue, resource), value)
+        return family
+
+    def _numbers(self, metric: str) -> Iterator[tuple[str, float]]:
+        values = self._newest.values.get(metric, ())
+        return ((queue, value) for queue, value in zip(self._newest.queues, values, strict=False) if not isnan(value))
