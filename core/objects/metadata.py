@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 Object = dict[str, Any]
 
@@ -11,12 +11,13 @@ _EMPTY: dict[str, Any] = {}
 
 def section(obj: Object, name: str) -> dict[str, Any]:
     """The mapping under `name`, empty when absent or null."""
-    return cast("dict[str, Any]", obj.get(name) or _EMPTY)
+    found: Any = obj.get(name)
+    return found or _EMPTY
 
 
-def text_map(value: object) -> dict[str, str]:
+def text_map(value: Any) -> dict[str, str]:
     """Labels or annotations as a plain dict, empty when absent."""
-    return cast("dict[str, str]", value) if value else {}
+    return value or {}
 
 
 def key_of(namespace: str, name: str) -> str:

@@ -81,6 +81,11 @@ class Task:
         """Whether the single scheduling gate is Volcano's own queue-allocation gate."""
         return self.template.scheduling_gates == (QUEUE_ALLOCATION_GATE,)
 
+    def asks_as(self, other: "Task") -> bool:
+        """Whether it is the same pod of the same job, asking for the same."""
+        same_pod = self.uid == other.uid and self.job == other.job
+        return same_pod and self.template is other.template and self.gated == other.gated
+
 
 def _relevant(spec: dict[str, Any]) -> dict[str, Any]:
     """What scheduling reads of a pod spec: what differs between the pods of a role (env, names) must stay out."""

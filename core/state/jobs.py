@@ -21,6 +21,7 @@ from core.state.snapshot import JobColumns
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.pod_group import PodGroupSpec
+    from core.objects.pod_template import PodTemplate
     from core.state.dimensions import Dimensions
 
 NO_QUEUE = -1
@@ -186,18 +187,30 @@ class JobTable:
     def count(self, job: Job, task: Task, status: int, sign: int) -> None:
         """Add (sign 1) or take off (-1) a task of that status in counts and sums."""
         row, template = job.row, task.template
+        if task.gated:
+            self.gated[row] += sign
+        for dimension, value in template.items:
+            self.total[dimension, row] += sign * value
+        self._count_status(row, template, status, sign)
+
+    def move(self, job: Job, task: Task, before: int, status: int) -> None:
+        """A task's status changed from `before`."""
+        if IS_ALLOCATED[before] and IS_ALLOCATED[status]:
+            self.counts[before, job.row] -= 1
+            self.counts[status, job.row] += 1
+            return
+        self._count_status(job.row, task.template, before, -1)
+        self._count_status(job.row, task.template, status, 1)
+
+    def _count_status(self, row: int, template: PodTemplate, status: int, sign: int) -> None:
         self.counts[status, row] += sign
         pending = status == TaskStatus.PENDING
         if pending and template.best_effort:
             self.best_effort[row] += sign
-        if task.gated:
-            self.gated[row] += sign
         column: Any = self.allocated if IS_ALLOCATED[status] else self.pending if pending else None
-        for dimension, value in template.items:
-            amount = sign * value
-            self.total[dimension, row] += amount
-            if column is not None:
-                column[dimension, row] += amount
+        if column is not None:
+            for dimension, value in template.items:
+                column[dimension, row] += sign * value
 
     def columns(self) -> JobColumns:
         """Copies for a session; `order` has the jobs with a PodGroup whose queue is known."""

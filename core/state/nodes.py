@@ -117,14 +117,22 @@ class NodeTable:
         self.nonzero[0, row] += sign * template.nonzero_cpu
         self.nonzero[1, row] += sign * template.nonzero_memory
         keeps_scalars = self.specs[row].allocatable.scalars is not None
+        releases = status == TaskStatus.RELEASING
         idle, used, releasing = self.idle, self.used, self.releasing
         for dimension, value in template.items:
             amount = sign * value
             used[dimension, row] += amount
             if dimension < 2 or keeps_scalars:
                 idle[dimension, row] -= amount
-            if status == TaskStatus.RELEASING:
+            if releases:
                 releasing[dimension, row] += amount
+
+    def restate(self, row: int, template: PodTemplate, before: int, status: int) -> None:
+        """A task on it changed its status: only what is being released can differ."""
+        sign = (status == TaskStatus.RELEASING) - (before == TaskStatus.RELEASING)
+        if sign:
+            for dimension, value in template.items:
+                self.releasing[dimension, row] += sign * value
 
     def compact(self) -> npt.NDArray[np.int32] | None:
         """Bring the rows into name order. Returns old row -> new row (int32), or None when they were."""

@@ -45,6 +45,11 @@ class TaskTable:
             self.job = cast("npt.NDArray[np.int32]", grown(self.job, row + 1))
         return row
 
+    def renew(self, task: Task) -> None:
+        """A task in the place of the one before it, in the same row; the latest change comes last."""
+        del self.by_key[task.key]
+        self.by_key[task.key] = self.handles[task.row] = task
+
     def release(self, task: Task) -> None:
         """Forget a task and free its row."""
         del self.by_key[task.key]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.task import COMPLETED_STATUSES, PREEMPTABLE_STATUSES, TaskStatus
+from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
 from core.objects.metadata import Object, key_of, section
 from core.objects.node import read_node
 from core.objects.pod import Task, TemplateTable, read_task
@@ -18,7 +18,9 @@ from core.state.check import check_view
 from core.state.dimensions import Dimensions
 from core.state.jobs import NO_QUEUE, JobTable
 from core.state.nodes import NodeTable
+from core.state.others import Others
 from core.state.priorities import PriorityClasses
+from core.state.seats import Seats
 from core.state.snapshot import Snapshot
 from core.state.tasks import NOWHERE, TaskTable
 
@@ -43,12 +45,16 @@ class View:
         self.nodes = NodeTable(self.dimensions)
         self.queues: dict[str, Queue] = {}
         self.priorities = PriorityClasses()
-        self.node_tasks: dict[str, dict[str, Task]] = {}  # node name -> pod key -> task, nodes not yet seen included
-        self.objects: dict[str, dict[str, Object]] = {}
+        self.seats = Seats(self.tasks, self.nodes)
+        self.others = Others()
         self._assumed = Assumed()  # binds in flight
         self._evicting: set[str] = set()  # pod keys of evictions in flight
         self._queue_rows: dict[str, int] = {}
-        self._shared: set[str] = set()  # node names whose dict in node_tasks a snapshot has seen
+
+    @property
+    def node_tasks(self) -> dict[str, dict[str, Task]]:
+        """Node name -> pod key -> task, nodes not yet seen included."""
+        return self.seats.node_tasks
 
     # --- events ------------------------------------------------------------------------------------------------------
 
@@ -67,7 +73,7 @@ class View:
             self.priorities.apply(obj, deleted=deleted)
             self._resolve_all()
         elif kind:
-            self._apply_other(str(kind), obj, deleted)
+            self.others.apply(str(kind), obj, deleted=deleted)
         self.version += 1
 
     def _apply_pod(self, pod: Object, deleted: bool) -> None:
@@ -80,14 +86,17 @@ class View:
                 self._take_out(known)
             return
         task = read_task(pod, NOWHERE, self.templates)
-        if known is not None:
-            self._take_out(known)
-            if known.uid != task.uid:
-                self._end_flight(key)
+        if known is not None and known.uid != task.uid:
+            self._end_flight(key)
         if task.status != TaskStatus.PENDING:
             self._assumed.drop(key)  # the API knows by now
         if task.status not in PREEMPTABLE_STATUSES:
             self._evicting.discard(key)
+        if known is not None and task.asks_as(known):
+            self._renew(known, task)
+            return
+        if known is not None:
+            self._take_out(known)
         self._put_in(task)
 
     def _end_flight(self, key: str) -> None:
@@ -119,42 +128,43 @@ class View:
             return TaskStatus.RELEASING, task.node_name
         return task.status, task.node_name
 
+    def _renew(self, known: Task, task: Task) -> None:
+        """The pod is in the same row of the same job: only what differs is counted anew."""
+        row = task.row = known.row
+        self.tasks.renew(task)
+        if task.job:
+            job = self.jobs.writable(task.job)
+            job.drop(known)
+            job.put(task)
+        self._move(row, task)
+
     def _enter(self, task: Task) -> None:
         """Count a task where it belongs: its job's columns and its node's."""
         row = task.row
         status, node_name = self._effective(task)
         self.tasks.status[row] = status
-        self.tasks.node[row] = self.tasks.job[row] = NOWHERE
+        self.tasks.job[row] = NOWHERE
         if task.job:
             job = self.jobs.by_key[task.job]
             self.jobs.count(job, task, status, 1)
             self.tasks.job[row] = job.row
-        self.tasks.resides[row] = node_name if status not in COMPLETED_STATUSES else ""
-        if self.tasks.resides[row]:
-            self._residents(node_name)[task.key] = task
-            node = self.nodes.row.get(node_name)
-            if node is not None:
-                self.tasks.node[row] = node
-                self.nodes.place(node, task.template, status, 1)
+        self.seats.enter(task, status, node_name)
 
     def _leave(self, task: Task) -> None:
         """The reverse of :meth:`_enter`."""
-        row = task.row
-        status = int(self.tasks.status[row])
+        status = int(self.tasks.status[task.row])
         if task.job:
             self.jobs.count(self.jobs.by_key[task.job], task, status, -1)
-        name = self.tasks.resides[row]
-        if name:
-            del self._residents(name)[task.key]
-            node = int(self.tasks.node[row])
-            if node != NOWHERE:
-                self.nodes.place(node, task.template, status, -1)
+        self.seats.leave(task, status)
 
-    def _residents(self, node_name: str) -> dict[str, Task]:
-        if node_name in self._shared:
-            self.node_tasks[node_name] = dict(self.node_tasks[node_name])
-            self._shared.discard(node_name)
-        return self.node_tasks.setdefault(node_name, {})
+    def _move(self, row: int, task: Task) -> None:
+        """Count a task that was counted in this row where it belongs by now."""
+        before = int(self.tasks.status[row])
+        status, node_name = self._effective(task)
+        if task.job and status != before:
+            self.jobs.move(self.jobs.by_key[task.job], task, before, status)
+        self.tasks.status[row] = status
+        self.seats.move(task, before, status, node_name)
 
     def _apply_pod_group(self, pod_group: Object, deleted: bool) -> None:
         spec = read_pod_group(pod_group, self.default_queue)
@@ -214,17 +224,6 @@ class View:
             if job.spec is not None:
                 self._resolve(job, job.spec)
 
-    def _apply_other(self, kind: str, obj: Object, deleted: bool) -> None:
-        meta = section(obj, "metadata")
-        name = meta.get("name") or ""
-        key = key_of(meta["namespace"], name) if meta.get("namespace") else name
-        of_kind = dict(self.objects.get(kind, {}))  # a snapshot may hold the old one
-        if deleted:
-            of_kind.pop(key, None)
-        else:
-            of_kind[key] = obj
-        self.objects = {**self.objects, kind: of_kind}
-
     def _fit_dimensions(self) -> None:
         self.nodes.fit_dimensions()
         self.jobs.fit_dimensions()
@@ -232,7 +231,7 @@ class View:
     # --- what is in flight
 
     def _recount(self, task: Task) -> None:
-        self._enter(task)
+        self._move(task.row, task)
         self.version += 1
 
     def assume(self, namespace: str, name: str, node: str, pre_bind: PreBind | None = None) -> bool:
@@ -240,7 +239,6 @@ class View:
         task = self.tasks.by_key.get(key_of(namespace, name))
         if task is None or self.tasks.status[task.row] != TaskStatus.PENDING:
             return False
-        self._leave(task)
         self._assumed.hold(task.key, node, pre_bind)
         self._recount(task)
         return True
@@ -249,7 +247,6 @@ class View:
         """The bind failed: back to what the API last said."""
         task = self.tasks.by_key.get(key_of(namespace, name))
         if task is not None and task.key in self._assumed:
-            self._leave(task)
             self._assumed.drop(task.key)
             self._recount(task)
 
@@ -257,7 +254,6 @@ class View:
         """An eviction is on its way: Releasing."""
         task = self.tasks.by_key.get(key_of(namespace, name))
         if task is not None and task.status in PREEMPTABLE_STATUSES and task.key not in self._evicting:
-            self._leave(task)
             self._evicting.add(task.key)
             self._recount(task)
 
@@ -265,7 +261,6 @@ class View:
         """The eviction failed: back to what the API last said."""
         task = self.tasks.by_key.get(key_of(namespace, name))
         if task is not None and task.key in self._evicting:
-            self._leave(task)
             self._evicting.discard(task.key)
             self._recount(task)
 
@@ -286,12 +281,11 @@ class View:
             nodes=self.nodes.columns(),
             jobs=self.jobs.columns(),
             queues=[self.queues[name] for name in self._queue_rows],
-            node_tasks=dict(self.node_tasks),
-            objects=self.objects,
+            node_tasks=self.seats.share(),
+            objects=self.others.share(),
             promised=self._assumed.promised,
         )
         self.jobs.epoch += 1
-        self._shared = set(self.node_tasks)
         return snapshot
 
     def check(self) -> list[str]:

@@ -1,0 +1,73 @@
+"""Which task is counted on which node, and the nodes' sums that follow from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.life.task import COMPLETED_STATUSES
+from core.state.tasks import NOWHERE
+
+if TYPE_CHECKING:
+    from core.life.task import TaskStatus
+    from core.objects.pod import Task
+    from core.state.nodes import NodeTable
+    from core.state.tasks import TaskTable
+
+
+class Seats:
+    """`node_tasks`: node name -> pod key -> task, nodes not yet seen included; a node's tasks in the order in which
+    they last changed. A dict that a snapshot has seen is never changed again: it is copied first.
+    """
+
+    def __init__(self, tasks: TaskTable, nodes: NodeTable) -> None:
+        self.node_tasks: dict[str, dict[str, Task]] = {}
+        self._tasks = tasks
+        self._nodes = nodes
+        self._shared: set[str] = set()  # node names whose dict a snapshot has seen
+
+    def share(self) -> dict[str, dict[str, Task]]:
+        """For a snapshot."""
+        self._shared = set(self.node_tasks)
+        return dict(self.node_tasks)
+
+    def enter(self, task: Task, status: TaskStatus, node_name: str) -> None:
+        """Count a task that is counted on no node."""
+        row, tasks = task.row, self._tasks
+        tasks.node[row] = NOWHERE
+        tasks.resides[row] = seat = node_name if status not in COMPLETED_STATUSES else ""
+        if not seat:
+            return
+        self._residents(seat)[task.key] = task
+        node = self._nodes.row.get(seat)
+        if node is not None:
+            tasks.node[row] = node
+            self._nodes.place(node, task.template, status, 1)
+
+    def leave(self, task: Task, status: int) -> None:
+        """The reverse of :meth:`enter`."""
+        name = self._tasks.resides[task.row]
+        if name:
+            del self._residents(name)[task.key]
+            node = int(self._tasks.node[task.row])
+            if node != NOWHERE:
+                self._nodes.place(node, task.template, status, -1)
+
+    def move(self, task: Task, before: int, status: TaskStatus, node_name: str) -> None:
+        """A task that was counted with status `before`: what it asks for has not changed, its status or node may."""
+        name = self._tasks.resides[task.row]
+        if not name or name != node_name or status in COMPLETED_STATUSES:
+            self.leave(task, before)
+            self.enter(task, status, node_name)
+            return
+        residents = self._residents(name)
+        del residents[task.key]  # the latest change comes last
+        residents[task.key] = task
+        node = int(self._tasks.node[task.row])
+        if node != NOWHERE:
+            self._nodes.restate(node, task.template, before, status)
+
+    def _residents(self, node_name: str) -> dict[str, Task]:
+        if node_name in self._shared:
+            self.node_tasks[node_name] = dict(self.node_tasks[node_name])
+            self._shared.discard(node_name)
+        return self.node_tasks.setdefault(node_name, {})
