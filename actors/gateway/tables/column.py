@@ -1,0 +1,70 @@
+"""What a table is made of: columns, and per kind a printer that turns an object into cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+
+from core.objects.metadata import Object
+
+Include = Literal["Metadata", "Object", "None"]
+"""What a row carries beside its cells: the object's metadata, all of it, or nothing."""
+
+Cells = Callable[[Object, float], list[Any]]
+"""The cells of one object at a moment (seconds since the epoch), one per column."""
+
+NONE: Final = "<none>"
+UNSET: Final = "<unset>"
+UNKNOWN: Final = "<unknown>"
+
+
+class Column(Struct, frozen=True, gc=False):
+    """One column; `priority` 0 is always shown, 1 with `-o wide` only."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    priority: int = 0
+    description: str = ""
+
+    def definition(self) -> dict[str, Any]:
+        """As a TableColumnDefinition."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        }
+
+
+class Printer(Struct, frozen=True, gc=False):
+    """How a kind is printed. `conditions` gives a row's conditions (pods that have ended have one)."""
+
+    columns: tuple[Column, ...]
+    cells: Cells
+    conditions: Callable[[Object], list[dict[str, str]]] | None = None
+
+
+NAME: Final = Column("Name", format="name", description="The object's name, unique in its namespace.")
+AGE: Final = Column("Age", description="Time since the object was created.")
+CONTAINERS: Final = Column("Containers", priority=1, description="Names of the template's containers.")
+IMAGES: Final = Column("Images", priority=1, description="Images of the template's containers.")
+SELECTOR: Final = Column("Selector", priority=1, description="Which pods belong to it, by label.")
+
+
+def text(name: str, description: str = "", *, wide: bool = False) -> Column:
+    """A column of strings."""
+    return Column(name, priority=int(wide), description=description)
+
+
+def number(name: str, description: str = "") -> Column:
+    """A column of integers."""
+    return Column(name, "integer", description=description)
+
+
+def flag(name: str, description: str = "") -> Column:
+    """A column of booleans."""
+    return Column(name, "boolean", description=description)

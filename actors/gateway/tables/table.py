@@ -1,0 +1,74 @@
+"""Objects as a `meta.k8s.io/v1` Table: what `kubectl get` prints.
+
+table("Pod", pods, now=clock.now())                          a whole answer
+printer = printer_of("Foo.example.com", columns)             for a list sent in slices, or a watch:
+definitions(printer); row(printer, obj, now, "Metadata")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from actors.gateway.tables.ages import since
+from actors.gateway.tables.column import Include, Printer
+from actors.gateway.tables.printers import printer_of
+from core.objects.metadata import Object, section
+
+_UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+def definitions(printer: Printer) -> list[dict[str, Any]]:
+    """The columns, as TableColumnDefinitions."""
+    return [column.definition() for column in printer.columns]
+
+
+def row(printer: Printer, obj: Object, now: float, include: Include = "Metadata") -> dict[str, Any]:
+    """One object as a TableRow, ages as of `now` (seconds since the epoch).
+
+    An object of a kind whose types nobody checks may not be what its printer expects: then its name and age are shown.
+    """
+    try:
+        made: dict[str, Any] = {"cells": printer.cells(obj, now)}
+        if printer.conditions and (conditions := printer.conditions(obj)):
+            made["conditions"] = conditions
+    except _UNREADABLE:
+        made = {"cells": [_fallback(column.name, obj, now) for column in printer.columns]}
+    if include == "Object":
+        made["object"] = obj
+    elif include == "Metadata":
+        made["object"] = partial(obj)
+    return made
+
+
+def _fallback(column: str, obj: Object, now: float) -> str | None:
+    metadata = section(obj, "metadata")
+    if column == "Name":
+        return str(metadata.get("name", ""))
+    return since(metadata.get("creationTimestamp"), now) if column in ("Age", "AGE") else None
+
+
+def partial(obj: Object) -> dict[str, Any]:
+    """The object's metadata alone, as a PartialObjectMetadata."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": section(obj, "metadata")}
+
+
+def table(
+    kind: str,
+    objects: Iterable[Object],
+    *,
+    now: float,
+    include: Include = "Metadata",
+    headers: bool = True,
+    columns: Sequence[Mapping[str, Any]] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A whole Table of a kind (by its key); `columns` of a user's CRD; `metadata` of the list (resourceVersion ...)."""
+    printer = printer_of(kind, columns)
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": dict(metadata or {}),
+        "columnDefinitions": definitions(printer) if headers else [],
+        "rows": [row(printer, obj, now, include) for obj in objects],
+    }
