@@ -137,7 +137,7 @@ class Mailbox(Generic[M, R]):
 
         Nothing is taken out before the last await, so a cancelled receiver loses nothing.
         """
-        await lowlevel.checkpoint()
+        await lowlevel.checkpoint_if_cancelled()
         while not (batch := self._drain(cap)):
             self._arrived = anyio.Event()
             await self._arrived.wait()

@@ -71,23 +71,22 @@ class LevelSignal:
 
     def __init__(self, value: int = 0) -> None:
         self.value = value
-        self._event: anyio.Event | None = None
+        self._waited_for: dict[int, anyio.Event] = {}
 
     def raise_to(self, value: int) -> None:
-        """Raise the level and wake whoever waits for more; a lower value changes nothing."""
+        """Raise the level and wake whoever waited for that; a lower value changes nothing."""
         if value <= self.value:
             return
         self.value = value
-        event, self._event = self._event, None
-        if event is not None:
-            event.set()
+        for passed in [each for each in self._waited_for if each < value]:
+            self._waited_for.pop(passed).set()
 
     async def wait_beyond(self, value: int) -> int:
         """Wait until the level is above `value`; returns it."""
         while self.value <= value:
-            if self._event is None:
-                self._event = anyio.Event()
-            await self._event.wait()
+            if value not in self._waited_for:
+                self._waited_for[value] = anyio.Event()
+            await self._waited_for[value].wait()
         return self.value
 
 
@@ -121,7 +120,9 @@ class News(LevelSignal):
     async def wait_for(self, kinds: tuple[str, ...], value: int) -> int:
         """Wait until the head of these kinds is above `value`; returns it."""
         while (head := self.head(kinds)) <= value:
-            await self._woken.setdefault(kinds, anyio.Event()).wait()
+            if kinds not in self._woken:
+                self._woken[kinds] = anyio.Event()
+            await self._woken[kinds].wait()
         return head
 
     def _raise(self, kinds: tuple[str, ...]) -> None:
@@ -204,16 +205,16 @@ class Activity:
         return all(at >= self._news.head(kinds) for at, kinds in self._seen.values())
 
     async def wait_idle(self) -> None:
-        """Wait until `is_idle`; wakes only when something on the board changed."""
+        """Wait until `is_idle`; wakes only when it was."""
         while not self.is_idle():
             if self._event is None:
                 self._event = anyio.Event()
             await self._event.wait()
 
     def _changed(self) -> None:
-        event, self._event = self._event, None
-        if event is not None:
-            event.set()
+        if self._event is not None and self.is_idle():
+            self._event.set()
+            self._event = None
 
 
 class Shelf(Generic[T]):

@@ -81,8 +81,9 @@ class Reconciler(Actor[Poke, Done]):
         super().__init__(name, mailbox, context)
         self.machines = tuple(machines)
         self._api = api
-        self._lock = anyio.Lock()
+        self._lock = anyio.Lock(fast_acquire=True)
         self._due_changed = anyio.Event()
+        self._until = float("inf")  # the one who keeps the time sleeps until then (event-loop time, seconds)
         kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
         # from before the beginning: it lists first, so that a restart does not live through history again
         self._watcher = Watcher(name, api, context.news, context.activity, kinds, since=-1)
@@ -126,7 +127,8 @@ class Reconciler(Actor[Poke, Done]):
         else:
             log.error("bug in Pumice: %s is not done after %d rounds", self.name, AGAIN_MOST)
         self.activity.timers(self.name, sum(machine.running_timers() for machine in self.machines))
-        self._due_changed.set()
+        if self._wait_s() < self._until - anyio.current_time():
+            self._due_changed.set()
 
     async def _turn(self, machine: Machine) -> bool:
         requests = machine.step(self.clock.now())
@@ -141,10 +143,12 @@ class Reconciler(Actor[Poke, Done]):
     async def _keep_time(self) -> None:
         while True:
             self._due_changed = anyio.Event()
-            if self._wait_s() > 0:
-                with anyio.move_on_after(self._wait_s()):
+            wait_s = self._wait_s()
+            if wait_s > 0:
+                self._until = anyio.current_time() + wait_s
+                with anyio.CancelScope(deadline=self._until):
                     await self._due_changed.wait()
-                    continue
+                continue
             async with self._lock:
                 with self.activity.busy():
                     await self._work()

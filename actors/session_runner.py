@@ -81,7 +81,7 @@ class SessionRunner(Actor[RunCycle, Done]):
         self._sessions = sessions
         self._memory = memory
         self._settings = settings
-        self._lock = anyio.Lock()
+        self._lock = anyio.Lock(fast_acquire=True)
         self._earliest = 0.0
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:

@@ -137,12 +137,15 @@ class SeededFaults:
         self._stopped = True
 
     def _first(self, kinds: Iterable[str], on: str) -> Fault | None:
-        for what in kinds:
-            rate = self._rates.get(what, 0.0)
-            if rate and chance(self._seed, on, what) < rate:
+        """One throw for all kinds: each has its own part of the way from 0 to 1."""
+        rates = [(what, rate) for what in kinds if (rate := self._rates.get(what))]
+        thrown = chance(self._seed, on) if rates else 1.0
+        for what, rate in rates:
+            if thrown < rate:
                 fault = self._made(what, on)
                 self.struck.append(fault)
                 return fault
+            thrown -= rate
         return None
 
     def _made(self, what: str, on: str) -> Fault:

@@ -117,7 +117,7 @@ class FaultyApiServer(ApiServer):
         self._faults = faults
         self._network = network
         self._crash = crash
-        self._lock = anyio.Lock()
+        self._lock = anyio.Lock(fast_acquire=True)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """What the network delivers late, and crashes."""
@@ -134,7 +134,6 @@ class FaultyApiServer(ApiServer):
             for step in steps:
                 fault = self._faults.strike(step.request)
                 if fault is not None:
-                    self._network.changed.set()
                     self._struck(step, fault)
             await self._carry_out(steps)
 

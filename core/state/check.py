@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.life.task import COUNT, LABELS, TaskStatus
+from core.state.columns import FloatArray
 
 if TYPE_CHECKING:
     from core.state.view import View
 
+RELEASING = int(TaskStatus.RELEASING)
 TOLERANCE = 0.1  # minResource: the unit below which Volcano sees no difference
 
 
@@ -23,44 +25,64 @@ def check_view(view: View) -> list[str]:
 
 def _check_jobs(view: View) -> list[str]:
     broken: list[str] = []
+    statuses, jobs, columns = view.tasks.status.tolist(), view.tasks.job.tolist(), view.jobs.counts.T.tolist()
     for job in view.jobs.by_key.values():
         counted = [0] * COUNT
         for task in job.tasks.values():
-            counted[int(view.tasks.status[task.row])] += 1
-            if view.tasks.job[task.row] != job.row:
+            counted[statuses[task.row]] += 1
+            if jobs[task.row] != job.row:
                 broken.append(f"task {task.key} does not know its job {job.key}")
-        for status, number in enumerate(counted):
-            column = int(view.jobs.counts[status, job.row])
-            if column != number:
-                broken.append(f"job {job.key}: {number} tasks are {LABELS[status]}, the column says {column}")
+        if counted != columns[job.row]:
+            broken += _miscounted(job.key, counted, columns[job.row])
     return broken
+
+
+def _miscounted(job: str, counted: list[int], columns: list[int]) -> list[str]:
+    return [
+        f"job {job}: {number} tasks are {LABELS[status]}, the column says {column}"
+        for status, (number, column) in enumerate(zip(counted, columns, strict=True))
+        if column != number
+    ]
 
 
 def _check_nodes(view: View) -> list[str]:
+    table, count = view.nodes, view.nodes.count
+    used, releasing = _by_tasks(view)
+    idle = table.allocatable[:, :count] - used
+    without_scalars = [spec.allocatable.scalars is None for spec in table.specs]
+    idle[2:, without_scalars] = 0.0
     broken: list[str] = []
-    table = view.nodes
-    for name, row in table.row.items():
-        used = np.zeros(table.used.shape[0])
-        releasing = np.zeros_like(used)
-        for task in view.node_tasks.get(name, {}).values():
+    for what, expected in (("used", used), ("releasing", releasing), ("idle", idle)):
+        column = getattr(table, what)[:, :count]
+        for row in np.flatnonzero((np.abs(column - expected) >= TOLERANCE).any(axis=0)).tolist():
+            says, are = column[:, row].tolist(), expected[:, row].tolist()
+            broken.append(f"node {table.specs[row].name}: {what} is {says}, its tasks make it {are}")
+    return broken
+
+
+def _by_tasks(view: View) -> tuple[FloatArray, FloatArray]:
+    """What the tasks of each node use, and release, added up anew: [dimension, node]."""
+    height, statuses = view.nodes.used.shape[0], view.tasks.status.tolist()
+    nothing = [0.0] * height
+    rows: list[list[float]] = []
+    leaving: list[list[float]] = []
+    for spec in view.nodes.specs:
+        used, releasing = nothing.copy(), nothing.copy()
+        for task in view.node_tasks.get(spec.name, {}).values():
             for dimension, value in task.template.items:
                 used[dimension] += value
-                releasing[dimension] += value * (view.tasks.status[task.row] == TaskStatus.RELEASING)
-        idle = table.allocatable[:, row] - used
-        if table.specs[row].allocatable.scalars is None:
-            idle[2:] = 0.0
-        for what, expected in (("used", used), ("releasing", releasing), ("idle", idle)):
-            column = getattr(table, what)[:, row]
-            if np.abs(column - expected).max() >= TOLERANCE:
-                broken.append(f"node {name}: {what} is {column.tolist()}, its tasks make it {expected.tolist()}")
-    return broken
+                if statuses[task.row] == RELEASING:
+                    releasing[dimension] += value
+        rows.append(used)
+        leaving.append(releasing)
+    return np.array(rows).reshape(-1, height).T, np.array(leaving).reshape(-1, height).T
 
 
 def _check_places(view: View) -> list[str]:
     broken: list[str] = []
+    nodes, resides = view.tasks.node.tolist(), view.tasks.resides
     for task in view.tasks.by_key.values():
-        node = int(view.tasks.node[task.row])
-        name = view.tasks.resides[task.row]
+        node, name = nodes[task.row], resides[task.row]
         if node >= 0 and table_name(view, node) != name:
             broken.append(f"task {task.key} is counted on {name} but its column says {table_name(view, node)}")
         if name and task.key not in view.node_tasks.get(name, {}):

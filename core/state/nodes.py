@@ -77,9 +77,11 @@ class NodeTable:
         return row
 
     def update(self, row: int, spec: NodeSpec) -> None:
-        """A changed node: what is on it stays."""
+        """A changed node: what is on it stays. A heartbeat changes nothing that anybody remembers."""
+        alive = spec.means_the_same_as(self.specs[row])
         self.specs[row] = spec
-        self._set_allocatable(row, spec)
+        if not alive:
+            self._set_allocatable(row, spec)
 
     def remove(self, name: str) -> None:
         """Drop a node; the last row moves into its place."""

@@ -141,7 +141,7 @@ class Storm:
             schedule_period_s=self.script.period_s,
             check_view=True,
             faults=self.faults,
-            gc_thresholds=None,
+            gc_thresholds=(50_000, 20, 100),
             stopwatch=_no_time,
         )
 
