@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from actors.gateway.tables import networks, plain, policies, volumes, workloads
+from actors.gateway.tables import installed, networks, plain, policies, volumes, workloads
 from actors.gateway.tables.autoscalers import AUTOSCALERS
 from actors.gateway.tables.column import Printer
 from actors.gateway.tables.custom import VOLCANO, custom_printer
@@ -59,6 +59,14 @@ PRINTERS: Final[dict[str, Printer]] = {
     "ResourceClaimTemplate": plain.AGED,
     "ResourceSlice": plain.RESOURCE_SLICES,
     "DeviceClass": plain.AGED,
+    "PodTemplate": installed.POD_TEMPLATES,
+    "Ingress": installed.INGRESSES,
+    "IngressClass": installed.INGRESS_CLASSES,
+    "RuntimeClass": installed.RUNTIME_CLASSES,
+    "MutatingWebhookConfiguration": installed.WEBHOOKS,
+    "ValidatingWebhookConfiguration": installed.WEBHOOKS,
+    "ValidatingAdmissionPolicy": installed.POLICIES,
+    "ValidatingAdmissionPolicyBinding": installed.POLICY_BINDINGS,
     **VOLCANO,
 }
 
