@@ -56,9 +56,9 @@ class Mailbox(Generic[M, R]):
             raise ValueError(f"mailbox {name}: capacity must be at least 1, was {capacity}")
         self.name = name
         self.capacity = capacity
-        self._accepts = accepts
+        self._decode = codec.decoder(accepts)
         self._accepted = frozenset(get_args(accepts) or (accepts,))
-        self._replies = Failed if replies is None else replies | Failed
+        self._decode_any_reply = codec.decoder(Failed if replies is None else replies | Failed)
         self._activity = activity
         self._send, self._receive = anyio.create_memory_object_stream[Envelope](capacity)
         self._unread: deque[Received[M, R]] = deque()
@@ -261,10 +261,10 @@ class Mailbox(Generic[M, R]):
         self._count(envelope)
         self._received += len(envelope.frames)
         for index, frame in enumerate(envelope.frames):
-            batch.append(Received(codec.decode(frame, self._accepts), frame, envelope.answer, index))
+            batch.append(Received(self._decode(frame), frame, envelope.answer, index))
 
     def _decode_reply(self, frame: bytes) -> R:
-        reply = codec.decode(frame, self._replies)
+        reply = self._decode_any_reply(frame)
         if isinstance(reply, Failed):
             raise ActorStoppedError(reply.actor) if reply.stopped else ActorFailedError(reply.actor, reply.error)
         return cast("R", reply)

@@ -85,6 +85,7 @@ class Reconciler(Actor[Poke, Done]):
         self._due_changed = anyio.Event()
         self._until = float("inf")  # the one who keeps the time sleeps until then (event-loop time, seconds)
         kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
+        self._interested = {kind: [each for each in machines if kind in each.kinds] for kind in kinds}
         # from before the beginning: it lists first, so that a restart does not live through history again
         self._watcher = Watcher(name, api, context.news, context.activity, kinds, since=-1)
 
@@ -110,9 +111,7 @@ class Reconciler(Actor[Poke, Done]):
 
     def _tell(self, changes: Changes) -> None:
         for event in changes.events:
-            interested = [machine for machine in self.machines if event.kind in machine.kinds]
-            if not interested:
-                continue
+            interested = self._interested[event.kind]
             obj = codec.unpack_shared(event.blob)
             deleted = event.type == "DELETED"
             revision = event.revision if deleted else int(obj["metadata"]["resourceVersion"])

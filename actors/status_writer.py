@@ -80,7 +80,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         requests: list[ApiRequest] = []
         for said, reply in zip(news.values(), found, strict=True):
             if isinstance(reply, Accepted):
-                about = codec.unpack(reply.blob)
+                about = codec.unpack_shared(reply.blob)
                 obj = event(about, said.reason, said.message, self.clock.now(), source=SOURCE, warning=True)
                 requests.append(Create(codec.pack(obj)))
         await self._api.ask_many(requests)
@@ -96,7 +96,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         requests: list[ApiRequest] = []
         for write, reply in zip(writes, found, strict=True):
             if isinstance(reply, Accepted):
-                new = self._requests(write, codec.unpack(reply.blob))
+                new = self._requests(write, codec.unpack_shared(reply.blob))
                 requests.extend(new)
                 tried.extend([write] * len(new))
         answers = await self._api.ask_many(requests)

@@ -11,7 +11,7 @@ Encoded values are self-delimiting: a batch is the concatenation of encoded reco
 from __future__ import annotations
 
 import threading
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 
 import msgpack  # type: ignore[import-untyped]
@@ -100,6 +100,24 @@ def decode(data: bytes, type: Any) -> Any:  # noqa: A002
     Raises CodecError naming the field that does not fit.
     """
     return convert(unpack(data), type)
+
+
+def decoder(type: Any) -> Callable[[bytes], Any]:  # noqa: A002
+    """`decode` for one type, a union of tagged Structs say, which is studied once and not at every call."""
+    members = _members(type)
+    if members is None:
+        return partial(decode, type=type)
+    field, by_tag = members
+
+    def decode_member(data: bytes) -> Any:
+        value = unpack(data)
+        member: Any = by_tag.get(value.get(field), type) if isinstance(value, dict) else type  # pyright: ignore
+        try:
+            return msgspec.convert(value, member, builtin_types=_BINARY)
+        except msgspec.ValidationError:
+            return convert(value, type)  # which says what is wrong
+
+    return decode_member
 
 
 def decode_many(data: bytes, type: type[T] | Any) -> list[Any]:  # noqa: A002

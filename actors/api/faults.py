@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import accumulate
 from typing import Final, Protocol, assert_never
 
 from config.errors import ConfigError
@@ -119,6 +120,7 @@ class SeededFaults:
         self.struck: list[Fault] = []
         self._seed = seed
         self._rates = dict(rates)
+        self._odds: dict[tuple[str, ...], list[tuple[str, float]]] = {}
         self._longest_s = longest_s
         self._crashable = crashable
         self._occasions = Occasions()
@@ -136,17 +138,23 @@ class SeededFaults:
         """See `Faults`."""
         self._stopped = True
 
-    def _first(self, kinds: Iterable[str], on: str) -> Fault | None:
+    def _first(self, kinds: tuple[str, ...], on: str) -> Fault | None:
         """One throw for all kinds: each has its own part of the way from 0 to 1."""
-        rates = [(what, rate) for what in kinds if (rate := self._rates.get(what))]
-        thrown = chance(self._seed, on) if rates else 1.0
-        for what, rate in rates:
-            if thrown < rate:
+        odds = self._odds.get(kinds)
+        if odds is None:
+            odds = self._odds[kinds] = self._parts(kinds)
+        thrown = chance(self._seed, on) if odds else 1.0
+        for what, end in odds:
+            if thrown < end:
                 fault = self._made(what, on)
                 self.struck.append(fault)
                 return fault
-            thrown -= rate
         return None
+
+    def _parts(self, kinds: tuple[str, ...]) -> list[tuple[str, float]]:
+        """Those that can strike, with where their parts end."""
+        able = [what for what in kinds if self._rates.get(what)]
+        return list(zip(able, accumulate(self._rates[what] for what in able), strict=True))
 
     def _made(self, what: str, on: str) -> Fault:
         share = chance(self._seed, on, what, "amount")
@@ -191,21 +199,24 @@ def chance(seed: int, *what: str) -> float:
     return int.from_bytes(digest, "big") / 2**56
 
 
+_BIND, _EVICT, _STATUS, _WATCH, _OTHER = (*BIND, CRASH), (*EVICT, CRASH), (*STATUS, CRASH), (*WATCH, CRASH), (CRASH,)
+
+
 def possible(request: commands.ApiRequest) -> tuple[str, ...]:
     """The kinds of faults that can strike a request."""
     match request:
         case commands.BindPod():
-            return (*BIND, CRASH)
+            return _BIND
         case commands.EvictPod():
-            return (*EVICT, CRASH)
+            return _EVICT
         case commands.UpdateStatus() | commands.Patch():
-            return (*STATUS, CRASH) if request.user == SCHEDULER else (CRASH,)
+            return _STATUS if request.user == SCHEDULER else _OTHER
         case commands.Watch():
-            return (*WATCH, CRASH)
+            return _WATCH
         case commands.Create():
-            return () if request.user == "submit" else (CRASH,)
+            return () if request.user == "submit" else _OTHER
         case _:
-            return (CRASH,)
+            return _OTHER
 
 
 def subject(request: commands.ApiRequest) -> str:
@@ -223,8 +234,10 @@ def subject(request: commands.ApiRequest) -> str:
             return f"patch {request.kind} {request.namespace}/{request.name} by {request.user}"
         case commands.Delete() | commands.Get():
             return f"{type(request).__name__.lower()} {request.kind} {request.namespace}/{request.name}"
-        case commands.List():
+        case commands.List() | commands.OpenListing():
             return f"list {request.kind}"
+        case commands.RequestEviction():
+            return f"eviction {request.namespace}/{request.name}"
         case commands.Create() | commands.Update():
             return f"{type(request).__name__.lower()} by {request.user}"
         case _:

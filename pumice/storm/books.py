@@ -39,7 +39,7 @@ def fresh_view(store: Store) -> View:
         listing = store.list(kind)
         if isinstance(listing, Listing):
             for blob in listing.blobs:
-                view.apply("ADDED", codec.unpack(blob))
+                view.apply("ADDED", codec.unpack_shared(blob))
     return view
 
 
@@ -111,7 +111,7 @@ def _group_says_why(store: Store, job: str) -> bool:
     record = store.tables.get(("PodGroup", namespace, name))
     if record is None:
         return True  # a pod of no group, or of one that has gone: nobody was asked to place it
-    status: dict[str, Any] = codec.unpack(record.blob).get("status") or {}
+    status: dict[str, Any] = codec.unpack_shared(record.blob).get("status") or {}
     conditions: list[dict[str, Any]] = status.get("conditions") or []
     return any(
         each.get("type") == "Unschedulable" and each.get("status") == "True" and each.get("message")

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from actors.ports import Clock
+import trio
+
+START: Final = 1_700_000_000.0
 
 
 @dataclass
 class JumpingClock:
-    """`inner` plus all jumps so far (seconds, either way)."""
+    """trio's time since the first look, and all jumps so far (seconds, either way), after START."""
 
-    inner: Clock
-    offset_s: float = 0.0
+    offset_s: float = START
+    _began: float | None = None
 
     def now(self) -> float:
         """Seconds since the epoch."""
-        return self.inner.now() + self.offset_s
+        elapsed = trio.current_time()
+        if self._began is None:
+            self._began = elapsed
+        return elapsed - self._began + self.offset_s
 
     def jump(self, seconds: float) -> None:
         """Be so much later, or earlier, from now on."""

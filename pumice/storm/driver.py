@@ -8,7 +8,6 @@ import anyio
 
 from actors.errors import ActorFailedError
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
-from core.messages.replies import Listing
 from pumice.storm.cluster import NAMESPACE, objects_of, pods
 from storage import codec
 
@@ -100,10 +99,7 @@ class Driver:
         ]
 
     def _to_pod(self, system: System, event: Event) -> list[ApiRequest]:
-        listing = system.store.list("Pod", NAMESPACE)
-        assert isinstance(listing, Listing)
-        names = [codec.unpack(blob)["metadata"]["name"] for blob in listing.blobs]
-        mine = [name for name in names if name.startswith(f"{event.target}-")]
+        mine = sorted(name for _, name in system.store.tables.names("Pod") if name.startswith(f"{event.target}-"))
         if not mine:
             return []
         name = mine[int(event.amount) % len(mine)]

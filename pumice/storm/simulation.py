@@ -15,7 +15,6 @@ from trio.testing import MockClock
 from actors.api.faults import Fault, Faults, ListedFaults, SeededFaults
 from actors.core_decider import core_decider
 from actors.errors import RecorderFailedError
-from actors.ports import VirtualClock
 from actors.settings import SystemSettings
 from actors.system import System
 from pumice.storm.books import final_problems
@@ -65,7 +64,7 @@ class Storm:
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self.clock = JumpingClock(VirtualClock())
+        self.clock = JumpingClock()
         self.monitor = Monitor()
         self.journal = StormJournal(self.monitor.see)
         self.faults = faults_of(script)
@@ -78,8 +77,11 @@ class Storm:
         began = anyio.current_time()
         violations: list[Violation] = []
         try:
-            while self.lives < LIVES and not await self._live():
-                pass
+            while not await self._live():
+                if self.monitor.found is not None:  # who noticed it died of it
+                    raise ViolationFoundError(self.monitor.found)
+                if self.lives == LIVES:
+                    self.monitor.violated("process-lives", f"{LIVES} lives were not enough")
         except ViolationFoundError as found:
             violations = [found.violation]
         except Exception as error:  # noqa: BLE001 (whatever ends the process is a finding)

@@ -88,12 +88,12 @@ class Truth:
             case "Pod":
                 return self._pod(mutation, gone=gone)
             case "Node":
-                self._note(self.nodes, mutation.name, None if gone else _allocatable(codec.unpack(mutation.blob)))
+                self._note(self.nodes, mutation.name, None if gone else _allocatable(codec.unpack_shared(mutation.blob)))
             case "PodGroup":
                 name = f"{mutation.namespace}/{mutation.name}"
-                self._note(self.groups, name, None if gone else _group(codec.unpack(mutation.blob)))
+                self._note(self.groups, name, None if gone else _group(codec.unpack_shared(mutation.blob)))
             case "Queue":
-                self._note(self.queues, mutation.name, None if gone else _capability(codec.unpack(mutation.blob)))
+                self._note(self.queues, mutation.name, None if gone else _capability(codec.unpack_shared(mutation.blob)))
             case _:
                 pass
         return None
@@ -110,7 +110,7 @@ class Truth:
             self.pods.pop(key, None)
             self._lost(before)
             return None
-        pod = _read_pod(key, codec.unpack(mutation.blob), before)
+        pod = _read_pod(key, codec.unpack_shared(mutation.blob), before)
         self.pods[key] = pod
         if pod.phase == "Failed" and before is not None and before.phase != "Failed":
             self._lost(before)
