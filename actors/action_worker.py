@@ -2,7 +2,7 @@
 
 Owns: nothing but the baton while it holds it.
 Accepts: `RunAction`, which names a session on the shelf; answers `ActionDone` or `ActionFailed`.
-Sends: nothing (the worker of an action that dries run asks the dry-run workers).
+Sends: nothing; the worker of an action that stops at dry runs asks the dry-run workers.
 When full: never; there is one baton.
 Stops: after the action in hand. When the action raises, the answer says so, the worker crashes and is started again:
 that costs the cycle, never the process.
@@ -19,6 +19,8 @@ from core.messages.replies import ActionDone, ActionFailed
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from actors.decider import Decider
+    from actors.dry_run_driver import DryRunDriver
     from actors.envelope import Received
     from actors.ports import ActionPort, Context, Shelf
 
@@ -26,7 +28,7 @@ ActionReply = ActionDone | ActionFailed
 
 
 class ActionWorker(Actor[RunAction, ActionReply]):
-    """`run_action(session, action)` is the core's; `stopwatch` gives seconds, for the metrics only."""
+    """`stopwatch` gives seconds, for the metrics only."""
 
     def __init__(
         self,
@@ -35,12 +37,14 @@ class ActionWorker(Actor[RunAction, ActionReply]):
         context: Context,
         *,
         sessions: Shelf[Any],
-        run_action: Callable[[Any, str], None],
+        decider: Decider,
+        dry_runs: DryRunDriver,
         stopwatch: Callable[[], float],
     ) -> None:
         super().__init__(name, mailbox, context)
         self._sessions = sessions
-        self._run_action = run_action
+        self._decider = decider
+        self._dry_runs = dry_runs
         self._stopwatch = stopwatch
 
     async def handle_batch(self, batch: Sequence[Received[RunAction, ActionReply]]) -> None:
@@ -49,8 +53,15 @@ class ActionWorker(Actor[RunAction, ActionReply]):
             began = self._stopwatch()
             order = item.message
             try:
-                self._run_action(self._sessions.get(order.session), order.action)
+                await self._run(self._sessions.get(order.session), order.action)
             except Exception as error:
                 item.reply(ActionFailed(order.session, order.action, repr(error)))
                 raise
             item.reply(ActionDone(order.session, order.action, self._stopwatch() - began))
+
+    async def _run(self, session: Any, action: str) -> None:
+        steps = self._decider.stepped.get(action)
+        if steps is None:
+            self._decider.run_action(session, action)
+        else:
+            await self._dry_runs.drive(steps(session))

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from config.schema import SchedulerConfig
@@ -38,6 +38,24 @@ class Moment:
     seed: int = 0
 
 
+class DryRun(Protocol):
+    """`core.actions.dry_run.DryRun` as the actors use it: candidates 0..len(nodes)-1, of which the first `want` that
+    would do are enough.
+
+    Trying rows only reads the session; `read` takes findings in whatever order they came.
+    """
+
+    nodes: Any
+    want: int
+
+    def try_rows(self, first: int, last: int, /) -> Sequence[tuple[int, bytes]]: ...
+    def read(self, findings: Sequence[tuple[int, bytes]], /) -> Any: ...
+
+
+Steps = Generator[DryRun, Any, None]
+"""An action that stops at every dry run and goes on with what `read` made of the findings."""
+
+
 @dataclass(frozen=True)
 class Decider:
     """The steps of a cycle. Snapshots and sessions are opaque here; only the holder of the baton touches a session."""
@@ -45,8 +63,11 @@ class Decider:
     new_view: Callable[[], SchedulerView]
     open_session: Callable[[Any, SchedulerConfig, Moment, Mapping[str, Any]], Any]
     run_action: Callable[[Any, str], None]
+    """(session, action): the whole action at once."""
     close_session: Callable[[Any], CycleResult]
     actions: tuple[str, ...]
     """Every action there is: each has a worker, so that a reloaded configuration may name any of them."""
+    stepped: Mapping[str, Callable[[Any], Steps]] = field(default_factory=dict[str, Callable[[Any], Steps]])
+    """The actions that stop at dry runs, by name: (session) -> its steps. All others run at once."""
     plugins: tuple[str, ...] | None = None
     """Every plugin there is (None: whatever a configuration may name)."""

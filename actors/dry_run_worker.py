@@ -9,7 +9,7 @@ Stops: after the chunk in hand. A crash or a hang costs the chunk, which the poo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -20,14 +20,14 @@ from core.messages.replies import Candidates, DryRunFailed
 if TYPE_CHECKING:
     from actors.ports import Context, DryRunPort
 
-DryRun = Callable[[bytes, int, int], Iterator[tuple[int, bytes]]]
-"""(argument, first row, last row + 1) -> findings in row order. Pure: the same answer in every process, at any time."""
+TryRows = Callable[[bytes, int, int], Iterable[tuple[int, bytes]]]
+"""(argument, first row, last row + 1) -> findings in row order. Reads only; the same answer whoever asks."""
 
 
 class DryRunWorker(Actor[Chunk, Candidates | DryRunFailed]):
     """`functions`: what a chunk may name."""
 
-    def __init__(self, name: str, mailbox: DryRunPort, context: Context, *, functions: Mapping[str, DryRun]) -> None:
+    def __init__(self, name: str, mailbox: DryRunPort, context: Context, *, functions: Mapping[str, TryRows]) -> None:
         super().__init__(name, mailbox, context)
         self._functions = functions
 

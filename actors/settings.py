@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from actors.api.faults import Faults
-from actors.dry_run_worker import DryRun
 from config.pumice_arguments import PumiceArguments
 from storage.retention import Retention
 
@@ -20,6 +19,7 @@ class SystemSettings:
     `config_text` is used when there is no `config_path`; "" means Volcano's default configuration. `check_view`
     verifies the scheduler's view before every snapshot. `report` has each cycle compute all that a reader may want.
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
+    `dry_run_chunk_rows`: no chunk of a dry run is smaller, unless it is the last of its wave; no result depends on it.
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     """
 
@@ -32,12 +32,12 @@ class SystemSettings:
     evict_workers: int | None = None
     dry_run_workers: int | None = None
     dry_run_deadline_s: float = 5.0
+    dry_run_chunk_rows: int = 128
     answer_timeout_s: float = 30.0
     mailbox_capacity: int = 256
     check_view: bool = False
     report: bool = False
     default_queues: bool = True
-    dry_runs: Mapping[str, DryRun] = field(default_factory=dict[str, DryRun])
     gc_thresholds: tuple[int, int, int] | None = (50_000, 20, 100)
     stopwatch: Callable[[], float] = time.perf_counter
     faults: Faults | None = None

@@ -34,8 +34,7 @@ from actors.controllers.volume_controller import VolumeController
 from actors.core_decider import core_decider
 from actors.cycle_memory import CycleMemory, RunnerSettings
 from actors.decider import Decider
-from actors.dry_run_pool import DryRunPool
-from actors.dry_run_worker import DryRunWorker
+from actors.dry_run_crew import DryRunCrew
 from actors.errors import ActorStoppedError, chief
 from actors.evict_worker import EvictWorker
 from actors.links import LINKS
@@ -86,6 +85,7 @@ class System:
         )
         self._snapshots: Shelf[Any] = Shelf()
         self._sessions: Shelf[Any] = Shelf()
+        self._crew = DryRunCrew(settings)
         self.switchboard = Switchboard(LINKS, self._workers(), settings.mailbox_capacity, self.context.activity)
         self.supervisor = Supervisor(self._children(), self.context, self._note)
         self._summary = Summary(self.store)
@@ -197,7 +197,7 @@ class System:
             "bind-worker": self._bind_worker,
             "cache": self._cache,
             "checkpointer": self._checkpointer,
-            "dry-run-worker": lambda name: DryRunWorker(*self._own(name), functions=self.settings.dry_runs),
+            "dry-run-worker": lambda name: self._crew.worker(*self._own(name)),
             "evict-worker": self._evict_worker,
             "job-controller": lambda name: JobController(*self._own(name), **self._ports(name, api="api-server")),
             "metrics": lambda name: Metrics(*self._own(name), sources=self.statistics),
@@ -232,13 +232,11 @@ class System:
         return api_server(self._own(name), {**ports, "store": self.store}, faults, self._network, crash)
 
     def _action_worker(self, name: str) -> ActionWorker:
-        run, stopwatch = self._decider.run_action, self.settings.stopwatch
-        return ActionWorker(*self._own(name), sessions=self._sessions, run_action=run, stopwatch=stopwatch)
-
-    def dry_run_pool(self, sender: str = "action-worker") -> DryRunPool:
-        """A fan-out over the dry-run workers, for the worker of an action that dries run."""
-        workers = self.switchboard.all(sender, "dry-run-worker")
-        return DryRunPool(workers, self.supervisor.restart, deadline_s=self.settings.dry_run_deadline_s)
+        driver = self._crew.driver(self.switchboard.all(name, "dry-run-worker"), self.supervisor.restart)
+        deciding, stopwatch = self._decider, self.settings.stopwatch
+        return ActionWorker(
+            *self._own(name), sessions=self._sessions, decider=deciding, dry_runs=driver, stopwatch=stopwatch
+        )
 
     def _bind_worker(self, name: str) -> BindWorker:
         ports = self._ports(name, api="api-server", cache="cache", metrics="metrics", recorder="recorder")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from core.actions import allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle
 
 if TYPE_CHECKING:
+    from core.actions.dry_run import Steps
     from core.session.session import Session
 
 ACTIONS: dict[str, Callable[[Session], None]] = {
@@ -20,3 +21,6 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "gangreclaim": gangreclaim.execute,
     "shuffle": shuffle.execute,
 }
+
+DRY_RUNNING: dict[str, Callable[[Session], Steps]] = {"preempt": preempt.steps}
+"""Those that stop at dry runs: whoever drives one of them may have others try the candidates."""

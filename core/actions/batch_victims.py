@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.actions.batch_order import removal_order
-from core.actions.candidate_choice import LIFT, Candidate
+from core.actions.findings import Findings, joined
 from core.actions.screen import movable
 from core.actions.victims import TOLERANCE
 
@@ -52,38 +52,6 @@ def evictable(tiers: list[list[EvictableMask]], preemptor: Task, batch: TaskBatc
     return victims
 
 
-class BatchFound:
-    """Candidates as columns: `nodes` [n], `tasks` [n, most]: task rows, least important first; `away`: who must go."""
-
-    def __init__(self, facts: Residents, nodes: RowArray, tasks: RowArray, away: BoolArray) -> None:
-        self._facts = facts
-        self.nodes = nodes
-        self._away = away
-        self._tasks = tasks[:, : away.shape[1]]
-
-    def first(self, count: int) -> BatchFound:
-        """The first so many of them."""
-        return BatchFound(self._facts, self.nodes[:count], self._tasks[:count], self._away[:count])
-
-    def candidate(self, i: int) -> Candidate:
-        """One of them with its victims, most important first."""
-        rows = self._tasks[i][self._away[i]][::-1]
-        return Candidate(int(self.nodes[i]), tuple(self._facts.tasks(rows)))
-
-    def least_loss(self, now: float) -> Candidate:
-        """What `choose` takes of a list of them; there must be one."""
-        priority = self._facts.pod_priority[self._tasks]
-        most = self._away.shape[1]
-        first = priority[np.arange(len(self.nodes)), most - 1 - self._away[:, ::-1].argmax(axis=1)]
-        highest = np.where(self._away, priority, -LIFT).max(axis=1)
-        total = np.where(self._away, priority + LIFT, 0).sum(axis=1)
-        started = self._facts.started[self._tasks]
-        starts = np.where(started == 0.0, now, started)
-        earliest = np.where(self._away & (priority == highest[:, None]), starts, np.inf).min(axis=1)
-        order = np.lexsort((self.nodes, -earliest, self._away.sum(axis=1), total, first))
-        return self.candidate(int(order[0]))
-
-
 class BatchTrial:
     """One preemptor's trial on many nodes. `own_job`: take from its own job, not from others of its queue."""
 
@@ -96,21 +64,22 @@ class BatchTrial:
         self._tiers = tiers
         self._may_go = movable(session, preemptor, own_job=own_job)
 
-    def find(self, nodes: RowArray) -> BatchFound | None:
-        """The nodes where victims would do, with them; None when the order of victims cannot be told by columns."""
+    def find(self, nodes: RowArray) -> Findings | None:
+        """The nodes where victims would do, by their place in `nodes`; None when the order of victims cannot be told by
+        columns.
+        """
         batch = self._facts.on(nodes.tolist())
         batch = batch.only(self._may_go(batch))
         batch = batch.only(evictable(self._tiers, self._preemptor, batch))
         if not len(batch.rows):
-            nothing = np.zeros((0, 0), dtype=np.intp)
-            return BatchFound(self._facts, nodes[:0], nothing, nothing.astype(np.bool_))
+            return joined(())
         order = removal_order(self._session.points, batch)
         if order is None:
             return None
         ordered = batch.only(order)  # an index array: the same tasks in that order
         return self._select(nodes, ordered)
 
-    def _select(self, nodes: RowArray, batch: TaskBatch) -> BatchFound:
+    def _select(self, nodes: RowArray, batch: TaskBatch) -> Findings:
         counts = np.bincount(batch.node, minlength=batch.count)
         place = np.arange(len(batch.rows)) - (np.cumsum(counts) - counts)[batch.node]
         freed = self._freed(nodes, batch, place, int(counts.max()))
@@ -121,9 +90,10 @@ class BatchTrial:
         stays_away = self._reprieve(freed[:, able], room[:, able, removed], removed)
         tasks = np.zeros((batch.count, int(counts.max())), dtype=np.intp)
         tasks[batch.node, place] = batch.rows
-        needs_somebody = stays_away.any(axis=1)
-        found = able[needs_somebody]
-        return BatchFound(self._facts, nodes[found], tasks[found], stays_away[needs_somebody])
+        counts = np.count_nonzero(stays_away, axis=1)
+        away, found = stays_away[counts > 0], able[counts > 0]
+        victims = tasks[found, : away.shape[1]][:, ::-1][away[:, ::-1]]  # the last to be removed are the most important
+        return Findings(found, counts[counts > 0], victims)
 
     def _freed(self, nodes: RowArray, batch: TaskBatch, place: RowArray, most: int) -> FloatArray:
         """[dimension, node, 1 + most]: FutureIdle, then what each victim gives back, in order."""

@@ -9,20 +9,22 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from core.actions.batch_victims import BatchTrial, masks_of
-from core.actions.candidate_choice import Candidate, choose
+from core.actions.findings import Findings, joined, one_by_one, unpacked
 from core.actions.node_trial import select_victims
 from core.actions.victims import of_other_jobs, of_own_job
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
+    from core.actions.candidate_choice import Candidate
     from core.actions.candidates import RowArray
+    from core.actions.findings import Finding
     from core.objects.pod import Task
     from core.session.residents import Residents
     from core.session.session import Session
+
+    Steps = Generator["DryRun", Candidate | None, None]
 
 MARGIN = 8  # rows beyond `want` in the first chunk: a few nodes may not do
 SIMULATED = ("SimulateAllocatable", "SimulateAddTask", "SimulateRemoveTask", "SimulatePredicate")
@@ -46,6 +48,7 @@ class DryRun:
         own_job: bool,
     ) -> None:
         self._session = session
+        self._facts = facts
         self._preemptor = preemptor
         self._accepts = (of_own_job if own_job else of_other_jobs)(session, preemptor)
         self._batch = _batch_trial(session, facts, preemptor, own_job=own_job)
@@ -54,59 +57,52 @@ class DryRun:
 
     def candidates(self, first: int, last: int) -> list[Candidate]:
         """The nodes of rows first..last-1 that would do."""
+        return self._found(first, last, last - first).candidates(self._facts, self.nodes)
+
+    def run(self) -> Candidate | None:
+        """The one of least loss among the first `want` findings, tried here, in chunks that double while too few are
+        found; None when nothing is found.
+        """
+        parts, left, first, size = list[Findings](), self.want, 0, self.want + MARGIN
+        while first < len(self.nodes) and left > 0:
+            part = self._found(first, min(first + size, len(self.nodes)), left)
+            parts.append(part.first(left))
+            left -= len(part.places)
+            first, size = first + size, size * 2
+        return self._best(joined(parts))
+
+    def _found(self, first: int, last: int, enough: int) -> Findings:
+        """The findings of a chunk; where nodes are tried one after the other no more than are enough."""
         nodes = self.nodes[first:last]
         found = self._batch.find(nodes) if self._batch is not None else None
         if found is None:
-            return [*self._one_by_one(nodes)]
-        return [found.candidate(i) for i in range(len(found.nodes))]
+            found = one_by_one([*islice(self._each(nodes), enough)])
+        return found._replace(places=found.places + first)
 
-    def _one_by_one(self, nodes: RowArray) -> Iterator[Candidate]:
+    def _each(self, nodes: RowArray) -> Iterator[tuple[int, list[int]]]:
         job = self._session.job_of(self._preemptor)
         assert job is not None
         queue = self._session.queue_of(job)
-        for node in nodes.tolist():
+        for place, node in enumerate(nodes.tolist()):
             victims = select_victims(self._session, self._preemptor, queue, node, self._accepts)
             if victims:
-                yield Candidate(node, tuple(victims))
+                yield place, [task.row for task in victims]
 
-    def run(self) -> list[Candidate]:
-        """The one of least loss among the first `want` findings, tried here, in chunks that double while too few are
-        found; none when nothing is found.
-        """
-        found, now = list[Candidate](), self._session.clock.now
-        left, first, size = self.want, 0, self.want + MARGIN
-        while first < len(self.nodes) and left > 0:
-            nodes = self.nodes[first : first + size]
-            in_chunk = self._batch.find(nodes) if self._batch is not None else None
-            if in_chunk is None:
-                taken = [*islice(self._one_by_one(nodes), left)]
-                found, left = [*found, *taken], left - len(taken)
-            elif len(in_chunk.nodes):
-                found.append(in_chunk.first(left).least_loss(now))
-                left -= len(in_chunk.nodes)
-            first, size = first + size, size * 2
-        best = choose(found, now)
-        return [] if best is None else [best]
+    def _best(self, found: Findings) -> Candidate | None:
+        return found.least_loss(self._facts, self.nodes, self._session.clock.now)
 
     # --- for workers
 
-    def try_rows(self, first: int, last: int) -> Iterator[tuple[int, bytes]]:
-        """The findings of a chunk as a worker sends them."""
-        places = {node: row for row, node in enumerate(self.nodes[first:last].tolist(), start=first)}
-        for candidate in self.candidates(first, last):
-            yield places[candidate.node], msgspec.msgpack.encode([task.row for task in candidate.victims])
+    def try_rows(self, first: int, last: int) -> list[Finding]:
+        """The findings of a chunk as a worker sends them, in row order, `want` at most."""
+        return self._found(first, last, self.want).first(self.want).packed()
 
-    def read(self, findings: Iterable[tuple[int, bytes]]) -> list[Candidate]:
-        """Back from what workers sent; the first `want` in row order."""
-        handles = self._session.snapshot.tasks.handles
-        found: list[Candidate] = []
-        for row, blob in sorted(findings)[: self.want]:
-            victims = (handles[task] for task in msgspec.msgpack.decode(blob, type=list[int]))
-            found.append(Candidate(int(self.nodes[row]), tuple(task for task in victims if task is not None)))
-        return found
+    def read(self, findings: Sequence[Finding]) -> Candidate | None:
+        """The one of least loss among the first `want` in row order, whatever order they come in."""
+        return self._best(unpacked(findings).first(self.want))
 
 
-def drive(steps: Generator[DryRun, list[Candidate], None]) -> None:
+def drive(steps: Steps) -> None:
     """Run an action that asks for dry runs, answering each here and now."""
     try:
         asked = next(steps)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.actions.candidate_choice import choose
 from core.actions.candidates import CandidateNodes
 from core.actions.dry_run import DryRun, drive
 from core.actions.screen import movable, worth_trying
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from core.actions.candidate_choice import Candidate
     from core.actions.candidates import RowArray
+    from core.actions.dry_run import Steps
     from core.objects.pod import Task
     from core.session.heap import PriorityQueue, Source
     from core.session.search import NodeSearch
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from core.session.statement import Statement
     from core.state.jobs import Job
 
-    Steps = Generator[DryRun, list[Candidate], None]
-    Answer = Generator[DryRun, list[Candidate], bool]
+    Answer = Generator[DryRun, Candidate | None, bool]
 
 NAME = "preempt"
 
@@ -109,20 +108,19 @@ class Preempt:
             return False
         for nodes in self._candidates.find(task, search):
             if self._topology_aware:
-                found = yield DryRun(session, self._facts, task, nodes, self.wanted(len(nodes)), own_job=own_job)
-                placed = self._on_least_loss(statement, task, found)
+                best = yield DryRun(session, self._facts, task, nodes, self.wanted(len(nodes)), own_job=own_job)
+                placed = self._on_least_loss(statement, task, best)
             else:
                 placed = self._on_scored_nodes(statement, task, search, nodes, own_job=own_job)
             if placed:
                 return True
         return False
 
-    def _on_least_loss(self, statement: Statement, task: Task, found: list[Candidate]) -> bool:
-        """Of the nodes that would do, the one with the least loss (topologyAwarePreempt)."""
-        session = self._session
-        best = choose(found, session.clock.now)
+    def _on_least_loss(self, statement: Statement, task: Task, best: Candidate | None) -> bool:
+        """Evict on the node that the dry run found best (topologyAwarePreempt)."""
         if best is None:
             return False
+        session = self._session
         trial, score = session.statement(), -float(best.victims[0].pod_priority or 0)
         for victim in best.victims:
             trial.evict(victim, NAME, task.key, score)

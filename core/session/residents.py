@@ -54,7 +54,7 @@ class Residents:
         found = [self._rows_of(node) for node in nodes]
         lengths = np.fromiter(map(len, found), dtype=np.intp, count=len(found))
         rows = np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
-        self._learn(rows)
+        self.learn(rows)
         return TaskBatch(self, rows, np.repeat(np.arange(len(found)), lengths), len(found))
 
     def static(self, name: str, rows: RowArray, test: Callable[[Task], bool]) -> BoolArray:
@@ -96,7 +96,8 @@ class Residents:
             rows = self._rows[node] = np.array(listed, dtype=np.intp)
         return rows
 
-    def _learn(self, rows: RowArray) -> None:
+    def learn(self, rows: RowArray) -> None:
+        """Fill in the columns of these tasks, as far as they are not."""
         fresh = rows[~self._known[rows]]
         if not len(fresh):
             return
