@@ -27,6 +27,7 @@ _KEPT: Final = (
     "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
+    "managedFields",
 )
 _ANNOTATIONS_MOST: Final = 256 * 1024
 
@@ -78,6 +79,18 @@ def problems(meta: dict[str, Any]) -> list[Cause]:
         if problem := qualified_name_problem(finalizer):
             found.append(invalid_value("metadata.finalizers", finalizer, problem))
     return found
+
+
+def change_problems(meta: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+    """What an update may not do: hold up a deletion that is under way."""
+    if "deletionTimestamp" not in old:
+        return []
+    before = set(old.get("finalizers") or ())
+    new = [name for name in meta.get("finalizers") or () if name not in before]
+    if not new:
+        return []
+    why = f"no new finalizers can be added if the object is being deleted, found new finalizers {new}"
+    return [forbidden_field("metadata.finalizers", why)]
 
 
 def label_problems(labels: dict[str, str], path: str) -> list[Cause]:

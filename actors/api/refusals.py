@@ -99,6 +99,32 @@ def bad_request(message: str) -> Refused:
     return Refused(400, "BadRequest", message)
 
 
+def no_subresource(kind: Kind, subresource: str) -> Refused:
+    """404 for a subresource that the kind does not have."""
+    return Refused(404, "NotFound", f"the server could not find the requested resource ({kind.resource}/{subresource})")
+
+
+def unsupported_media(known: Sequence[str]) -> Refused:
+    """415 for a patch of a form that the kind does not take."""
+    listed = ", ".join(known)
+    message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    return Refused(415, "UnsupportedMediaType", message)
+
+
+def too_many_requests(kind: Kind, name: str, message: str, cause: str, why: str, retry_s: int = 0) -> Refused:
+    """429: what was asked may go through later."""
+    details = _details(kind, name) | {"causes": [{"reason": cause, "message": why}]}
+    if retry_s:
+        details["retryAfterSeconds"] = retry_s
+    return Refused(429, "TooManyRequests", message, details)
+
+
+def other_revision(kind: Kind, name: str, asked: str, found: str) -> Refused:
+    """409 for a request about an earlier version of the object."""
+    why = f"Precondition failed: ResourceVersion in precondition: {asked}, ResourceVersion in object meta: {found}"
+    return conflict(kind, name, why)
+
+
 def unknown_kind(kind: object, api_version: object = "") -> Refused:
     """404 for a kind nobody knows."""
     if api_version:

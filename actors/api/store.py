@@ -6,47 +6,67 @@ has made it durable, and only then published to watchers. Same requests, times a
 
 from __future__ import annotations
 
-from typing import Any, assert_never, cast
+from typing import assert_never, cast
 
-from actors.api import metadata, refusals
-from actors.api.admission import ADMISSION, Admission, Lookup
-from actors.api.admission.shapes import shape_problems
-from actors.api.decoding import decoded, decoded_object, name_of
+from actors.api import refusals
+from actors.api.admission import Lookup, admission_of
+from actors.api.changes import Changes
+from actors.api.creation import Creation
 from actors.api.deletion import Deletion
-from actors.api.kinds import KINDS, Kind, kind_of
-from actors.api.lookup import TablesLookup
-from actors.api.names import generated_name, uid_of
+from actors.api.eviction import Eviction
+from actors.api.kind_table import KindTable
 from actors.api.placement import Placement
+from actors.api.registry import Registry
 from actors.api.requests import Moment
 from actors.api.selectors import SelectorError, matches, parse_selector
-from actors.api.tables import Key, Tables, owner_uids
+from actors.api.tables import Tables
 from actors.api.watch import RevisionLog
-from actors.merge_patch import merge_patch
+from actors.ports import Shelf
 from core.messages import commands
 from core.messages.events import Mutation
-from core.messages.replies import Accepted, ApiReply, Events, Listing, Refused
+from core.messages.replies import Accepted, ApiReply, Events, Listing, ListingOpened, Refused
 from core.objects.metadata import Object, section
-from storage.codec import pack, unpack
+from storage.codec import unpack
 from storage.truth import Truth
 
-_GENERATE_ATTEMPTS = 8
+MOST_LISTINGS = 256
+"""Opened listings that lie on the shelf at most: the oldest goes when there are more."""
 
 
 class Store:
-    """Create, read, update, delete, bind, evict, list and watch. `seed` goes into uids and generated names."""
+    """Create, read, update, delete, bind, evict, list and watch. `seed` goes into uids and generated names.
 
-    def __init__(self, *, seed: int = 0, log_capacity: int = 32_768) -> None:
+    `first_revision`: where an empty store begins to count. `namespaces`: an object needs its namespace to exist.
+    """
+
+    def __init__(
+        self, *, seed: int = 0, log_capacity: int = 32_768, first_revision: int = 0, namespaces: bool = False
+    ) -> None:
         self.seed = seed
-        self.log = RevisionLog(log_capacity)
-        self.tables = Tables(self.log)
-        self.lookup: Lookup = TablesLookup(self.tables)
+        self.log = RevisionLog(log_capacity, first_revision)
+        self.tables = Tables(self.log, first_revision)
+        self.listings: Shelf[tuple[bytes, ...]] = Shelf()
+        self.registry = Registry(self.tables, seed=seed, namespaces=namespaces)
         self._deletion = Deletion(self.tables)
+        self._creation = Creation(self.registry, self._deletion)
+        self._changes = Changes(self.registry, self._creation, self._deletion)
         self._placement = Placement(self.tables, self._deletion)
+        self._eviction = Eviction(self.registry, self._deletion)
 
     @property
     def revision(self) -> int:
         """The newest revision, durable or not."""
         return self.tables.revision
+
+    @property
+    def kinds(self) -> KindTable:
+        """The kinds of this moment."""
+        return self.registry.kinds
+
+    @property
+    def lookup(self) -> Lookup:
+        """What admission may look at."""
+        return self.registry.lookup
 
     @property
     def outbox(self) -> list[Mutation]:
@@ -77,13 +97,15 @@ class Store:
             case commands.Create():
                 return self.create(request.blob, now, dry_run=request.dry_run, user=request.user)
             case commands.Update():
-                return self.update(request.blob, now, user=request.user)
+                return self._changes.update(request, Moment(now, request.user))
             case commands.UpdateStatus():
-                return self.update_status(request, now)
+                return self._changes.update_status(request, Moment(now, request.user))
             case commands.Patch():
-                return self.patch_merge(request, now)
+                return self._changes.patch(request, Moment(now, request.user))
             case commands.Delete():
                 return self.delete(request, now)
+            case commands.RequestEviction():
+                return self._eviction.request(request, Moment(now, request.user))
             case commands.BindPod():
                 return self._placement.bind(request, Moment(now, "bind-worker"))
             case commands.EvictPod():
@@ -92,6 +114,8 @@ class Store:
                 return self.get(request.kind, request.namespace, request.name)
             case commands.List():
                 return self.list(request.kind, request.namespace, request.label_selector)
+            case commands.OpenListing():
+                return self.open_listing(request.kind, request.namespace)
             case commands.Watch():
                 return self.watch(request.since, request.kinds, request.limit)
             case _:
@@ -101,7 +125,7 @@ class Store:
 
     def get(self, kind: str, namespace: str, name: str) -> Accepted | Refused:
         """The object as it is now."""
-        row = KINDS.get(kind)
+        row = self.kinds.by_key(kind)
         if row is None:
             return refusals.unknown_kind(kind)
         record = self.tables.get((kind, namespace if row.namespaced else "", name))
@@ -109,17 +133,25 @@ class Store:
 
     def list(self, kind: str, namespace: str | None = None, label_selector: str | None = None) -> Listing | Refused:
         """All objects of a kind, or those of a namespace, or those with certain labels."""
-        if kind not in KINDS:
+        if self.kinds.by_key(kind) is None:
             return refusals.unknown_kind(kind)
-        records = self.tables.of_kind(kind, namespace)
+        blobs = self.tables.blobs(kind, namespace)
         if not label_selector:
-            return Listing(self.revision, tuple(record.blob for _, record in records))
+            return Listing(self.revision, blobs)
         try:
             wanted = parse_selector(label_selector)
         except SelectorError as error:
             return refusals.bad_request(str(error))
-        chosen = (record.blob for _, record in records if matches(wanted, _labels(record.blob)))
-        return Listing(self.revision, tuple(chosen))
+        return Listing(self.revision, tuple(blob for blob in blobs if matches(wanted, _labels(blob))))
+
+    def open_listing(self, kind: str, namespace: str | None = None) -> ListingOpened | Refused:
+        """The same objects, laid on the shelf of listings: a snapshot that no later change touches."""
+        if self.kinds.by_key(kind) is None:
+            return refusals.unknown_kind(kind)
+        blobs = self.tables.blobs(kind, namespace)
+        handle = self.listings.put(blobs)
+        self.listings.drop(handle - MOST_LISTINGS)  # whoever asked for it has gone without taking it
+        return ListingOpened(handle, self.revision, len(blobs))
 
     def watch(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
         """Published changes after `since`."""
@@ -129,172 +161,28 @@ class Store:
 
     def create(self, blob: bytes, now: float, *, dry_run: bool = False, user: str = "") -> Accepted | Refused:
         """Admit and store a new object."""
-        obj = decoded_object(blob)
-        if isinstance(obj, Refused):
-            return obj
-        kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
-        if kind is None:
-            return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
-        obj["apiVersion"] = kind.api_version
-        if causes := shape_problems(kind.key, obj):
-            return refusals.invalid(kind, name_of(obj), causes)
-        meta = metadata.settle(obj, kind)
-        self._generate_name(kind, meta)
-        if causes := metadata.problems(meta):
-            return refusals.invalid(kind, meta.get("name") or "", causes)
-        key = (kind.key, meta.get("namespace") or "", meta["name"])
-        if self.tables.get(key) is not None:
-            return refusals.already_exists(kind, meta["name"])
-        return self._admit_new(key, kind, obj, Moment(now, user), dry_run=dry_run)
-
-    def _admit_new(self, key: Key, kind: Kind, obj: Object, moment: Moment, *, dry_run: bool) -> Accepted | Refused:
-        admission = ADMISSION.get(kind.key, Admission())
-        if kind.status:
-            obj.pop("status", None) if admission.initial_status is None else admission.initial_status(obj)
-        if admission.default is not None:
-            admission.default(obj, self.lookup)
-        if admission.forbid is not None and (why := admission.forbid(obj, self.lookup)):
-            return refusals.forbidden(kind, key[2], why)
-        if admission.validate is not None and (causes := admission.validate(obj, self.lookup)):
-            return refusals.invalid(kind, key[2], causes)
-        metadata.stamp(obj["metadata"], uid_of(self.seed, self.revision + 1), moment.text)
-        if dry_run:
-            return Accepted(self.revision, pack(obj))
-        blob = self.tables.put(key, obj, moment.user)
-        revision = self.revision
-        if any(map(self.tables.was_removed, owner_uids(obj))):
-            self._deletion.orphaned(key, moment)
-        return Accepted(revision, blob)
-
-    def update(self, blob: bytes, now: float, *, user: str = "") -> Accepted | Refused:
-        """Replace an object; 409 when its metadata.resourceVersion is given and stale."""
-        obj = decoded_object(blob)
-        if isinstance(obj, Refused):
-            return obj
-        kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
-        if kind is None:
-            return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
-        obj["apiVersion"] = kind.api_version
-        if causes := shape_problems(kind.key, obj):
-            return refusals.invalid(kind, name_of(obj), causes)
-        meta = section(obj, "metadata")
-        namespace = (meta.get("namespace") or "default") if kind.namespaced else ""
-        key = (kind.key, namespace, meta.get("name") or "")
-        old = self.tables.read(key)
-        if old is None:
-            return refusals.not_found(kind, key[2])
-        if kind.status:
-            _carry(old, obj, "status")
-        return self._replace(key, kind, old, obj, Moment(now, user))
-
-    def patch_merge(self, request: commands.Patch, now: float) -> Accepted | Refused:
-        """Merge a patch into an object; its status stays as it is where the kind has a status subresource."""
-        found = self._existing(request.kind, request.namespace, request.name)
-        if isinstance(found, Refused):
-            return found
-        key, kind, old = found
-        patch = decoded(request.blob)
-        if isinstance(patch, Refused):
-            return patch
-        if kind.status:
-            patch.pop("status", None)
-        new = merge_patch(old, patch)
-        if causes := shape_problems(kind.key, new):
-            return refusals.invalid(kind, key[2], causes)
-        new["metadata"] = dict(new["metadata"])
-        return self._replace(key, kind, old, new, Moment(now, request.user))
-
-    def update_status(self, request: commands.UpdateStatus, now: float) -> Accepted | Refused:
-        """Merge a patch into the status; nothing else changes."""
-        found = self._existing(request.kind, request.namespace, request.name)
-        if isinstance(found, Refused):
-            return found
-        key, kind, old = found
-        if request.resource_version is not None and request.resource_version != old["metadata"]["resourceVersion"]:
-            return refusals.modified(kind, key[2])
-        patch = decoded(request.blob)
-        if isinstance(patch, Refused):
-            return patch
-        before = old.get("status")
-        after = merge_patch(before, patch)
-        if after == before:
-            return Accepted(self.revision, _blob(self.tables, key))
-        new = {**old, "status": after}
-        if causes := shape_problems(kind.key, new):
-            return refusals.invalid(kind, key[2], causes)
-        blob = self.tables.put(key, new, request.user, owners_changed=False)
-        return Accepted(self.revision, blob)
+        return self._creation.create(blob, Moment(now, user), dry_run=dry_run)
 
     def delete(self, request: commands.Delete, now: float) -> Accepted | Refused:
-        """Delete, gracefully where the object asks for it; what it owns goes with it."""
-        found = self._existing(request.kind, request.namespace, request.name)
+        """Delete, gracefully where the object asks for it; what it owns goes with it, or as `propagation` says."""
+        found = self.registry.existing(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
             return found
         key, kind, old = found
-        if request.uid is not None and request.uid != old["metadata"]["uid"]:
-            return refusals.other_uid(kind, key[2], request.uid, old["metadata"]["uid"])
-        admission = ADMISSION.get(kind.key, Admission())
-        if admission.forbid_delete is not None and (reason := admission.forbid_delete(old, self.lookup)):
+        uid, revision = old["metadata"]["uid"], old["metadata"]["resourceVersion"]
+        if request.uid is not None and request.uid != uid:
+            return refusals.other_uid(kind, key[2], request.uid, uid)
+        if request.resource_version is not None and request.resource_version != revision:
+            return refusals.other_revision(kind, key[2], request.resource_version, revision)
+        forbid = admission_of(kind.key).forbid_delete
+        if forbid is not None and (reason := forbid(old, self.lookup)):
             return refusals.forbidden(kind, key[2], reason)
-        blob = self._deletion.delete(key, old, request.grace_period_s, Moment(now, request.user))
-        return Accepted(self.revision, blob)
-
-    # --- parts
-
-    def _replace(self, key: Key, kind: Kind, old: Object, new: Object, moment: Moment) -> Accepted | Refused:
-        meta, before = new["metadata"], old["metadata"]
-        given = meta.get("resourceVersion")
-        if given and given != before["resourceVersion"]:
-            return refusals.modified(kind, key[2])
-        if (uid := meta.get("uid")) and uid != before["uid"]:
-            return refusals.other_uid(kind, key[2], uid, before["uid"])
-        metadata.keep(meta, before)
-        causes = metadata.problems(meta)
-        admission = ADMISSION.get(kind.key, Admission())
-        if not causes and admission.validate_update is not None:
-            causes = admission.validate_update(old, new, self.lookup)
-        if causes:
-            return refusals.invalid(kind, key[2], causes)
-        meta["resourceVersion"] = before["resourceVersion"]
-        if new == old:
-            return Accepted(self.revision, _blob(self.tables, key))
-        if any(new.get(part) != old.get(part) for part in (new.keys() | old.keys()) - {"metadata", "status"}):
-            meta["generation"] = before.get("generation", 1) + 1
-        if "deletionTimestamp" in meta and not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds"):
-            self._deletion.remove(key, old, moment)
-            return Accepted(self.revision, b"")
-        blob = self.tables.put(key, new, moment.user)
-        return Accepted(self.revision, blob)
-
-    def _existing(self, kind: str, namespace: str, name: str) -> tuple[Key, Kind, Object] | Refused:
-        row = KINDS.get(kind)
-        if row is None:
-            return refusals.unknown_kind(kind)
-        key = (kind, namespace if row.namespaced else "", name)
-        obj = self.tables.read(key)
-        return refusals.not_found(row, name) if obj is None else (key, row, obj)
-
-    def _generate_name(self, kind: Kind, meta: dict[str, Any]) -> None:
-        base = meta.get("generateName")
-        if meta.get("name") or not base:
-            return
-        for attempt in range(_GENERATE_ATTEMPTS):
-            meta["name"] = generated_name(base, self.seed, self.revision + 1, attempt)
-            if self.tables.get((kind.key, meta.get("namespace") or "", meta["name"])) is None:
-                return
+        if request.dry_run:
+            return self.registry.unchanged(key)
+        moment = Moment(now, request.user)
+        blob = self._deletion.delete(key, old, request.grace_period_s, moment, request.propagation)
+        return Accepted(self.revision, blob, uid=uid)
 
 
 def _labels(blob: bytes) -> dict[str, str]:
     return section(cast("Object", unpack(blob)), "metadata").get("labels") or {}
-
-
-def _carry(old: Object, new: Object, part: str) -> None:
-    if part in old:
-        new[part] = old[part]
-    else:
-        new.pop(part, None)
-
-
-def _blob(tables: Tables, key: Key) -> bytes:
-    record = tables.get(key)
-    return b"" if record is None else record.blob

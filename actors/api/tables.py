@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, cast
 
+from actors.api.ordered import Name, Ordered, Record
 from actors.api.watch import RevisionLog
 from core.messages.events import Mutation
 from core.messages.replies import WatchEvent
@@ -21,25 +22,16 @@ Key = tuple[str, str, str]
 _REMEMBERED_OWNERS: Final = 10_000
 
 
-class Record:
-    """One object: its bytes, the revision that wrote them, its uid."""
-
-    __slots__ = ("blob", "revision", "uid")
-
-    def __init__(self, blob: bytes, revision: int, uid: str) -> None:
-        self.blob = blob
-        self.revision = revision
-        self.uid = uid
-
-
 class Tables:
     """Objects, their revision, the log, the outbox. Nothing here judges a request."""
 
-    def __init__(self, log: RevisionLog) -> None:
-        self.revision = 0
+    def __init__(self, log: RevisionLog, revision: int = 0) -> None:
+        self.revision = revision
         self.log = log
         self.outbox: list[Mutation] = []
-        self._kinds: dict[str, dict[tuple[str, str], Record]] = {}
+        self._kinds: dict[str, Ordered] = {}
+        self._in_namespace: dict[str, int] = {}
+        self._keys: dict[str, Key] = {}
         self._dependents: dict[str, dict[Key, None]] = {}
         self._removed_uids: dict[str, None] = {}
         self._parsed: dict[Key, tuple[int, Object]] = {}
@@ -49,7 +41,8 @@ class Tables:
 
     def get(self, key: Key) -> Record | None:
         """The record, or None."""
-        return self._kinds.get(key[0], {}).get((key[1], key[2]))
+        held = self._kinds.get(key[0])
+        return None if held is None else held.get((key[1], key[2]))
 
     def read(self, key: Key) -> Object | None:
         """A copy of the object that is the caller's to change, or None."""
@@ -67,14 +60,28 @@ class Tables:
             self._parsed[key] = known
         return known[1]
 
-    def of_kind(self, kind: str, namespace: str | None = None) -> list[tuple[tuple[str, str], Record]]:
+    def of_kind(self, kind: str, namespace: str | None = None) -> list[tuple[Name, Record]]:
         """(namespace, name) and record of every object of a kind, in that order."""
-        rows = self._kinds.get(kind, {}).items()
-        return sorted((row for row in rows if namespace is None or row[0][0] == namespace), key=_by_name)
+        held = self._kinds.get(kind)
+        return [] if held is None else list(zip(*held.rows(namespace), strict=True))
+
+    def blobs(self, kind: str, namespace: str | None = None) -> tuple[bytes, ...]:
+        """Every object of a kind, by namespace and name."""
+        held = self._kinds.get(kind)
+        return () if held is None else tuple([record.blob for record in held.rows(namespace)[1]])
+
+    def kinds(self) -> list[str]:
+        """Keys of the kinds of which there has been an object."""
+        return list(self._kinds)
+
+    def in_namespace(self, namespace: str) -> int:
+        """How many objects a namespace holds."""
+        return self._in_namespace.get(namespace, 0)
 
     def names(self, kind: str) -> Iterator[tuple[str, str]]:
         """(namespace, name) of every object of a kind, oldest first."""
-        return iter(tuple(self._kinds.get(kind, ())))
+        held = self._kinds.get(kind)
+        return iter(()) if held is None else held.names()
 
     def kind_revision(self, kind: str) -> int:
         """The revision of the last change to any object of the kind."""
@@ -94,6 +101,15 @@ class Tables:
         """The objects whose ownerReferences name this uid, in the order in which they came."""
         return list(self._dependents.get(uid, ()))
 
+    def key_of(self, uid: str) -> Key | None:
+        """The object of this uid."""
+        return self._keys.get(uid)
+
+    def inside(self, namespace: str) -> list[Key]:
+        """Every object of a namespace, kind by kind."""
+        rows = [(kind, held.rows(namespace)[0]) for kind, held in self._kinds.items()]
+        return [(kind, *name) for kind, names in rows for name in names]
+
     def was_removed(self, uid: str) -> bool:
         """Whether an object of this uid was here and has gone (the latest ten thousand are remembered)."""
         return uid in self._removed_uids
@@ -108,7 +124,7 @@ class Tables:
         blob = pack(obj)
         record = self.get(key)
         if record is None:
-            self._kinds.setdefault(key[0], {})[key[1:]] = Record(blob, revision, meta["uid"])
+            self._add(key, Record(blob, revision, meta["uid"]))
             self._own(key, owner_uids(obj))
             self._changed("ADDED", key, revision, blob, user)
             return blob
@@ -121,14 +137,14 @@ class Tables:
 
     def remove(self, key: Key, obj: Object, user: str) -> None:
         """Take an object away; watchers get it as it last was."""
-        record = self._kinds[key[0]].pop(key[1:])
+        record = self._take(key)
         self._forget(key, record.uid, owner_uids(obj))
         self._changed("DELETED", key, self.revision + 1, record.blob, user)
 
     def load(self, truth: Truth) -> None:
         """Take over what a checkpoint holds; the tables must be empty."""
         for kind, name, held in truth.rows():
-            self._kinds.setdefault(kind, {})[name] = Record(held.blob, held.revision, held.uid)
+            self._add((kind, *name), Record(held.blob, held.revision, held.uid))
             self._own((kind, *name), held.owners)
         self.revision = truth.revision
         self._kind_revisions = dict(truth.revisions)
@@ -143,7 +159,7 @@ class Tables:
         record = self.get(key)
         if mutation.type == "DELETED":
             if record is not None:
-                del self._kinds[key[0]][key[1:]]
+                self._take(key)
                 self._forget(key, record.uid, owner_uids(cast("Object", unpack(record.blob))))
         else:
             self._restore_object(key, mutation, record)
@@ -153,8 +169,21 @@ class Tables:
         obj = cast("Object", unpack(mutation.blob))
         before = set[str]() if record is None else owner_uids(cast("Object", unpack(record.blob)))
         restored = Record(mutation.blob, mutation.revision, obj["metadata"]["uid"])
-        self._kinds.setdefault(key[0], {})[key[1:]] = restored
+        self._add(key, restored)
         self._reown(key, before, owner_uids(obj))
+
+    def _add(self, key: Key, record: Record) -> None:
+        held = self._kinds.setdefault(key[0], Ordered())
+        before = len(held)
+        held.add(key[1:], record)
+        self._keys[record.uid] = key
+        self._in_namespace[key[1]] = self._in_namespace.get(key[1], 0) + len(held) - before
+
+    def _take(self, key: Key) -> Record:
+        record = self._kinds[key[0]].pop(key[1:])
+        self._keys.pop(record.uid, None)
+        self._in_namespace[key[1]] -= 1
+        return record
 
     def _changed(self, type_: str, key: Key, revision: int, blob: bytes, user: str) -> None:
         kind, namespace, name = key
@@ -190,7 +219,3 @@ def owner_uids(obj: Object) -> set[str]:
     """Uids in metadata.ownerReferences."""
     references: list[dict[str, Any]] | None = section(obj, "metadata").get("ownerReferences")
     return {reference["uid"] for reference in references} if references else set()
-
-
-def _by_name(row: tuple[tuple[str, str], Record]) -> tuple[str, str]:
-    return row[0]

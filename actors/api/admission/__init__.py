@@ -11,7 +11,7 @@ from actors.api.admission import jobs, nodes, pod_groups, pods, priority_classes
 from actors.api.admission.rules import Admission, Lookup
 from actors.api.admission.stated_amounts import STATED
 
-__all__ = ["ADMISSION", "Admission", "Lookup"]
+__all__ = ["ADMISSION", "Admission", "Lookup", "admission_of"]
 
 ADMISSION: Final[dict[str, Admission]] = {
     "Job": Admission(default=jobs.default, validate=jobs.validate, validate_update=jobs.validate_update),
@@ -47,3 +47,10 @@ ADMISSION: Final[dict[str, Admission]] = {
     ),
     **STATED,
 }
+
+_NONE: Final = Admission()
+
+
+def admission_of(kind: str) -> Admission:
+    """The rules of a kind, by its key; none when it has no row."""
+    return ADMISSION.get(kind, _NONE)

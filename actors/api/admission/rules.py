@@ -27,7 +27,8 @@ class Admission:
     """Rules of one kind, in the order in which they are asked; the object handed to the first three may be changed.
 
     `initial_status` replaces dropping the status of a new object. `default` fills in what was left out. `forbid` gives
-    the reason of a 403; `validate` and `validate_update` (old, new) the causes of a 422.
+    the reason of a 403; `validate` and `validate_update` (old, new) the causes of a 422. `settle` writes
+    what only the server says of an object that has been accepted, new or changed; it is told the time as text.
     """
 
     initial_status: Callable[[Object], object] | None = None
@@ -35,4 +36,5 @@ class Admission:
     forbid: Callable[[Object, Lookup], str | None] | None = None
     validate: Callable[[Object, Lookup], list[Cause]] | None = None
     validate_update: Callable[[Object, Object, Lookup], list[Cause]] | None = None
+    settle: Callable[[Object, Lookup, str], None] | None = None
     forbid_delete: Callable[[Object, Lookup], str | None] | None = None

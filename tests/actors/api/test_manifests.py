@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from actors.api.kinds import kind_of
 from core.messages.replies import Refused
 from tests.actors.cluster import Cluster
 from tests.kit.queues import queue
@@ -14,7 +15,6 @@ from tests.kit.queues import queue
 Object = dict[str, Any]
 
 EXAMPLES = Path(__file__).parents[4] / "shared" / "manifests" / "volcano-examples"
-KNOWN = ("Job", "Queue", "PriorityClass", "PodGroup", "Deployment", "ReplicaSet", "Pod")
 
 
 def documents(folder: Path) -> Iterator[tuple[str, Object]]:
@@ -25,7 +25,7 @@ def documents(folder: Path) -> Iterator[tuple[str, Object]]:
 
 
 GOOD = [(name, found) for name, found in documents(EXAMPLES) if not name.startswith("invalid_jobs/")]
-UNKNOWN = [(name, found) for name, found in GOOD if found["kind"] not in KNOWN]
+UNKNOWN = [(name, found) for name, found in GOOD if kind_of(found["apiVersion"], found["kind"]) is None]
 WANTED_QUEUES = sorted({found["spec"].get("queue", "default") for _, found in GOOD if found["kind"] == "Job"})
 
 pytestmark = pytest.mark.skipif(not GOOD, reason="no shared/manifests beside the repository")
@@ -42,7 +42,11 @@ def cluster() -> Cluster:
 
 @pytest.mark.parametrize(
     "found",
-    [pytest.param(found, id=name) for name, found in GOOD if found["kind"] in KNOWN and found["kind"] != "Queue"],
+    [
+        pytest.param(found, id=name)
+        for name, found in GOOD
+        if kind_of(found["apiVersion"], found["kind"]) is not None and found["kind"] != "Queue"
+    ],
 )
 def test_what_is_right_is_accepted(cluster: Cluster, found: Object) -> None:
     cluster.create(found)

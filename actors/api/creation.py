@@ -1,0 +1,84 @@
+"""New objects: named, admitted, stamped and stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.api import metadata, refusals
+from actors.api.admission import Admission, admission_of
+from actors.api.admission.shapes import shape_problems
+from actors.api.decoding import decoded_object, name_of
+from actors.api.deletion import Deletion
+from actors.api.kinds import Kind
+from actors.api.names import generated_name, uid_of
+from actors.api.registry import Registry
+from actors.api.requests import Moment
+from actors.api.tables import Key, owner_uids
+from core.messages.replies import Accepted, Refused
+from core.objects.metadata import Object
+
+_GENERATE_ATTEMPTS = 8
+
+
+class Creation:
+    """Creates objects; one whose owners have all gone is deleted again at once."""
+
+    def __init__(self, registry: Registry, deletion: Deletion) -> None:
+        self._registry = registry
+        self._tables = registry.tables
+        self._deletion = deletion
+
+    def create(self, blob: bytes, moment: Moment, *, dry_run: bool = False) -> Accepted | Refused:
+        """Admit and store a new object; `dry_run`: admission only."""
+        obj = decoded_object(blob)
+        return obj if isinstance(obj, Refused) else self.create_object(obj, moment, dry_run=dry_run)
+
+    def create_object(self, obj: Object, moment: Moment, *, dry_run: bool = False) -> Accepted | Refused:
+        """`create` of plain data, which is changed on the way."""
+        kind = self._registry.kinds.by_type(obj.get("apiVersion"), obj.get("kind"))
+        if kind is None:
+            return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
+        obj["apiVersion"] = kind.api_version
+        if causes := shape_problems(kind.key, obj):
+            return refusals.invalid(kind, name_of(obj), causes)
+        meta = metadata.settle(obj, kind)
+        self._generate_name(kind, meta)
+        if causes := metadata.problems(meta):
+            return refusals.invalid(kind, meta.get("name") or "", causes)
+        key = (kind.key, meta.get("namespace") or "", meta["name"])
+        if self._tables.get(key) is not None:
+            return refusals.already_exists(kind, meta["name"])
+        return self._admit(key, kind, obj, moment, dry_run=dry_run)
+
+    def _admit(self, key: Key, kind: Kind, obj: Object, moment: Moment, *, dry_run: bool) -> Accepted | Refused:
+        admission, lookup = admission_of(kind.key), self._registry.lookup
+        if kind.drops_status:
+            obj.pop("status", None) if admission.initial_status is None else admission.initial_status(obj)
+        if refused := self._judge(key, kind, obj, admission):
+            return refused
+        metadata.stamp(obj["metadata"], uid_of(self._registry.seed, self._tables.revision + 1), moment.text)
+        if admission.settle is not None:
+            admission.settle(obj, lookup, moment.text)
+        answer = self._registry.written(key, obj, moment.user, dry_run=dry_run)
+        if not dry_run and any(map(self._tables.was_removed, owner_uids(obj))):
+            self._deletion.orphaned(key, moment)
+        return answer
+
+    def _judge(self, key: Key, kind: Kind, obj: Object, admission: Admission) -> Refused | None:
+        lookup = self._registry.lookup
+        if admission.default is not None:
+            admission.default(obj, lookup)
+        if admission.forbid is not None and (why := admission.forbid(obj, lookup)):
+            return refusals.forbidden(kind, key[2], why)
+        if admission.validate is not None and (causes := admission.validate(obj, lookup)):
+            return refusals.invalid(kind, key[2], causes)
+        return None
+
+    def _generate_name(self, kind: Kind, meta: dict[str, Any]) -> None:
+        base = meta.get("generateName")
+        if meta.get("name") or not base:
+            return
+        for attempt in range(_GENERATE_ATTEMPTS):
+            meta["name"] = generated_name(base, self._registry.seed, self._tables.revision + 1, attempt)
+            if self._tables.get((kind.key, meta.get("namespace") or "", meta["name"])) is None:
+                return

@@ -1,0 +1,90 @@
+"""Which kinds there are now: the built-in rows, and those of the CustomResourceDefinitions that were accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from actors.api.definitions.naming import is_accepted, kind_row
+from actors.api.kinds import KINDS, Kind
+from core.objects.metadata import Object
+
+
+class KindTable:
+    """Kinds by key, by type (apiVersion and kind) and by resource (group, version, plural)."""
+
+    def __init__(self, rows: Iterable[Kind] = tuple(KINDS.values())) -> None:
+        self._by_key: dict[str, Kind] = {}
+        self._by_type: dict[tuple[str, str], Kind] = {}
+        self._by_resource: dict[tuple[str, str, str], Kind] = {}
+        self._definitions: dict[str, Object] = {}
+        for row in rows:
+            self._add(row)
+
+    def by_key(self, key: str) -> Kind | None:
+        """The row of a key, as messages name it."""
+        return self._by_key.get(key)
+
+    def by_type(self, api_version: object, kind: object) -> Kind | None:
+        """The row for an object's `apiVersion` and `kind`, other versions of it included."""
+        if not isinstance(api_version, str) or not isinstance(kind, str):
+            return None
+        return self._by_type.get((api_version, kind))
+
+    def by_resource(self, group: str, version: str, plural: str) -> Kind | None:
+        """The row behind a path, in any version in which it is served."""
+        return self._by_resource.get((group, version, plural))
+
+    def rows(self) -> list[Kind]:
+        """All kinds: the built-in ones in their order, then the defined ones by name."""
+        return list(self._by_key.values())
+
+    def definition(self, key: str) -> Object | None:
+        """The CustomResourceDefinition behind a kind; None for a built-in one."""
+        row = self._by_key.get(key)
+        return None if row is None else self._definitions.get(row.resource)
+
+    def add_definition(self, definition: Object) -> Kind | None:
+        """Serve what a definition defines, in place of what it defined before.
+
+        None, and nothing served, when its names were not accepted or the kind is a built-in one.
+        """
+        self.remove_definition(definition["metadata"]["name"])
+        if not is_accepted(definition):
+            return None
+        row = kind_row(definition["spec"])
+        taken = (row.api_version, row.kind) in self._by_type or self.is_built_in(row.group, row.plural)
+        if taken or row.key in self._by_key:
+            return None
+        self._add(row)
+        self._definitions[row.resource] = definition
+        return row
+
+    def remove_definition(self, name: str) -> Kind | None:
+        """No longer serve what the definition of this name (`plural.group`) defines; its row, if it had one."""
+        definition = self._definitions.pop(name, None)
+        if definition is None:
+            return None
+        row = self._by_key.pop(kind_row(definition["spec"]).key)
+        for held in (self._by_type, self._by_resource):
+            _drop(held, row)
+        return row
+
+    def is_built_in(self, group: str, plural: str) -> bool:
+        """Whether a resource is served without any definition."""
+        return (group, plural) in _BUILT_IN
+
+    def _add(self, row: Kind) -> None:
+        self._by_key[row.key] = row
+        for api_version in (row.api_version, *row.also):
+            self._by_type[api_version, row.kind] = row
+        for version in row.served_versions:
+            self._by_resource[row.group, version, row.plural] = row
+
+
+_BUILT_IN = frozenset((row.group, row.plural) for row in KINDS.values())
+
+
+def _drop(held: dict[Any, Kind], row: Kind) -> None:
+    for key in [key for key, other in held.items() if other.key == row.key]:
+        del held[key]

@@ -1,0 +1,27 @@
+"""Patches: an object and a patch of some form give the changed object, or the refusal that says why not."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from actors.api import refusals
+from actors.api.patches.operations import apply_operations, decoded_operations
+from actors.api.registry import Found
+from actors.merge_patch import merge_patch
+from core.messages.replies import Refused
+from core.objects.metadata import Object
+
+__all__ = ["decoded_operations", "patched"]
+
+_MEDIA: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
+
+
+def patched(form: str, found: Found, patch: Any) -> Object | Refused:
+    """The object after the patch; what the server alone may say is settled later."""
+    match form:
+        case "merge":
+            return cast("Object", merge_patch(found.obj, patch))
+        case "json":
+            return apply_operations(found.obj, patch)
+        case _:
+            return refusals.unsupported_media(_MEDIA)

@@ -1,0 +1,41 @@
+"""JSON patch (RFC 6902): a list of operations, all of which apply or none."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from jsonpatch import JsonPatch, JsonPatchException, JsonPointerException
+
+from actors.api import refusals
+from core.messages.replies import Refused
+from core.objects.metadata import Object
+from storage.codec import unpack
+from storage.errors import CodecError
+
+_MOST: Final = 10_000
+_CALLER: Final = "the server rejected our request due to an error in our request"
+
+
+def decoded_operations(blob: bytes) -> list[Any] | Refused:
+    """The operations of a request's bytes."""
+    try:
+        operations: Any = unpack(blob)
+    except CodecError as error:
+        return refusals.bad_request(f"the patch is not MessagePack: {error}")
+    if not isinstance(operations, list):
+        return refusals.bad_request(f"a JSON patch is a list of operations, not {type(operations).__name__}")
+    if len(operations) > _MOST:  # pyright: ignore[reportUnknownArgumentType]
+        why = f"The allowed maximum operations in a JSON patch is {_MOST}, got {len(operations)}"  # pyright: ignore[reportUnknownArgumentType]
+        return Refused(413, "RequestEntityTooLarge", why)
+    return operations  # pyright: ignore[reportUnknownVariableType]
+
+
+def apply_operations(obj: Object, operations: list[Any]) -> Object | Refused:
+    """The object after the operations; `obj` stays as it is."""
+    try:
+        result: Any = JsonPatch(operations).apply(obj)
+    except (JsonPatchException, JsonPointerException, TypeError, ValueError, KeyError, IndexError) as error:
+        return Refused(422, "Invalid", f"{_CALLER}: {error}")
+    if not isinstance(result, dict) or not isinstance(cast("Object", result).get("metadata"), dict):
+        return Refused(422, "Invalid", f"{_CALLER}: nothing is left of the object")
+    return cast("Object", result)

@@ -1,0 +1,71 @@
+"""What requests are carried out against: the tables, the kinds there are now, and what admission may look at."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from actors.api import refusals
+from actors.api.admission.rules import Lookup
+from actors.api.kind_table import KindTable
+from actors.api.kinds import Kind
+from actors.api.lookup import TablesLookup
+from actors.api.tables import Key, Tables
+from core.messages.replies import Accepted, Refused
+from core.objects.metadata import Object
+from storage.codec import pack
+
+_DEFINITION: Final = "CustomResourceDefinition"
+
+
+class Found(NamedTuple):
+    """An object that is there; `obj` is a copy."""
+
+    key: Key
+    kind: Kind
+    obj: Object
+
+
+class Registry:
+    """`seed` goes into uids and generated names; `namespaces`: whether objects need their namespace to exist."""
+
+    def __init__(self, tables: Tables, *, seed: int = 0, namespaces: bool = False) -> None:
+        self.tables = tables
+        self.seed = seed
+        self.namespaces = namespaces
+        self.lookup: Lookup = TablesLookup(tables)
+        self._kinds = KindTable()
+        self._defined_at = 0
+
+    @property
+    def kinds(self) -> KindTable:
+        """The kinds of this moment: definitions come and go like any object."""
+        revision = self.tables.kind_revision(_DEFINITION)
+        if revision != self._defined_at:
+            self._defined_at = revision
+            self._kinds = KindTable()
+            for namespace, name in sorted(self.tables.names(_DEFINITION)):
+                definition = self.tables.shared((_DEFINITION, namespace, name))
+                if definition is not None:
+                    self._kinds.add_definition(definition)
+        return self._kinds
+
+    def existing(self, key: str, namespace: str, name: str) -> Found | Refused:
+        """The object of a kind's key, or the refusal that says what is missing."""
+        kind = self.kinds.by_key(key)
+        if kind is None:
+            return refusals.unknown_kind(key)
+        place = (key, namespace if kind.namespaced else "", name)
+        obj = self.tables.read(place)
+        return refusals.not_found(kind, name) if obj is None else Found(place, kind, obj)
+
+    def unchanged(self, key: Key) -> Accepted:
+        """The answer of a request that changed nothing."""
+        record = self.tables.get(key)
+        return Accepted(self.tables.revision, b"" if record is None else record.blob)
+
+    def written(self, key: Key, obj: Object, user: str, *, dry_run: bool) -> Accepted:
+        """Store an object, or only show what would be stored."""
+        if dry_run:
+            return Accepted(self.tables.revision, pack(obj))
+        blob = self.tables.put(key, obj, user)
+        return Accepted(self.tables.revision, blob)
