@@ -26,6 +26,7 @@ class Families:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._children: dict[tuple[str, ...], Histogram] = {}
         self._latencies()
         self._counts()
         self._queues = QueueFamilies()
@@ -66,9 +67,9 @@ class Families:
         self._e2e.observe(measured.total_s * 1e3)
         self._open.observe(measured.open_s * 1e3)
         for action, seconds in measured.actions.items():
-            self._action.labels(action).observe(seconds * 1e3)
+            self._child(self._action, action).observe(seconds * 1e3)
         for plugin, seconds in measured.plugins.items():
-            self._plugin.labels(plugin, "OnSessionOpen").observe(seconds * 1e3)
+            self._child(self._plugin, plugin, "OnSessionOpen").observe(seconds * 1e3)
         for result, count in measured.attempts.items():
             self._attempts.labels(result).inc(count)
         self._victims.set(measured.victims)
@@ -97,6 +98,13 @@ class Families:
             self._unscheduled_tasks.labels(job).set(count)
             self._retries.labels(job).inc()
         self._unscheduled_jobs.set(len(unscheduled))
+
+    def _child(self, family: Histogram, *labels: str) -> Histogram:
+        """The library makes sure of the labels, slowly, at every call; those of actions and plugins are few."""
+        known = self._children.get(labels)
+        if known is None:
+            known = self._children[labels] = family.labels(*labels)
+        return known
 
     # --- making families
 

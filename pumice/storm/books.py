@@ -15,19 +15,19 @@ from storage.journal import API
 
 if TYPE_CHECKING:
     from actors.system import System
-    from pumice.storm.journal import StormJournal
     from pumice.storm.monitor import Monitor
     from storage.journal import Journal
 
 Found = tuple[str, str]
+Objects = dict[tuple[str, str, str], bytes]
 MOST: Final = 3
 EVERYTHING: Final = 10_000_000
 
 
-async def final_problems(system: System, journal: StormJournal, monitor: Monitor, view: View | None) -> list[Found]:
+def final_problems(system: System, monitor: Monitor, view: View | None) -> list[Found]:
     """Broken invariants by name, in words."""
     found = [("books-agree", problem) for problem in compare_views(view, fresh_view(system.store))] if view else []
-    found += await lost_in_journal(system.store, journal)
+    found += different(objects_of(system.store), monitor.truth.blobs)
     found += [("reasons", words) for words in without_reason(system.store, monitor)]
     return found
 
@@ -86,13 +86,18 @@ async def lost_in_journal(store: Store, journal: Journal) -> list[Found]:
     replayed = Store()
     for stored in await journal.read(kinds=(API,), limit=EVERYTHING):
         replayed.restore(codec.decode(stored.payload, Mutation))
-    ours, theirs = _objects(store), _objects(replayed)
-    different = sorted(key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key))
-    return [("nothing-lost", f"the journal has another {' '.join(key)} than the api") for key in different[:MOST]]
+    return different(objects_of(store), objects_of(replayed))
 
 
-def _objects(store: Store) -> dict[tuple[str, str, str], bytes]:
-    return {(kind, *name): record.blob for kind in (*WATCHED, "Job") for name, record in store.tables.of_kind(kind)}
+def different(ours: Objects, theirs: Objects) -> list[Found]:
+    """What the api has, against what the journal says it has."""
+    keys = sorted(key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key))
+    return [("nothing-lost", f"the journal has another {' '.join(key)} than the api") for key in keys[:MOST]]
+
+
+def objects_of(store: Store) -> Objects:
+    """The bytes of everything in a store."""
+    return {(kind, *name): record.blob for kind in store.tables.kinds() for name, record in store.tables.of_kind(kind)}
 
 
 def without_reason(store: Store, monitor: Monitor) -> list[str]:

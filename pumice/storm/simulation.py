@@ -128,7 +128,7 @@ class Storm:
             await system.until_idle()
         if scope.cancelled_caught:
             self.monitor.violated("quiesces", "; ".join(system.context.activity.reasons()))
-        for invariant, words in await final_problems(system, self.journal, self.monitor, self._views[-1]):
+        for invariant, words in final_problems(system, self.monitor, self._views[-1]):
             self.monitor.violated(invariant, words)
 
     def _new_view(self, make: Callable[[], Any]) -> Any:
