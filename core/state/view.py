@@ -230,6 +230,11 @@ class View:
 
     # --- what is in flight
 
+    def in_flight(self, namespace: str, name: str) -> bool:
+        """Whether a bind or an eviction of the pod is on its way."""
+        key = key_of(namespace, name)
+        return key in self._assumed or key in self._evicting
+
     def _recount(self, task: Task) -> None:
         self._move(task.row, task)
         self.version += 1
