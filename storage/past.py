@@ -15,6 +15,7 @@ from core.messages.decisions import Bind
 from core.state.view import View
 from core.state.watched import WATCHED
 from storage import codec
+from storage.window import show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,10 +74,13 @@ class Past:
 
     def _advance(self, revision: int) -> None:
         waiting = self.waiting
+        window: list[Mutation] = []
         while waiting and waiting[0].revision <= revision:
             mutation = waiting.popleft()
             self._keep(mutation)
-            self._apply(mutation.type, mutation.blob)
+            window.append(mutation)
+        if self.view is not None:
+            show(window, self._apply, self._in_flight)
         self.revision = max(self.revision, revision)
 
     def _keep(self, mutation: Mutation) -> None:
@@ -86,9 +90,13 @@ class Past:
         else:
             self.seen[mutation.kind][name] = mutation.blob
 
-    def _apply(self, event: str, blob: bytes) -> None:
-        if self.view is not None:
-            apply(self.view, event, codec.unpack(blob))
+    def _apply(self, mutation: Mutation) -> bool:
+        return self.view is None or apply(self.view, mutation.type, codec.unpack(mutation.blob))
+
+    def _in_flight(self, mutation: Mutation) -> bool:
+        if self.view is None or mutation.kind != "Pod":
+            return False
+        return self.view.in_flight(mutation.namespace, mutation.name)
 
     # --- what the cache did by itself
 
@@ -126,10 +134,10 @@ class Past:
         present = {(kind, *name) for kind, name, _ in rows}
         for kind, namespace, last in sorted(known - present):
             gone = {"kind": kind, "metadata": {"namespace": namespace, "name": last}}
-            self._apply("DELETED", codec.pack(gone))
+            self._see("DELETED", gone)
             self.seen[kind].pop((namespace, last), None)
         for _, _, blob in rows:
-            self._apply("MODIFIED", blob)
+            self._see("MODIFIED", codec.unpack(blob))
         if not self.listed:
             self.seen = {kind: {} for kind in WATCHED}
         for kind, name, blob in rows:
@@ -138,6 +146,10 @@ class Past:
             self.waiting.popleft()
         self.revision = max(self.revision, operation.revision)
         self.listed = True
+
+    def _see(self, event: str, obj: Object) -> None:
+        if self.view is not None:
+            apply(self.view, event, obj)
 
     def _as_of(self, kind: str, revision: int) -> list[tuple[Name, bytes]]:
         found = dict(self.seen[kind])
@@ -226,9 +238,10 @@ class Past:
         return obj.get("metadata", {}).get("uid") == uid and not obj.get("spec", {}).get("nodeName")
 
 
-def apply(view: View, event: str, obj: Object) -> None:
-    """As the cache does it: an object nobody can read is left out."""
+def apply(view: View, event: str, obj: Object) -> bool:
+    """As the cache does it: an object nobody can read is left out. Whether it was read."""
     try:
         view.apply(event, obj)
     except RequestError:
-        return
+        return False
+    return True

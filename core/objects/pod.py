@@ -2,7 +2,6 @@
 `api/helpers.go`).
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -36,10 +35,9 @@ _CONTAINER_FIELDS = ("resources", "ports", "image", "restartPolicy")
 _INT32 = 2**31
 
 
-@dataclass(slots=True, eq=False)
-class Task:
+class Task(msgspec.Struct, eq=False, gc=False):
     """One pod. Immutable once built (the view replaces it as a whole); what changes in a cycle lives in columns at
-    `row`.
+    `row`. A Struct, for it is made whenever a pod changes, and nothing in it leads back to it.
 
     `job` is "namespace/podgroup-name" or "" for a pod without one. `created` and `started` are seconds since the epoch,
     0.0 for none. `index` is the trailing number of the pod's name where Volcano compares by it (CompareTask), else

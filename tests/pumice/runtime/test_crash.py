@@ -1,14 +1,20 @@
-"""kill -9 of a real `pumice run`, at random moments, again and again on one journal; PUMICE_TEST_KILLS: how often."""
+"""kill -9 of a real `pumice run`, again and again on one journal; PUMICE_TEST_KILLS: how often.
+
+Half of the kills come at random moments while gangs are bound. The other half come at chosen points of the journal's
+work (before, inside and after the commit of each kind of record, and around checkpoints) while pods are evicted to make
+room for others.
+"""
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +22,22 @@ import anyio
 import pytest
 import yaml
 
-from core.messages.events import Mutation
-from storage import codec
-from storage.errors import OpenError
-from storage.journal import API
-from storage.replay import verify
-from storage.sqlite import SqliteJournal
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
+from tests.pumice.runtime import fatal
+from tests.pumice.runtime.journal_facts import Facts, facts, replayed
 
 ROOT = Path(__file__).parents[3]
 KILLS = int(os.environ.get("PUMICE_TEST_KILLS", "8"))
 A_JOURNAL = 8
 """So many kills on one journal before the run is let end."""
+JOURNALS = range(-(-KILLS // (2 * A_JOURNAL)))
 GANGS = 150
+LOW, HIGH = 24, 20
 CONFIG = """\
-actions: "enqueue, allocate, backfill"
+actions: "enqueue, allocate, preempt, backfill"
 tiers:
-- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
 configurations:
 - name: pumice
@@ -42,21 +46,21 @@ configurations:
 LOSSES = "the journal ends before what was read of it"
 
 
-def prepared(folder: Path) -> list[str]:
-    """The command that is killed and started again."""
-    objects = [node(f"n{number}", cpu="64", memory="256Gi") for number in range(6)]
-    for number in range(GANGS):
-        objects += gang(f"g{number}", pods=3, cpu="500m", memory="64Mi", duration="0")
-    (folder / "all.yaml").write_text(yaml.safe_dump_all(objects), "utf-8")
+def command(folder: Path, manifest: str, *python: str) -> list[str]:
+    """A run of a manifest in the folder on its journal."""
+    run = ["run", "-f", str(folder / manifest), "--db", str(folder / "j.db"), "--config", str(folder / "some.conf")]
+    return [sys.executable, *(python or ("-m", "pumice")), *run, "--until", "idle", "-o", "json"]
+
+
+def written(folder: Path, name: str, objects: Sequence[Any]) -> None:
     (folder / "some.conf").write_text(CONFIG, "utf-8")
-    run = [sys.executable, "-m", "pumice", "run", "-f", str(folder / "all.yaml"), "--db", str(folder / "j.db")]
-    return [*run, "--config", str(folder / "some.conf"), "--until", "idle", "-o", "json"]
+    (folder / name).write_text(yaml.safe_dump_all(objects), "utf-8")
 
 
-def killed(command: list[str], after_s: float) -> None:
+def killed(started: list[str], after_s: float) -> None:
     """Start it and kill it so long after its journal was opened."""
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        lock = Path(command[command.index("--db") + 1] + "-lock")
+    with subprocess.Popen(started, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        lock = Path(started[started.index("--db") + 1] + "-lock")
         mark = lock.stat().st_mtime_ns if lock.exists() else 0
         deadline = time.monotonic() + 30
         while process.poll() is None and time.monotonic() < deadline:
@@ -67,58 +71,83 @@ def killed(command: list[str], after_s: float) -> None:
         process.send_signal(signal.SIGKILL)
 
 
-async def look(db: Path) -> dict[str, Any]:
-    """What the journal holds now: where it ends, which pods were bound where, and how often."""
-    try:
-        journal = await SqliteJournal.open(db, read_only=True)
-    except OpenError:
-        return {"sequence": 0, "hash": b"", "bound": {}, "times": {}, "whole": True, "hashes": {}}
-    async with journal:
-        nodes: dict[str, str] = {}
-        times: Counter[str] = Counter()
-        hashes: dict[int, bytes] = {}
-        after = 0
-        while batch := await journal.read(after):
-            for stored in batch:
-                hashes[stored.sequence] = stored.hash
-                if stored.kind == API and (change := codec.decode(stored.payload, Mutation)).kind == "Pod":
-                    pod = codec.unpack(change.blob)
-                    on = pod["spec"].get("nodeName", "")
-                    uid = pod["metadata"]["uid"]
-                    times[uid] += bool(on) and nodes.get(uid) != on
-                    nodes[uid] = on
-            after = batch[-1].sequence
-        head, report = await journal.head(), await journal.check()
-        bound = {uid: on for uid, on in nodes.items() if on}
-        return {"sequence": head.sequence, "bound": bound, "times": times, "whole": report.whole, "hashes": hashes}
+def ended(folder: Path, manifest: str) -> None:
+    """Let it run to its end."""
+    done = subprocess.run(command(folder, manifest), cwd=ROOT, capture_output=True, text=True, timeout=180, check=False)
+    assert done.returncode == 0, done.stderr
 
 
-async def replayed(db: Path) -> tuple[bool, str]:
-    async with await SqliteJournal.open(db, read_only=True) as journal:
-        report = await verify(journal)
-        return report.identical, str(report.first_difference)
+def still_there(before: Facts, folder: Path) -> Facts:
+    """The facts now, which are those of before and perhaps more."""
+    now = anyio.run(facts, folder / "j.db")
+    assert now.whole
+    assert {sequence: now.hashes.get(sequence) for sequence in before.hashes} == before.hashes, LOSSES
+    assert {uid: now.bound.get(uid) for uid in before.bound} == before.bound
+    assert before.gone <= now.gone
+    return now
 
 
-@pytest.mark.parametrize("number", range(-(-KILLS // A_JOURNAL)))
+def assert_well_ended(end: Facts, folder: Path) -> None:
+    """Nobody was bound or evicted twice, nothing is in flight, and a replay decides the same."""
+    assert max(end.times.values()) == 1
+    assert max(end.deletions.values(), default=1) == 1
+    assert end.unresolved == 0
+    identical, difference = anyio.run(replayed, folder / "j.db")
+    assert identical, difference
+
+
+@pytest.mark.parametrize("number", JOURNALS)
 def test_nothing_is_lost_and_nothing_bound_twice(tmp_path: Path, number: int) -> None:
     chance = random.Random(number)
-    command = prepared(tmp_path)
-    db = tmp_path / "j.db"
-    before: dict[str, Any] = {"hashes": {}, "bound": {}}
-    for _ in range(min(A_JOURNAL, KILLS - number * A_JOURNAL)):
-        killed(command, chance.random() * 0.5)
-        now = anyio.run(look, db)
-        assert now["whole"]
-        kept = {sequence: now["hashes"].get(sequence) for sequence in before["hashes"]}
-        assert kept == before["hashes"], LOSSES
-        assert {uid: now["bound"].get(uid) for uid in before["bound"]} == before["bound"]
-        before = now
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    end = anyio.run(look, db)
-    assert end["whole"]
-    assert len(end["bound"]) == 3 * GANGS
-    assert max(end["times"].values()) == 1
-    assert {uid: end["bound"][uid] for uid in before["bound"]} == before["bound"]
-    identical, difference = anyio.run(replayed, db)
-    assert identical, difference
+    objects = [node(f"n{each}", cpu="64", memory="256Gi") for each in range(6)]
+    for each in range(GANGS):
+        objects += gang(f"g{each}", pods=3, cpu="500m", memory="64Mi", duration="0")
+    written(tmp_path, "all.yaml", objects)
+    before = Facts()
+    for _ in range(min(A_JOURNAL, KILLS)):
+        killed(command(tmp_path, "all.yaml"), chance.random() * 0.5)
+        before = still_there(before, tmp_path)
+    ended(tmp_path, "all.yaml")
+    end = still_there(before, tmp_path)
+    assert len(end.bound) == 3 * GANGS
+    assert_well_ended(end, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A journal of a run whose nodes are full of pods that must go for others; `high.yaml` has those."""
+    folder = tmp_path_factory.mktemp("crowded")
+    low = [node(f"n{each}", cpu="16", memory="64Gi") for each in range(6)]
+    for name, value in (("low", 10), ("high", 1000)):
+        low.append({"kind": "PriorityClass", "metadata": {"name": name}, "value": value})
+        low[-1]["apiVersion"] = "scheduling.k8s.io/v1"
+    for each in range(LOW):
+        low += gang(f"l{each}", pods=4, min_member=1, cpu="1", memory="64Mi", duration="0", priority_class="low")
+    high: list[Any] = []
+    for each in range(HIGH):
+        high += gang(f"h{each}", pods=3, cpu="1", memory="64Mi", duration="0", priority_class="high")
+    written(folder, "low.yaml", low)
+    written(folder, "high.yaml", high)
+    ended(folder, "low.yaml")
+    return folder
+
+
+@pytest.mark.parametrize("number", JOURNALS)
+def test_what_is_in_flight_is_carried_out_once(tmp_path: Path, crowded: Path, number: int) -> None:
+    chance = random.Random(number)
+    shutil.copytree(crowded, tmp_path, dirs_exist_ok=True)
+    before, kills = anyio.run(facts, tmp_path / "j.db"), 0
+    for _ in range(min(A_JOURNAL, KILLS)):
+        what = chance.choice(list(fatal.WHAT))
+        point = (chance.choice(fatal.WHEN), what, str(chance.randint(1, fatal.WHAT[what])))
+        mortal = command(tmp_path, "high.yaml", "-m", fatal.__name__, *point)
+        done = subprocess.run(mortal, cwd=ROOT, capture_output=True, text=True, timeout=180, check=False)
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr
+        kills += done.returncode != 0
+        before = still_there(before, tmp_path)
+    ended(tmp_path, "high.yaml")
+    end = still_there(before, tmp_path)
+    assert kills
+    assert len(end.bound) == 4 * LOW + 3 * HIGH
+    assert len(end.gone) == 3 * HIGH, "as many make room as without any kill"
+    assert_well_ended(end, tmp_path)
