@@ -1,0 +1,10 @@
+"""What the served kinds look like: their fields, types, protobuf numbers, list types and merge keys.
+
+The facts come from the data file `kinds.json`, made from the sources of Kubernetes and Volcano by
+`docs/write_schema.py`; it is read at the first question.
+"""
+
+from actors.api.schema.model import Field, Message, Rules
+from actors.api.schema.table import message, of_kind, of_type
+
+__all__ = ["Field", "Message", "Rules", "message", "of_kind", "of_type"]
