@@ -6,9 +6,8 @@ from typing import Final
 
 from actors.api import metadata, patches, refusals
 from actors.api.admission import admission_of
-from actors.api.admission.shapes import shape_problems
 from actors.api.creation import Creation
-from actors.api.decoding import decoded, decoded_object, name_of
+from actors.api.decoding import decoded, may_hold_null, name_of
 from actors.api.deletion import Deletion
 from actors.api.registry import Found, Registry
 from actors.api.requests import Moment
@@ -32,14 +31,14 @@ class Changes:
 
     def update(self, request: Update, moment: Moment) -> Accepted | Refused:
         """Replace an object, or its status; 409 when its metadata.resourceVersion is given and stale."""
-        obj = decoded_object(request.blob)
+        obj = decoded(request.blob)
         if isinstance(obj, Refused):
             return obj
         kind = self._registry.kinds.by_type(obj.get("apiVersion"), obj.get("kind"))
         if kind is None:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
         obj["apiVersion"] = kind.api_version
-        if causes := shape_problems(kind.key, obj):
+        if causes := self._registry.settle_shape(kind, obj, nulls=may_hold_null(request.blob)):
             return refusals.invalid(kind, name_of(obj), causes)
         meta = section(obj, "metadata")
         found = self._registry.existing(kind.key, meta.get("namespace") or "default", meta.get("name") or "")
@@ -58,7 +57,7 @@ class Changes:
         new = patches.patched(request.form, found, patch)
         if isinstance(new, Refused):
             return new
-        if causes := shape_problems(found.kind.key, new):
+        if causes := self._registry.settle_shape(found.kind, new, nulls=may_hold_null(request.blob)):
             return refusals.invalid(found.kind, request.name, causes)
         if problem := self._other_object(found, new):
             return refusals.bad_request(problem)
@@ -81,7 +80,7 @@ class Changes:
         if after == before:
             return self._registry.unchanged(key)
         new = {**old, STATUS: after}
-        if causes := shape_problems(kind.key, new):
+        if causes := self._registry.settle_shape(kind, new, nulls=may_hold_null(request.blob)):
             return refusals.invalid(kind, key[2], causes)
         blob = self._tables.put(key, new, request.user, owners_changed=False)
         return Accepted(self._tables.revision, blob)
@@ -101,11 +100,13 @@ class Changes:
             _carry(old, new, STATUS)
         metadata.keep(new["metadata"], old["metadata"])
         causes = metadata.problems(new["metadata"]) or metadata.change_problems(new["metadata"], old["metadata"])
-        validate = admission_of(kind.key).validate_update
-        if not causes and validate is not None:
-            causes = validate(old, new, self._registry.lookup)
+        admission = admission_of(kind.key)
+        if not causes and admission.validate_update is not None:
+            causes = admission.validate_update(old, new, self._registry.lookup)
         if causes:
             return refusals.invalid(kind, key[2], causes)
+        if admission.settle is not None:
+            admission.settle(new, self._registry.lookup, moment.text)
         return self._replace(found, new, moment, dry_run=dry_run)
 
     def _replace(self, found: Found, new: Object, moment: Moment, *, dry_run: bool) -> Accepted:

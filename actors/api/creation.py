@@ -6,8 +6,7 @@ from typing import Any
 
 from actors.api import metadata, refusals
 from actors.api.admission import Admission, admission_of
-from actors.api.admission.shapes import shape_problems
-from actors.api.decoding import decoded_object, name_of
+from actors.api.decoding import decoded, may_hold_null, name_of
 from actors.api.deletion import Deletion
 from actors.api.kinds import Kind
 from actors.api.names import generated_name, uid_of
@@ -30,17 +29,23 @@ class Creation:
 
     def create(self, blob: bytes, moment: Moment, *, dry_run: bool = False) -> Accepted | Refused:
         """Admit and store a new object; `dry_run`: admission only."""
-        obj = decoded_object(blob)
-        return obj if isinstance(obj, Refused) else self.create_object(obj, moment, dry_run=dry_run)
+        obj = decoded(blob)
+        if isinstance(obj, Refused):
+            return obj
+        return self.create_object(obj, moment, dry_run=dry_run, nulls=may_hold_null(blob))
 
-    def create_object(self, obj: Object, moment: Moment, *, dry_run: bool = False) -> Accepted | Refused:
-        """`create` of plain data, which is changed on the way."""
+    def create_object(
+        self, obj: Object, moment: Moment, *, dry_run: bool = False, nulls: bool = True
+    ) -> Accepted | Refused:
+        """`create` of plain data, which is changed on the way; `nulls`: there may be some in it."""
         kind = self._registry.kinds.by_type(obj.get("apiVersion"), obj.get("kind"))
         if kind is None:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
         obj["apiVersion"] = kind.api_version
-        if causes := shape_problems(kind.key, obj):
+        if causes := self._registry.settle_shape(kind, obj, nulls=nulls):
             return refusals.invalid(kind, name_of(obj), causes)
+        if self._is_ending(kind):
+            return refusals.not_allowed("create not allowed while custom resource definition is terminating")
         meta = metadata.settle(obj, kind)
         self._generate_name(kind, meta)
         if causes := metadata.problems(meta):
@@ -63,6 +68,10 @@ class Creation:
         if not dry_run and any(map(self._tables.was_removed, owner_uids(obj))):
             self._deletion.orphaned(key, moment)
         return answer
+
+    def _is_ending(self, kind: Kind) -> bool:
+        definition = self._registry.kinds.definition(kind.key)
+        return definition is not None and "deletionTimestamp" in definition["metadata"]
 
     def _judge(self, key: Key, kind: Kind, obj: Object, admission: Admission) -> Refused | None:
         lookup = self._registry.lookup

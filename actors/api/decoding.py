@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from actors.api import refusals
+from actors.api.fields import is_list, is_mapping
 from core.messages.replies import Refused
 from core.objects.metadata import Object
 from storage.codec import unpack
@@ -24,11 +25,9 @@ def decoded(blob: bytes) -> Object | Refused:
     return cast("Object", obj)
 
 
-def decoded_object(blob: bytes) -> Object | Refused:
-    """An object: a null in it is an absent field, as in Kubernetes."""
-    obj = decoded(blob)
-    # looking for nulls is dear, so only where the bytes could hold any
-    return _without_nulls(obj) if _NIL in blob and isinstance(obj, dict) else obj
+def may_hold_null(blob: bytes) -> bool:
+    """Whether there could be a null in what the bytes say: looking for them in the object is dear."""
+    return _NIL in blob
 
 
 def name_of(obj: Object) -> str:
@@ -38,10 +37,13 @@ def name_of(obj: Object) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return {key: _without_nulls(item) for key, item in items if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
+def drop_nulls(value: Any) -> None:
+    """Make absent fields of the nulls in an object, as Kubernetes does."""
+    if is_mapping(value):
+        for name in [name for name, item in value.items() if item is None]:
+            del value[name]
+        for item in value.values():
+            drop_nulls(item)
+    elif is_list(value):
+        for item in value:
+            drop_nulls(item)

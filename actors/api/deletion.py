@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from actors.api.definitions.naming import is_accepted
 from actors.api.fields import rows
 from actors.api.requests import Moment, timestamp
 from actors.api.tables import Key, Tables, owner_uids
@@ -20,6 +21,7 @@ from core.objects.metadata import Object, section
 DEFAULT_GRACE_S: Final = 30
 FOREGROUND: Final = "foregroundDeletion"
 NAMESPACE: Final = "Namespace"
+DEFINITION: Final = "CustomResourceDefinition"
 _ENDED: Final = ("Succeeded", "Failed")
 
 T = TypeVar("T")
@@ -55,9 +57,9 @@ class Deletion:
             self._let_go(uid, moment)
         if propagation == "Foreground" and self._tables.dependents(uid):
             self._foreground(key, obj, grace, moment)
-        elif key[0] == NAMESPACE and self._tables.in_namespace(key[2]):
+        elif held := self._held(key, obj):
             self._mark(key, obj, 0, moment)
-            self._follow(self._empty, key[2], moment)
+            self._follow(self._empty, held, moment)
         elif grace or obj["metadata"].get("finalizers"):
             self._mark(key, obj, grace, moment)
         else:
@@ -84,7 +86,10 @@ class Deletion:
         for reference in rows(section(obj, "metadata"), "ownerReferences"):
             self._follow(self._finish_foreground, reference["uid"], moment)
         if key[1] and not self._tables.in_namespace(key[1]):
-            self._follow(self._finish_namespace, key[1], moment)
+            self._follow(self._finish_holder, (NAMESPACE, "", key[1]), moment)
+        if "." in key[0] and not self._tables.count(key[0]):
+            for _, name in self._tables.names(DEFINITION):
+                self._follow(self._finish_holder, (DEFINITION, "", name), moment)
 
     def _follow(self, step: Callable[[T, Moment], None], about: T, moment: Moment) -> None:
         self._next.append(partial(step, about, moment))
@@ -170,18 +175,26 @@ class Deletion:
                 meta["ownerReferences"] = left
             self._tables.put(dependent, obj, moment.user)
 
-    # --- namespaces
+    # --- what holds others: a namespace its objects, a definition those of its kind
 
-    def _empty(self, namespace: str, moment: Moment) -> None:
-        """Delete what a namespace holds; it goes with the last of it."""
-        for held in self._tables.inside(namespace):
-            obj = self._tables.read(held)
+    def _held(self, key: Key, obj: Object) -> list[Key]:
+        if key[0] == NAMESPACE:
+            return self._tables.inside(key[2]) if self._tables.in_namespace(key[2]) else []
+        if key[0] == DEFINITION and is_accepted(obj):
+            defined = f"{obj['spec']['names']['kind']}.{obj['spec']['group']}"
+            return [(defined, *name) for name, _ in self._tables.of_kind(defined)]
+        return []
+
+    def _empty(self, held: list[Key], moment: Moment) -> None:
+        """Delete what a holder holds; it goes with the last of it."""
+        for key in held:
+            obj = self._tables.read(key)
             if obj is not None and "deletionTimestamp" not in obj["metadata"]:
-                self.delete(held, obj, None, moment)
+                self.delete(key, obj, None, moment)
 
-    def _finish_namespace(self, name: str, moment: Moment) -> None:
-        key = (NAMESPACE, "", name)
+    def _finish_holder(self, key: Key, moment: Moment) -> None:
         obj = self._tables.read(key)
         if obj is None or "deletionTimestamp" not in obj["metadata"] or obj["metadata"].get("finalizers"):
             return
-        self._remove(key, obj, moment)
+        if not self._held(key, obj):
+            self._remove(key, obj, moment)

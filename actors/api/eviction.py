@@ -52,14 +52,14 @@ class Eviction:
         return Accepted(self._tables.revision, blob, uid=uid)
 
     def _ask_budget(self, pod: Found, moment: Moment, *, dry_run: bool) -> Refused | None:
-        budgets = [each for each in self._objects(_BUDGETS.key, pod.key[1]) if covers(each, pod.obj)]
+        budgets = [each for each in self._registry.lookup.all(_BUDGETS.key, pod.key[1]) if covers(each, pod.obj)]
         if len(budgets) > 1:
             why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             return Refused(500, "InternalError", why)
         if not budgets:
             return None
         budget = budgets[0]
-        pods = [each for each in self._objects(_PODS.key, pod.key[1]) if covers(budget, each)]
+        pods = [each for each in self._registry.lookup.all(_PODS.key, pod.key[1]) if covers(budget, each)]
         status = budget_status(budget, pods, self._scales.of_pod, moment.now)
         if not is_ready(pod.obj) and _unready_may_go(budget, status):
             return None
@@ -68,10 +68,6 @@ class Eviction:
         if not dry_run:
             self._spend(budget, status, pod.key[2], moment)
         return None
-
-    def _objects(self, kind: str, namespace: str) -> list[Object]:
-        found = (self._tables.shared((kind, *name)) for name, _ in self._tables.of_kind(kind, namespace))
-        return [each for each in found if each is not None]
 
     def _spend(self, budget: Object, status: dict[str, Any], pod: str, moment: Moment) -> None:
         """Note that the pod is on its way out, so that the next request finds one disruption less."""

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from core.objects.metadata import section, text_map
 
-__all__ = ["annotations_of", "containers_of", "labels_of", "rows", "section"]
+__all__ = ["annotations_of", "containers_of", "is_list", "is_mapping", "labels_of", "rows", "section"]
 
 Mapping = dict[str, Any]
+
+
+def is_mapping(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether it is a mapping, as decoding leaves them."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether it is a list."""
+    return isinstance(value, list)
 
 
 def rows(holder: Mapping, name: str) -> list[Mapping]:

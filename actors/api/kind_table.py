@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from actors.api.definitions.naming import is_accepted, kind_row
+from actors.api.fields import rows, section
 from actors.api.kinds import KINDS, Kind
 from core.objects.metadata import Object
 
@@ -13,12 +14,12 @@ from core.objects.metadata import Object
 class KindTable:
     """Kinds by key, by type (apiVersion and kind) and by resource (group, version, plural)."""
 
-    def __init__(self, rows: Iterable[Kind] = tuple(KINDS.values())) -> None:
+    def __init__(self, built_in: Iterable[Kind] = tuple(KINDS.values())) -> None:
         self._by_key: dict[str, Kind] = {}
         self._by_type: dict[tuple[str, str], Kind] = {}
         self._by_resource: dict[tuple[str, str, str], Kind] = {}
         self._definitions: dict[str, Object] = {}
-        for row in rows:
+        for row in built_in:
             self._add(row)
 
     def by_key(self, key: str) -> Kind | None:
@@ -43,6 +44,15 @@ class KindTable:
         """The CustomResourceDefinition behind a kind; None for a built-in one."""
         row = self._by_key.get(key)
         return None if row is None else self._definitions.get(row.resource)
+
+    def schema(self, key: str) -> dict[str, Any] | None:
+        """The schema of a defined kind, in the version in which it is stored; None for a built-in kind."""
+        definition, row = self.definition(key), self._by_key.get(key)
+        if definition is None or row is None:
+            return None
+        versions = rows(definition["spec"], "versions")
+        schemas = [section(each, "schema") for each in versions if each["name"] == row.version]
+        return section(schemas[0], "openAPIV3Schema") if schemas else {}
 
     def add_definition(self, definition: Object) -> Kind | None:
         """Serve what a definition defines, in place of what it defined before.

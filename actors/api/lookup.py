@@ -18,6 +18,11 @@ class TablesLookup:
         """An object, or None."""
         return self._tables.shared((kind, namespace, name))
 
+    def all(self, kind: str, namespace: str | None = None) -> list[Object]:
+        """All objects of a kind, or those of a namespace, by namespace and name."""
+        names = (name for name, _ in self._tables.of_kind(kind, namespace))
+        return [found for name in names if (found := self._tables.shared((kind, *name))) is not None]
+
     def queues(self) -> list[Object]:
         """All queues, by name."""
         names = sorted(name for _, name in self._tables.names("Queue"))

@@ -104,6 +104,11 @@ def no_subresource(kind: Kind, subresource: str) -> Refused:
     return Refused(404, "NotFound", f"the server could not find the requested resource ({kind.resource}/{subresource})")
 
 
+def not_allowed(message: str) -> Refused:
+    """405: not now, and not in this way."""
+    return Refused(405, "MethodNotAllowed", message)
+
+
 def unsupported_media(known: Sequence[str]) -> Refused:
     """415 for a patch of a form that the kind does not take."""
     listed = ", ".join(known)

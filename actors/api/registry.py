@@ -6,9 +6,14 @@ from typing import Final, NamedTuple
 
 from actors.api import refusals
 from actors.api.admission.rules import Lookup
+from actors.api.admission.shapes import shape_problems
+from actors.api.decoding import drop_nulls
+from actors.api.definitions.pruning import prune, settle
+from actors.api.definitions.values import value_problems
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
 from actors.api.lookup import TablesLookup
+from actors.api.refusals import Cause
 from actors.api.tables import Key, Tables
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object
@@ -57,6 +62,21 @@ class Registry:
         place = (key, namespace if kind.namespaced else "", name)
         obj = self.tables.read(place)
         return refusals.not_found(kind, name) if obj is None else Found(place, kind, obj)
+
+    def settle_shape(self, kind: Kind, obj: Object, *, nulls: bool = True) -> list[Cause]:
+        """Check the types of an object's fields; one of a defined kind is pruned and defaulted by its schema.
+
+        `nulls`: there may be some in it, which are absent fields where the schema does not allow them.
+        """
+        schema = self.kinds.schema(kind.key)
+        if schema is None and nulls:
+            drop_nulls(obj)
+        causes = shape_problems(kind.key, obj)
+        if schema is None or causes:
+            return causes
+        prune(obj, schema)
+        settle(obj, schema)
+        return value_problems(obj, schema)
 
     def unchanged(self, key: Key) -> Accepted:
         """The answer of a request that changed nothing."""

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.api.admission import jobs, nodes, pod_groups, pods, priority_classes, queues, workloads
+from actors.api.admission import definitions, jobs, nodes, pod_groups, pods, priority_classes, queues, workloads
 from actors.api.admission.rules import Admission, Lookup
 from actors.api.admission.stated_amounts import STATED
 
 __all__ = ["ADMISSION", "Admission", "Lookup", "admission_of"]
 
 ADMISSION: Final[dict[str, Admission]] = {
+    "CustomResourceDefinition": Admission(
+        default=definitions.default,
+        validate=definitions.validate,
+        validate_update=definitions.validate_update,
+        settle=definitions.settle,
+    ),
     "Job": Admission(default=jobs.default, validate=jobs.validate, validate_update=jobs.validate_update),
     "Node": Admission(default=nodes.default, validate=nodes.validate, validate_update=nodes.validate_update),
     "Pod": Admission(

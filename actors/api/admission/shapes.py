@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from actors.api.admission.cluster_shapes import CLUSTER_SHAPES
+from actors.api.admission.definition_shapes import Definition
 from actors.api.admission.pod_shapes import (
     Amounts,
     Anything,
@@ -208,6 +209,7 @@ SHAPES: Final[dict[str, type[Shape]]] = {
     "PriorityClass": PriorityClass,
     "Deployment": Workload,
     "ReplicaSet": Workload,
+    "CustomResourceDefinition": Definition,
     **CLUSTER_SHAPES,
 }
 

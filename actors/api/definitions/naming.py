@@ -48,6 +48,13 @@ def served_versions(spec: dict[str, Any]) -> list[str]:
     return sorted(sorted(names), key=_rank, reverse=True)
 
 
+def names_of(spec: dict[str, Any]) -> tuple[set[str], set[str]]:
+    """The names of a spec that must be free in its group: of the resource, and of the kinds."""
+    names = section(spec, "names")
+    resources = {names.get("plural"), names.get("singular"), *(names.get("shortNames") or ())}
+    return {name for name in resources if name}, {name for name in (names.get("kind"), names.get("listKind")) if name}
+
+
 def is_accepted(definition: Object) -> bool:
     """Whether its names were accepted (the condition says so)."""
     conditions = rows(section(definition, "status"), "conditions")

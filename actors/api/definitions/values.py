@@ -1,0 +1,194 @@
+"""Whether an object holds what its definition's schema asks for, in the words of Kubernetes' validation."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+
+from actors.api.definitions.structure import INT_OR_STRING
+from actors.api.fields import is_list, is_mapping
+from actors.api.refusals import Cause, duplicate, required, unsupported
+
+Schema = dict[str, Any]
+
+_RANGES: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_IS: Final[dict[str, Callable[[Any], bool]]] = {
+    "array": is_list,
+    "boolean": lambda value: isinstance(value, bool),
+    "integer": lambda value: _is_number(value) and float(value).is_integer(),
+    "number": _is_number,
+    "object": is_mapping,
+    "string": lambda value: isinstance(value, str),
+}
+
+
+def value_problems(value: Any, schema: Schema, path: str = "") -> list[Cause]:
+    """Everything wrong with a value; the root's metadata is not looked at."""
+    if value is None and schema.get("nullable"):
+        return []
+    if problem := _type_problem(value, schema, path):
+        return [problem]
+    found = _general(value, schema, path) + _junctions(value, schema, path)
+    if is_mapping(value):
+        found += _mapping(value, schema, path)
+    elif is_list(value):
+        found += _list(value, schema, path)
+    elif isinstance(value, str):
+        found += _text(value, schema, path)
+    elif not isinstance(value, bool) and value is not None:
+        found += _number(value, schema, path)
+    return found
+
+
+def _type_problem(value: Any, schema: Schema, path: str) -> Cause | None:
+    if schema.get(INT_OR_STRING):
+        if isinstance(value, str) or _IS["integer"](value):
+            return None
+        return _wrong(path, value, f"{path} in body must be of type integer,string: {_json(_type_name(value))}")
+    wanted = schema.get("type")
+    if wanted is None or _IS[wanted](value):
+        return None
+    shown = _type_name(value)
+    return Cause(
+        path,
+        "FieldValueTypeInvalid",
+        f"Invalid value: {_json(shown)}: {path} in body must be of type {wanted}: {_json(shown)}",
+    )
+
+
+def _general(value: Any, schema: Schema, path: str) -> list[Cause]:
+    choices: list[Any] | None = schema.get("enum")
+    if choices is not None and not any(_same(value, choice) for choice in choices):
+        return [unsupported(path, value, [each if isinstance(each, str) else _json(each) for each in choices])]
+    return []
+
+
+def _junctions(value: Any, schema: Schema, path: str) -> list[Cause]:
+    found = [cause for part in schema.get("allOf") or () for cause in value_problems(value, part, path)]
+    choices: list[Schema] = schema.get("anyOf") or []
+    if choices and all(value_problems(value, part, path) for part in choices):
+        found.append(_wrong(path, value, f"{path} in body must validate at least one schema (anyOf)"))
+    one_of: list[Schema] = schema.get("oneOf") or []
+    if one_of and sum(not value_problems(value, part, path) for part in one_of) != 1:
+        found.append(_wrong(path, value, f"{path} in body must validate one and only one schema (oneOf)"))
+    if "not" in schema and not value_problems(value, schema["not"], path):
+        found.append(_wrong(path, value, f"{path} in body must not validate the schema (not)"))
+    return found
+
+
+def _mapping(value: dict[str, Any], schema: Schema, path: str) -> list[Cause]:
+    properties: dict[str, Schema] = schema.get("properties") or {}
+    more = schema.get("additionalProperties")
+    found = [required(_at(path, name)) for name in schema.get("required") or () if name not in value]
+    if (most := schema.get("maxProperties")) is not None and len(value) > most:
+        found.append(_wrong(path, len(value), f"{path} in body should have at most {most} properties"))
+    if (least := schema.get("minProperties")) is not None and len(value) < least:
+        found.append(_wrong(path, len(value), f"{path} in body should have at least {least} properties"))
+    for name, each in value.items():
+        below = properties.get(name, more if is_mapping(more) else None)
+        if below and (path or name != "metadata"):
+            found += value_problems(each, below, _at(path, name))
+    return found
+
+
+def _list(value: list[Any], schema: Schema, path: str) -> list[Cause]:
+    found: list[Cause] = []
+    if (most := schema.get("maxItems")) is not None and len(value) > most:
+        found.append(_wrong(path, len(value), f"{path} in body should have at most {most} items"))
+    if (least := schema.get("minItems")) is not None and len(value) < least:
+        found.append(_wrong(path, len(value), f"{path} in body should have at least {least} items"))
+    items: Schema = schema.get("items") or {}
+    for index, each in enumerate(value):
+        found += value_problems(each, items, f"{path}[{index}]")
+    return found + _repeated(value, schema, path)
+
+
+def _repeated(value: list[Any], schema: Schema, path: str) -> list[Cause]:
+    """Items that stand twice in a set, or in a map by its keys."""
+    sort, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys") or ()
+    if sort not in ("set", "map") and not schema.get("uniqueItems"):
+        return []
+    found: list[Cause] = []
+    seen: set[str] = set()
+    for index, each in enumerate(value):
+        identity = {key: each.get(key) for key in keys} if sort == "map" and is_mapping(each) else each
+        text = _json(identity)
+        if text in seen:
+            found.append(duplicate(f"{path}[{index}]", text if is_mapping(identity) else identity))
+        seen.add(text)
+    return found
+
+
+def _text(value: str, schema: Schema, path: str) -> list[Cause]:
+    found: list[Cause] = []
+    if (most := schema.get("maxLength")) is not None and len(value) > most:
+        found.append(_wrong(path, value, f"{path} in body should be at most {most} chars long"))
+    if (least := schema.get("minLength")) is not None and len(value) < least:
+        found.append(_wrong(path, value, f"{path} in body should be at least {least} chars long"))
+    if (pattern := schema.get("pattern")) is not None and not _compiled(pattern).search(value):
+        found.append(_wrong(path, value, f"{path} in body should match '{pattern}'"))
+    if schema.get("format") in ("date-time", "date") and not _is_time(value):
+        found.append(_wrong(path, value, f"{path} in body must be of type {schema['format']}: {_json(value)}"))
+    return found
+
+
+def _number(value: float, schema: Schema, path: str) -> list[Cause]:
+    found: list[Cause] = []
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is not None and (value <= least if schema.get("exclusiveMinimum") else value < least):
+        word = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
+        found.append(_wrong(path, value, f"{path} in body should be {word} {least}"))
+    if most is not None and (value >= most if schema.get("exclusiveMaximum") else value > most):
+        word = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
+        found.append(_wrong(path, value, f"{path} in body should be {word} {most}"))
+    if (step := schema.get("multipleOf")) and value % step:
+        found.append(_wrong(path, value, f"{path} in body should be a multiple of {step}"))
+    low, high = _RANGES.get(schema.get("format") or "", (value, value))
+    if schema.get("type") == "integer" and not low <= value <= high:
+        found.append(_wrong(path, value, f"{path} in body must be of type {schema['format']}: {_json(value)}"))
+    return found
+
+
+def _wrong(path: str, value: Any, why: str) -> Cause:
+    return Cause(path, "FieldValueInvalid", f"Invalid value: {_json(value)}: {why}")
+
+
+def _at(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _same(value: Any, other: Any) -> bool:
+    return type(value) is type(other) and value == other if isinstance(value, bool) else value == other
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _type_name(value: Any) -> str:
+    if value is None:
+        return "null"
+    return next((name for name, holds in _IS.items() if holds(value)), "null")
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
