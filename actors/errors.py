@@ -1,7 +1,8 @@
 """actors' branch of the error tree (root: config/errors.py).
 
 WorldError
-└── RecorderFailedError       the journal cannot be written: the process stops rather than run unlogged
+├── RecorderFailedError       the journal cannot be written: the process stops rather than run unlogged
+└── ListenError               the gateway's address is taken, or none of this machine's
 InternalError
 ├── UnknownMessageError       a message that its receiver does not know
 ├── UnexpectedReplyError      an answer of another type than the one asked for
@@ -23,6 +24,10 @@ from config.errors import InternalError, WorldError
 
 class RecorderFailedError(WorldError):
     """The recorder could not write; nothing may go on unlogged."""
+
+
+class ListenError(WorldError):
+    """The gateway cannot listen where it was told to."""
 
 
 class UnknownMessageError(InternalError):

@@ -17,6 +17,7 @@ LINKS: Links = {
     "checkpointer": (),
     "dry-run-worker": (),
     "evict-worker": ("api-server", "cache", "recorder"),
+    "gateway": ("api-server", "metrics"),
     "job-controller": ("api-server",),
     "metrics": (),
     "node-agents": ("api-server",),

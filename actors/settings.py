@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from actors.api.faults import Faults
+from actors.gateway.settings import GatewaySettings
+from actors.usage_collector import sources_of
 from config.pumice_arguments import PumiceArguments
+from config.schema import SchedulerConfig
 from storage.retention import Retention
 
 
@@ -21,6 +25,9 @@ class SystemSettings:
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
     `dry_run_chunk_rows`: no chunk of a dry run is smaller, unless it is the last of its wave; no result depends on it.
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
+    `user_plugins`: plugins of users, and what tells one version of them from another.
+    `gateway` has the api served over HTTP. Without `scheduler` nothing is scheduled here, without `controllers` jobs,
+    pod groups and queues are left to somebody else's; the node agents stay.
     """
 
     config_text: str = ""
@@ -43,21 +50,41 @@ class SystemSettings:
     faults: Faults | None = None
     checkpoint_every: int | None = None
     retention: Retention = field(default_factory=Retention)
+    user_plugins: Mapping[str, str] = field(default_factory=dict[str, str])
+    gateway: GatewaySettings | None = None
+    scheduler: bool = True
+    controllers: bool = True
 
     def records_between(self, pumice: PumiceArguments) -> int:
         """Journal records between two checkpoints."""
         return pumice.checkpoint_every if self.checkpoint_every is None else self.checkpoint_every
 
 
-def workers(settings: SystemSettings, pumice: PumiceArguments, actions: Sequence[str]) -> dict[str, Sequence[str]]:
-    """The workers of each role, by name: action workers are called after their action, the others are numbered."""
+SCHEDULING: Final = (
+    "action-worker", "bind-worker", "cache", "dry-run-worker", "evict-worker", "pre-bind-worker", "session-runner",
+    "status-writer", "usage-collector",
+)  # fmt: skip
+"""Roles that only a scheduler needs."""
+CONTROLLING: Final = ("job-controller", "pod-group-controller", "queue-controller")
+
+
+def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The workers of each role, by name: action workers are called after their action, usage collectors after what
+    they ask, the others are numbered. A role that is not wanted has none.
+    """
 
     def numbered(wished: int | None, configured: int) -> list[str]:
         return [str(number) for number in range(configured if wished is None else wished)]
 
-    return {
+    pumice = config.pumice
+    wanted: dict[str, Sequence[str]] = {
         "action-worker": actions,
         "bind-worker": numbered(settings.bind_workers, pumice.bind_workers),
         "evict-worker": numbered(settings.evict_workers, pumice.evict_workers),
         "dry-run-worker": numbered(settings.dry_run_workers, pumice.dry_run_workers),
+        "usage-collector": sources_of(config.metrics),
     }
+    unwanted: tuple[str, ...] = () if settings.scheduler else SCHEDULING
+    unwanted += () if settings.controllers else CONTROLLING
+    unwanted += () if settings.gateway else ("gateway",)
+    return {**wanted, **dict.fromkeys(unwanted, ())}

@@ -23,6 +23,7 @@ ACCEPTS: dict[str, tuple[Any, Any]] = {
     "checkpointer": (commands.Poke, replies.Done),
     "dry-run-worker": (commands.DryRunCommand, replies.Candidates | replies.DryRunFailed),
     "evict-worker": (orders.EvictWorkerCommand, replies.Done),
+    "gateway": (commands.Poke, replies.Done),
     "job-controller": (commands.Poke, replies.Done),
     "metrics": (commands.MetricsCommand | events.MetricsEvent, replies.Exposition),
     "node-agents": (commands.Poke, replies.Done),

@@ -37,6 +37,8 @@ from actors.decider import Decider
 from actors.dry_run_crew import DryRunCrew
 from actors.errors import ActorStoppedError, chief
 from actors.evict_worker import EvictWorker
+from actors.gateway.gateway import Gateway
+from actors.gateway.settings import REVISIONS_PER_S
 from actors.links import LINKS
 from actors.mailbox import MailboxStatistics
 from actors.metrics import Metrics
@@ -51,8 +53,8 @@ from actors.status_writer import StatusWriter
 from actors.summary import Summary
 from actors.supervisor import Child, Supervisor
 from actors.switchboard import Switchboard, role_of
-from actors.usage_collector import UsageCollector, sources_of
-from core.messages import commands, events, replies
+from actors.usage_collector import UsageCollector
+from core.messages import commands, replies
 from core.messages.message import Message
 from storage import codec
 from storage.journal import CONFIG, Journal, Record
@@ -82,11 +84,13 @@ class System:
             lenient=settings.lenient,
             built_actions=self._decider.actions,
             built_plugins=self._decider.plugins,
+            user_plugins=settings.user_plugins,
         )
         self._snapshots: Shelf[Any] = Shelf()
         self._sessions: Shelf[Any] = Shelf()
         self._crew = DryRunCrew(settings)
-        self.switchboard = Switchboard(LINKS, self._workers(), settings.mailbox_capacity, self.context.activity)
+        instances = workers(settings, self.source.loaded.config, self._decider.actions)
+        self.switchboard = Switchboard(LINKS, instances, settings.mailbox_capacity, self.context.activity)
         self.supervisor = Supervisor(self._children(), self.context, self._note)
         self._summary = Summary(self.store)
         self._network = Network(self.context.activity)
@@ -158,14 +162,16 @@ class System:
         self.recovered = await recover(self._journal, self.store.restore, self.store.load)
         now = self.context.clock.now()
         await resolve(self._journal, self.recovered, self._stored_pod, now)
-        if self.source.loaded.digest != self.recovered.config_digest:
-            loaded = self.source.loaded
-            record = codec.encode(events.ConfigLoaded(loaded.digest, loaded.text, self.source.name))
+        told, known = self.source.loaded.told(), self.recovered.config
+        if known is None or (told.digest, told.plugins) != (known.digest, known.plugins):
+            record = codec.encode(told)
             self.recovered.sequence = await self._journal.append([Record(CONFIG, record, 0, now)])
         self.memory.cycle, self.memory.carry = self.recovered.cycle, self.recovered.carry
         self.memory.cycles.raise_to(self.recovered.cycle)
+        if self.settings.gateway is not None:
+            self.store.begin_after(int(now * REVISIONS_PER_S))
         self.context.news.raise_to(self.store.log.published)
-        self.context.activity.settled(SCHEDULER, False)
+        self.context.activity.settled(SCHEDULER, not self.settings.scheduler)
 
     def _stored_pod(self, namespace: str, name: str) -> replies.ApiReply:
         return self.store.get("Pod", namespace, name)
@@ -179,11 +185,6 @@ class System:
             return
 
     # --- wiring
-
-    def _workers(self) -> dict[str, Sequence[str]]:
-        config = self.source.loaded.config
-        numbered = workers(self.settings, config.pumice, self._decider.actions)
-        return {**numbered, "usage-collector": sources_of(config.metrics)}
 
     def _children(self) -> list[Child]:
         mailboxes = self.switchboard.mailboxes
@@ -199,19 +200,18 @@ class System:
             "checkpointer": self._checkpointer,
             "dry-run-worker": lambda name: self._crew.worker(*self._own(name)),
             "evict-worker": self._evict_worker,
-            "job-controller": lambda name: JobController(*self._own(name), **self._ports(name, api="api-server")),
+            "gateway": self._gateway,
+            "job-controller": partial(self._reconciler, JobController),
             "metrics": lambda name: Metrics(*self._own(name), sources=self.statistics),
-            "node-agents": lambda name: NodeAgents(*self._own(name), **self._ports(name, api="api-server")),
-            "pod-group-controller": lambda name: PodGroupController(
-                *self._own(name), **self._ports(name, api="api-server")
-            ),
+            "node-agents": partial(self._reconciler, NodeAgents),
+            "pod-group-controller": partial(self._reconciler, PodGroupController),
             "pre-bind-worker": self._pre_bind_worker,
-            "queue-controller": lambda name: QueueController(*self._own(name), **self._ports(name, api="api-server")),
+            "queue-controller": partial(self._reconciler, QueueController),
             "recorder": lambda name: Recorder(*self._own(name), self._journal, self.recovered.sequence, self._written),
             "session-runner": self._session_runner,
             "status-writer": self._status_writer,
             "usage-collector": self._usage_collector,
-            "volume-controller": lambda name: VolumeController(*self._own(name), **self._ports(name, api="api-server")),
+            "volume-controller": partial(self._reconciler, VolumeController),
         }
         return partial(builders[role_of(name)], name)
 
@@ -230,6 +230,14 @@ class System:
         faults, crash = self.settings.faults, self.supervisor.restart
         ports = self._ports(name, recorder="recorder")
         return api_server(self._own(name), {**ports, "store": self.store}, faults, self._network, crash)
+
+    def _reconciler(self, kind: Callable[..., Actor[Any, Any]], name: str) -> Actor[Any, Any]:
+        return kind(*self._own(name), **self._ports(name, api="api-server"))
+
+    def _gateway(self, name: str) -> Gateway:
+        assert self.settings.gateway is not None
+        ports = self._ports(name, api="api-server", metrics="metrics")
+        return Gateway(*self._own(name), **ports, shelf=self.store.listings, settings=self.settings.gateway)
 
     def _action_worker(self, name: str) -> ActionWorker:
         driver = self._crew.driver(self.switchboard.all(name, "dry-run-worker"), self.supervisor.restart)

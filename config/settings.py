@@ -40,6 +40,18 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     config: Annotated[Text | None, Meta(description="Volcano's scheduler.conf; without it, the stock one.")] = None
     db: Annotated[Text, Meta(description="The journal: a SQLite file, made or continued.")] = "./pumice.db"
     http: Annotated[Address | None, Meta(description="Where the gateway listens; without it, nowhere.")] = None
+    token: Annotated[Text | None, Meta(description="What clients of the gateway must show; without it, nothing.")] = (
+        None
+    )
+    token_file: Annotated[Text | None, Meta(description="A file that holds the token.")] = None
+    tls_cert: Annotated[
+        Text | None, Meta(description="A PEM file: the gateway's certificate, which makes it HTTPS.")
+    ] = None
+    tls_key: Annotated[Text | None, Meta(description="A PEM file: the key of the certificate.")] = None
+    no_scheduler: Annotated[Switch, Meta(description="Leave scheduling to somebody else's scheduler.")] = False
+    no_controllers: Annotated[
+        Switch, Meta(description="Leave jobs, pod groups and queues to somebody else's controllers.")
+    ] = False
     backend: Annotated[Backend, Meta(description="The event loop.")] = "asyncio"
     time: Annotated[Time, Meta(description="Whose clock: the machine's, or trio's virtual one.")] = "real"
     until: Annotated[Until | None, Meta(description="When to stop; without it, on Ctrl-C.")] = None

@@ -87,6 +87,12 @@ class Store:
         self.tables.restore(mutation)
         self.log.forget_all(self.revision)
 
+    def begin_after(self, revision: int) -> None:
+        """Leave out the revisions up to this one, if it is ahead: watchers start from it."""
+        if revision > self.tables.revision:
+            self.tables.revision = revision
+            self.log.forget_all(revision)
+
     def load(self, truth: Truth) -> None:
         """Begin with what a checkpoint holds."""
         self.tables.load(truth)

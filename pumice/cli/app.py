@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from pumice import __version__
-from pumice.cli import bench, conformance, decide, explain, journal, replay, run, stress
+from pumice.cli import bench, conformance, decide, explain, journal, kubeconfig, replay, run, stress
 from pumice.cli.exits import Exit
 
 app: Final = typer.Typer(
@@ -27,6 +27,7 @@ app.command("conformance", help=conformance.HELP, epilog=conformance.EXAMPLE)(co
 app.command("journal", help=journal.HELP, epilog=journal.EXAMPLE)(journal.journal)
 app.command("explain", help=explain.HELP, epilog=explain.EXAMPLE)(explain.explain)
 app.command("replay", help=replay.HELP, epilog=replay.EXAMPLE)(replay.replay)
+app.command("kubeconfig", help=kubeconfig.HELP, epilog=kubeconfig.EXAMPLE)(kubeconfig.kubeconfig)
 app.command("bench", help=bench.HELP, epilog=bench.EXAMPLE)(bench.bench)
 
 

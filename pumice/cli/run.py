@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
+from actors.gateway.settings import GatewaySettings
 from actors.settings import SystemSettings
 from actors.system import System
 from config.settings import ProcessSettings, process_settings, read_process_settings
@@ -21,7 +22,10 @@ from pumice.cli.inputs import load_config, load_manifests
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
+from pumice.plugins.loader import identities
+from pumice.runtime.kubeconfig import export_line
 from pumice.runtime.main_job import Object, Outcome, Plan, Watching, run_plan
+from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
 from pumice.runtime.waiting import LeftWaiting
 from pumice.storm.live import LiveStorm
@@ -49,6 +53,12 @@ def _option(name: str) -> Any:
     )
 
 
+def _switch(name: str) -> Any:
+    """A process setting that is either on or off; it has no opposite flag."""
+    setting = _SETTINGS[name]
+    return typer.Option(setting.flag, help=f"{setting.description} [{setting.variable}]", show_default=False)
+
+
 @guarded
 def run(
     manifests: Manifests = None,
@@ -62,18 +72,24 @@ def run(
     keep_events: Annotated[int | None, _option("keep_events")] = None,
     plugins_dir: Annotated[str | None, _option("plugins_dir")] = None,
     faults: Annotated[str | None, _option("faults")] = None,
+    http: Annotated[str | None, _option("http")] = None,
+    token: Annotated[str | None, _option("token")] = None,
+    token_file: Annotated[str | None, _option("token_file")] = None,
+    tls_cert: Annotated[str | None, _option("tls_cert")] = None,
+    tls_key: Annotated[str | None, _option("tls_key")] = None,
+    no_scheduler: Annotated[bool | None, _switch("no_scheduler")] = None,
+    no_controllers: Annotated[bool | None, _switch("no_controllers")] = None,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Annotated[str | None, _option("log_level")] = None,
-    lenient: Annotated[
-        bool | None, typer.Option("--lenient", help=f"{_SETTINGS['lenient'].description} [PUMICE_LENIENT]")
-    ] = None,
+    lenient: Annotated[bool | None, _switch("lenient")] = None,
 ) -> int:
     """Run until told to stop; 130 after Ctrl-C, 2 when some of the input was refused."""
     flags: dict[str, object] = {
         "config": config, "db": db, "backend": backend, "time": time, "until": until, "seed": seed, "faults": faults,
         "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
-        "log_level": log_level, "lenient": lenient,
+        "log_level": log_level, "lenient": lenient, "http": http, "token": token, "token_file": token_file,
+        "tls_cert": tls_cert, "tls_key": tls_key, "no_scheduler": no_scheduler, "no_controllers": no_controllers,
     }  # fmt: skip
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
@@ -97,14 +113,15 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
 
     `backend` is what somebody asked for, None when it is only the default.
     """
-    if settings.http is not None:
-        raise UsageError("not offered by this release", path="--http")
     virtual = settings.time == "virtual"
     if virtual and backend == "asyncio":
         raise UsageError("virtual time is trio's clock; leave --backend out or say trio", path="--time")
     retention = parse_keep(settings.keep, settings.keep_events)
     if virtual and retention != Retention():
         raise UsageError("a run on virtual time takes no checkpoints, so it cuts nothing", path="--keep")
+    until = parse_until(settings.until)
+    if settings.no_scheduler and until.kind == "cycles":
+        raise UsageError("there are no cycles without a scheduler", path="--until")
     path = Path(settings.config) if settings.config else None
     plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
     load_config(path, settings.lenient, terminal, plugins=plugins)
@@ -112,7 +129,7 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
         objects=loaded.objects,
         bare=bare,
         db=Path(settings.db),
-        until=parse_until(settings.until),
+        until=until,
         backend=settings.backend,
         virtual=virtual,
         settings=SystemSettings(
@@ -121,6 +138,10 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
             seed=settings.seed,
             checkpoint_every=0 if virtual else None,
             retention=retention,
+            gateway=gateway_settings(settings),
+            scheduler=not settings.no_scheduler,
+            controllers=not settings.no_controllers,
+            user_plugins=identities(),
         ),
         storm=LiveStorm(settings.faults, settings.seed) if settings.faults else None,
     )
@@ -133,6 +154,14 @@ class Told(Watching):
         self._terminal = terminal
         self._loaded = loaded
         self._live = live and terminal.tables and terminal.out.is_terminal and not terminal.quiet
+
+    def serving(self, gateway: GatewaySettings, kubeconfig: Path) -> None:
+        line = export_line(kubeconfig)
+        self._terminal.say(f"serving Kubernetes' API on {gateway.url}")
+        if self._terminal.tables:
+            self._terminal.out.print(line, markup=False, soft_wrap=True)
+        else:
+            self._terminal.err.print(line, markup=False, soft_wrap=True)
 
     def refused(self, obj: Object, answer: Refused) -> None:
         place = self._loaded.place_of(obj)

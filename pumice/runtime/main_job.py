@@ -12,12 +12,14 @@ from typing import Any, Literal
 import anyio
 from trio.testing import MockClock
 
+from actors.gateway.settings import GatewaySettings
 from actors.ports import Clock, RealClock, VirtualClock
 from actors.settings import SystemSettings
 from actors.system import System
 from core.messages.replies import Accepted, Listing, Refused
 from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.journals import file_journal, read_into_memory, write_back
+from pumice.runtime.kubeconfig import kubeconfig_of, write
 from pumice.runtime.order import in_order
 from pumice.runtime.timing import mean_cycle_s
 from pumice.runtime.until import Until, reached
@@ -64,6 +66,9 @@ class Watching:
     def refused(self, obj: Object, answer: Refused) -> None:
         """The API would not have an object."""
 
+    def serving(self, gateway: GatewaySettings, kubeconfig: Path) -> None:
+        """Clients may come; the file tells them where to."""
+
     def submitted(self, outcome: Outcome) -> None:
         """Everything has been handed in."""
 
@@ -98,6 +103,7 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
     else:
         system = System(storm.settings(plan.settings), journal, clock, decider=storm.decider())
     async with system.running():
+        _serve(plan, watching)
         before = system.summary()["pods"]["bound"]
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_until_signal, tasks.cancel_scope, outcome)
@@ -110,6 +116,15 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
     outcome.summary = {**_since(before, system.summary()), "mean_cycle_s": cycle_s, "db": str(plan.db), **found}
     outcome.waiting = left_waiting(system.store)
     return outcome
+
+
+def _serve(plan: Plan, watching: Watching) -> None:
+    """Write the kubeconfig of the gateway, if there is one, beside the journal."""
+    gateway = plan.settings.gateway
+    if gateway is not None:
+        path = plan.db.with_suffix(".kubeconfig")
+        write(kubeconfig_of(gateway.url, gateway.token, gateway.certificate), path)
+        watching.serving(gateway, path)
 
 
 def _since(bound_before: int, summary: Object) -> Object:
@@ -132,7 +147,7 @@ async def _hand_in(plan: Plan, system: System, outcome: Outcome, watching: Watch
     if not _count(system, "Node"):
         await _submit(builtin_nodes(), system, outcome, watching)
         outcome.added.append("three built-in nodes (cpu 8, memory 16Gi, pods 110)")
-        if plan.bare:
+        if plan.bare and plan.settings.gateway is None:
             await _submit([example_gang()], system, outcome, watching)
             outcome.added.append("an example gang")
     gc.collect()

@@ -1,0 +1,160 @@
+"""The Starlette application: routes, the door, and the one place where errors become answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import anyio
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from actors.gateway import discovery, health, openapi, resources
+from actors.gateway.exchange import Exchange, GoneError, Receive, Scope, Send
+from actors.gateway.forms import encode
+from actors.gateway.negotiation import discovery_version
+from actors.gateway.paths import parse_path
+from actors.gateway.problems import ApiError, internal, no_such_path, unavailable, wrong_method
+from actors.gateway.security import Doorkeeper
+from actors.gateway.site import Site
+from actors.gateway.statuses import failure
+from actors.gateway.version import version
+
+Handler = Callable[[Site, Exchange], Awaitable[None]]
+READS: Final = ("GET", "HEAD")
+
+log = logging.getLogger(__name__)
+
+
+class Endpoint:
+    """One route: lets in, answers, and makes a Status of whatever is refused."""
+
+    def __init__(self, site: Site, door: Doorkeeper, handler: Handler, *, reads_only: bool = False) -> None:
+        self._site = site
+        self._door = door
+        self._handler = handler
+        self._reads_only = reads_only
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        exchange = Exchange(scope, receive, send)
+        try:
+            with self._site.open.request():
+                await self._answer(exchange)
+        except GoneError:
+            return
+        except ApiError as error:
+            await refuse(exchange, error)
+        except Exception as error:
+            log.exception("bug in Pumice: the gateway could not answer %s %s", exchange.method, exchange.path)
+            await refuse(exchange, internal(repr(error)))
+
+    async def _answer(self, exchange: Exchange) -> None:
+        self._door.admit(exchange)
+        if self._site.open.closing:
+            raise unavailable("the server is shutting down")
+        if self._reads_only and exchange.method not in READS:
+            raise wrong_method(exchange.method)
+        await self._handler(self._site, exchange)
+
+
+async def refuse(exchange: Exchange, error: ApiError) -> None:
+    """Answer with a Status; a stream that has begun can only be broken off."""
+    if exchange.started:
+        return  # hypercorn closes the connection of an answer without an end
+    refused = error.refused
+    with anyio.CancelScope(shield=True):
+        await exchange.answer(refused.code, encode(failure(refused)), headers=error.headers)
+
+
+async def _json(exchange: Exchange, found: Any, content_type: str = "application/json") -> None:
+    if found is None:
+        raise no_such_path()
+    await exchange.answer(200, encode(found), content_type)
+
+
+async def _version(site: Site, exchange: Exchange) -> None:
+    del site
+    await _json(exchange, version())
+
+
+async def _roots(site: Site, exchange: Exchange) -> None:
+    """/api and /apis."""
+    core = exchange.path.strip("/") == "api"
+    asked = discovery_version(exchange.header("accept"))
+    if asked:
+        media = f"application/json;g=apidiscovery.k8s.io;v={asked};as=APIGroupDiscoveryList"
+        await _json(exchange, discovery.aggregated(site.kinds, asked, core=core), media)
+    elif core:
+        host, port = site.settings.address
+        await _json(exchange, discovery.api_versions(f"{host}:{port}"))
+    else:
+        await _json(exchange, discovery.group_list(site.kinds))
+
+
+async def _group(site: Site, exchange: Exchange) -> None:
+    await _json(exchange, discovery.api_group(site.kinds, exchange.path.strip("/").split("/")[1]))
+
+
+async def _group_version(site: Site, exchange: Exchange) -> None:
+    parts = exchange.path.strip("/").split("/")
+    group, number = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
+    await _json(exchange, discovery.resource_list(site.kinds, group, number))
+
+
+async def _openapi(site: Site, exchange: Exchange) -> None:
+    match exchange.path.strip("/").split("/")[2:]:
+        case []:
+            await _json(exchange, openapi.index(site.kinds))
+        case ["api", number]:
+            await _json(exchange, openapi.document(site.kinds, "", number))
+        case ["apis", group, number]:
+            await _json(exchange, openapi.document(site.kinds, group, number))
+        case _:
+            raise no_such_path()
+
+
+async def _resource(site: Site, exchange: Exchange) -> None:
+    target = parse_path(exchange.path)
+    if target is None:
+        raise no_such_path()
+    await resources.serve(site, exchange, target)
+
+
+async def _root(site: Site, exchange: Exchange) -> None:
+    names = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"]
+    groups = [f"/apis/{name}" for name in discovery.groups(site.kinds) if name]
+    await _json(exchange, {"paths": sorted([*names, *groups])})
+
+
+async def _nothing(site: Site, exchange: Exchange) -> None:
+    raise no_such_path()
+
+
+def build_app(site: Site) -> Starlette:
+    """All routes. Hot paths first: Starlette tries them one after the other."""
+    door = Doorkeeper(site.settings.token, site.settings.address[0])
+
+    def route(path: str, handler: Handler, *, reads_only: bool = True) -> Route:
+        return Route(path, Endpoint(site, door, handler, reads_only=reads_only))
+
+    checks = [route(f"/{name}{rest}", health.health) for name in health.CHECKS for rest in ("", "/{check}")]
+    return Starlette(
+        routes=[
+            route("/api/{version}/{rest:path}", _resource, reads_only=False),
+            route("/apis/{group}/{version}/{rest:path}", _resource, reads_only=False),
+            route("/version", _version),
+            route("/api", _roots),
+            route("/apis", _roots),
+            route("/api/{version}", _group_version),
+            route("/apis/{group}", _group),
+            route("/apis/{group}/{version}", _group_version),
+            route("/openapi/v3", _openapi),
+            route("/openapi/v3/{rest:path}", _openapi),
+            route("/metrics", health.metrics),
+            *checks,
+            route("/", _root),
+            route("/{rest:path}", _nothing),
+        ]
+    )

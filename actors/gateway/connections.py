@@ -1,0 +1,47 @@
+"""Breaking connections off, for clients that do not read what they are sent.
+
+Under trio hypercorn shields a send against cancellation, and it gives nobody its sockets: a client that has stopped
+reading would keep a server that wants to stop waiting for ever. So the open files of the process are looked through for
+connections of the listening port.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+DESCRIPTORS: Final = Path("/dev/fd")
+
+
+def break_off(listener: socket.socket) -> int:
+    """Shut down every connection that was accepted from `listener`; how many there were."""
+    return sum(_shut(number, listener) for number in _open_descriptors())
+
+
+def _open_descriptors() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(DESCRIPTORS) if name.isdigit()]  # noqa: PTH208 - names are wanted
+    except OSError:
+        return []
+
+
+def _shut(number: int, listener: socket.socket) -> bool:
+    try:
+        mine: Any = listener.getsockname()
+        connection = socket.socket(fileno=number)
+    except OSError:
+        return False
+    try:
+        with suppress(OSError):
+            if connection.getsockname()[1] == mine[1] and connection.family == listener.family:
+                connection.getpeername()  # raises for the listener itself
+                connection.shutdown(socket.SHUT_RDWR)
+                return True
+        return False
+    except (IndexError, TypeError):  # a socket of another family
+        return False
+    finally:
+        connection.detach()

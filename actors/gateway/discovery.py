@@ -1,0 +1,203 @@
+"""What kinds there are, as clients ask for it: aggregated (APIGroupDiscoveryList) and in the plain style.
+
+Core groups come before those of custom resources, because clients take the first of two resources of one name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from actors.api.kind_table import KindTable
+from actors.api.kinds import Kind
+from core.objects.metadata import Object
+
+VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+READ: Final = ["get", "list"]
+PARTLY: Final = ["get", "patch", "update"]
+
+Sub = tuple[str, str, str, str, list[str]]
+"""Subresource: its name, then group, version and kind of what it speaks, and verbs."""
+
+_SCALE: Final[Sub] = ("scale", "autoscaling", "v1", "Scale", PARTLY)
+_OF_PODS: Final[tuple[Sub, ...]] = (
+    ("binding", "", "v1", "Binding", ["create"]),
+    ("eviction", "policy", "v1", "Eviction", ["create"]),
+    ("log", "", "v1", "Pod", ["get"]),
+)
+REVIEWS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
+    "authentication.k8s.io": (("selfsubjectreviews", "SelfSubjectReview"), ("tokenreviews", "TokenReview")),
+    "authorization.k8s.io": (
+        ("selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+        ("selfsubjectrulesreviews", "SelfSubjectRulesReview"),
+        ("subjectaccessreviews", "SubjectAccessReview"),
+    ),
+}
+"""Groups of which nothing is stored: resource and kind of each review."""
+
+METRICS: Final = "metrics.k8s.io"
+METRICS_VERSION: Final = "v1beta1"
+METRICS_KINDS: Final = (("nodes", "NodeMetrics", False), ("pods", "PodMetrics", True))
+
+
+def groups(kinds: KindTable) -> dict[str, dict[str, list[Kind]]]:
+    """Group -> version -> kinds; the core group is ""."""
+    found: dict[str, dict[str, list[Kind]]] = {}
+    for row in kinds.rows():
+        if row.group == METRICS:
+            continue
+        for version in row.served_versions:
+            found.setdefault(row.group, {}).setdefault(version, []).append(row)
+    return found
+
+
+def aggregated(kinds: KindTable, version: str, *, core: bool) -> Object:
+    """The answer of /api (`core`) or /apis as an APIGroupDiscoveryList."""
+    items = [
+        _group(
+            name, [_version(number, [_resource(name, number, row) for row in rows]) for number, rows in held.items()]
+        )
+        for name, held in groups(kinds).items()
+        if (name == "") is core
+    ]
+    if not core:
+        items += [_group(name, [_version("v1", list(map(_review, listed)))]) for name, listed in _reviews()]
+        metrics = [_metric(*each) for each in METRICS_KINDS]
+        items.append(_group(METRICS, [_version(METRICS_VERSION, metrics)]))
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": f"apidiscovery.k8s.io/{version}",
+        "metadata": {},
+        "items": items,
+    }
+
+
+def _reviews() -> list[tuple[str, list[tuple[str, str, str]]]]:
+    return [(group, [(group, plural, kind) for plural, kind in listed]) for group, listed in REVIEWS.items()]
+
+
+def _group(name: str, versions: list[Object]) -> Object:
+    metadata: Object = {"creationTimestamp": None, **({"name": name} if name else {})}
+    return {"metadata": metadata, "versions": versions}
+
+
+def _version(version: str, resources: list[Object]) -> Object:
+    return {"version": version, "resources": resources, "freshness": "Current"}
+
+
+def _resource(group: str, version: str, row: Kind) -> Object:
+    found: Object = {
+        "resource": row.plural,
+        "responseKind": _gvk(group, version, row.kind),
+        "scope": "Namespaced" if row.namespaced else "Cluster",
+        "singularResource": row.singular,
+        "verbs": VERBS,
+    }
+    if row.short_names:
+        found["shortNames"] = list(row.short_names)
+    if row.categories:
+        found["categories"] = list(row.categories)
+    if subs := subresources(row, version):
+        found["subresources"] = [
+            {"subresource": name, "responseKind": _gvk(*kind), "verbs": verbs} for name, *kind, verbs in subs
+        ]
+    return found
+
+
+def _gvk(group: str, version: str, kind: str) -> Object:
+    return {"group": group, "version": version, "kind": kind}
+
+
+def _review(review: tuple[str, str, str]) -> Object:
+    group, plural, kind = review
+    return {
+        "resource": plural,
+        "responseKind": _gvk(group, "v1", kind),
+        "scope": "Cluster",
+        "singularResource": kind.lower(),
+        "verbs": ["create"],
+    }
+
+
+def _metric(plural: str, kind: str, namespaced: bool) -> Object:
+    return {
+        "resource": plural,
+        "responseKind": _gvk(METRICS, METRICS_VERSION, kind),
+        "scope": "Namespaced" if namespaced else "Cluster",
+        "singularResource": "",
+        "verbs": READ,
+    }
+
+
+def subresources(row: Kind, version: str) -> list[Sub]:
+    """What a kind has below its objects."""
+    found: list[Sub] = []
+    if row.status:
+        found.append(("status", row.group, version, row.kind, PARTLY))
+    if row.scale:
+        found.append(_SCALE)
+    if row.key == "Pod":
+        found += _OF_PODS
+    return found
+
+
+# --- the plain style
+
+
+def api_versions(address: str) -> Object:
+    """/api."""
+    servers = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": servers}
+
+
+def group_list(kinds: KindTable) -> Object:
+    """/apis."""
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(_plain_groups(kinds).values())}
+
+
+def api_group(kinds: KindTable, name: str) -> Object | None:
+    """/apis/GROUP; None when there is no such group."""
+    found = _plain_groups(kinds).get(name)
+    return None if found is None else {"kind": "APIGroup", "apiVersion": "v1", **found}
+
+
+def _plain_groups(kinds: KindTable) -> dict[str, Object]:
+    held = {name: list(versions) for name, versions in groups(kinds).items() if name}
+    held |= {name: ["v1"] for name in REVIEWS}
+    held[METRICS] = [METRICS_VERSION]
+    return {name: _plain_group(name, versions) for name, versions in held.items()}
+
+
+def _plain_group(name: str, versions: Iterable[str]) -> Object:
+    listed = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
+    return {"name": name, "versions": listed, "preferredVersion": listed[0]}
+
+
+def resource_list(kinds: KindTable, group: str, version: str) -> Object | None:
+    """/api/v1 and /apis/GROUP/VERSION; None when there is no such version."""
+    listed = _listed(kinds, group, version)
+    if not listed:
+        return None
+    name = f"{group}/{version}" if group else version
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": listed}
+
+
+def _listed(kinds: KindTable, group: str, version: str) -> list[Object]:
+    if group in REVIEWS and version == "v1":
+        return [_plain(plural, "", False, kind, ["create"]) for plural, kind in REVIEWS[group]]
+    if group == METRICS and version == METRICS_VERSION:
+        return [_plain(plural, "", namespaced, kind, READ) for plural, kind, namespaced in METRICS_KINDS]
+    found: list[Object] = []
+    for row in groups(kinds).get(group, {}).get(version, ()):
+        names: dict[str, Any] = {"shortNames": list(row.short_names)} if row.short_names else {}
+        names |= {"categories": list(row.categories)} if row.categories else {}
+        found.append({**_plain(row.plural, row.singular, row.namespaced, row.kind, VERBS), **names})
+        for name, sub_group, sub_version, kind, verbs in subresources(row, version):
+            sub = _plain(f"{row.plural}/{name}", "", row.namespaced, kind, verbs)
+            other = {"group": sub_group, "version": sub_version} if sub_group != row.group else {}
+            found.append({**sub, **other})
+    return found
+
+
+def _plain(name: str, singular: str, namespaced: bool, kind: str, verbs: list[str]) -> Object:
+    return {"name": name, "singularName": singular, "namespaced": namespaced, "kind": kind, "verbs": verbs}

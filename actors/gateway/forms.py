@@ -1,0 +1,123 @@
+"""How objects are written: as they are, as metadata only, or as rows of a table."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from actors.api.kind_table import KindTable
+from actors.api.kinds import Kind
+from actors.gateway.negotiation import Form
+from actors.gateway.problems import bad_request
+from actors.gateway.query import Query
+from actors.gateway.tables.column import Printer
+from actors.gateway.tables.printers import printer_of
+from actors.gateway.tables.table import definitions, row
+from core.objects.metadata import Object, section
+
+Include = Literal["None", "Metadata", "Object"]
+
+_ENCODER: Final = msgspec.json.Encoder()
+encode = _ENCODER.encode
+"""Plain data as JSON."""
+
+
+class Writer:
+    """Writes objects of one kind in one form; `now` is asked for ages (seconds since the epoch)."""
+
+    def __init__(self, kind: Kind, api_version: str, form: Form, printer: Printer | None, include: Include) -> None:
+        self.kind = kind
+        self.form = form
+        self._api_version = api_version
+        self._other_version = api_version != kind.api_version
+        self._printer = printer
+        self._include: Include = include
+
+    @property
+    def plain(self) -> bool:
+        """Whether objects are written just as they are stored."""
+        return not self.form.shape and not self._other_version
+
+    def item(self, obj: Object, now: float) -> Any:
+        """An item of a list: the object, its metadata, or a row."""
+        if self._other_version:
+            obj = {**obj, "apiVersion": self._api_version}
+        if self._printer is not None:
+            made = row(self._printer, obj, now, self._include)
+            if self._include == "Metadata":
+                made["object"]["apiVersion"] = self._meta_version
+            return made
+        return self._partial(obj) if self.form.shape else obj
+
+    def one(self, obj: Object, now: float, *, headers: bool = True) -> Any:
+        """An answer of its own, or the object of a watch event; a Table's columns only with `headers`."""
+        if self._printer is None:
+            return self.item(obj, now)
+        shown = {"resourceVersion": section(obj, "metadata").get("resourceVersion", "")}
+        return self._table([self.item(obj, now)], shown, headers=headers)
+
+    def bookmark(self, metadata: Object) -> Object:
+        """The object of a BOOKMARK event."""
+        if self._printer is not None:
+            return self._table([], metadata, headers=False)
+        if self.form.shape:
+            return {"kind": "PartialObjectMetadata", "apiVersion": self._meta_version, "metadata": metadata}
+        return {"kind": self.kind.kind, "apiVersion": self._api_version, "metadata": metadata}
+
+    def head(self) -> Object:
+        """What stands beside the items of a list, its metadata excepted."""
+        if self._printer is not None:
+            return self._table([], {}, headers=True)
+        if self.form.shape:
+            return {"kind": "PartialObjectMetadataList", "apiVersion": self._meta_version, "metadata": {}, "items": []}
+        return {"kind": list_kind(self.kind), "apiVersion": self._api_version, "metadata": {}, "items": []}
+
+    @property
+    def items(self) -> str:
+        """The name of the list's member that holds the items."""
+        return "rows" if self._printer is not None else "items"
+
+    @property
+    def _meta_version(self) -> str:
+        return f"meta.k8s.io/{self.form.version}"
+
+    def _partial(self, obj: Object) -> Object:
+        metadata = section(obj, "metadata")
+        return {"kind": "PartialObjectMetadata", "apiVersion": self._meta_version, "metadata": metadata}
+
+    def _table(self, rows: list[Object], metadata: Object, *, headers: bool) -> Object:
+        columns = definitions(self._printer) if headers and self._printer is not None else []
+        return {
+            "kind": "Table",
+            "apiVersion": self._meta_version,
+            "metadata": metadata,
+            "columnDefinitions": columns,
+            "rows": rows,
+        }
+
+
+def list_kind(kind: Kind) -> str:
+    """`PodList`."""
+    return kind.list_kind or f"{kind.kind}List"
+
+
+def writer(kinds: KindTable, kind: Kind, api_version: str, form: Form, query: Query) -> Writer:
+    """Raises ApiError (400) for an `includeObject` nobody knows."""
+    if form.shape != "Table":
+        return Writer(kind, api_version, form, None, "Metadata")
+    include = query.text("includeObject") or "Metadata"
+    if include not in ("None", "Metadata", "Object"):
+        raise bad_request(f"unrecognized includeObject value: {include!r}")
+    printer = printer_of(kind.key, printer_columns(kinds, kind, api_version))
+    return Writer(kind, api_version, form, printer, include)
+
+
+def printer_columns(kinds: KindTable, kind: Kind, api_version: str) -> list[Object] | None:
+    """What the kind's definition says about columns of this version."""
+    definition = kinds.definition(kind.key)
+    if definition is None:
+        return None
+    version = api_version.rpartition("/")[2]
+    listed: list[Object] = section(definition, "spec").get("versions") or []
+    return next((each.get("additionalPrinterColumns") for each in listed if each.get("name") == version), None)

@@ -1,0 +1,73 @@
+"""The gateway: Kubernetes' API over HTTP.
+
+Owns: the connections, the rings of what changed lately, the listings that are read in pages.
+Accepts: `Poke`.
+Sends: asks the api, and the metrics actor.
+When full: clients wait; a watch that does not read falls behind and is told so. Bodies and watches are bounded.
+Stops: takes no more requests, ends the watches, then what is still being answered, then the connections.
+
+The listening socket is not its own: a crash closes the connections, and the next instance accepts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import anyio
+
+from actors.actor import Actor
+from actors.gateway.app import build_app
+from actors.gateway.hub import Hub
+from actors.gateway.server import serve
+from actors.gateway.settings import GatewaySettings
+from actors.gateway.site import Listings, Site
+from actors.ports import ApiPort, Context, MetricsPort, PokePort
+from core.messages.commands import Poke
+from core.messages.replies import Done
+
+
+class Gateway(Actor[Poke, Done]):
+    """`shelf` is where the api lays opened listings."""
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: PokePort,
+        context: Context,
+        *,
+        api: ApiPort,
+        metrics: MetricsPort,
+        shelf: Listings,
+        settings: GatewaySettings,
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        limits = {"ring_events": settings.ring_events, "ring_bytes": settings.ring_bytes}
+        hub = Hub(api, shelf, context.news, context.activity, **limits)
+        self.site = Site(api, metrics, shelf, context.clock, hub, settings)
+        self._stop = anyio.Event()
+        self._stopped = anyio.Event()
+
+    async def handle(self, message: Poke) -> Done:
+        """Nothing to look at again: it serves whoever comes."""
+        del message
+        return Done()
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """The server, and the hub that pulls for the watches."""
+        return (self._pull, self._serve_http)
+
+    async def on_stop(self) -> None:
+        """Close the streams first: a server that waits for a watch waits for ever."""
+        await self.site.open.end(self.site.settings.grace_s)
+        self._stop.set()
+        await self._stopped.wait()
+
+    async def _pull(self) -> None:
+        await self.site.hub.run(self.name, lambda: [row.key for row in self.site.kinds.rows()], self.site.definition)
+
+    async def _serve_http(self) -> None:
+        try:
+            await serve(build_app(self.site), self.site.settings, self._stop)
+        finally:
+            self._stopped.set()

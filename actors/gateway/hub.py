@@ -1,0 +1,175 @@
+"""The one who pulls the api's changes for all watches: into one ring a kind.
+
+It also remembers the traits of every object (labels, and the fields that can be selected by), for a watch with a
+selector has to be told when an object stops matching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, cast
+
+import anyio
+from anyio import lowlevel
+
+from actors.errors import ActorFailedError
+from actors.gateway.ring import Entry, Ring
+from actors.gateway.selection import Traits, traits_of
+from actors.gateway.settings import MIB
+from actors.ports import Activity, ApiPort, LevelSignal, News, Shelf
+from core.messages.commands import OpenListing, Watch
+from core.messages.replies import Events, ListingOpened, WatchEvent
+from core.objects.metadata import Object
+from storage import codec
+
+SLICE: Final = 200
+"""Objects that are decoded at a time."""
+PULL: Final = 500
+AGAIN_S: Final = 0.02
+
+Key = tuple[str, str]
+OnDefinition = Callable[[str, Object], None]
+
+
+class Hub:
+    """`revision`: what it has seen. `definition` is told of every change of a CustomResourceDefinition.
+
+    `start` is the revision that it begins at; watches from before it are gone.
+    """
+
+    def __init__(
+        self,
+        api: ApiPort,
+        shelf: Shelf[tuple[bytes, ...]],
+        news: News,
+        activity: Activity,
+        *,
+        ring_events: int = 8_192,
+        ring_bytes: int = 64 * MIB,
+    ) -> None:
+        self.revision = LevelSignal()
+        self.ready = anyio.Event()
+        self._api = api
+        self._shelf = shelf
+        self._news = news
+        self._activity = activity
+        self._start = 0
+        self._rings: dict[str, Ring] = {}
+        self._traits: dict[str, dict[Key, Traits]] = {}
+        self._ring_events = ring_events
+        self._ring_bytes = ring_bytes
+
+    def ring(self, kind: str) -> Ring:
+        """The ring of a kind."""
+        ring = self._rings.get(kind)
+        if ring is None:
+            ring = self._rings[kind] = Ring(self._start, self._ring_events)
+        return ring
+
+    @property
+    def head(self) -> int:
+        """The newest revision that has been published."""
+        return self._news.value
+
+    @property
+    def held_bytes(self) -> int:
+        """What the rings hold."""
+        return sum(ring.bytes for ring in self._rings.values())
+
+    async def reach(self, revision: int) -> None:
+        """Wait until everything up to a published revision has been seen."""
+        await self.revision.wait_beyond(revision - 1)
+
+    async def run(self, name: str, kinds: Callable[[], list[str]], definition: OnDefinition) -> None:
+        """Pull for ever; `kinds` are the keys of what there may be objects of."""
+        await self._begin(name, kinds(), definition)
+        more = False
+        while True:
+            if not more:
+                await self._news.wait_for((), self.revision.value)
+            try:
+                with self._activity.busy():
+                    reply = await self._api.ask_for(Watch(self.revision.value, (), PULL), Events)
+            except ActorFailedError:
+                await anyio.sleep(AGAIN_S)  # the api crashed over it and comes back
+                continue
+            if reply.gone:
+                await self._begin(name, kinds(), definition)
+                continue
+            self._take(reply, definition)
+            more = reply.more
+            self._activity.seen(name, reply.revision)
+            await lowlevel.checkpoint()
+
+    def _take(self, reply: Events, definition: OnDefinition) -> None:
+        touched: set[str] = set()
+        for event in reply.events:
+            self._add(event, definition)
+            touched.add(event.kind)
+        for kind in touched:
+            self._rings[kind].publish()
+        self.revision.raise_to(reply.revision)
+        self._bound()
+
+    def _add(self, event: WatchEvent, definition: OnDefinition) -> None:
+        obj = cast("Object", codec.unpack_shared(event.blob))
+        if event.kind == "CustomResourceDefinition":
+            definition(event.type, obj)
+        known = self._traits.setdefault(event.kind, {})
+        key = (event.namespace, event.name)
+        before = known.get(key)
+        after: Traits | None = None
+        if event.type == "DELETED":
+            known.pop(key, None)
+        else:
+            after = known[key] = traits_of(event.kind, obj)
+        self.ring(event.kind).append(Entry(event.revision, event.type, event.blob, before, after))
+
+    def _bound(self) -> None:
+        """Halve the largest ring while all of them hold too much."""
+        while self.held_bytes > self._ring_bytes:
+            largest = max(self._rings.values(), key=lambda ring: ring.bytes)
+            if len(largest) <= 1:
+                return
+            largest.shrink(len(largest) // 2)
+
+    # --- beginning, and beginning again after something was missed
+
+    async def _begin(self, name: str, kinds: list[str], definition: OnDefinition) -> None:
+        revision = self._news.value
+        self._activity.seen(name, revision)
+        self._start = revision
+        with self._activity.busy():
+            for kind in kinds:
+                self._traits[kind] = await self._learn(kind, definition)
+        for ring in self._rings.values():
+            ring.reset(revision)
+        self.revision.raise_to(revision)
+        self.ready.set()
+
+    async def _learn(self, kind: str, definition: OnDefinition) -> dict[Key, Traits]:
+        """The traits of all objects of a kind."""
+        learnt: dict[Key, Traits] = {}
+        blobs = await self._blobs(kind)
+        for first in range(0, len(blobs), SLICE):
+            for blob in blobs[first : first + SLICE]:
+                obj = cast("Object", codec.unpack(blob))
+                if kind == "CustomResourceDefinition":
+                    definition("MODIFIED", obj)
+                traits = traits_of(kind, obj)
+                learnt[traits.namespace, traits.name] = traits
+            await lowlevel.checkpoint()
+        return learnt
+
+    async def _blobs(self, kind: str) -> tuple[bytes, ...]:
+        while True:
+            try:
+                reply = await self._api.ask(OpenListing(kind))
+            except ActorFailedError:
+                await anyio.sleep(AGAIN_S)
+                continue
+            return self._shelf.take(reply.handle) if isinstance(reply, ListingOpened) else ()
+
+    def counts(self) -> Mapping[str, int]:
+        """How many objects of each kind it knows."""
+        return {kind: len(known) for kind, known in self._traits.items()}

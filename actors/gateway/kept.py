@@ -1,0 +1,93 @@
+"""Listings that a client reads in pages: kept as they were when the first page was asked for.
+
+A continue token names the listing and how far it was read. What is kept are references to bytes that the store mostly
+holds too; the oldest is given up when there are too many, and then the token has expired (410).
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import OrderedDict
+from itertools import count
+from typing import Final
+
+import msgspec
+
+from actors.gateway.problems import bad_request, expired
+
+MOST: Final = 64
+AGE_S: Final = 300.0
+EXPIRED: Final = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You must start a new list without the continue parameter."
+)
+
+
+class Page(msgspec.Struct, frozen=True):
+    """The listing of `handle` from position `start` on; `scope` says what the list was asked for."""
+
+    handle: int
+    start: int
+    scope: str
+
+
+class Kept(msgspec.Struct):
+    """One listing; `at` is when it was last read."""
+
+    revision: int
+    blobs: tuple[bytes, ...]
+    at: float
+
+
+class KeptListings:
+    """At most `MOST` of them, none unread for longer than `AGE_S`."""
+
+    def __init__(self) -> None:
+        self._listings: OrderedDict[int, Kept] = OrderedDict()
+        self._handles = count(1)
+
+    def __len__(self) -> int:
+        return len(self._listings)
+
+    def keep(self, revision: int, blobs: tuple[bytes, ...], now: float) -> int:
+        """Keep a listing; its handle."""
+        handle = next(self._handles)
+        self._listings[handle] = Kept(revision, blobs, now)
+        self._tidy(now)
+        return handle
+
+    def open(self, token: str, scope: str, now: float) -> tuple[Page, Kept]:
+        """What a token stands for. Raises ApiError: 400 for one that is none, 410 for an old one."""
+        page = _decoded(token)
+        if page.scope != scope:
+            raise bad_request("continue key is not valid: it belongs to another list")
+        self._tidy(now)
+        kept = self._listings.get(page.handle)
+        if kept is None or not 0 <= page.start <= len(kept.blobs):
+            raise expired(EXPIRED)
+        kept.at = now
+        self._listings.move_to_end(page.handle)
+        return page, kept
+
+    def drop(self, handle: int) -> None:
+        """It has been read to its end."""
+        self._listings.pop(handle, None)
+
+    def _tidy(self, now: float) -> None:
+        while self._listings:
+            oldest = next(iter(self._listings.values()))
+            if len(self._listings) <= MOST and now - oldest.at <= AGE_S:
+                return
+            self._listings.popitem(last=False)
+
+
+def token_of(page: Page) -> str:
+    """The text that a client sends back."""
+    return urlsafe_b64encode(msgspec.json.encode(page)).decode()
+
+
+def _decoded(token: str) -> Page:
+    try:
+        return msgspec.json.decode(urlsafe_b64decode(token.encode("ascii")), type=Page)
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise bad_request(f"continue key is not valid: {error}") from error

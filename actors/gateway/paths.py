@@ -1,0 +1,62 @@
+"""What a path under /api and /apis speaks of.
+
+/api/v1/namespaces/NS/pods/NAME/status       /apis/GROUP/VERSION/queues/NAME
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+_OF_NAMESPACES: Final = ("status", "finalize")
+
+
+class Target(Struct, frozen=True, gc=False):
+    """The parts of a path as they stand there; "" for what is not in it. Whether any of it exists is not known here."""
+
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    plural: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or the bare version in the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def parse_path(path: str) -> Target | None:
+    """The target of a resource path; None for a path that cannot be one."""
+    parts = path.strip("/").split("/")
+    if "" in parts:
+        return None
+    match parts:
+        case ["api", version, *rest]:
+            return _resource("", version, rest)
+        case ["apis", group, version, *rest]:
+            return _resource(group, version, rest)
+        case _:
+            return None
+
+
+def _resource(group: str, version: str, rest: list[str]) -> Target | None:
+    match rest:
+        case ["namespaces", name, subresource] if subresource in _OF_NAMESPACES:
+            return Target(group, version, "", "namespaces", name, subresource)
+        case ["namespaces", namespace, plural]:
+            return Target(group, version, namespace, plural)
+        case ["namespaces", namespace, plural, name]:
+            return Target(group, version, namespace, plural, name)
+        case ["namespaces", namespace, plural, name, subresource]:
+            return Target(group, version, namespace, plural, name, subresource)
+        case [plural]:
+            return Target(group, version, "", plural)
+        case [plural, name]:
+            return Target(group, version, "", plural, name)
+        case [plural, name, subresource]:
+            return Target(group, version, "", plural, name, subresource)
+        case _:
+            return None

@@ -1,0 +1,126 @@
+"""What the gateway itself refuses, before or instead of the api: one function a reason, with Kubernetes' words.
+
+A refusal travels up as `ApiError` and becomes a Status body (`actors.gateway.statuses`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from config.errors import RequestError
+from core.messages.replies import Refused
+
+RETRY_S: Final = 1
+PATCH_TYPES: Final = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+    "application/strategic-merge-patch+json",
+)
+BODY_TYPES: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+
+
+class ApiError(RequestError):
+    """The request is refused; `headers` go into the answer beside the Status."""
+
+    def __init__(self, refused: Refused, headers: Mapping[str, str] | None = None) -> None:
+        self.refused = refused
+        self.headers = dict(headers or {})
+        super().__init__(refused.message)
+
+
+def bad_request(message: str) -> ApiError:
+    """400."""
+    return ApiError(Refused(400, "BadRequest", message))
+
+
+def unauthorized() -> ApiError:
+    """401: no token, or the wrong one."""
+    return ApiError(Refused(401, "Unauthorized", "Unauthorized"), {"www-authenticate": "Bearer"})
+
+
+def forbidden(message: str) -> ApiError:
+    """403."""
+    return ApiError(Refused(403, "Forbidden", message))
+
+
+def no_such_path() -> ApiError:
+    """404 for a path that leads nowhere."""
+    return ApiError(Refused(404, "NotFound", "the server could not find the requested resource"))
+
+
+def not_found(resource: str, name: str, details: Mapping[str, Any]) -> ApiError:
+    """404 for an object."""
+    return ApiError(Refused(404, "NotFound", f'{resource} "{name}" not found', dict(details)))
+
+
+def wrong_method(method: str) -> ApiError:
+    """405: the resource is there and does not do that."""
+    why = "the server does not allow this method on the requested resource"
+    return ApiError(Refused(405, "MethodNotAllowed", why, {"causes": [{"message": f"{method} is not supported"}]}))
+
+
+def not_acceptable() -> ApiError:
+    """406: none of the media types in Accept can be written."""
+    known = "application/json, application/yaml"
+    why = f"only the following media types are accepted: {known}"
+    return ApiError(Refused(406, "NotAcceptable", why))
+
+
+def conflict(message: str, details: Mapping[str, Any]) -> ApiError:
+    """409."""
+    return ApiError(Refused(409, "Conflict", message, dict(details)))
+
+
+def expired(message: str) -> ApiError:
+    """410: the resourceVersion or continue token is too old."""
+    return ApiError(Refused(410, "Expired", message))
+
+
+def too_large(limit: int) -> ApiError:
+    """413; the rest of the body is not read, so the connection ends."""
+    why = f"Request entity too large: limit is {limit}"
+    return ApiError(Refused(413, "RequestEntityTooLarge", why), {"connection": "close"})
+
+
+def unsupported_media(found: str, known: Sequence[str] = BODY_TYPES) -> ApiError:
+    """415: a body of a type that cannot be read here."""
+    accepted = ", ".join(known)
+    why = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+    details = {"causes": [{"message": f"content type {found!r}"}]}
+    return ApiError(Refused(415, "UnsupportedMediaType", why, details))
+
+
+def invalid(kind: str, name: str, causes: Sequence[tuple[str, str, str]], group: str = "") -> ApiError:
+    """422; each cause is reason, field, message."""
+    told = ", ".join(f"{field}: {message}" for _, field, message in causes)
+    qualified = f"{kind}.{group}" if group else kind
+    listed = [{"reason": reason, "field": field, "message": message} for reason, field, message in causes]
+    why = f'{qualified} "{name}" is invalid: {told if len(causes) == 1 else f"[{told}]"}'
+    return ApiError(Refused(422, "Invalid", why, {"name": name, "group": group, "kind": kind, "causes": listed}))
+
+
+def too_many(what: str, retry_s: int = RETRY_S) -> ApiError:
+    """429."""
+    details = {"retryAfterSeconds": retry_s}
+    return ApiError(Refused(429, "TooManyRequests", what, details), {"retry-after": str(retry_s)})
+
+
+def unavailable(why: str) -> ApiError:
+    """503: not ready, or about to end."""
+    refused = Refused(503, "ServiceUnavailable", why, {"retryAfterSeconds": RETRY_S})
+    return ApiError(refused, {"retry-after": str(RETRY_S)})
+
+
+def too_new(asked: int, current: int) -> ApiError:
+    """504: a resourceVersion that has not been given out yet."""
+    why = f"Too large resource version: {asked}, current: {current}"
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    details = {"causes": causes, "retryAfterSeconds": RETRY_S}
+    return ApiError(Refused(504, "Timeout", f"Timeout: {why}", details), {"retry-after": str(RETRY_S)})
+
+
+def internal(what: str) -> ApiError:
+    """500: ours."""
+    return ApiError(Refused(500, "InternalError", f"bug in Pumice: {what}"))

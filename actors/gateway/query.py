@@ -1,0 +1,177 @@
+"""The query of a request: list, watch and write options, read as Kubernetes reads them."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+from urllib.parse import parse_qsl
+
+from msgspec import Struct
+
+from actors.gateway.problems import bad_request, invalid
+
+Form = Literal["", "Ignore", "Warn", "Strict"]
+
+_TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
+_FALSE: Final = ("0", "f", "F", "FALSE", "false", "False", "")
+_MATCHES: Final = ("", "Exact", "NotOlderThan")
+_MOST_INT: Final = 2**63 - 1
+_MOST_VALUES: Final = 200
+
+
+class Query:
+    """The values by name; the first of several counts, as with Go's `url.Values.Get`."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, raw: bytes) -> None:
+        try:
+            pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_VALUES) if raw else []
+        except ValueError as error:
+            raise bad_request(f"cannot read the query: {error}") from error
+        self._values: dict[str, list[str]] = {}
+        for name, value in pairs:
+            self._values.setdefault(name, []).append(value)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def text(self, name: str) -> str:
+        """The value, "" when it is absent."""
+        values = self._values.get(name)
+        return values[0] if values else ""
+
+    def all(self, name: str) -> list[str]:
+        """Every value given."""
+        return self._values.get(name, [])
+
+    def flag(self, name: str) -> bool | None:
+        """A boolean as Go spells it; None when it is absent."""
+        if name not in self._values:
+            return None
+        value = self.text(name)
+        if value in _TRUE:
+            return True
+        if value in _FALSE:
+            return False
+        raise bad_request(f'strconv.ParseBool: parsing "{value}": invalid syntax ({name})')
+
+    def number(self, name: str) -> int | None:
+        """An integer of 64 bits; None when it is absent or empty."""
+        value = self.text(name)
+        if not value:
+            return None
+        digits = value[1:] if value[0] in "+-" else value
+        if not (digits.isascii() and digits.isdigit()) or abs(number := int(value[:25])) > _MOST_INT:
+            raise bad_request(f'strconv.ParseInt: parsing "{value[:64]}": invalid syntax ({name})')
+        return number
+
+
+class ListOptions(Struct, frozen=True, gc=False):
+    """Options of a list or a watch. `revision`: None when no resourceVersion was given.
+
+    `initial`: sendInitialEvents, None when it was not said; `timeout_s`: None when it is left to the server.
+    """
+
+    watch: bool
+    revision: int | None
+    match: str
+    labels: str
+    fields: str
+    limit: int
+    token: str
+    bookmarks: bool
+    initial: bool | None
+    timeout_s: int | None
+
+
+def list_options(query: Query) -> ListOptions:
+    """Read and check; raises ApiError (400, 422)."""
+    options = ListOptions(
+        watch=bool(query.flag("watch")),
+        revision=_revision(query.text("resourceVersion")),
+        match=query.text("resourceVersionMatch"),
+        labels=query.text("labelSelector"),
+        fields=query.text("fieldSelector"),
+        limit=max(query.number("limit") or 0, 0),
+        token=query.text("continue"),
+        bookmarks=bool(query.flag("allowWatchBookmarks")),
+        initial=query.flag("sendInitialEvents"),
+        timeout_s=query.number("timeoutSeconds"),
+    )
+    causes = _watch_causes(options) if options.watch else _list_causes(options)
+    if causes:
+        raise invalid("ListOptions", "", causes, "meta.k8s.io")
+    return options
+
+
+def _revision(text: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(_MOST_INT)):
+        why = f'Invalid value: "{text[:64]}": strconv.ParseUint: parsing "{text[:64]}": invalid syntax'
+        raise invalid("ListOptions", "", [("FieldValueInvalid", "resourceVersion", why)], "meta.k8s.io")
+    return int(text)
+
+
+def _list_causes(options: ListOptions) -> list[tuple[str, str, str]]:
+    where = "resourceVersionMatch"
+    if options.initial is not None:
+        why = "Forbidden: sendInitialEvents is forbidden for list"
+        return [("FieldValueForbidden", "sendInitialEvents", why)]
+    if options.match not in _MATCHES:
+        known = '"Exact", "NotOlderThan"'
+        return [("FieldValueNotSupported", where, f'Unsupported value: "{options.match}": supported values: {known}')]
+    if options.match and options.revision is None:
+        return [("FieldValueForbidden", where, f"Forbidden: {where} is forbidden unless resourceVersion is provided")]
+    if options.match == "Exact" and options.revision == 0:
+        why = 'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+        return [("FieldValueForbidden", where, why)]
+    if options.token and options.match:
+        why = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+        return [("FieldValueForbidden", where, why)]
+    return []
+
+
+def _watch_causes(options: ListOptions) -> list[tuple[str, str, str]]:
+    where = "resourceVersionMatch"
+    if options.initial is None:
+        if not options.match:
+            return []
+        why = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        return [("FieldValueForbidden", where, why)]
+    if options.match != "NotOlderThan":
+        why = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        return [("FieldValueForbidden", where, why)]
+    return []
+
+
+class WriteOptions(Struct, frozen=True, gc=False):
+    """Options of a create, update or patch. `manager`: the fieldManager, "" when none was given."""
+
+    dry_run: bool
+    manager: str
+    validation: Form
+    force: bool | None
+
+
+def write_options(query: Query) -> WriteOptions:
+    """Read and check; raises ApiError (400, 422)."""
+    validation = query.text("fieldValidation")
+    if validation not in ("", "Ignore", "Warn", "Strict"):
+        known = '"Ignore", "Strict", "Warn"'
+        why = f'Unsupported value: "{validation}": supported values: {known}'
+        raise invalid("CreateOptions", "", [("FieldValueNotSupported", "fieldValidation", why)], "meta.k8s.io")
+    manager = query.text("fieldManager")
+    if len(manager) > 128:
+        why = "Too long: may not be more than 128 bytes"
+        raise invalid("CreateOptions", "", [("FieldValueTooLong", "fieldManager", why)], "meta.k8s.io")
+    return WriteOptions(dry_run(query.all("dryRun")), manager, validation, query.flag("force"))
+
+
+def dry_run(values: list[str]) -> bool:
+    """Whether `dryRun=All` was asked for; raises ApiError for any other value."""
+    for value in values:
+        if value != "All":
+            why = f'Unsupported value: "{value[:64]}": supported values: "All"'
+            raise invalid("CreateOptions", "", [("FieldValueNotSupported", "dryRun", why)], "meta.k8s.io")
+    return bool(values)

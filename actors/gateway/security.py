@@ -1,0 +1,58 @@
+"""Who may come in: everybody on the loopback, elsewhere those with the token; never a web page.
+
+A page in somebody's browser can send requests to the loopback as well. It gives itself away by its Origin, or (after
+its name was made to point here) by a Host that is no address of this server.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import urlsplit
+
+from actors.gateway.exchange import Exchange
+from actors.gateway.problems import forbidden, unauthorized
+
+OPEN: Final = ("/healthz", "/livez", "/readyz")
+"""What a probe may ask without the token."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen on can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class Doorkeeper:
+    """`token` "" asks for none; `host` is where the server listens."""
+
+    def __init__(self, token: str, host: str) -> None:
+        self._token = token.encode()
+        self._hosts = {"localhost", host}
+        self._check: Callable[[Exchange], None] = self._token_given if token else self._from_here
+
+    def admit(self, exchange: Exchange) -> None:
+        """Raises ApiError (401, 403)."""
+        origin = exchange.header("origin")
+        if origin and urlsplit(origin).netloc != exchange.header("host"):
+            raise forbidden(f"requests of web pages are not served (Origin: {origin[:200]})")
+        self._check(exchange)
+
+    def _token_given(self, exchange: Exchange) -> None:
+        if exchange.path.partition("/")[2].partition("/")[0] in {path.strip("/") for path in OPEN}:
+            return
+        scheme, _, given = exchange.header("authorization").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
+            raise unauthorized()
+
+    def _from_here(self, exchange: Exchange) -> None:
+        host = exchange.header("host")
+        name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.rpartition(":")[0] or host
+        if host and name not in self._hosts and not is_loopback(name):
+            raise forbidden(f"this server is for its own machine only, not for {host[:200]!r}")

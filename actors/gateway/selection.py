@@ -1,0 +1,197 @@
+"""Which objects a list or a watch is about: label selectors and field selectors.
+
+An object is judged by its traits, which are its labels and the few fields that can be selected by; a watch keeps the
+traits of every object, so that it can tell when one stops matching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from actors.api.kinds import Kind
+from actors.api.selectors import Requirement, SelectorError, matches, parse_selector
+from actors.gateway.problems import ApiError, bad_request
+from core.objects.metadata import Object, section
+
+_EMPTY: Final[Mapping[str, str]] = {}
+_NAMES: Final = ("metadata.name", "metadata.namespace")
+_POD: Final = (
+    "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+    "status.phase", "status.podIP", "status.nominatedNodeName",
+)  # fmt: skip
+_ABOUT: Final = "involvedObject"
+_EVENT: Final = (
+    *(f"{_ABOUT}.{part}" for part in ("kind", "namespace", "name", "uid")),
+    *(f"{_ABOUT}.{part}" for part in ("apiVersion", "resourceVersion", "fieldPath")),
+    "reason", "reportingComponent", "source", "type",
+)  # fmt: skip
+
+FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "Pod": _POD,
+    "Event": _EVENT,
+    "Node": ("spec.unschedulable",),
+    "Secret": ("type",),
+    "Namespace": ("status.phase",),
+    "ReplicaSet": ("status.replicas",),
+    "ReplicationController": ("status.replicas",),
+    "Job.batch": ("status.successful",),
+}
+"""What can be selected by beside name and namespace, by the key of the kind (source: Kubernetes' conversions)."""
+
+_SPECIAL: Final[dict[tuple[str, str], Callable[[Object], Any]]] = {
+    ("Event", "source"): lambda obj: section(obj, "source").get("component") or obj.get("reportingComponent"),
+    ("Event", "reportingComponent"): lambda obj: obj.get("reportingComponent"),
+    ("Node", "spec.unschedulable"): lambda obj: bool(section(obj, "spec").get("unschedulable")),
+    ("Pod", "spec.hostNetwork"): lambda obj: bool(section(obj, "spec").get("hostNetwork")),
+    ("Job.batch", "status.successful"): lambda obj: section(obj, "status").get("succeeded") or 0,
+    ("ReplicaSet", "status.replicas"): lambda obj: section(obj, "status").get("replicas") or 0,
+    ("ReplicationController", "status.replicas"): lambda obj: section(obj, "status").get("replicas") or 0,
+}
+
+
+class Traits(Struct, frozen=True, gc=False):
+    """What selectors see of one object. `fields` in the order of `FIELDS`."""
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+    fields: tuple[str, ...] = ()
+
+    def field(self, kind: str, path: str) -> str:
+        """The value of a field that can be selected by."""
+        if path == "metadata.name":
+            return self.name
+        if path == "metadata.namespace":
+            return self.namespace
+        return self.fields[FIELDS[kind].index(path)]
+
+
+class Condition(Struct, frozen=True, gc=False):
+    """One term of a field selector."""
+
+    path: str
+    equal: bool
+    value: str
+
+
+class Selection(Struct, frozen=True, gc=False):
+    """Objects of a kind; `namespace` "" means everywhere."""
+
+    kind: str
+    namespace: str = ""
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Condition, ...] = ()
+
+    @property
+    def everything(self) -> bool:
+        """Whether no selector narrows it down (a namespace may)."""
+        return not self.labels and not self.fields
+
+    def has(self, traits: Traits) -> bool:
+        """Whether an object with these traits is selected."""
+        if self.namespace and traits.namespace != self.namespace:
+            return False
+        if self.labels and not matches(self.labels, traits.labels):
+            return False
+        return all((traits.field(self.kind, term.path) == term.value) is term.equal for term in self.fields)
+
+    def needles(self) -> list[bytes]:
+        """Texts that stand in the bytes of every selected object: a quick way to pass over most others."""
+        needles = [next(iter(values)) for _, operator, values in self.labels if operator == "In" and len(values) == 1]
+        needles += [term.value for term in self.fields if term.equal and term.path in _LITERAL]
+        return [needle.encode() for needle in needles if needle]
+
+    def name(self) -> str:
+        """The one name that is selected, or ""."""
+        return next((term.value for term in self.fields if term.equal and term.path == "metadata.name"), "")
+
+
+_LITERAL: Final = frozenset(
+    (*_NAMES, "spec.nodeName", "spec.schedulerName", "status.phase", f"{_ABOUT}.name", f"{_ABOUT}.uid", "reason")
+)
+
+
+def traits_of(kind: str, obj: Object) -> Traits:
+    """The traits of an object."""
+    meta = section(obj, "metadata")
+    labels = meta.get("labels")
+    fields = tuple(_text(_value(kind, obj, path)) for path in FIELDS.get(kind, ()))
+    return Traits(meta.get("namespace") or "", meta.get("name") or "", labels or _EMPTY, fields)
+
+
+def selection(row: Kind, namespace: str, labels: str, fields: str) -> Selection:
+    """Read both selectors; raises ApiError (400)."""
+    try:
+        requirements = parse_selector(labels)
+    except SelectorError as error:
+        raise bad_request(f"unable to parse labelSelector: {error}") from error
+    terms = tuple(_terms(row, fields))
+    return Selection(row.key, namespace if row.namespaced else "", requirements, terms)
+
+
+def _terms(row: Kind, text: str) -> list[Condition]:
+    known = (*_NAMES, *FIELDS.get(row.key, ()))
+    terms: list[Condition] = []
+    for part in _split(text):
+        term = _term(part)
+        if term is None:
+            raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
+        if term.path not in known:
+            raise _unsupported(row, text, term.path)
+        terms.append(term)
+    return terms
+
+
+def _unsupported(row: Kind, text: str, path: str) -> ApiError:
+    return bad_request(
+        f'Unable to find "{row.group}/{row.version}, Resource={row.plural}" that match label selector "", '
+        f'field selector "{text}": field label not supported: {path}'
+    )
+
+
+def _term(part: str) -> Condition | None:
+    for sign, equal in (("!=", False), ("==", True), ("=", True)):
+        path, found, value = part.partition(sign)
+        if found:
+            return Condition(path.strip(), equal, _unescaped(value.strip()))
+    return None
+
+
+def _split(text: str) -> list[str]:
+    """At commas that no backslash stands before."""
+    parts, current, escaped = list[str](), "", False
+    for letter in text:
+        if letter == "," and not escaped:
+            parts.append(current)
+            current = ""
+        else:
+            current += letter
+        escaped = letter == "\\" and not escaped
+    return [part for part in (*parts, current) if part.strip()]
+
+
+def _unescaped(value: str) -> str:
+    for letter in ",=\\":
+        value = value.replace(f"\\{letter}", letter)
+    return value
+
+
+def _value(kind: str, obj: Object, path: str) -> Any:
+    special = _SPECIAL.get((kind, path))
+    if special is not None:
+        return special(obj)
+    value: Any = obj
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else str(value)

@@ -1,0 +1,82 @@
+"""The application on hypercorn, on either backend, until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import Any, Final
+
+import anyio
+from anyio.lowlevel import current_token
+from hypercorn.config import Config
+from starlette.applications import Starlette
+
+from actors.errors import ListenError
+from actors.gateway.connections import break_off
+from actors.gateway.settings import GatewaySettings
+
+IDLE_S: Final = 120.0
+"""An unused connection is closed after so long: later than client-go's 90 s, so that no request meets a closing one."""
+HEADERS: Final = 64 * 1024
+SHUTDOWN_S: Final = 1.0
+"""Hypercorn's own patience at the end: by then every stream is closed."""
+
+Serve = Callable[..., Awaitable[None]]
+
+
+async def serve(app: Starlette, settings: GatewaySettings, stop: anyio.Event) -> None:
+    """Serve until `stop` is set and everything open has been closed."""
+    duplicate = os.dup(settings.listener.fileno())  # hypercorn closes what it listens on
+    config = _config(settings, duplicate)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_break_off_late, settings.listener, stop)
+        await _backend()(app, config, shutdown_trigger=stop.wait)
+        tasks.cancel_scope.cancel()
+
+
+def _backend() -> Serve:
+    """Hypercorn's server for the event loop that is running."""
+    trio = type(current_token().native_token).__module__.startswith("trio")
+    found: Serve = import_module("hypercorn.trio" if trio else "hypercorn.asyncio").serve
+    return found
+
+
+async def _break_off_late(listener: socket.socket, stop: anyio.Event) -> None:
+    """Connections that are still open when hypercorn is about to end keep nobody waiting."""
+    await stop.wait()
+    while True:
+        await anyio.sleep(SHUTDOWN_S / 4)
+        break_off(listener)
+
+
+def _config(settings: GatewaySettings, descriptor: int) -> Config:
+    config: Any = Config()
+    config.bind = [f"fd://{descriptor}"]
+    config.accesslog = None
+    config.errorlog = logging.getLogger("hypercorn.error")
+    config.include_server_header = False
+    config.keep_alive_timeout = IDLE_S
+    config.keep_alive_max_requests = 2**62
+    config.h11_max_incomplete_size = HEADERS
+    config.graceful_timeout = SHUTDOWN_S
+    config.alpn_protocols = ["http/1.1"]
+    if settings.certificate is not None:
+        config.certfile = str(settings.certificate)
+        config.keyfile = str(settings.key)
+    return config
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes any free one. Raises ListenError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=512)
+    except (OSError, OverflowError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        raise ListenError(f"cannot listen on {host}:{port}: {why or error}") from error
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.setblocking(False)
+    return listener

@@ -1,0 +1,44 @@
+"""How the gateway is set up."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+MIB = 1024 * 1024
+REVISIONS_PER_S = 10_000
+"""With a gateway, revisions begin at the time in such units: no client has ever seen a higher one."""
+
+
+@dataclass(frozen=True)
+class GatewaySettings:
+    """`listener` is bound and listening already, so a taken port is known before anything else has begun.
+
+    `token` "" asks for none. `certificate` and `key` (PEM files) make it TLS. `body_limit` bytes; `watch_limit` watches
+    at a time; `ring_bytes` of watch events are kept at most, `ring_events` of each kind.
+    """
+
+    listener: socket.socket
+    token: str = ""
+    certificate: Path | None = None
+    key: Path | None = None
+    body_limit: int = 3 * MIB
+    watch_limit: int = 2_000
+    ring_bytes: int = 64 * MIB
+    ring_events: int = 8_192
+    grace_s: float = 2.0
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port it listens on."""
+        name = self.listener.getsockname()
+        return name[0], name[1]
+
+    @property
+    def url(self) -> str:
+        """As clients are told; an address that stands for every interface becomes the loopback one."""
+        host, port = self.address
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        shown = f"[{host}]" if ":" in host else host
+        return f"{'https' if self.certificate else 'http'}://{shown}:{port}"

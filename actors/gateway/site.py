@@ -1,0 +1,137 @@
+"""What every handler of the gateway works with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from anyio import lowlevel
+
+from actors.api.kind_table import KindTable
+from actors.api.kinds import Kind
+from actors.errors import ActorFailedError, ActorStoppedError
+from actors.gateway.hub import Hub
+from actors.gateway.kept import KeptListings
+from actors.gateway.paths import Target
+from actors.gateway.problems import RETRY_S, ApiError, internal, no_such_path, too_many, unavailable
+from actors.gateway.selection import Selection, traits_of
+from actors.gateway.settings import GatewaySettings
+from actors.gateway.streams import Open
+from actors.ports import ApiPort, Clock, MetricsPort, Shelf
+from core.messages import commands, replies
+from core.objects.metadata import Object
+from storage import codec
+
+NOT_FOUND: Final = 404
+SLICE: Final = 100
+
+A = TypeVar("A")
+Listings = Shelf[tuple[bytes, ...]]
+
+
+@dataclass
+class Site:
+    """`shelf` is where the api lays listings; `kinds` follows the definitions that the hub sees."""
+
+    api: ApiPort
+    metrics: MetricsPort
+    shelf: Listings
+    clock: Clock
+    hub: Hub
+    settings: GatewaySettings
+    kinds: KindTable = field(default_factory=KindTable)
+    kept: KeptListings = field(default_factory=KeptListings)
+    open: Open = field(default_factory=Open)
+    watches: int = 0
+
+    def row(self, target: Target) -> Kind:
+        """The kind behind a path. Raises ApiError (404)."""
+        row = self.kinds.by_resource(target.group, target.version, target.plural)
+        if row is None or (target.namespace and not row.namespaced):
+            raise no_such_path()
+        if target.name and row.namespaced and not target.namespace:
+            raise no_such_path()
+        return row
+
+    async def ask(self, request: commands.ApiRequest) -> replies.Accepted:
+        """Raises ApiError with the api's refusal, or 500 when it crashed over the request."""
+        reply = await guarded(self.api.ask(request))
+        if isinstance(reply, replies.Accepted):
+            return reply
+        raise refused(reply)
+
+    async def ask_if_there(self, request: commands.ApiRequest) -> None:
+        """`ask`, where it is all right that the object has gone meanwhile."""
+        try:
+            await self.ask(request)
+        except ApiError as error:
+            if error.refused.code != NOT_FOUND:
+                raise
+
+    async def chosen(self, selected: Selection, blobs: tuple[bytes, ...]) -> AsyncIterator[Object]:
+        """The selected ones of a listing, with a breath now and then."""
+        for number, blob in enumerate(blobs):
+            obj: Object = codec.unpack(blob)
+            if selected.everything or selected.has(traits_of(selected.kind, obj)):
+                yield obj
+            if number % SLICE == SLICE - 1:
+                await lowlevel.checkpoint()
+
+    async def get(self, kind: str, namespace: str, name: str) -> Object:
+        """The object. Raises ApiError (404)."""
+        answer = await self.ask(commands.Get(kind, namespace, name))
+        found: Object = codec.unpack(answer.blob)
+        return found
+
+    async def listing(self, kind: str, namespace: str | None) -> tuple[int, tuple[bytes, ...]]:
+        """The revision of a listing and its objects. Raises ApiError."""
+        reply = await guarded(self.api.ask(commands.OpenListing(kind, namespace)))
+        if isinstance(reply, replies.ListingOpened):
+            return reply.revision, self.shelf.take(reply.handle)
+        raise refused(reply)
+
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """One watch more. Raises ApiError (429) when there are as many as may be."""
+        limit = self.settings.watch_limit
+        if self.watches >= limit:
+            raise too_many(f"too many watches: at most {limit} at a time")
+        self.watches += 1
+        try:
+            yield
+        finally:
+            self.watches -= 1
+
+    def definition(self, change: str, definition: Object) -> None:
+        """A CustomResourceDefinition has come, changed or gone."""
+        if change == "DELETED":
+            self.kinds.remove_definition(definition["metadata"]["name"])
+        else:
+            self.kinds.add_definition(definition)
+
+
+async def guarded(asking: Awaitable[A]) -> A:
+    """What an actor answers. Raises ApiError when it stops or crashes instead."""
+    try:
+        return await asking
+    except ActorStoppedError:
+        raise unavailable("the server is shutting down") from None
+    except ActorFailedError as error:
+        raise internal(f"the api crashed over this request and comes back: {error.error}") from error
+
+
+def refused(reply: object) -> ApiError:
+    """The api's refusal as an error; clients wait as long as it says before they try again."""
+    if not isinstance(reply, replies.Refused):
+        return internal(f"an answer of type {type(reply).__name__}")
+    retry = reply.details.get("retryAfterSeconds")
+    if retry or (reply.code == 429 and not _blocked(reply)):
+        return ApiError(reply, {"retry-after": str(retry or RETRY_S)})
+    return ApiError(reply)
+
+
+def _blocked(reply: replies.Refused) -> bool:
+    """An eviction that a budget forbids: the client decides when to try again, and kubectl drain says that it does."""
+    return any(cause.get("reason") == "DisruptionBudget" for cause in reply.details.get("causes", ()))

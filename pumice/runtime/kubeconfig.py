@@ -1,0 +1,45 @@
+"""A kubeconfig for the gateway, and how to get a client to use it."""
+
+from __future__ import annotations
+
+import shlex
+from base64 import b64encode
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+NAME: Final = "pumice"
+Object = dict[str, Any]
+
+
+def kubeconfig_of(server: str, token: str = "", certificate: Path | None = None) -> Object:
+    """For the server of this URL. `certificate` is what clients are to trust, put in as it is. Raises OSError."""
+    cluster: Object = {"server": server}
+    if certificate is not None:
+        cluster["certificate-authority-data"] = b64encode(certificate.read_bytes()).decode()
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": NAME, "cluster": cluster}],
+        "users": [{"name": NAME, "user": {"token": token} if token else {}}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME, "namespace": "default"}}],
+        "current-context": NAME,
+    }
+
+
+def text_of(config: Object) -> str:
+    """As YAML."""
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+def write(config: Object, path: Path) -> None:
+    """Into a file that only its owner may read, for it may hold a token. Raises OSError."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(text_of(config))
+
+
+def export_line(path: Path) -> str:
+    """What a shell is told."""
+    return f"export KUBECONFIG={shlex.quote(str(path.absolute()))}"
