@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from config.load import default_text, parse_scheduler_config, read_text
 from config.schema import SchedulerConfig
+from core.messages.events import ConfigLoaded
 
 
 @dataclass(frozen=True)
 class LoadedConfig:
-    """A configuration in force: the text it came from (the journal keeps it) and a digest of that text."""
+    """A configuration in force: the text it came from (the journal keeps it), a digest of that text, and which users'
+    plugins it names, with their identities.
+    """
 
     config: SchedulerConfig
     text: str
     digest: str
     source: str
+    plugins: dict[str, str] = field(default_factory=dict[str, str])
+
+    def told(self) -> ConfigLoaded:
+        """The record of it."""
+        return ConfigLoaded(self.digest, self.text, self.source, plugins=self.plugins)
 
 
 class ConfigSource:
     """`path` None: the text ("": the stock configuration) never changes. Raises ConfigError when the first one is bad.
 
     `built_…`: the actions and plugins that can be used; a known name outside is refused as not supported yet.
+    `user_plugins`: what tells one version of a user's plugin from another, by name.
     """
 
     def __init__(
@@ -36,8 +45,10 @@ class ConfigSource:
         lenient: bool = False,
         built_actions: Collection[str] | None = None,
         built_plugins: Collection[str] | None = None,
+        user_plugins: Mapping[str, str] | None = None,
     ) -> None:
         self._path = path
+        self._user_plugins = user_plugins or {}
         self._parse = partial(
             parse_scheduler_config, lenient=lenient, built_actions=built_actions, built_plugins=built_plugins
         )
@@ -64,7 +75,9 @@ class ConfigSource:
 
     def _load(self, text: str) -> LoadedConfig:
         config = self._parse(text, source=self.name)
-        return LoadedConfig(config, text, hashlib.sha256(text.encode()).hexdigest(), self.name)
+        named = {option.name for tier in config.tiers for option in tier.plugins}
+        plugins = {name: identity for name, identity in sorted(self._user_plugins.items()) if name in named}
+        return LoadedConfig(config, text, hashlib.sha256(text.encode()).hexdigest(), self.name, plugins)
 
 
 def _stamp(path: Path | None) -> tuple[int, int] | None:

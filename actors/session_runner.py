@@ -217,7 +217,7 @@ class SessionRunner(Actor[RunCycle, Done]):
         log.info("configuration reloaded from %s", source.name)
         for warning in loaded.config.warnings:
             log.warning("%s", warning)
-        await self._commit.note("config", ConfigLoaded(loaded.digest, loaded.text, source.name))
+        await self._commit.note("config", loaded.told())
         return True
 
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from config.load import default_text, parse_scheduler_config
+from core.actions import ACTIONS
 from core.cycle import run_cycle
 from core.messages.orders import WriteStatus
+from core.plugins import PLUGINS
 from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
 from storage import codec
@@ -56,7 +58,7 @@ class Difference:
 
 @dataclass
 class ReplayReport:
-    """How a replay went. `events`: records read; `seconds` is the caller's to measure.
+    """How a replay went. `events`: records read, those after `begun`; `seconds` is the caller's to measure.
 
     `chain` tells whether the journal itself is whole; a record that was changed may also show as a difference.
     """
@@ -67,6 +69,7 @@ class ReplayReport:
     last_cycle: int = 0
     first_difference: Difference | None = None
     chain: ChainReport | None = None
+    begun: int = 0
 
     @property
     def identical(self) -> bool:
@@ -92,7 +95,11 @@ class Configurations:
         if parsed is None:
             text = self.texts.get(digest) or default_text()
             parsed = self._parsed[digest] = parse_scheduler_config(
-                text, source=f"configuration {digest[:12]}", lenient=True
+                text,
+                source=f"configuration {digest[:12]}",
+                lenient=True,
+                built_plugins=PLUGINS,
+                built_actions=ACTIONS,
             )
         return parsed
 
@@ -132,6 +139,8 @@ class Replayer:
 async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:
     """A replayer before cycle `first`, as late as possible, and the last record before that.
 
+    It has no view until one is asked of it: up to there records are only folded, which is cheap.
+
     That is at the newest checkpoint before the cycle, else at the beginning of what the journal still holds.
     """
     head = await journal.head()
@@ -140,10 +149,10 @@ async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:
         if checkpoint.sequence >= head.cut:
             oldest = read_checkpoint(checkpoint)
             if oldest.recovered.cycle < first:
-                return Replayer(oldest.past.materialised(), oldest.texts), oldest.sequence
+                return Replayer(oldest.past, oldest.texts), oldest.sequence
     if head.cut and oldest is not None:
-        return Replayer(oldest.past.materialised(), oldest.texts), oldest.sequence
-    return Replayer(), head.cut
+        return Replayer(oldest.past, oldest.texts), oldest.sequence
+    return Replayer(Past() if first > 1 else None), head.cut
 
 
 async def recorded(
@@ -154,6 +163,7 @@ async def recorded(
     `report` learns what was read and whether it was whole.
     """
     replayer, after = await start(journal, first)
+    report.begun = after
     async with aclosing(leniently(journal, after)) as chunks:
         async for chunk, chain in chunks:
             report.chain = chain
@@ -183,6 +193,7 @@ async def verify(
             if last is not None and cycle.record.cycle > last:
                 break
             if cycle.record.cycle < first:
+                told = report.events
                 continue
             report.cycles += 1
             report.first_cycle = report.first_cycle or cycle.record.cycle

@@ -188,12 +188,16 @@ class CycleRecord(Message, frozen=True):
 
 
 class ConfigLoaded(Message, frozen=True):
-    """The scheduler configuration from here on, kind "config"; `error`: it was refused and the old one kept."""
+    """The scheduler configuration from here on, kind "config"; `error`: it was refused and the old one kept.
+
+    `plugins`: the users' plugins that it names, by name, with what tells one version of them from another.
+    """
 
     digest: str
     text: str
     source: str
     error: str = ""
+    plugins: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class ActorStarted(Message, frozen=True):

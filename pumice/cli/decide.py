@@ -18,6 +18,7 @@ from config.load import default_text, parse_scheduler_config
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
 from core.messages.decisions import CycleReport
+from core.plugins import PLUGINS
 from core.session.carry import Carry, SessionOptions
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, load_manifests
@@ -29,6 +30,7 @@ from pumice.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.oneshot.moment import parse_moment
 from pumice.oneshot.pending import left_pending
 from pumice.oneshot.prepare import usable
+from pumice.replay.plugins import demand_plugins
 
 HELP: Final = "Say what the scheduler would do with these objects, and why it leaves tasks pending."
 EXAMPLE: Final = "Example: [bold]kubectl get nodes,pods,podgroups,queues -A -o yaml | pumice decide -f -[/bold]"
@@ -66,6 +68,7 @@ def decide(
         settings = load_config(config, lenient, terminal, plugins=plugins_dir)
         setup, whole = from_manifests(manifests, settings, moment, terminal)
     elif db is not None and at is not None and not manifests:
+        anyio.run(demand_plugins, db, plugins_dir, terminal.warn)
         setup, whole = from_journal(db, at, moment), True
         if config is not None:
             settings = load_config(config, lenient, terminal, plugins=plugins_dir)
@@ -104,6 +107,8 @@ def from_journal(db: Path, cycle: int, moment: float | None) -> Setup:
         past.config or default_text(),
         source=f"{db}: configuration of cycle {cycle}",
         lenient=True,
+        built_plugins=PLUGINS,
+        built_actions=ACTIONS,
     )
     return Setup(
         past.objects,

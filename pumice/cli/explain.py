@@ -12,10 +12,11 @@ from rich.table import Table
 
 from core.messages.decisions import Bind, Evict
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Lenient, Level, LogLevel, Output, Quiet
+from pumice.cli.options import Lenient, Level, LogLevel, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account, account_of
 from pumice.history.rewind import rewind_file
+from pumice.replay.plugins import demand_plugins
 from storage import codec
 from storage.journal import CYCLE, DECISION
 from storage.sqlite import SqliteJournal
@@ -35,6 +36,7 @@ def explain(
         int | None,
         typer.Option("--cycle", min=1, help="The cycle. Default: the last that decided about it, else the newest."),
     ] = None,
+    plugins_dir: PluginsDir = None,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
@@ -47,6 +49,7 @@ def explain(
     if known is None:
         raise UsageError(f"cannot explain a {kind!r}; known: {', '.join(sorted(set(KINDS.values())))}", path="KIND")
     whole = name if "/" in name else f"default/{name}"
+    anyio.run(demand_plugins, db, plugins_dir, terminal.warn)
     account = anyio.run(_explain, db, known, whole, cycle)
     terminal.emit(account.to_dict(), lambda console: show(console, account))
     return Exit.DONE

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
@@ -14,10 +16,12 @@ from rich.table import Table
 from config.load import read_text
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config
-from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, Quiet
+from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, PluginsDir, Quiet, Workers
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.replay.inputs import Inputs, read_inputs
+from pumice.replay.parallel import Share, shares, verify_shares
+from pumice.replay.plugins import demand_plugins
 from pumice.replay.rerun import Comparison, live_through
 from storage.replay import ReplayReport, verify
 from storage.sqlite import SqliteJournal
@@ -31,10 +35,12 @@ EXAMPLE: Final = "Example: [bold]pumice replay pumice.db --verify[/bold]"
 @guarded
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
+    workers: Workers,
     check: Annotated[bool, typer.Option("--verify", help="Compare digests, cycle by cycle (the default).")] = False,
     config: Config = None,
     first: Annotated[int, typer.Option("--from", min=1, help="The first cycle to decide again.")] = 1,
     last: Annotated[int | None, typer.Option("--to", min=1, help="The last one.", show_default=False)] = None,
+    plugins_dir: PluginsDir = None,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
@@ -46,8 +52,9 @@ def replay(
         raise UsageError("--verify and --config exclude each other: one compares digests, the other what changed")
     if last is not None and last < first:
         raise UsageError(f"--to {last} comes before --from {first}", path="--to")
+    changed = anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
     if config is None:
-        return verified(terminal, file, first, last)
+        return verified(terminal, Asked(file, first, last, workers, plugins_dir, changed))
     if first != 1 or last is not None:
         raise UsageError("--config lives through all of the journal", path="--from" if first != 1 else "--to")
     return otherwise(terminal, file, config, lenient)
@@ -105,23 +112,51 @@ def _cell(value: Any) -> str:
     return "never" if value is None else str(value)
 
 
-def verified(terminal: Terminal, file: Path, first: int, last: int | None) -> int:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which cycles of which journal, by how many processes; `changed` says which plugins are not what they were."""
+
+    file: Path
+    first: int
+    last: int | None
+    workers: int
+    plugins: Path | None
+    changed: Sequence[str]
+
+
+def verified(terminal: Terminal, asked: Asked) -> int:
     """Decide again and say how it went."""
-    report, seconds = anyio.run(_verify, terminal, file, first, last)
+    report, seconds = _verify(terminal, asked)
     if not report.cycles and not report.events:
-        raise UsageError("the journal is empty", path=str(file))
-    found = result_of(report, seconds)
+        raise UsageError("the journal is empty", path=str(asked.file))
+    found = {**result_of(report, seconds), "changed_plugins": list(asked.changed)}
     terminal.emit(found, lambda console: show(console, report, seconds))
     return Exit.DONE if report.identical else Exit.DIFFERS
 
 
-async def _verify(terminal: Terminal, file: Path, first: int, last: int | None) -> tuple[ReplayReport, float]:
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+def _verify(terminal: Terminal, asked: Asked) -> tuple[ReplayReport, float]:
+    records, parts = anyio.run(_measured, asked)
+    started = time.perf_counter()
+    with terminal.progress("replay: records", records) as advance:
+        if len(parts) > 1:
+            report = verify_shares(asked.file, parts, asked.plugins, advance)
+        else:
+            report = anyio.run(_verify_here, asked, advance)
+    return report, time.perf_counter() - started
+
+
+async def _measured(asked: Asked) -> tuple[int, list[Share]]:
+    """How many records there are, and who decides which cycles; a range of cycles is for one process."""
+    async with await SqliteJournal.open(asked.file, read_only=True) as journal:
         head = await journal.head()
-        started = time.perf_counter()
-        with terminal.progress("replay: records", head.sequence - head.cut) as advance, rarely():
-            report = await verify(journal, first=first, last=last, advance=advance)
-        return report, time.perf_counter() - started
+        whole = asked.first == 1 and asked.last is None
+        return head.sequence - head.cut, await shares(journal, asked.workers if whole else 1)
+
+
+async def _verify_here(asked: Asked, advance: Callable[[int], None]) -> ReplayReport:
+    async with await SqliteJournal.open(asked.file, read_only=True) as journal:
+        with rarely():
+            return await verify(journal, first=asked.first, last=asked.last, advance=advance)
 
 
 def result_of(report: ReplayReport, seconds: float) -> dict[str, Any]:

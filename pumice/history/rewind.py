@@ -53,6 +53,8 @@ async def rewind(journal: Journal, cycle: int, source: str, *, path: str = "--at
     async with aclosing(recorded(journal, ReplayReport(), first=cycle)) as cycles:
         async for replayer, found in cycles:
             if found.record.cycle == cycle:
+                if replayer.past.view is None:
+                    replayer.past.materialised()
                 return Rewound(found, replayer, replayer.configurations.texts.get(found.record.config_digest, ""))
     raise ConfigError(f"the journal has no cycle {cycle}", source=source, path=path)
 

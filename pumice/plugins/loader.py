@@ -20,12 +20,20 @@ from config.known import KNOWN_PLUGINS
 from core.plugins import PLUGINS
 from core.plugins.plugin import PluginBuilder
 from core.plugins.user import guarded
+from pumice.plugins.identity import of_entry_point, of_module
 
 GROUP: Final = "pumice.plugins"
 TABLE: Final = "PLUGINS"
 PACKAGE: Final = "pumice_user_plugins"
 
 log = logging.getLogger(__name__)
+
+_identities: dict[str, str] = {}
+
+
+def identities() -> dict[str, str]:
+    """The users' plugins that are installed: name -> what tells this version from others."""
+    return {name: identity for name, identity in sorted(_identities.items()) if name in PLUGINS}
 
 
 class Found(NamedTuple):
@@ -34,6 +42,7 @@ class Found(NamedTuple):
     name: str
     builder: PluginBuilder
     source: str
+    identity: str
 
 
 def install_plugins(folder: Path | None = None) -> tuple[str, ...]:
@@ -54,6 +63,7 @@ def install_plugins(folder: Path | None = None) -> tuple[str, ...]:
         sources[plugin.name] = plugin.source
     for plugin in found:
         PLUGINS[plugin.name] = guarded(plugin.name, plugin.builder, _tell)
+        _identities[plugin.name] = plugin.identity
     return tuple(sources)
 
 
@@ -104,7 +114,7 @@ def _listed(module: ModuleType, path: Path) -> list[Found]:
     if not isinstance(table, dict):
         raise ConfigError(f"has no table {TABLE}: dict[str, PluginBuilder]", source=str(path))
     items = cast("dict[str, Any]", table).items()
-    return [_found(name, builder, str(path)) for name, builder in items]
+    return [_found(name, builder, str(path), of_module(path)) for name, builder in items]
 
 
 def from_entry_points() -> list[Found]:
@@ -118,12 +128,12 @@ def _loaded(point: EntryPoint) -> Found:
         builder = point.load()
     except Exception as error:
         raise _unloadable(error, source) from error
-    return _found(point.name, builder, source)
+    return _found(point.name, builder, source, of_entry_point(point, builder))
 
 
-def _found(name: object, builder: object, source: str) -> Found:
+def _found(name: object, builder: object, source: str, identity: str) -> Found:
     if not isinstance(name, str) or not name:
         raise ConfigError(f"{TABLE}: expected the name of a plugin, was {name!r}", source=source)
     if not callable(builder):
         raise ConfigError(f"{TABLE}[{name!r}]: expected a builder (arguments -> plugin)", source=source)
-    return Found(name, cast("PluginBuilder", builder), source)
+    return Found(name, cast("PluginBuilder", builder), source, identity)

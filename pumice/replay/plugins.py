@@ -1,0 +1,65 @@
+"""The users' plugins that a journal was decided with, against those that are here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from config.errors import ConfigError
+from core.messages.events import ConfigLoaded
+from pumice.plugins.identity import differences
+from pumice.plugins.loader import identities, install_plugins
+from storage import codec
+from storage.checkpoint import read_checkpoint
+from storage.errors import CodecError, DamagedError
+from storage.journal import CONFIG, Journal
+from storage.sqlite import SqliteJournal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+async def recorded_plugins(journal: Journal) -> dict[str, set[str]]:
+    """Name -> identities, over all configurations that were in force and are still told of."""
+    found: dict[str, set[str]] = {}
+    for loaded in await _configurations(journal):
+        for name, identity in loaded.plugins.items():
+            found.setdefault(name, set()).add(identity)
+    return dict(sorted(found.items()))
+
+
+async def _configurations(journal: Journal) -> list[ConfigLoaded]:
+    head = await journal.head()
+    found: list[ConfigLoaded] = []
+    if head.cut:
+        for checkpoint in await journal.checkpoints():
+            try:
+                config = read_checkpoint(checkpoint).recovered.config
+            except CodecError:
+                continue
+            found += [config] if config is not None else []
+    try:
+        after = head.cut
+        while batch := await journal.read(after, (CONFIG,)):
+            found += [codec.decode(stored.payload, ConfigLoaded) for stored in batch]
+            after = batch[-1].sequence
+    except (CodecError, DamagedError):
+        pass  # the replay says so
+    return found
+
+
+async def demand_plugins(file: Path, folder: Path | None, warn: Callable[[str], None]) -> list[str]:
+    """Install the plugins of the folder; those the journal was decided with must be there.
+
+    Returns a sentence for each that is another version than was recorded, and warns of it. Raises ConfigError naming
+    one that is missing.
+    """
+    install_plugins(folder)
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        missing, changed = differences(await recorded_plugins(journal), identities())
+    for name, identity in missing.items():
+        problem = f"it was decided with the plugin {name!r} ({identity}), which is not here"
+        raise ConfigError(f"{problem}: name its folder with --plugins-dir, or install it", source=str(file))
+    for sentence in changed:
+        warn(f"{file}: {sentence}: cycles may come out otherwise")
+    return changed
