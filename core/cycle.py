@@ -13,6 +13,7 @@ from core.plugins import PLUGINS
 from core.resources import Resource
 from core.session import close, report
 from core.session.carry import Carry, Clock, SessionOptions
+from core.session.close import let_go
 from core.session.session import Session
 
 if TYPE_CHECKING:
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
     from core.messages.decisions import CycleResult
     from core.state.snapshot import NodeColumns, Snapshot
 
-__all__ = ["Carry", "Clock", "Session", "SessionOptions", "close_session", "open_session", "run_action", "run_cycle"]
+__all__ = [
+    "Carry",
+    "Clock",
+    "Session",
+    "SessionOptions",
+    "close_session",
+    "let_go",
+    "open_session",
+    "run_action",
+    "run_cycle",
+]
 
 
 def open_session(
@@ -58,11 +69,15 @@ def run_action(session: Session, name: str) -> None:
 
 
 def close_session(session: Session) -> CycleResult:
-    """Let the plugins close, write phases, conditions and queue status, and hand over the decisions."""
+    """Let the plugins close, write phases, conditions and queue status, and hand over the decisions. The session is
+    of no use afterwards.
+    """
     status = _report.task_status(session) if session.wants_report else {}
     for name in sorted(session.plugins):
         session.plugins[name].on_session_close(session)
-    return close.finish(session, status)
+    result = close.finish(session, status)
+    let_go(session)
+    return result
 
 
 def run_cycle(
@@ -87,7 +102,7 @@ def total_allocatable(snapshot: Snapshot) -> Resource:
     total: Resource | None = nodes.memo.get("total")
     if total is None:
         sums = [float(np.add.accumulate(line)[-1]) if len(line) else 0.0 for line in nodes.allocatable]
-        named = {name for spec in nodes.specs for name in spec.allocatable.scalars or ()}
+        named = set[str]().union(*(spec.allocatable.scalars or () for spec in nodes.specs))
         scalars = {name: sums[snapshot.dimensions.index(name)] for name in sorted(named)}
         total = nodes.memo["total"] = Resource(sums[0], sums[1], scalars or None)
     return total.clone()

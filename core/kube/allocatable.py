@@ -41,12 +41,15 @@ def _kube_allocatable(spec: NodeSpec) -> Resource:
     return spec.allocatable
 
 
-def _amount(resource: Resource, name: str) -> float:
+def _amounts(nodes: NodeRows, name: str) -> list[float]:
+    resources: list[Resource] | None = nodes.memo.get("kube allocatable")
+    if resources is None:
+        resources = nodes.memo["kube allocatable"] = [_kube_allocatable(spec) for spec in nodes.specs]
     if name == "cpu":
-        return resource.milli_cpu
+        return [resource.milli_cpu for resource in resources]
     if name == "memory":
-        return resource.memory
-    return (resource.scalars or {}).get(name, 0.0)
+        return [resource.memory for resource in resources]
+    return [(resource.scalars or {}).get(name, 0.0) for resource in resources]
 
 
 def capacity(nodes: NodeRows, name: str) -> Capacity:
@@ -57,7 +60,7 @@ def capacity(nodes: NodeRows, name: str) -> Capacity:
     key = ("kube allocatable", name)
     known: Capacity | None = nodes.memo.get(key)
     if known is None:
-        amount = np.array([_amount(_kube_allocatable(spec), name) for spec in nodes.specs], dtype=np.float64)
+        amount = np.array(_amounts(nodes, name), dtype=np.float64)
         present = amount != 0.0
         divisor = np.where(present, amount, np.inf)
         known = Capacity(amount, divisor, present, bool(present.all()), amount.data, divisor.data)

@@ -1,5 +1,7 @@
 """A node's immutable part. Source: Volcano `NewNodeInfo` (`api/node_info.go`)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +35,16 @@ class NodeSpec:
     offline_job_evicting: bool
     images: tuple[dict[str, Any], ...]
     node: Object
+
+    def means_the_same_as(self, other: NodeSpec) -> bool:
+        """Whether nothing differs that a decision could depend on: times and conditions may."""
+        mine, theirs = self._content(), other._content()
+        return mine == theirs and (self.allocatable.scalars is None) is (other.allocatable.scalars is None)
+
+    def _content(self) -> tuple[Any, ...]:
+        status = section(self.node, "status")
+        amounts = (status.get("allocatable"), status.get("capacity"))
+        return (self.name, self.labels, self.annotations, self.taints, self.unschedulable, self.images, *amounts)
 
 
 def _number(text: str | None) -> float:

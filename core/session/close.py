@@ -122,6 +122,15 @@ def jobs_with_waiting_tasks(session: Session) -> list[Job]:
     return [in_order[i] for i in np.flatnonzero(waiting).tolist()]
 
 
+def let_go(session: Session) -> None:
+    """The session is over, and nobody may use it any more.
+
+    It and its plugins refer to each other: without this its columns would stay until the collector comes, and the next
+    session would have to wait for the operating system to hand out as much memory again.
+    """
+    vars(session).clear()
+
+
 def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
     """Everything the cycle writes, in order, and its digest.
 

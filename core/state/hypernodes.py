@@ -73,6 +73,8 @@ class HyperNodeTree:
         return len(self.domains) == 1
 
     def _at_tier(self, tier: int, count: int) -> list[str]:
+        if self.is_trivial:
+            return [TOP] * count
         found = [""] * count
         for name in reversed(self.by_tier[tier]):
             for row in self.domains[name].rows.tolist():
@@ -165,6 +167,8 @@ def _link(domains: dict[str, Domain], by_name: dict[str, HyperNode]) -> str:
 
 
 def _fill(domains: dict[str, Domain], by_name: dict[str, HyperNode], nodes: Sequence[NodeSpec]) -> None:
+    if not domains:
+        return
     row_of = {spec.name: row for row, spec in enumerate(nodes)}
 
     def rows_of(name: str) -> set[int]:

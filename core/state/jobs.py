@@ -6,7 +6,7 @@ pending.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,7 +98,8 @@ class JobTable:
         self.epoch = 0
         self.by_key: dict[str, Job] = {}
         self.handles: list[Job | None] = []
-        self.keys: list[str] = []  # sorted
+        self.keys: list[str] = []  # sorted, and the jobs' rows beside them
+        self._rows_by_key: list[int] = []
         self._order: npt.NDArray[np.intp] | None = None
         self.allocated: FloatArray = np.zeros((4, 16))
         self.pending: FloatArray = np.zeros((4, 16))
@@ -141,15 +142,16 @@ class JobTable:
                 setattr(self, name, grown(getattr(self, name), row + 1))
         job = self.by_key[key] = self.handles[row] = Job(row, key, self.epoch)
         self.queue[row] = NO_QUEUE
-        insort(self.keys, key)
+        at = bisect_left(self.keys, key)
+        self.keys.insert(at, key)
+        self._rows_by_key.insert(at, row)
         self._order = None
         return job
 
     def in_key_order(self) -> npt.NDArray[np.intp]:
         """Rows of all jobs by "namespace/name"."""
         if self._order is None:
-            by_key = self.by_key
-            self._order = np.array([by_key[key].row for key in self.keys], dtype=np.intp)
+            self._order = np.array(self._rows_by_key, dtype=np.intp)
         return self._order
 
     def release_if_empty(self, job: Job) -> None:
@@ -161,7 +163,8 @@ class JobTable:
         del self.by_key[job.key]
         self.handles[job.row] = None
         self.rows.give_back(job.row)
-        del self.keys[bisect_left(self.keys, job.key)]
+        at = bisect_left(self.keys, job.key)
+        del self.keys[at], self._rows_by_key[at]
         self._order = None
 
     def set_spec(self, job: Job, spec: PodGroupSpec | None) -> None:

@@ -81,7 +81,8 @@ class Snapshot:
     """Everything a cycle may read.
 
     `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name; `promised`: what the claims
-    of pods that are being bound were promised, by pod.
+    of pods that are being bound were promised, by pod. `kept` outlives sessions: whoever keeps something there checks
+    itself whether it still holds.
     """
 
     version: int
@@ -93,3 +94,4 @@ class Snapshot:
     node_tasks: dict[str, dict[str, Task]]
     objects: dict[str, dict[str, Object]]
     promised: Mapping[str, Promised] = field(default_factory=dict[str, "Promised"])
+    kept: dict[str, Any] = field(default_factory=dict[str, Any])

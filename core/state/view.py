@@ -5,7 +5,7 @@ Event semantics follow Volcano's `pkg/scheduler/cache/event_handlers.go` (refere
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
 from core.objects.metadata import Object, key_of, section
@@ -47,6 +47,7 @@ class View:
         self.priorities = PriorityClasses()
         self.seats = Seats(self.tasks, self.nodes)
         self.others = Others()
+        self._kept: dict[str, Any] = {}  # what sessions leave for the next
         self._assumed = Assumed()  # binds in flight
         self._evicting: set[str] = set()  # pod keys of evictions in flight
         self._queue_rows: dict[str, int] = {}
@@ -235,13 +236,22 @@ class View:
         key = key_of(namespace, name)
         return key in self._assumed or key in self._evicting
 
+    def _known(self, namespace: str, name: str, uid: str | None) -> Task | None:
+        task = self.tasks.by_key.get(key_of(namespace, name))
+        return None if task is not None and uid is not None and task.uid != uid else task
+
     def _recount(self, task: Task) -> None:
         self._move(task.row, task)
         self.version += 1
 
-    def assume(self, namespace: str, name: str, node: str, pre_bind: PreBind | None = None) -> bool:
-        """A bind is on its way: Binding on that node, be it there or not. False when the pod is gone or placed."""
-        task = self.tasks.by_key.get(key_of(namespace, name))
+    def assume(
+        self, namespace: str, name: str, node: str, pre_bind: PreBind | None = None, uid: str | None = None
+    ) -> bool:
+        """A bind is on its way: Binding on that node, be it there or not.
+
+        False when the pod is placed, or gone (of another `uid` when one is given).
+        """
+        task = self._known(namespace, name, uid)
         if task is None or self.tasks.status[task.row] != TaskStatus.PENDING:
             return False
         self._assumed.hold(task.key, node, pre_bind)
@@ -255,9 +265,9 @@ class View:
             self._assumed.drop(task.key)
             self._recount(task)
 
-    def evicting(self, namespace: str, name: str) -> None:
-        """An eviction is on its way: Releasing."""
-        task = self.tasks.by_key.get(key_of(namespace, name))
+    def evicting(self, namespace: str, name: str, uid: str | None = None) -> None:
+        """An eviction is on its way: Releasing. Nothing happens to a pod of another `uid`."""
+        task = self._known(namespace, name, uid)
         if task is not None and task.status in PREEMPTABLE_STATUSES and task.key not in self._evicting:
             self._evicting.add(task.key)
             self._recount(task)
@@ -289,6 +299,7 @@ class View:
             node_tasks=self.seats.share(),
             objects=self.others.share(),
             promised=self._assumed.promised,
+            kept=self._kept,
         )
         self.jobs.epoch += 1
         return snapshot

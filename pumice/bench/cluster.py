@@ -57,9 +57,10 @@ def nodes(count: int) -> Iterator[Object]:
         }
 
 
-def queues() -> Iterator[Object]:
-    """q0 to q3 with the weights 1 to 4."""
-    for weight, name in enumerate(QUEUES, start=1):
+def queues(count: int = len(QUEUES)) -> Iterator[Object]:
+    """q0, q1 and on, with the weights 1 to 4 in turn."""
+    for index in range(count):
+        name, weight = f"q{index}", 1 + index % len(QUEUES)
         yield {
             "apiVersion": "scheduling.volcano.sh/v1beta1",
             "kind": "Queue",
@@ -69,8 +70,8 @@ def queues() -> Iterator[Object]:
         }
 
 
-def pod_group(job: int, gang: int, phase: str) -> Object:
-    """Job j's PodGroup, created j seconds after the first one's."""
+def pod_group(job: int, gang: int, phase: str, queue_count: int = len(QUEUES)) -> Object:
+    """Job j's PodGroup, created j seconds after the first one's, in queue j mod the number of queues."""
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
@@ -80,7 +81,7 @@ def pod_group(job: int, gang: int, phase: str) -> Object:
             "uid": f"pg-{job:05d}",
             "creationTimestamp": format_moment(EPOCH + job),
         },
-        "spec": {"minMember": gang, "queue": QUEUES[job % len(QUEUES)]},
+        "spec": {"minMember": gang, "queue": f"q{job % queue_count}"},
         "status": {"phase": phase},
     }
 
@@ -120,10 +121,12 @@ def pending_jobs(first: int, pods: int, gang: int) -> Iterator[Object]:
             yield pod(job, index)
 
 
-def running_jobs(pods: int, gang: int, node_count: int) -> Iterator[Object]:
+def running_jobs(
+    pods: int, gang: int, node_count: int, *, first: int = 0, queue_count: int = len(QUEUES)
+) -> Iterator[Object]:
     """Gangs that run: the k-th pod of job j on node (j·gang + k) mod N."""
-    for job in range(jobs_of(pods, gang)):
-        yield pod_group(job, gang, "Running")
+    for job in range(first, first + jobs_of(pods, gang)):
+        yield pod_group(job, gang, "Running", queue_count)
         for index in range(gang):
             yield pod(job, index, f"n{(job * gang + index) % node_count:05d}")
 

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pumice.collecting import rarely
+
 CALIBRATION_STEPS: Final = 2_000_000
 
 Advance = Callable[[int], None]
@@ -25,6 +27,7 @@ class Parameters:
     pods: int = 0
     gang: int = 0
     running: int = 0
+    queues: int = 0
     runs: int = 5
     trace: str = ""
     backend: str = ""
@@ -99,10 +102,13 @@ def peak_rss_bytes() -> int:
 
 @contextmanager
 def settled() -> Generator[None]:
-    """What was loaded is out of the collector's sight while the block runs, as in the running scheduler."""
+    """What was loaded is out of the collector's sight while the block runs, and it comes rarely, as in the running
+    scheduler.
+    """
     gc.collect()
     gc.freeze()
     try:
-        yield
+        with rarely():
+            yield
     finally:
         gc.unfreeze()

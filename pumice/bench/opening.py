@@ -2,30 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Final
+import time
+from collections.abc import Iterator
+from typing import Any, Final
 
-from core.cycle import open_session
+from config.schema import SchedulerConfig
+from core.cycle import let_go, open_session
 from core.session.carry import Carry, Clock
-from pumice.bench.cluster import NOW
+from core.state.view import View
+from pumice.bench import cluster
 from pumice.bench.cycle import stock_config
 from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.bench.steady import change, fill
 
-DEFAULTS: Final = Parameters(nodes=5000, running=100_000, gang=8)
+DEFAULTS: Final = Parameters(nodes=5000, running=100_000, gang=8, queues=4)
+TURNOVER: Final = 0.01
+"""So many of the gangs leave between two cycles, and as many come."""
+
+Object = dict[str, Any]
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """The view is filled once; `first_open_s` is the opening after that, `open_s` one after a change, run by run."""
+    """The view is filled once; `first_open_s` is the opening after that.
+
+    Then, run by run: `open_s` after a hundredth of the pods reported something, `turnover_open_s` after a hundredth of
+    the gangs left and as many came, `node_open_s` after a node's labels changed. Each has the processor's seconds
+    beside it: the machine may have been busy.
+    """
     config, view = stock_config(), fill(parameters, samples)
     with settled():
-        with samples.timed("first_open_s"):
-            open_session(view.snapshot(), config, Clock(cycle=0, now=NOW), Carry())
+        _open(view, config, samples, 0, "first_open")
         for number in range(1, parameters.runs + 1):
             with samples.timed("apply_s"):
                 change(view, parameters, number)
-            with samples.timed("snapshot_s"):
-                snapshot = view.snapshot()
-            with samples.timed("session_s"):
-                open_session(snapshot, config, Clock(cycle=number, now=NOW), Carry())
-            samples.add("open_s", samples.values["snapshot_s"][-1] + samples.values["session_s"][-1], "s")
+            _open(view, config, samples, number, "open")
+            turn_over(view, parameters, number)
+            _open(view, config, samples, number, "turnover_open")
+            relabel(view, number)
+            _open(view, config, samples, number, "node_open")
             advance(1)
+
+
+def _open(view: View, config: SchedulerConfig, samples: Samples, number: int, figure: str) -> None:
+    """From the view to a session that actions can work on."""
+    cpu, started = time.process_time(), time.perf_counter()
+    session = open_session(view.snapshot(), config, Clock(cycle=number, now=cluster.NOW), Carry(), gauges=True)
+    samples.add(f"{figure}_s", time.perf_counter() - started, "s")
+    samples.add(f"{figure}_cpu_s", time.process_time() - cpu, "s")
+    let_go(session)
+
+
+def turn_over(view: View, parameters: Parameters, number: int) -> None:
+    """The oldest gangs have ended, new ones run in their place."""
+    jobs = cluster.jobs_of(parameters.running, parameters.gang)
+    count = max(1, int(jobs * TURNOVER))
+    for obj in _gangs(parameters, (number - 1) * count, count):
+        view.apply("DELETED", obj)
+    for obj in _gangs(parameters, jobs + (number - 1) * count, count):
+        view.apply("ADDED", obj)
+
+
+def _gangs(parameters: Parameters, first: int, count: int) -> Iterator[Object]:
+    pods, queues = count * parameters.gang, parameters.queues
+    return cluster.running_jobs(pods, parameters.gang, parameters.nodes, first=first, queue_count=queues)
+
+
+def relabel(view: View, number: int) -> None:
+    """The first node has one label more."""
+    node = next(cluster.nodes(1))
+    node["metadata"]["labels"]["run"] = str(number)
+    view.apply("MODIFIED", node)

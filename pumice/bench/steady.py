@@ -71,9 +71,10 @@ def fill(parameters: Parameters, samples: Samples) -> View:
     with samples.timed("load_s"):
         for obj in cluster.nodes(parameters.nodes):
             view.apply("ADDED", obj)
-        for obj in cluster.queues():
+        count = parameters.queues or len(cluster.QUEUES)
+        for obj in cluster.queues(count):
             view.apply("ADDED", obj)
-        for obj in cluster.running_jobs(parameters.running, parameters.gang, parameters.nodes):
+        for obj in cluster.running_jobs(parameters.running, parameters.gang, parameters.nodes, queue_count=count):
             view.apply("ADDED", obj)
     return view
 

@@ -26,6 +26,7 @@ def bench(
     pods: Annotated[int | None, typer.Option("--pods", min=1, help="Pending pods.", show_default=False)] = None,
     gang: Annotated[int | None, typer.Option("--gang", min=1, help="Pods a gang.", show_default=False)] = None,
     running: Annotated[int | None, typer.Option("--running", min=0, help="Running pods.", show_default=False)] = None,
+    queues: Annotated[int | None, typer.Option("--queues", min=1, help="Queues (open).", show_default=False)] = None,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs; the median is reported.")] = 5,
     trace: Annotated[
         str | None,
@@ -45,7 +46,7 @@ def bench(
     if chosen is None:
         raise UsageError(f"unknown scenario {scenario!r}; known: {', '.join(SCENARIOS)}")
     terminal = Terminal(output, quiet, log_level)
-    sizes = {"nodes": nodes, "pods": pods, "gang": gang, "running": running}
+    sizes = {"nodes": nodes, "pods": pods, "gang": gang, "running": running, "queues": queues}
     given = {**sizes, "trace": trace, "runs": runs, "backend": backend}
     parameters = sized(scenario, chosen.defaults, given)
     samples = Samples()

@@ -92,7 +92,8 @@ def watch_cycle(
             statuses[task.key] = _status(session, task)
             if task.key not in looks and statuses[task.key] == "Pending":
                 looks[task.key] = look_at(session, task, room=True)
-    return Watched(close_session(session), looks, statuses, session.nodes.count)
+    nodes = session.nodes.count
+    return Watched(close_session(session), looks, statuses, nodes)
 
 
 def look_at(session: Session, task: Task, *, room: bool) -> Look:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from core.plugins.capacity.flat import flat_limits, free_of_guarantees, idle_limits
 from core.plugins.capacity.tree import tree_limits
+from core.session.queue_memory import kept_for_queues
 from core.state.columns import FloatArray
 
 if TYPE_CHECKING:
@@ -59,14 +61,8 @@ class KeptLimits:
 
 
 def kept_limits(session: Session, *, hierarchical: bool) -> KeptLimits:
-    """The limits of the session's queues, made anew only when something has changed."""
-    queues, memo = session.snapshot.queues, session.nodes.memo
-    known = memo.get(MEMO)
-    if known is None or known[0] != queues or known[1] != (hierarchical, len(session.dims)):
-        made = _make(session, hierarchical=hierarchical)
-        known = memo[MEMO] = (queues, (hierarchical, len(session.dims)), made)
-    kept: KeptLimits = known[2]
-    return kept
+    """The limits of the session's queues, made anew only when a spec or the cluster's total has changed."""
+    return kept_for_queues(session, MEMO, hierarchical, partial(_make, session, hierarchical=hierarchical))
 
 
 def _make(session: Session, *, hierarchical: bool) -> KeptLimits:

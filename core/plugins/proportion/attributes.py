@@ -102,6 +102,16 @@ class Attributes:
         columns.put("real_capacity", limits.real, np.isfinite(limits.real), busy)
         return columns.put("inqueue", demand.inqueue, None, busy).put("elastic", demand.elastic, None, busy).columns()
 
+    def overused(self) -> QueueColumns:
+        """1 for the queues that have all they deserve now, 0 for the others that have a job."""
+        allocated = self._demand.allocated.copy()
+        for name, made in self._made.items():
+            for dimension, value in self._dims.items(made.allocated):
+                if dimension < len(allocated):  # what a queue deserves names nothing newer
+                    allocated[dimension, self._rows[name]] = value
+        full: npt.NDArray[np.bool_] = np.logical_and.reduce(self._deserved - allocated < MIN_RESOURCE)
+        return GaugeColumns(self._dims, list(self._rows)).number("overused", full, self._demand.present).columns()
+
     def _named_by_pouring(self) -> npt.NDArray[np.bool_]:
         """Every scalar of the cluster and of the queue's guarantee, be it with 0."""
         named = self._limits.guaranteed.copy()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from core.resources import INFINITY, LARGEST, Resource, exceeded_part
+from core.session.queue_memory import kept_for_queues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,14 +41,11 @@ class Limits:
 
 
 def limits_of(session: Session) -> Limits:
-    """The limits of the session's queues; made anew only when a queue or a node has changed."""
-    queues, dims = session.snapshot.queues, session.dims
-    known = session.nodes.memo.get(MEMO)
-    if known is None or known[0] != queues or known[1] != len(dims):
-        limits = _limits(queues, session.total, dims)
-        known = session.nodes.memo[MEMO] = (queues, len(dims), limits)
-    found: Limits = known[2]
-    return found
+    """The limits of the session's queues; made anew only when a queue or the cluster's total has
+    changed.
+    """
+    make = partial(_limits, session.snapshot.queues, session.total, session.dims)
+    return kept_for_queues(session, MEMO, None, make)
 
 
 def total_guarantee(queues: Iterable[Queue]) -> Resource:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import nan
 from typing import TYPE_CHECKING, Any
 
 from core.messages.queue_columns import QueueColumns
@@ -33,7 +32,6 @@ class Proportion:
         """Gather, fill, register."""
         self._session = session
         self.attributes = Attributes(session)
-        self._overused: dict[str, bool] = {}  # the last answer about each queue that was asked about
         add = session.points.add
         add("QueueOrder", self.name, self.queue_order)
         add("Reclaimable", self.name, self.reclaimable)
@@ -63,8 +61,7 @@ class Proportion:
     def overused(self, queue: Queue) -> bool:
         """deserved <= allocated in every dimension; a queue that deserves nothing is overused."""
         attributes = self.attributes.of(queue.name)
-        answer = self._overused[queue.name] = attributes.deserved.less_equal(attributes.allocated, ZERO)
-        return answer
+        return attributes.deserved.less_equal(attributes.allocated, ZERO)
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
         """The queue is open, and with the task stays within deserved on what the task asks for."""
@@ -158,6 +155,5 @@ class Proportion:
         return self.attributes.amounts()
 
     def verdicts(self) -> QueueColumns:
-        """Which queues were found overused: 1 or 0, for those that an action asked about."""
-        queues = list(self._session.queues)
-        return QueueColumns(queues, {"overused": [float(self._overused.get(name, nan)) for name in queues]})
+        """Which queues are overused as the session closes."""
+        return self.attributes.overused()

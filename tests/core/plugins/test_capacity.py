@@ -249,7 +249,7 @@ def test_gauges() -> None:
         queue("idle", capability={"memory": "1Gi"}),
         running("a", "q", 1),
     )
-    gauges = plugin(session).gauges()
+    gauges = plugin(session).gauges().by_queue()
     assert gauges["q"]["share"] == 0.5
     assert gauges["q"]["real_capacity_milli_cpu"] == 16_000
     assert "share" not in gauges["idle"]
@@ -264,6 +264,6 @@ def test_amounts_that_have_no_metric() -> None:
         running("a", "q", 3),
         pod_group("in", queue="q", phase="Inqueue", min_resources={"cpu": "1"}),
     )
-    found = plugin(session).amounts()["q"]
+    found = plugin(session).amounts().by_queue()["q"]
     shown = {name: found[f"{name}_milli_cpu"] for name in ("guarantee", "inqueue", "elastic")}
     assert shown == {"guarantee": 2000, "inqueue": 1000, "elastic": 3000}

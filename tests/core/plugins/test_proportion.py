@@ -152,7 +152,7 @@ def test_gauges_name_every_queue_in_the_words_of_the_metrics() -> None:
         pod("x"),
         gang("j", queue="q", pods=2, nodes=["n"], phase="Running", min_member=1),
     )
-    gauges = plugin(session).gauges()
+    gauges = plugin(session).gauges().by_queue()
     assert gauges["idle"] == {
         "allocated_milli_cpu": 0,
         "allocated_memory_bytes": 0,
@@ -188,10 +188,28 @@ def test_amounts_that_have_no_metric() -> None:
         gang("j", queue="q", pods=2, nodes=["n"] * 2, phase="Running", min_member=1),
         pod_group("in", queue="q", phase="Inqueue", min_resources={"cpu": "1"}),
     )
-    found = plugin(session).amounts()
-    assert set(found) == {"q"}
+    found = plugin(session).amounts().by_queue()
+    assert found["idle"] == {}, "a queue without jobs"
     shown = {name: found["q"][f"{name}_milli_cpu"] for name in ("guarantee", "real_capacity", "inqueue", "elastic")}
     assert shown == {"guarantee": 2000, "real_capacity": 3000, "inqueue": 1000, "elastic": 2000}
+
+
+def test_overused_is_shown_as_it_is_asked_for() -> None:
+    session = open_world(
+        CONFIG,
+        node("n", cpu="8", memory="8Gi", gpus=1),
+        queue("q", weight=3),
+        queue("p", weight=1),
+        queue("idle"),
+        gang("a", queue="q", pods=7, phase="Inqueue", min_member=1),
+        gang("b", queue="p", pods=1, nodes=["n"], phase="Running"),
+    )
+    for cycle in ("at the opening", "in the end"):
+        shown = {name: numbers.get("overused") for name, numbers in plugin(session).verdicts().by_queue().items()}
+        asked = {name: float(plugin(session).overused(session.queues[name])) for name in ("p", "q")}
+        assert shown == {**asked, "idle": None}, cycle
+        run_action(session, "allocate")
+    assert asked == {"p": 1.0, "q": 1.0}
 
 
 def test_a_queue_may_be_the_first_to_name_a_scalar() -> None:
@@ -202,4 +220,4 @@ def test_a_queue_may_be_the_first_to_name_a_scalar() -> None:
         gang("j", queue="q", pods=1, nodes=["n"], phase="Running"),
     )
     assert plugin(session).attributes.of("q").deserved.get("fpga.example.com/card") == 2000
-    assert plugin(session).gauges()["q"]["deserved_scalar_resources:fpga.example.com/card"] == 2000
+    assert plugin(session).gauges().by_queue()["q"]["deserved_scalar_resources:fpga.example.com/card"] == 2000
