@@ -17,7 +17,7 @@ from actors.gateway.exchange import Exchange
 from actors.gateway.forms import Writer, encode, writer
 from actors.gateway.negotiation import negotiate
 from actors.gateway.paths import Target
-from actors.gateway.problems import no_such_path, not_found
+from actors.gateway.problems import no_such_path, not_found, wrong_method
 from actors.gateway.query import list_options
 from actors.gateway.selection import selection, traits_of
 from actors.gateway.site import Site
@@ -39,12 +39,14 @@ _Usage = dict[str, Quantity]
 
 
 async def get_usage(site: Site, exchange: Exchange, target: Target) -> None:
-    """GET of `nodes`, `nodes/NAME`, `pods`, or a namespace's pods or pod. Raises ApiError (404)."""
+    """GET of `nodes`, `nodes/NAME`, `pods`, or a namespace's pods or pod. Raises ApiError (404, 405)."""
     row = {"nodes": NODES, "pods": PODS}.get(target.plural)
     if row is None or target.subresource or (target.namespace and not row.namespaced):
         raise no_such_path()
     write = writer(site.kinds, row, target.api_version, negotiate(exchange.header("accept")), exchange.query)
     options = list_options(exchange.query)
+    if options.watch:
+        raise wrong_method("watch")
     wanted = selection(row, target.namespace, options.labels, options.fields)
     revision, measured = await _measured(site, row, target)
     found = [one for one in measured if wanted.has(traits_of(row.key, one))]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from actors.api.kinds import Kind
-from actors.gateway import logs, placements, reads, reviews, scale, watches, writes
+from actors.gateway import logs, metrics_api, placements, reads, reviews, scale, watches, writes
 from actors.gateway.exchange import Exchange
 from actors.gateway.paths import Target
 from actors.gateway.problems import ApiError, no_such_path, wrong_method
@@ -38,6 +38,9 @@ async def serve(site: Site, exchange: Exchange, target: Target) -> None:
         return
     if target.plural == "bindings" and target.api_version == "v1" and exchange.method == "POST":
         await placements.bind(site, exchange, target)
+        return
+    if target.group == metrics_api.GROUP and exchange.method in _READS:
+        await metrics_api.get_usage(site, exchange, target)
         return
     row = site.row(target)
     if target.subresource:
