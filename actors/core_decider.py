@@ -19,17 +19,25 @@ if TYPE_CHECKING:
     from config.schema import SchedulerConfig
 
 
-def core_decider(*, report: bool = False) -> Decider:
-    """`report`: every cycle computes its full report."""
+def core_decider(*, report: bool = False, recorded: bool = False) -> Decider:
+    """`report`: every cycle computes its full report; `recorded`: replicas can follow the sessions."""
     stepped: dict[str, Callable[[Any], Steps]] = {name: partial(_steps, name) for name in DRY_RUNNING}
     return Decider(
-        View, partial(_open, report), run_action, close_session, tuple(ACTIONS), plugins=tuple(PLUGINS), stepped=stepped
+        View,
+        partial(_open, report, recorded),
+        run_action,
+        close_session,
+        tuple(ACTIONS),
+        plugins=tuple(PLUGINS),
+        stepped=stepped,
     )
 
 
-def _open(report: bool, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]) -> Any:
-    clock = Clock(moment.cycle, moment.now, moment.seed)
-    return open_session(snapshot, config, clock, Carry.from_dict(dict(carry)), report=report, gauges=True)
+def _open(
+    report: bool, recorded: bool, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]
+) -> Any:
+    clock, carried = Clock(moment.cycle, moment.now, moment.seed), Carry.from_dict(dict(carry))
+    return open_session(snapshot, config, clock, carried, report=report, gauges=True, recorded=recorded)
 
 
 def _steps(name: str, session: Any) -> Steps:

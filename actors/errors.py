@@ -12,6 +12,7 @@ InternalError
 ├── CycleLostError            an action, or the core, raised in the middle of a cycle; the session is dropped
 ├── DryRunLostError           a chunk of a dry run failed wherever it was tried
 ├── WiringError               the table of links in actors/system.py is broken
+├── DryRunProcessError        the process of a dry-run worker has ended; it is started anew
 └── BrokenViewError           the scheduler's own view contradicts itself
 """
 
@@ -65,6 +66,10 @@ class CycleLostError(InternalError):
 
 class DryRunLostError(InternalError):
     """A chunk of a dry run failed wherever it was tried."""
+
+
+class DryRunProcessError(InternalError):
+    """The process of a dry-run worker has ended unasked."""
 
 
 class WiringError(InternalError):

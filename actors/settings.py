@@ -23,7 +23,8 @@ class SystemSettings:
     `config_text` is used when there is no `config_path`; "" means Volcano's default configuration. `check_view`
     verifies the scheduler's view before every snapshot. `report` has each cycle compute all that a reader may want.
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
-    `dry_run_chunk_rows`: no chunk of a dry run is smaller, unless it is the last of its wave; no result depends on it.
+    `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it
+    is the last of its wave (None: see `actors.dry_run_crew`). No result depends on either.
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     `user_plugins`: plugins of users, and what tells one version of them from another.
     `gateway` has the api served over HTTP. Without `scheduler` nothing is scheduled here, without `controllers` jobs,
@@ -38,8 +39,9 @@ class SystemSettings:
     bind_workers: int | None = None
     evict_workers: int | None = None
     dry_run_workers: int | None = None
-    dry_run_deadline_s: float = 5.0
-    dry_run_chunk_rows: int = 128
+    dry_run_processes: int | None = None
+    dry_run_deadline_s: float | None = None
+    dry_run_chunk_rows: int | None = None
     answer_timeout_s: float = 30.0
     mailbox_capacity: int = 256
     check_view: bool = False
@@ -60,6 +62,7 @@ class SystemSettings:
         return pumice.checkpoint_every if self.checkpoint_every is None else self.checkpoint_every
 
 
+<<<<<<< /tmp/pumice/i6_theirs
 SCHEDULING: Final = (
     "action-worker", "bind-worker", "cache", "dry-run-worker", "evict-worker", "pre-bind-worker", "session-runner",
     "status-writer", "usage-collector",
@@ -71,11 +74,18 @@ CONTROLLING: Final = ("job-controller", "pod-group-controller", "queue-controlle
 def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence[str]) -> dict[str, Sequence[str]]:
     """The workers of each role, by name: action workers are called after their action, usage collectors after what
     they ask, the others are numbered. A role that is not wanted has none.
+=======
+def workers(settings: SystemSettings, pumice: PumiceArguments, actions: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The workers of each role, by name: action workers are called after their action, the others are numbered.
+
+    Dry runs go to processes instead of workers where there are any.
+>>>>>>> actors/settings.py
     """
 
     def numbered(wished: int | None, configured: int) -> list[str]:
         return [str(number) for number in range(configured if wished is None else wished)]
 
+<<<<<<< /tmp/pumice/i6_theirs
     pumice = config.pumice
     wanted: dict[str, Sequence[str]] = {
         "action-worker": actions,
@@ -88,3 +98,18 @@ def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence
     unwanted += () if settings.controllers else CONTROLLING
     unwanted += () if settings.gateway else ("gateway",)
     return {**wanted, **dict.fromkeys(unwanted, ())}
+=======
+    processes = processes_for_dry_runs(settings, pumice)
+    return {
+        "action-worker": actions,
+        "bind-worker": numbered(settings.bind_workers, pumice.bind_workers),
+        "evict-worker": numbered(settings.evict_workers, pumice.evict_workers),
+        "dry-run-worker": numbered(processes or settings.dry_run_workers, pumice.dry_run_workers),
+    }
+
+
+def processes_for_dry_runs(settings: SystemSettings, pumice: PumiceArguments) -> int:
+    """How many; 0: dry runs stay in this process."""
+    wished = settings.dry_run_processes
+    return pumice.dry_run_processes if wished is None else wished
+>>>>>>> actors/settings.py

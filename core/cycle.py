@@ -13,7 +13,11 @@ from core.plugins import PLUGINS
 from core.resources import Resource
 from core.session import close, report
 from core.session.carry import Carry, Clock, SessionOptions
+<<<<<<< /tmp/pumice/i6_theirs
 from core.session.close import let_go
+=======
+from core.session.recorded import RecordedSession
+>>>>>>> core/cycle.py
 from core.session.session import Session
 
 if TYPE_CHECKING:
@@ -43,14 +47,17 @@ def open_session(
     *,
     report: bool = False,
     gauges: bool = False,
+    recorded: bool = False,
 ) -> Session:
     """Open a session on the snapshot (which it takes over) and let the plugins register.
 
+    `recorded`: a RecordedSession, which replicas can follow.
     `report`: also gather what only readers need; `gauges`: of that, only the numbers of the queues. What was true at
     the opening is worked out when the session closes, where nobody waits for it.
     """
     total = total_allocatable(snapshot)
-    session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total)
+    kind = RecordedSession if recorded else Session
+    session = kind(snapshot, config, clock, carry.copy(), options or SessionOptions(), total)
     session.wants_report, session.wants_gauges = report, gauges
     for tier in config.tiers:
         for option in tier.plugins:

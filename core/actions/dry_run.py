@@ -47,13 +47,14 @@ class DryRun:
         *,
         own_job: bool,
     ) -> None:
-        self._session = session
+        self.session = session
         self._facts = facts
-        self._preemptor = preemptor
+        self.preemptor = preemptor
         self._accepts = (of_own_job if own_job else of_other_jobs)(session, preemptor)
         self._batch = _batch_trial(session, facts, preemptor, own_job=own_job)
         self.nodes = nodes
         self.want = want
+        self.own_job = own_job
 
     def candidates(self, first: int, last: int) -> list[Candidate]:
         """The nodes of rows first..last-1 that would do."""
@@ -80,16 +81,16 @@ class DryRun:
         return found._replace(places=found.places + first)
 
     def _each(self, nodes: RowArray) -> Iterator[tuple[int, list[int]]]:
-        job = self._session.job_of(self._preemptor)
+        job = self.session.job_of(self.preemptor)
         assert job is not None
-        queue = self._session.queue_of(job)
+        queue = self.session.queue_of(job)
         for place, node in enumerate(nodes.tolist()):
-            victims = select_victims(self._session, self._preemptor, queue, node, self._accepts)
+            victims = select_victims(self.session, self.preemptor, queue, node, self._accepts)
             if victims:
                 yield place, [task.row for task in victims]
 
     def _best(self, found: Findings) -> Candidate | None:
-        return found.least_loss(self._facts, self.nodes, self._session.clock.now)
+        return found.least_loss(self._facts, self.nodes, self.session.clock.now)
 
     # --- for workers
 
