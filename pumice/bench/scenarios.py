@@ -6,7 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from pumice.bench import allocate, journal, openb, opening, pipeline, preempt, replay, spread, steady, storm, topology
+from pumice.bench import (
+    allocate,
+    api,
+    journal,
+    openb,
+    opening,
+    pipeline,
+    preempt,
+    replay,
+    spread,
+    steady,
+    storm,
+    topology,
+)
 from pumice.bench.figures import Advance, Parameters, Samples
 
 
@@ -30,5 +43,6 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "preempt": Scenario("preemption on a full house", preempt.DEFAULTS, preempt.measure),
     "replay": Scenario("a journal decided again, and a restart from it", replay.DEFAULTS, replay.measure),
     "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
+    "api": Scenario("the HTTP gateway: creates, gets, watches, a long list", api.DEFAULTS, api.measure),
     "storm": Scenario("simulated bind storms a second", storm.DEFAULTS, storm.measure),
 }

@@ -1,0 +1,83 @@
+"""A very small HTTP/1.1 client for measurements: one connection, kept open, doing as little as it can itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+_HEAD_LIMIT: Final = 65_536
+_PIECE: Final = 262_144
+_EVENT: Final = b'{"type":"'
+
+
+class AnswerError(Exception):
+    """The server answered something else than was expected."""
+
+
+class Connection:
+    """Requests one after the other. Raises AnswerError when the status is not 200 or 201."""
+
+    def __init__(self, stream: anyio.abc.SocketStream, host: str) -> None:
+        self._stream = stream
+        self._buffered = BufferedByteReceiveStream(stream)
+        self._host = host
+
+    async def ask(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """The answer's body."""
+        return b"".join([part async for part in self.parts(method, path, body)])
+
+    async def parts(self, method: str, path: str, body: bytes = b"") -> AsyncGenerator[bytes]:
+        """The answer's body as it comes."""
+        await self._send(method, path, body)
+        headers = await self._head()
+        if "transfer-encoding: chunked" in headers:
+            while size := int(await self._buffered.receive_until(b"\r\n", 64), 16):
+                yield (await self._buffered.receive_exactly(size + 2))[:-2]
+            await self._buffered.receive_exactly(2)
+            return
+        length = next(line for line in headers.split("\r\n") if line.startswith("content-length:"))
+        yield await self._buffered.receive_exactly(int(length.partition(":")[2]))
+
+    async def events(self, path: str, wanted: int) -> int:
+        """Watch until so many events have come; the bytes received. Raises AnswerError when the stream ends before."""
+        await self._send("GET", path, b"")
+        await self._head()
+        rest, size = b"", 0
+        while wanted > 0:
+            try:
+                data = rest + await self._buffered.receive(_PIECE)
+            except anyio.EndOfStream:
+                raise AnswerError(f"the watch ended {wanted} events too early") from None
+            size += len(data) - len(rest)
+            wanted -= data.count(_EVENT)
+            rest = data[1 - len(_EVENT) :]
+        return size
+
+    async def _send(self, method: str, path: str, body: bytes) -> None:
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            f"Host: {self._host}",
+            "User-Agent: pumice-bench",
+            f"Content-Length: {len(body)}",
+        ]
+        if body:
+            lines.append("Content-Type: application/json")
+        await self._stream.send("\r\n".join([*lines, "", ""]).encode() + body)
+
+    async def _head(self) -> str:
+        head = (await self._buffered.receive_until(b"\r\n\r\n", _HEAD_LIMIT)).decode("latin-1")
+        status, _, headers = head.partition("\r\n")
+        if status.split(" ")[1] not in ("200", "201"):
+            raise AnswerError(status)
+        return headers.lower()
+
+
+@asynccontextmanager
+async def connected(host: str, port: int) -> AsyncGenerator[Connection]:
+    """A connection, closed at the end."""
+    async with await anyio.connect_tcp(host, port) as stream:
+        yield Connection(stream, f"{host}:{port}")
