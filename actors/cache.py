@@ -23,7 +23,7 @@ import anyio
 from actors.actor import Actor
 from actors.errors import ActorFailedError, BrokenViewError
 from actors.ports import SCHEDULER, CacheMessage, CacheReply, LevelSignal
-from actors.resync import Awaited, Due, ResyncQueue
+from actors.resync import Awaited, Due, InFlight, ResyncQueue
 from actors.watcher import Changes, Watcher
 from config.errors import RequestError
 from core.messages.commands import Assume, CheckView, Get, TakeSnapshot
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from actors.decider import SchedulerView
     from actors.envelope import Received
     from actors.ports import ApiPort, CachePort, Context, Shelf
-    from core.messages.decisions import Decision
+    from core.messages.decisions import Bind, Decision
 
 NEVER = -1
 """Watching from before the beginning lists first: a new view never lives through history again."""
@@ -136,10 +136,10 @@ class Cache(Actor[CacheMessage, CacheReply]):
     def _assume(self, message: Assume) -> Assumed:
         self._forget_shown()
         now = anyio.current_time()
-        assumed = [self.view.assume(each.namespace, each.name, each.node, each.pre_bind) for each in message.binds]
+        assumed = [self._assume_one(each) for each in message.binds]
         missing = [bind.uid for bind, held in zip(message.binds, assumed, strict=True) if not held]
         for evict in message.evicts:
-            self.view.evicting(evict.namespace, evict.name)
+            self.view.evicting(evict.namespace, evict.name, evict.uid)
         decisions: tuple[Decision, ...] = (*message.binds, *message.evicts)
         for decision in decisions:
             self._awaited.add(now, decision)
@@ -148,6 +148,10 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._operations.append(ViewOperation(self._watcher.revision, "assume", message.cycle))
         self._announce()
         return Assumed(self.version, tuple(missing))
+
+    def _assume_one(self, bind: Bind | InFlight) -> bool:
+        """Of this pod, not of a namesake that has come since."""
+        return self.view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind, bind.uid)
 
     def _forget_shown(self) -> None:
         """The cycle is in the journal, and with it the operations it saw."""
@@ -187,7 +191,10 @@ class Cache(Actor[CacheMessage, CacheReply]):
         for each in self._awaited:
             pod = (each.namespace, each.name)
             operation = "hold-eviction" if each.evicting else "hold"
-            self.view.evicting(*pod) if each.evicting else self.view.assume(*pod, each.node, each.pre_bind)
+            if each.evicting:
+                self.view.evicting(*pod, each.uid)
+            else:
+                self._assume_one(each)
             held = ViewOperation(revision, operation, 0, *pod, uid=each.uid, node=each.node, pre_bind=each.pre_bind)
             self._operations.append(held)
 

@@ -182,12 +182,12 @@ class Past:
         if pre_bind is not None:
             self.promised[pod] = pre_bind
         if self.view is not None:
-            self.view.assume(*pod, node, pre_bind)
+            self.view.assume(*pod, node, pre_bind, uid)
 
     def _release(self, pod: Name, uid: str) -> None:
         self.evicting[pod] = uid
         if self.view is not None:
-            self.view.evicting(*pod)
+            self.view.evicting(*pod, uid)
 
     def _give_up(self, operation: ViewOperation) -> None:
         pod = (operation.namespace, operation.name)

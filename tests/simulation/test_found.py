@@ -52,3 +52,18 @@ def test_what_became_of_a_pod_that_is_gone_does_not_undo_the_bind_of_its_namesak
     )
     for seed in range(12):
         assert simulate(Script(seed, (NODE, job, *faults))).violations == []
+
+
+def test_a_new_cache_does_not_take_a_pod_for_its_namesake_on_its_way() -> None:
+    """It held the bind of a pod that had gone against the one made in its place: the gang went on without that one."""
+    job = Event("vcjob", 3.6, target="j", details={"pods": 3, "cpu": "2", "memory": "2Gi", "grace": 0})
+    first = [Event("delete-pod", 4.5, target="j")] * 2
+    faults = (
+        Event("bind-pod-deleted", on="bind default/j-worker-0 #2"),
+        Event("bind-answered-late", on="bind default/j-worker-1 #2", amount=6.0),
+    )
+    third = Event("delete-pod", 4.8, target="j", amount=2)
+    touch = Event("touch-pod", 4.9, target="j", amount=1)  # an occasion at a time
+    for steps in range(10):
+        crash = Event("crash", on="patch Pod default/j-worker-1 by submit #1", target="cache", amount=steps)
+        assert simulate(Script(steps, (NODE, job, *first, third, touch, *faults, crash))).violations == []

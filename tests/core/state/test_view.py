@@ -163,6 +163,20 @@ def test_a_pod_cannot_be_assumed_twice() -> None:
     assert not view.assume("default", "p", "n0")
 
 
+def test_what_is_on_its_way_for_one_pod_is_not_for_its_namesake() -> None:
+    view = View()
+    for obj in (node("n0"), pod("p", group="j")):
+        view.apply("ADDED", obj)
+    assert not view.assume("default", "p", "n0", None, "another uid")
+    assert view.assume("default", "p", "n0", None, view.tasks.by_key["default/p"].uid)
+    view.apply("MODIFIED", pod("p", group="j", node="n0", phase="Running"))
+    row = view.tasks.by_key["default/p"].row
+    view.evicting("default", "p", "another uid")
+    assert view.tasks.status[row] == TaskStatus.RUNNING
+    view.evicting("default", "p", view.tasks.by_key["default/p"].uid)
+    assert view.tasks.status[row] == TaskStatus.RELEASING
+
+
 def test_a_bind_to_a_node_that_has_gone_is_on_its_way_all_the_same() -> None:
     """Until its outcome is there nobody may decide about the pod again; the node may come back meanwhile."""
     view = View()
