@@ -74,6 +74,12 @@ async def _json(exchange: Exchange, found: Any, content_type: str = "application
     await exchange.answer(200, encode(found), content_type)
 
 
+async def _document(exchange: Exchange, text: bytes | None) -> None:
+    if text is None:
+        raise no_such_path()
+    await exchange.answer(200, text)
+
+
 async def _version(site: Site, exchange: Exchange) -> None:
     del site
     await _json(exchange, version())
@@ -108,9 +114,9 @@ async def _openapi(site: Site, exchange: Exchange) -> None:
         case []:
             await _json(exchange, openapi.index(site.kinds))
         case ["api", number]:
-            await _json(exchange, openapi.document(site.kinds, "", number))
+            await _document(exchange, openapi.document(site.kinds, "", number))
         case ["apis", group, number]:
-            await _json(exchange, openapi.document(site.kinds, group, number))
+            await _document(exchange, openapi.document(site.kinds, group, number))
         case _:
             raise no_such_path()
 
