@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from config.schema import SchedulerConfig
 
 
-def core_decider(*, report: bool = False, recorded: bool = False) -> Decider:
-    """`report`: every cycle computes its full report; `recorded`: replicas can follow the sessions."""
+def core_decider(*, report: bool = False) -> Decider:
+    """`report`: every cycle computes its full report."""
     stepped: dict[str, Callable[[Any], Steps]] = {name: partial(_steps, name) for name in DRY_RUNNING}
     return Decider(
         View,
-        partial(_open, report, recorded),
+        partial(_open, report),
         run_action,
         close_session,
         tuple(ACTIONS),
@@ -33,10 +33,9 @@ def core_decider(*, report: bool = False, recorded: bool = False) -> Decider:
     )
 
 
-def _open(
-    report: bool, recorded: bool, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]
-) -> Any:
+def _open(report: bool, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]) -> Any:
     clock, carried = Clock(moment.cycle, moment.now, moment.seed), Carry.from_dict(dict(carry))
+    recorded = config.pumice.dry_run_processes > 0  # replicas there are to follow
     return open_session(snapshot, config, clock, carried, report=report, gauges=True, recorded=recorded)
 
 

@@ -39,7 +39,6 @@ class SystemSettings:
     bind_workers: int | None = None
     evict_workers: int | None = None
     dry_run_workers: int | None = None
-    dry_run_processes: int | None = None
     dry_run_deadline_s: float | None = None
     dry_run_chunk_rows: int | None = None
     answer_timeout_s: float = 30.0
@@ -62,7 +61,6 @@ class SystemSettings:
         return pumice.checkpoint_every if self.checkpoint_every is None else self.checkpoint_every
 
 
-<<<<<<< /tmp/pumice/i6_theirs
 SCHEDULING: Final = (
     "action-worker", "bind-worker", "cache", "dry-run-worker", "evict-worker", "pre-bind-worker", "session-runner",
     "status-writer", "usage-collector",
@@ -74,42 +72,22 @@ CONTROLLING: Final = ("job-controller", "pod-group-controller", "queue-controlle
 def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence[str]) -> dict[str, Sequence[str]]:
     """The workers of each role, by name: action workers are called after their action, usage collectors after what
     they ask, the others are numbered. A role that is not wanted has none.
-=======
-def workers(settings: SystemSettings, pumice: PumiceArguments, actions: Sequence[str]) -> dict[str, Sequence[str]]:
-    """The workers of each role, by name: action workers are called after their action, the others are numbered.
 
     Dry runs go to processes instead of workers where there are any.
->>>>>>> actors/settings.py
     """
 
     def numbered(wished: int | None, configured: int) -> list[str]:
         return [str(number) for number in range(configured if wished is None else wished)]
 
-<<<<<<< /tmp/pumice/i6_theirs
     pumice = config.pumice
     wanted: dict[str, Sequence[str]] = {
         "action-worker": actions,
         "bind-worker": numbered(settings.bind_workers, pumice.bind_workers),
         "evict-worker": numbered(settings.evict_workers, pumice.evict_workers),
-        "dry-run-worker": numbered(settings.dry_run_workers, pumice.dry_run_workers),
+        "dry-run-worker": numbered(pumice.dry_run_processes or settings.dry_run_workers, pumice.dry_run_workers),
         "usage-collector": sources_of(config.metrics),
     }
     unwanted: tuple[str, ...] = () if settings.scheduler else SCHEDULING
     unwanted += () if settings.controllers else CONTROLLING
     unwanted += () if settings.gateway else ("gateway",)
     return {**wanted, **dict.fromkeys(unwanted, ())}
-=======
-    processes = processes_for_dry_runs(settings, pumice)
-    return {
-        "action-worker": actions,
-        "bind-worker": numbered(settings.bind_workers, pumice.bind_workers),
-        "evict-worker": numbered(settings.evict_workers, pumice.evict_workers),
-        "dry-run-worker": numbered(processes or settings.dry_run_workers, pumice.dry_run_workers),
-    }
-
-
-def processes_for_dry_runs(settings: SystemSettings, pumice: PumiceArguments) -> int:
-    """How many; 0: dry runs stay in this process."""
-    wished = settings.dry_run_processes
-    return pumice.dry_run_processes if wished is None else wished
->>>>>>> actors/settings.py

@@ -48,7 +48,7 @@ from actors.recorder import Recorder
 from actors.restart import Recovered, recover, resolve
 from actors.resync import Awaited
 from actors.session_runner import SessionRunner
-from actors.settings import SystemSettings, processes_for_dry_runs, workers
+from actors.settings import SystemSettings, workers
 from actors.status_writer import StatusWriter
 from actors.summary import Summary
 from actors.supervisor import Child, Supervisor
@@ -88,16 +88,9 @@ class System:
         )
         self._snapshots: Shelf[Any] = Shelf()
         self._sessions: Shelf[Any] = Shelf()
-<<<<<<< /tmp/pumice/i6_theirs
-        self._crew = DryRunCrew(settings)
+        self._crew = DryRunCrew(settings, self.source.loaded.config.pumice.dry_run_processes)
         instances = workers(settings, self.source.loaded.config, self._decider.actions)
         self.switchboard = Switchboard(LINKS, instances, settings.mailbox_capacity, self.context.activity)
-=======
-        self._crew = DryRunCrew(settings, processes_for_dry_runs(settings, self.source.loaded.config.pumice))
-        if decider is None and self._crew.processes:
-            self._decider = core_decider(report=settings.report, recorded=True)
-        self.switchboard = Switchboard(LINKS, self._workers(), settings.mailbox_capacity, self.context.activity)
->>>>>>> actors/system.py
         self.supervisor = Supervisor(self._children(), self.context, self._note)
         self._summary = Summary(self.store)
         self._network = Network(self.context.activity)

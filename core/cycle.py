@@ -13,11 +13,8 @@ from core.plugins import PLUGINS
 from core.resources import Resource
 from core.session import close, report
 from core.session.carry import Carry, Clock, SessionOptions
-<<<<<<< /tmp/pumice/i6_theirs
 from core.session.close import let_go
-=======
 from core.session.recorded import RecordedSession
->>>>>>> core/cycle.py
 from core.session.session import Session
 
 if TYPE_CHECKING:

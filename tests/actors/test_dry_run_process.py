@@ -25,14 +25,15 @@ Befalls = Callable[[int, int], None]
 """What happens to a process before it is asked: (its id, how many chunks there have been)."""
 
 
-def settings(**more: Any) -> SystemSettings:
-    return SystemSettings(config_text=CONFIG, schedule_period_s=3600.0, dry_run_chunk_rows=4, **more)
+def settings(processes: int = 2, **more: Any) -> SystemSettings:
+    config = f"{CONFIG}- name: pumice\n  arguments: {{dryRunProcesses: {processes}}}\n"
+    return SystemSettings(config_text=config, schedule_period_s=3600.0, dry_run_chunk_rows=4, **more)
 
 
 @pytest.fixture(scope="module")
 def expected() -> Outcome:
     """One worker in this process."""
-    return anyio.run(live_through, settings(dry_run_workers=1), list[System]())
+    return anyio.run(live_through, settings(0, dry_run_workers=1), list[System]())
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_processes_decide_the_same(
     monkeypatch: pytest.MonkeyPatch, expected: Outcome, processes: list[int], backend: str
 ) -> None:
     asked = stricken(monkeypatch, lambda _, __: None)
-    assert anyio.run(live_through, settings(dry_run_processes=2), list[System](), backend=backend) == expected
+    assert anyio.run(live_through, settings(), list[System](), backend=backend) == expected
     assert len(asked) > 20
     assert set(asked) == set(processes)
     assert len(processes) == 2
@@ -90,7 +91,7 @@ def test_killed_processes_are_replaced(
             os.kill(process, signal.SIGKILL)
 
     stricken(monkeypatch, befalls)
-    assert anyio.run(live_through, settings(dry_run_processes=2), list[System](), backend=backend) == expected
+    assert anyio.run(live_through, settings(), list[System](), backend=backend) == expected
     assert len(processes) == 5
     assert not any(map(alive, processes))
 
@@ -104,7 +105,7 @@ def test_a_process_that_does_not_answer_is_replaced(
             os.kill(process, signal.SIGSTOP)
 
     stricken(monkeypatch, befalls)
-    quick = settings(dry_run_processes=2, dry_run_deadline_s=3.0)
+    quick = settings(dry_run_deadline_s=3.0)
     assert anyio.run(live_through, quick, list[System](), backend=backend) == expected
     assert len(processes) == 3
     assert not any(map(alive, processes))
@@ -123,7 +124,7 @@ async def test_no_process_outlives_a_system_that_is_cut_off(
 
     stricken(monkeypatch, befalls)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(live_through, settings(dry_run_processes=2), list[System]())
+        tasks.start_soon(live_through, settings(), list[System]())
         await cut_off.wait()
         tasks.cancel_scope.cancel()
     assert len(processes) == 2
