@@ -77,7 +77,8 @@ def _schema(described: Message, fields: dict[str, Field]) -> Object:
 
 
 def _property(field: Field) -> Object:
-    rules, made = field.rules, _typed(field.type)
+    rules = field.rules
+    made: Object = _typed(field.type)
     if "$ref" in made and (rules.doc or "a" in field.flags):
         made = {"allOf": [made]}
     if rules.doc:
