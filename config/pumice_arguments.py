@@ -15,6 +15,7 @@ from config.durations import parse_duration
 from config.errors import NotBuiltError
 from config.fixes import BUILT_FIXES, KNOWN_FIXES
 from config.read import Place, Strictness, known_entries
+from config.time_zones import UTC, time_zone
 
 Count = Annotated[int, Meta(ge=1, le=1024, title="an integer from 1 to 1024")]
 CountOrNone = Annotated[int, Meta(ge=0, le=1024, title="an integer from 0 to 1024")]
@@ -22,6 +23,7 @@ Percent = Annotated[int, Meta(ge=0, le=100, title="an integer from 0 to 100")]
 Whole = Annotated[int, Meta(ge=0, le=2**31 - 1, title="an integer of at least 0")]
 Seconds = Annotated[float, Meta(ge=0.001, le=3600, title="a duration from 1ms to 1h, such as 100ms or 1.5s")]
 Ties = Annotated[Literal["documented", "hash"], Meta(title="documented or hash")]
+Zone = Annotated[str, Meta(title="the IANA name of a time zone, such as Europe/Berlin")]
 Names = Annotated[tuple[str, ...], Meta(title="a list of names")]
 
 
@@ -47,6 +49,10 @@ class PumiceArguments(msgspec.Struct, frozen=True, kw_only=True):
     minimum_percentage_of_nodes_to_find: Annotated[
         Percent, Meta(description="The adaptive share never falls below this.")
     ] = field(default=5, name="minimumPercentageOfNodesToFind")
+    time_zone: Annotated[
+        Zone,
+        Meta(description="Whose clock the hours of tdm's revocable zones are read by; Volcano's own image has UTC."),
+    ] = field(default=UTC, name="timeZone")
     bind_workers: Annotated[Count, Meta(description="Bind workers.")] = field(default=4, name="bindWorkers")
     evict_workers: Annotated[Count, Meta(description="Evict workers.")] = field(default=2, name="evictWorkers")
     dry_run_workers: Annotated[
@@ -102,7 +108,7 @@ def _read(place: Place, setting: Setting, value: object) -> Any:
     """One value, converted alone so that the error can name it."""
     try:
         plain = _seconds(value) if setting.is_duration else value
-        msgspec.convert({setting.key: plain}, PumiceArguments)
+        time_zone(msgspec.convert({setting.key: plain}, PumiceArguments).time_zone)
     except ValueError as error:  # msgspec's ValidationError is one
         raise place.wrong(setting.expected, value) from error
     return plain

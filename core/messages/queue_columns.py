@@ -30,7 +30,7 @@ class QueueColumns(Struct, frozen=True, gc=False):
         """Both together; where both have a metric the other's counts. Queues may differ."""
         if not (self.queues and other.queues):
             return self if self.queues else other
-        if self.queues == other.queues:
+        if self.queues == other.queues and not self.values.keys() & other.values.keys():
             return QueueColumns(self.queues, {**self.values, **other.values})
         queues = list(dict.fromkeys((*self.queues, *other.queues)))
         mine, theirs = self.by_queue(), other.by_queue()

@@ -42,9 +42,9 @@ class TestPumiceArguments:
         found = read(
             "{ties: hash, schedulePeriod: 1.5s, percentageOfNodesToFind: 0, minimumFeasibleNodes: 7, bindWorkers: 8,"
             " minimumPercentageOfNodesToFind: 1, evictWorkers: 3, dryRunWorkers: 16, dryRunProcesses: 2,"
-            " checkpointEvery: 9}"
+            " checkpointEvery: 9, timeZone: Asia/Tokyo}"
         )
-        assert msgspec.structs.astuple(found) == ("hash", (), 1.5, 0, 7, 1, 8, 3, 16, 2, 9)
+        assert msgspec.structs.astuple(found) == ("hash", (), 1.5, 0, 7, 1, "Asia/Tokyo", 8, 3, 16, 2, 9)
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -60,6 +60,15 @@ class TestPumiceArguments:
             ),
             ("{percentageOfNodesToFind: 101}", "percentageOfNodesToFind: expected an integer from 0 to 100, was 101"),
             ("{fix: x}", "fix: expected a list of names, was 'x'"),
+            (
+                "{timeZone: Mars/Olympus}",
+                "timeZone: expected the IANA name of a time zone, such as Europe/Berlin, was 'Mars/Olympus'",
+            ),
+            (
+                "{timeZone: ../zone}",
+                "timeZone: expected the IANA name of a time zone, such as Europe/Berlin, was '../zone'",
+            ),
+            ("{timeZone: 2}", "timeZone: expected the IANA name of a time zone, such as Europe/Berlin, was 2"),
         ],
     )
     def test_wrong_values(self, arguments: str, message: str) -> None:

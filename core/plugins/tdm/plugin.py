@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from config.durations import parse_duration
+from config.time_zones import time_zone
 from core.life.task import TaskStatus
 from core.plugins.tdm.budget import evictable_count
 from core.plugins.tdm.nodes import RevocableFilter, RevocableScorer
@@ -25,9 +26,9 @@ LAST_EVICTION: Final = "last_eviction"  # in the carry: seconds since the epoch
 
 
 class Tdm:
-    """`tdm.revocable-zone.<zone>` ("HH:MM-HH:MM", UTC) and `tdm.evict.period` (a Go duration, 1m).
+    """`tdm.revocable-zone.<zone>` ("HH:MM-HH:MM") and `tdm.evict.period` (a Go duration, 1m).
 
-    A zone without an argument is closed.
+    A zone without an argument is closed. The clock is that of pumice's `timeZone`.
     """
 
     name = "tdm"
@@ -39,8 +40,9 @@ class Tdm:
     def on_session_open(self, session: Session) -> None:
         """Register filter, scorer, orders and victims; wake when a zone opens or closes."""
         self._session = session
-        past_midnight = "tdm-past-midnight" in session.config.pumice.fix
-        self._zones = Zones(self._spans, session.clock.now, past_midnight=past_midnight)
+        settings = session.config.pumice
+        where, past_midnight = time_zone(settings.time_zone), "tdm-past-midnight" in settings.fix
+        self._zones = Zones(self._spans, session.clock.now, time_zone=where, past_midnight=past_midnight)
         self._state: dict[str, float] = session.carry.plugins.setdefault(self.name, {})
         session.add_predicate(self.name, [RevocableFilter(session, self._zones)])
         session.add_node_order(self.name, [RevocableScorer(session, self._zones)])

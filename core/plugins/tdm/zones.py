@@ -1,16 +1,19 @@
-"""Revocable zones: spans of the day, in UTC, during which their nodes may be used. Source: Volcano tdm
-(`parseRevocableZone`).
+"""Revocable zones: spans of the day during which their nodes may be used. Source: Volcano tdm (`parseRevocableZone`),
+which reads them by the clock of its machine; here the configuration says whose clock it is.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import UTC
 from typing import TYPE_CHECKING, Final
+
+from config.time_zones import WallClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import tzinfo
 
-DAY_S: Final = 86_400
 _CLOCK_TIME: Final = re.compile(r"([0-9]{1,2}):([0-9]{2})(.*)", re.ASCII | re.DOTALL)
 
 
@@ -19,15 +22,18 @@ class ZoneError(ValueError):
 
 
 class Zones:
-    """Zones by name, "HH:MM-HH:MM" each, as of `now` (seconds since the epoch).
+    """Zones by name, "HH:MM-HH:MM" each by the clock of a time zone, as of `now` (seconds since the epoch).
 
     A span that ends before it starts runs into the next day. As in Volcano it begins today, so that between midnight
     and its end it is not seen; `past_midnight` (fix) sees it.
     """
 
-    def __init__(self, spans: Mapping[str, str], now: float, *, past_midnight: bool = False) -> None:
+    def __init__(
+        self, spans: Mapping[str, str], now: float, *, time_zone: tzinfo = UTC, past_midnight: bool = False
+    ) -> None:
         self._spans = spans
         self._now = int(now // 1)
+        self._clock = WallClock(now, time_zone)
         self._past_midnight = past_midnight
         self._problems: dict[str, str] = {}
 
@@ -49,11 +55,9 @@ class Zones:
         return f"current time beyond revocable zone {zone}:{self._spans[zone]}"
 
     def _windows(self, first: int, last: int) -> list[tuple[int, int]]:
-        today = self._now - self._now % DAY_S
-        window = today + first, today + last + (DAY_S if first >= last else 0)
-        if self._past_midnight and first >= last:
-            return [(window[0] - DAY_S, window[1] - DAY_S), window]
-        return [window]
+        moment, nights = self._clock.moment, int(first >= last)
+        days = (-1, 0) if self._past_midnight and nights else (0,)
+        return [(moment(day, first), moment(day + nights, last)) for day in days]
 
     def next_change(self) -> float | None:
         """When a zone opens or closes next; None without zones."""
@@ -63,9 +67,10 @@ class Zones:
                 first, last = parse_span(text)
             except ZoneError:
                 continue
-            today = self._now - self._now % DAY_S
             # A zone is open to the end of its last second; midnight ends every zone that began the day before.
-            moments += [today + first, today + last + 1, today + DAY_S, today + DAY_S + first, today + DAY_S + last + 1]
+            moments.append(self._clock.moment(1, 0))
+            for day in (0, 1):
+                moments += [self._clock.moment(day, first), self._clock.moment(day, last) + 1]
         return float(min((m for m in moments if m > self._now), default=0)) or None
 
 

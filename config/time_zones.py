@@ -1,0 +1,36 @@
+"""Time zones by their IANA names: whose clock on the wall a span of the day means."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, tzinfo
+from functools import lru_cache
+from typing import Final
+from zoneinfo import ZoneInfo
+
+UTC: Final = "UTC"
+
+
+@lru_cache
+def time_zone(name: str) -> tzinfo:
+    """The zone of that name, such as Europe/Berlin. Raises ValueError for one that is unknown here."""
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, LookupError) as error:  # a folder, a path with .., a name that is not there
+        raise ValueError(f"no time zone {name!r} is known here") from error
+
+
+class WallClock:
+    """The days around a moment (seconds since the epoch), as a clock on the wall there shows them."""
+
+    def __init__(self, now: float, zone: tzinfo) -> None:
+        self._zone = zone
+        self._today = datetime.fromtimestamp(now, zone).date()
+
+    def moment(self, days: int, seconds: int) -> int:
+        """When the clock shows `seconds` since midnight, `days` after today; seconds since the epoch.
+
+        A time that a change of the clocks skips counts from before the change; one that comes twice is the first.
+        """
+        day: date = self._today + timedelta(days=days)
+        midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - the zone is put on below, on the sum
+        return int((midnight + timedelta(seconds=seconds)).replace(tzinfo=self._zone).timestamp())

@@ -1,0 +1,124 @@
+"""What one session leaves for the next: no more work than what changed asks for, and no memory."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import weakref
+from typing import Any
+
+import pytest
+
+from core.cycle import Carry, Clock, close_session, open_session
+from core.session.session import Session
+from core.state.view import View
+from tests.core.plugins.world import configuration, view_of
+from tests.kit import gang, node, queue
+
+Object = dict[str, Any]
+
+
+def opened(view: View, plugin: str) -> Session:
+    return open_session(view.snapshot(), configuration([plugin, "predicates", "nodeorder"]), Clock(1, 0.0), Carry())
+
+
+def view() -> View:
+    running = gang("j", queue="q", pods=1, nodes=["n0"], phase="Running")
+    return view_of(node("n0"), node("n1"), queue("q", weight=2, guarantee={"cpu": "1"}), queue("root"), running)
+
+
+def limits(session: Session, plugin: str) -> Any:
+    found: Any = session.plugins[plugin]
+    return found.attributes._limits if plugin == "proportion" else found.ledger.kept
+
+
+def changed(obj: Object, path: str, value: object) -> Object:
+    twin = copy.deepcopy(obj)
+    *parents, last = path.split(".")
+    inner = twin
+    for name in parents:
+        inner = inner.setdefault(name, {})
+    inner[last.replace("~", ".")] = value
+    return twin
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+@pytest.mark.parametrize(
+    ("obj", "path", "value", "kept"),
+    [
+        (queue("q", weight=2, guarantee={"cpu": "1"}), "status.allocated", {"cpu": "1"}, True),
+        (node("n1"), "metadata.labels.new", "label", True),
+        (queue("q", weight=3, guarantee={"cpu": "1"}), "status.state", "Open", False),
+        (queue("q", weight=2, guarantee={"cpu": "2"}), "status.state", "Open", False),
+        (queue("r"), "status.state", "Open", False),
+        (node("n1"), "status.allocatable.cpu", "1", False),
+        (node("n1"), "status.allocatable.example~com/card", "1", False),
+    ],
+)
+def test_limits_of_queues_outlive_what_does_not_touch_them(
+    plugin: str, obj: Object, path: str, value: object, kept: bool
+) -> None:
+    seen = view()
+    before = limits(opened(seen, plugin), plugin)
+    seen.apply("MODIFIED", changed(obj, path, value))
+    after = limits(opened(seen, plugin), plugin)
+    assert (after is before) is kept
+
+
+def test_a_heartbeat_leaves_everything_that_is_known_of_nodes() -> None:
+    seen = view()
+    before = seen.snapshot()
+    heartbeat = changed(
+        node("n1"), "status.conditions", [{"type": "Ready", "lastHeartbeatTime": "2026-01-01T00:00:10Z"}]
+    )
+    seen.apply("MODIFIED", heartbeat)
+    after = seen.snapshot()
+    assert after.nodes.memo is before.nodes.memo
+    assert after.nodes.specs[1].node == heartbeat
+    for path, value in (("spec.unschedulable", True), ("metadata.labels.a", "b"), ("status.allocatable.cpu", "3")):
+        memo = seen.snapshot().nodes.memo
+        seen.apply("MODIFIED", changed(node("n1"), path, value))
+        assert seen.snapshot().nodes.memo is not memo, path
+
+
+def test_where_there_is_no_topology_its_tree_is_kept() -> None:
+    seen = view()
+    tree = opened(seen, "proportion").topology.tree
+    assert opened(seen, "proportion").topology.tree is tree
+    hyper_node = {"kind": "HyperNode", "metadata": {"name": "rack"}, "spec": {"tier": 1, "members": []}}
+    seen.apply("ADDED", hyper_node)
+    grown = opened(seen, "proportion").topology.tree
+    assert set(grown.domains) == {"rack", *tree.domains}
+    seen.apply("DELETED", hyper_node)
+    assert set(opened(seen, "proportion").topology.tree.domains) == set(tree.domains)
+
+
+def test_a_closed_session_is_gone_without_the_collector() -> None:
+    seen = view()
+    for _ in range(2):
+        session = opened(seen, "capacity")
+        alive = weakref.ref(session.jobs)
+        gc.disable()
+        try:
+            close_session(session)
+            assert alive() is None
+        finally:
+            gc.enable()
+
+
+def test_numbers_of_queues_are_those_of_the_opening_whatever_was_done() -> None:
+    seen = view_of(node("n0"), queue("q"), gang("j", queue="q", pods=2, phase="Inqueue"))
+    for plugin in ("proportion", "capacity"):
+        config = configuration([plugin, "predicates"])
+        session = open_session(seen.snapshot(), config, Clock(1, 0.0), Carry(), gauges=True)
+        statement = session.statement()
+        statement.allocate(next(t for t in session.snapshot.tasks.handles if t is not None), 0)
+        statement.commit()
+        numbers = close_session(session).report.queues.by_queue()["q"]
+        assert numbers["allocated_milli_cpu"] == 0
+        assert numbers["request_milli_cpu"] == 2000
+
+
+def test_nobody_asked_for_numbers() -> None:
+    report = close_session(opened(view(), "proportion")).report
+    assert report.queues.queues == report.queue_amounts.queues == []
