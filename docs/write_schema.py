@@ -24,8 +24,8 @@ _META: Final = "k8s.io/apimachinery/pkg/apis/meta/v1"
 _ROOTS: Final[dict[str, tuple[str, str]]] = {
     "k8s.io/api/core/v1": (
         "",
-        "Pod Node Namespace ConfigMap Secret Service ServiceAccount Endpoints Event LimitRange PodTemplate "
-        "ResourceQuota ReplicationController PersistentVolume PersistentVolumeClaim Binding",
+        """Pod Node Namespace ConfigMap Secret Service ServiceAccount Endpoints Event LimitRange PodTemplate
+        ResourceQuota ReplicationController PersistentVolume PersistentVolumeClaim Binding""",
     ),
     "k8s.io/api/apps/v1": ("apps", "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet"),
     "k8s.io/api/autoscaling/v1": ("autoscaling", "HorizontalPodAutoscaler Scale"),
@@ -46,8 +46,8 @@ _ROOTS: Final[dict[str, tuple[str, str]]] = {
     "k8s.io/api/resource/v1": ("resource.k8s.io", "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"),
     "k8s.io/api/admissionregistration/v1": (
         "admissionregistration.k8s.io",
-        "MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding "
-        "ValidatingWebhookConfiguration",
+        """MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding
+        ValidatingWebhookConfiguration""",
     ),
     "k8s.io/api/authentication/v1": ("authentication.k8s.io", "SelfSubjectReview TokenRequest TokenReview"),
     "k8s.io/api/authorization/v1": (

@@ -37,9 +37,9 @@ class Field(Struct, frozen=True, array_like=True):
     """One field: JSON name, type, protobuf number (0: not on that wire), flags, rules.
 
     A type is a scalar (`string`, `boolean`, `int32`, `int64`, `double`, `byte` for base64), one of Kubernetes' special
-    types (`Quantity`, `IntOrString`, `Time`, `MicroTime`, `Duration`, `FieldsV1`, `RawExtension`, `JSON`, `SchemaOrBool`,
-    `SchemaOrArray`, `SchemaOrStrings`), the name of a message, or one of these behind `[]` (list), `{}` (map from strings)
-    or `@` (a list that is a message of its own on the protobuf wire); such marks nest.
+    types (`Quantity`, `IntOrString`, `Time`, `MicroTime`, `Duration`, `FieldsV1`, `RawExtension`, `JSON`,
+    `SchemaOrBool`, `SchemaOrArray`, `SchemaOrStrings`), the name of a message, or one of these behind `[]` (list), `{}`
+    (map from strings) or `@` (a list that is a message of its own on the protobuf wire); such marks nest.
 
     Flags: `*` a Go pointer, `o` left out when empty, `z` left out when zero, `r` required, `i` the fields of the named
     message stand in its holder's JSON, `a` merged as one whole, `x` takes fields that nobody described.

@@ -1,0 +1,9 @@
+"""Request bodies in Kubernetes' protobuf encoding, read by field numbers from the schema table.
+
+Go clients send core kinds so and give no way to stop them. Answers are JSON, always.
+"""
+
+from actors.gateway.protobuf.envelope import decode
+from actors.gateway.protobuf.errors import MalformedBodyError, UnknownProtobufKindError
+
+__all__ = ["MalformedBodyError", "UnknownProtobufKindError", "decode"]

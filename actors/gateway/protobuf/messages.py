@@ -1,0 +1,143 @@
+"""A message by its description in the schema table: JSON as Go would print what it had read.
+
+Go writes every field that is no pointer, empty ones too, and leaves out of JSON what is empty and marked so; structs
+are never empty to it. Where nothing is on the wire, nothing but such structs and always printed zeros appear.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from actors.api.schema.model import Field, element
+from actors.api.schema.plain import is_map
+from actors.api.schema.table import is_message, message
+from actors.gateway.protobuf.errors import MalformedBodyError
+from actors.gateway.protobuf.scalars import READERS, raw, whole
+from actors.gateway.protobuf.wire import Value, fields, text_of, varint
+from core.objects.metadata import Object
+
+_DEEPEST: Final = 64
+_ZEROS: Final[dict[str, Any]] = {
+    "string": "",
+    "boolean": False,
+    "int32": 0,
+    "int64": 0,
+    "double": 0.0,
+    "Quantity": "0",
+    "IntOrString": 0,
+    "Duration": "0s",
+}
+_VARINTS: Final = ("int32", "int64", "boolean")
+_SCHEMA: Final = "apiextensions.v1.JSONSchemaProps"
+
+
+def read_message(name: str, data: memoryview, depth: int = 0) -> Object:
+    """The message's fields as JSON. Raises MalformedBodyError."""
+    if depth > _DEEPEST:
+        raise MalformedBodyError(f"the message is nested more than {_DEEPEST} deep")
+    found = fields(data)
+    result: Object = {}
+    for field in message(name).fields:
+        values = found.get(field.number, [])
+        if "i" in field.flags:
+            result.update(read_message(field.type, joined(values), depth + 1))
+            continue
+        value = _read_field(field, values, depth) if values else None
+        if not values and "*" not in field.flags:
+            value = zero(field.type)
+        if value is not None and not _left_out(field, value):
+            result[field.name] = value
+    return result
+
+
+def _left_out(field: Field, value: Any) -> bool:
+    if "*" in field.flags:
+        return False
+    if is_message(field.type):
+        return "z" in field.flags and value == zero(field.type)
+    if field.type in ("IntOrString", "Quantity", "Duration"):  # structs in Go: never empty
+        return False
+    return bool({"o", "z"} & set(field.flags)) and value in ("", 0, False, [], {})
+
+
+def _read_field(field: Field, values: list[Value], depth: int) -> Any:
+    type_ = field.type
+    if type_.startswith("[]"):
+        return _read_list(type_[2:], values, depth)
+    if type_.startswith("{}"):
+        entries = dict(_entry(type_[2:], value, depth) for value in values)
+        return {key: value for key, value in entries.items() if value is not None} or None
+    if is_message(type_):
+        return read_message(type_, joined(values), depth + 1)
+    return read_value(type_, values[-1], depth)
+
+
+def _read_list(type_: str, values: list[Value], depth: int) -> list[Any]:
+    if type_ in _VARINTS:
+        values = [single for value in values for single in unpacked(value)]
+    return [read_value(type_, value, depth) for value in values]
+
+
+def read_value(type_: str, value: Value, depth: int) -> Any:
+    """One value of a type; None for a null."""
+    if type_.startswith("@"):
+        return [read_value(type_[1:], each, depth) for each in fields(raw(value)).get(1, [])]
+    if type_ in READERS:
+        return READERS[type_](value)
+    if type_.startswith("SchemaOr"):
+        return _schema_or(type_, value, depth)
+    return read_message(type_, raw(value), depth + 1)
+
+
+def _entry(type_: str, value: Value, depth: int) -> tuple[str, Any]:
+    """One entry of a map: a message of a key and a value."""
+    found = fields(raw(value))
+    key = text_of(raw(found[1][-1])) if 1 in found else ""
+    return key, read_value(type_, found[2][-1], depth) if 2 in found else zero(type_)
+
+
+def _schema_or(type_: str, value: Value, depth: int) -> Any:
+    """A schema of a CRD, or what may stand in its place: a boolean, a list of schemas, a list of names."""
+    found = fields(raw(value))
+    other: Any
+    if type_ == "SchemaOrBool":
+        schema, other = found.get(2, []), bool(whole(found[1][-1])) if 1 in found else False
+    elif type_ == "SchemaOrArray":
+        schema, other = found.get(1, []), [read_message(_SCHEMA, raw(each), depth + 1) for each in found.get(2, [])]
+    else:
+        schema, other = found.get(1, []), [text_of(raw(each)) for each in found.get(2, [])]
+    return read_message(_SCHEMA, joined(schema), depth + 1) if schema else other
+
+
+def unpacked(value: Value) -> list[Value]:
+    """The numbers of a list that came packed into one run of bytes; a single one as it is."""
+    if not isinstance(value, memoryview):
+        return [value]
+    found: list[Value] = []
+    at = 0
+    while at < len(value):
+        number, at = varint(value, at)
+        found.append(number)
+    return found
+
+
+def joined(values: list[Value]) -> memoryview:
+    """A message that came in several parts: they merge as if they were one."""
+    return raw(values[0]) if len(values) == 1 else memoryview(b"".join(raw(value) for value in values))
+
+
+@cache
+def _empty(name: str) -> Object:
+    return read_message(name, memoryview(b""))
+
+
+def zero(type_: str) -> Any:
+    """What Go prints for a value that nobody set; None for a null."""
+    if is_message(type_) and element(type_) == type_:
+        return _copied(_empty(type_))
+    return _ZEROS.get(type_)
+
+
+def _copied(value: Object) -> Object:
+    return {key: _copied(each) if is_map(each) else each for key, each in value.items()}
