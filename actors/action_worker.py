@@ -52,6 +52,9 @@ class ActionWorker(Actor[RunAction, ActionReply]):
         for item in self.each(batch):
             began = self._stopwatch()
             order = item.message
+            if order.session not in self._sessions:
+                item.reply(ActionFailed(order.session, order.action, "whoever held the session has crashed"))
+                continue
             try:
                 await self._run(self._sessions.get(order.session), order.action)
             except Exception as error:

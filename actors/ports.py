@@ -242,6 +242,9 @@ class Shelf(Generic[T]):
         """Throw it away, if it is there."""
         self._things.pop(number, None)
 
+    def __contains__(self, number: int) -> bool:
+        return number in self._things
+
     def __len__(self) -> int:
         return len(self._things)
 

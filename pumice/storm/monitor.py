@@ -23,12 +23,15 @@ from core.messages.events import (
     CycleRecord,
     Mutation,
     Outcome,
+    ViewOperation,
 )
 from pumice.storm.truth import Truth
 from storage import codec
 
 if TYPE_CHECKING:
     from storage.journal import Record
+
+Pod = tuple[str, str]
 
 MOST_RECORDS: Final = 200_000
 CALM_CYCLES: Final = 1000
@@ -86,6 +89,8 @@ class Monitor:
         self.found: Violation | None = None
         self.tainted: set[str] = set()
         self._decided: dict[str, Decided] = {}
+        self._believed: dict[Pod, str] = {}
+        self._binds: dict[int, dict[Pod, str]] = {}
         self._cycle: _Cycle | None = None
         self._calm_from: int | None = None
         self._scope: anyio.CancelScope | None = None
@@ -153,6 +158,23 @@ class Monitor:
         if record.revision > self.truth.revision:
             self.violated("nothing-lost", f"cycle {record.cycle} saw revision {record.revision}, not in the journal")
         self._cycle = _Cycle(record, record.decisions)
+        for operation in record.operations:
+            self._believe(operation)
+
+    def _believe(self, operation: ViewOperation) -> None:
+        """What the scheduler's view held to be on its way: a bind that failed is, until the cache has looked again."""
+        pod = (operation.namespace, operation.name)
+        match operation.operation:
+            case "anew":
+                self._believed.clear()
+            case "assume":
+                self._believed.update(self._binds.get(operation.cycle, {}))
+            case "hold":
+                self._believed[pod] = operation.uid
+            case "forget":
+                self._believed.pop(pod, None)
+            case _:
+                pass
 
     def _decision(self, decision: Decision, at: float) -> None:
         cycle = self._cycle
@@ -160,11 +182,12 @@ class Monitor:
         cycle.left -= 1
         if isinstance(decision, Bind):
             cycle.binds.append(decision)
-            self._decide(decision, cycle.record.revision, at)
+            self._decide(decision, cycle.record, at)
         if not cycle.left:
             self._judge_gangs(cycle)
 
-    def _decide(self, bind: Bind, revision: int, at: float) -> None:
+    def _decide(self, bind: Bind, record: CycleRecord, at: float) -> None:
+        revision, cycle = record.revision, record.cycle
         before = self._decided.get(bind.uid)
         now = anyio.current_time()
         if before is not None and before.open and before.life == self.lives and now - before.at < PATIENCE_S:
@@ -177,6 +200,8 @@ class Monitor:
         if pod is not None and pod.uid == bind.uid and pod.node and self.truth.bound_at.get(bind.uid, 0) <= revision:
             self.violated("decided-once", f"pod {pod.key} was on {pod.node} when it was bound to {bind.node}")
         self._decided[bind.uid] = Decided(bind, revision, now, self.lives)
+        self._believed[bind.namespace, bind.name] = bind.uid
+        self._binds.setdefault(cycle, {})[bind.namespace, bind.name] = bind.uid
 
     def _outcome(self, outcome: Outcome) -> None:
         if not isinstance(outcome, Bound | BindRefused | BindTimedOut):
@@ -198,7 +223,7 @@ class Monitor:
 
     def _judge_gangs(self, cycle: _Cycle) -> None:
         """A gang that is started at all is started whole, as far as the scheduler could know."""
-        decided = {uid for uid, each in self._decided.items() if each.open or each.bind in cycle.binds}
+        decided = set(self._believed.values())
         for job in dict.fromkeys(bind.job for bind in cycle.binds):
             problem = self.truth.partial_gang(job, decided, cycle.record.revision)
             if problem:
