@@ -16,6 +16,7 @@ from rich.table import Table
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
+from pumice.explain.waiting import waiting_kind, why_it_waits
 from pumice.history.entries import Entry, entries
 from pumice.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
 from storage.journal import ChainReport, Journal
@@ -49,7 +50,7 @@ def journal(
     if cycle is not None:
         return show_cycle(terminal, cycle, anyio.run(_cycle, file, cycle))
     if about is not None:
-        return show_story(terminal, about, anyio.run(_story, file, about))
+        return show_story(terminal, about, *anyio.run(_story, file, about))
     if follow:
         anyio.run(_follow, file, terminal)
     overview = anyio.run(_overview, file)
@@ -67,9 +68,12 @@ async def _cycle(file: Path, number: int) -> CycleStory:
         return await cycle_of(number, entries(opened, kinds=("cycle", "decision", "outcome")))
 
 
-async def _story(file: Path, name: str) -> list[Entry]:
+async def _story(file: Path, name: str) -> tuple[list[Entry], dict[str, Any] | None]:
+    """What happened, and why it waits when it does."""
     async with await SqliteJournal.open(file, read_only=True) as opened:
-        return await story_of(name, entries(opened, kinds=("api", "decision", "outcome")))
+        told = await story_of(name, entries(opened, kinds=("api", "decision", "outcome")))
+    kind = waiting_kind(name, told)
+    return told, await why_it_waits(file, kind, name) if kind else None
 
 
 async def _overview(file: Path) -> Overview:
@@ -121,12 +125,18 @@ def show_cycle(terminal: Terminal, number: int, story: CycleStory) -> int:
     return Exit.DONE
 
 
-def show_story(terminal: Terminal, name: str, told: list[Entry]) -> int:
+def show_story(terminal: Terminal, name: str, told: list[Entry], now: dict[str, Any] | None) -> int:
     """One story; a usage error when nobody ever heard of that name."""
     if not told:
         raise UsageError(f"the journal says nothing about {name!r}; jobs and pods are namespace/name", path="--about")
-    found = {"about": name, "story": [entry.to_dict() for entry in told]}
-    terminal.emit(found, lambda console: _print_lines(console, told))
+    found = {"about": name, "story": [entry.to_dict() for entry in told], "waits": now}
+
+    def lines(console: Console) -> None:
+        _print_lines(console, told)
+        if now is not None and now["message"]:
+            console.print(f"Cycle {now['cycle']}: {name} waits: {now['message']}", markup=False, soft_wrap=True)
+
+    terminal.emit(found, lines)
     return Exit.DONE
 
 

@@ -8,7 +8,9 @@ from typing import Any, Final
 from config.errors import RequestError
 from core.messages.decisions import Evict
 from core.session.carry import Carry, Clock
+from core.state.view import View
 from pumice.explain.look import FITS, Look, Watched, watch_cycle
+from pumice.explain.votes import Election
 from pumice.history.rewind import Rewound
 
 Plain = dict[str, Any]
@@ -25,7 +27,11 @@ class NotFoundError(RequestError):
 
 @dataclass
 class Account:
-    """See `commands.md`: `nodes` adds up to all nodes, `plugins` says who refused how many and who scored what."""
+    """See `commands.md`: `nodes` adds up to all nodes, `plugins` says who refused how many and who scored what.
+
+    `votes`: of an evicted pod, what each plugin said when it was chosen, tier by tier; `job`: its job as the cycle
+    found it.
+    """
 
     kind: str
     name: str
@@ -37,6 +43,8 @@ class Account:
     plugins: dict[str, Plain] = field(default_factory=dict[str, Plain])
     unblock: list[str] = field(default_factory=list[str])
     tasks: dict[str, str] = field(default_factory=dict[str, str])
+    votes: Plain = field(default_factory=dict[str, Any])
+    job: Plain = field(default_factory=dict[str, Any])
 
     def to_dict(self) -> Plain:
         """The JSON of `pumice explain`."""
@@ -45,30 +53,53 @@ class Account:
 
 def account_of(past: Rewound, kind: str, name: str) -> Account:
     """Decide the cycle again and say what it did about the pod, or about the pods of the job. Raises NotFoundError."""
-    pods = _pods_of(past, kind, name)
+    jobs = _jobs_of(past.view, kind, name)
+    pods = _pods_of(past.view, kind, name, jobs)
+    if not pods and not jobs:
+        raise NotFoundError(f"cycle {past.cycle.record.cycle} knew no {kind} {name!r}")
     record, replayer = past.cycle.record, past.replayer
     clock = Clock(record.cycle, record.now, record.seed)
     config = replayer.configurations.of(record.config_digest)
     carry = Carry.from_dict(record.carry_before)
-    watched = watch_cycle(past.view.snapshot(), config, clock, carry, frozenset(pods))
+    watched = watch_cycle(past.view.snapshot(), config, clock, carry, frozenset(pods), frozenset(jobs))
     tasks = {pod: watched.statuses[pod] for pod in pods}
-    told = next((pod for pod in pods if tasks[pod] == "Pending"), pods[0])
-    account = Account(kind, name, record.cycle, tasks[told], tasks=tasks)
-    _tell(account, told, watched)
+    told = next((pod for pod in pods if tasks[pod] == "Pending"), pods[0] if pods else "")
+    account = Account(kind, name, record.cycle, tasks.get(told, ""), tasks=tasks)
+    if told:
+        _tell(account, told, watched)
+    _tell_job(account, watched)
     return account
 
 
-def _pods_of(past: Rewound, kind: str, name: str) -> list[str]:
-    """Pods by "namespace/name", in order: the pod itself, or the tasks of a PodGroup or of a job."""
-    by_key = past.view.tasks.by_key
+def _jobs_of(view: View, kind: str, name: str) -> list[str]:
+    """The PodGroup of the pod, or of that name, or made for the job of that name."""
     if kind == "pod":
-        found = [name] if name in by_key else []
-    else:
-        jobs = [job for job in past.view.jobs.by_key if job == name or (kind == "job" and _made_for(job, name))]
-        found = sorted(key for key, task in by_key.items() if task.job in jobs)
-    if not found:
-        raise NotFoundError(f"cycle {past.cycle.record.cycle} knew no {kind} {name!r}, or none with pods")
-    return found
+        task = view.tasks.by_key.get(name)
+        return [task.job] if task is not None and task.job else []
+    return [job for job in view.jobs.by_key if job == name or (kind == "job" and _made_for(job, name))]
+
+
+def _pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
+    """Pods by "namespace/name", in order: the pod itself, or the tasks of the jobs."""
+    by_key = view.tasks.by_key
+    if kind == "pod":
+        return [name] if name in by_key else []
+    return sorted(key for key, task in by_key.items() if task.job in jobs)
+
+
+def _tell_job(account: Account, watched: Watched) -> None:
+    """The job's own reason is told where its pods have none, or there are none."""
+    look = next(iter(watched.jobs.values()), None)
+    if look is None:
+        return
+    account.job = look.to_dict()
+    account.state = account.state or look.phase or "Pending"
+    reason, message = look.reason()
+    if not account.tasks:
+        account.reason, account.message = reason, message or f"{look.name} is {look.phase}"
+    elif reason and account.state == "Pending":
+        account.message = f"{account.message}; {message}" if account.message else message
+        account.reason = account.reason or reason
 
 
 def _made_for(group: str, job: str) -> bool:
@@ -92,6 +123,7 @@ def _tell(account: Account, pod: str, watched: Watched) -> None:
         account.state, account.reason = "Evicted", evict.reason or evict.action
         account.message = _evicted(pod, evict)
         account.plugins[evict.action or "evict"] = {"score": evict.score, "preemptor": evict.preemptor}
+        _tell_votes(account, watched.votes.of(pod, evict.preemptor))
     elif pending is not None:
         account.reason, account.message = pending.reason, pending.message
         account.unblock = _help(look)
@@ -105,6 +137,17 @@ def _tell(account: Account, pod: str, watched: Watched) -> None:
         account.message = f"{pod} was {account.state.lower()} and this cycle changed nothing about it"
 
 
+def _tell_votes(account: Account, election: Election | None) -> None:
+    if election is None:
+        return
+    account.votes = election.to_dict()
+    for each in election.ballots:
+        said = {"tier": each.tier, "vote": each.vote, "gave": each.gave, "kept": each.kept}
+        account.plugins.setdefault(each.plugin, {}).update(said)
+    sentence = election.sentence()
+    account.message += f"; {sentence}" if sentence else ""
+
+
 def _placed(pod: str, node: str, look: Look | None) -> str:
     if look is None:
         return f"{pod} was placed on {node}"
@@ -114,6 +157,8 @@ def _placed(pod: str, node: str, look: Look | None) -> str:
         return f"{pod} was placed on {node}, one of {fitting} of {look.nodes} nodes that could take it"
     best = sum(total == totals[node] for total in totals.values())
     among = f", the first by name of {best} with that score" if best > 1 else ""
+    if look.nominated == node:
+        among = ", and it was nominated: room had been made there"
     return f"{pod} was placed on {node}: {fitting} of {look.nodes} nodes fit, it scored {totals[node]:g}{among}"
 
 

@@ -13,6 +13,8 @@ from core.cycle import close_session, open_session, run_action
 from core.life.task import LABELS
 from core.session.reasons import FitFailure
 from core.session.search import NodeSearch
+from pumice.explain.jobs import JobLook, conclude, look_at_jobs
+from pumice.explain.votes import Votes, listen
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
@@ -31,11 +33,13 @@ class Look:
     """One look at all nodes, before the task was placed.
 
     `refused`: node -> (filter, reason text), one a node; every other node fits. `scores`: plugin -> node -> score, over
-    the nodes that fit. `lacking`: resource -> (what the task asks for, the most that any node has to come).
+    the nodes that fit. `nominated`: the node that room was made on for the task. `lacking`: resource -> (what the task
+    asks for, the most that any node has to come).
     """
 
     action: str
     nodes: int
+    nominated: str = ""
     refused: dict[str, tuple[str, str]] = field(default_factory=dict[str, "tuple[str, str]"])
     scores: dict[str, dict[str, float]] = field(default_factory=dict[str, "dict[str, float]"])
     lacking: dict[str, tuple[float, float]] = field(default_factory=dict[str, "tuple[float, float]"])
@@ -67,13 +71,22 @@ class Watched:
     looks: dict[str, Look]
     statuses: dict[str, str]
     nodes: int
+    votes: Votes
+    jobs: dict[str, JobLook]
 
 
 def watch_cycle(
-    snapshot: Snapshot, config: SchedulerConfig, clock: Clock, carry: Carry, asked: frozenset[str]
+    snapshot: Snapshot,
+    config: SchedulerConfig,
+    clock: Clock,
+    carry: Carry,
+    asked: frozenset[str],
+    jobs: frozenset[str] = frozenset(),
 ) -> Watched:
-    """Run the cycle; whenever it looks for a node for a task that is asked about, look on."""
+    """Run the cycle; whenever it looks for a node for a task that is asked about, look on, and listen to the votes."""
     session = open_session(snapshot, config, clock, carry, report=True)
+    found = look_at_jobs(session, sorted(jobs))
+    votes = listen(session.points, asked, jobs)
     looks: dict[str, Look] = {}
     search_for = session.search_for
 
@@ -93,13 +106,15 @@ def watch_cycle(
             if task.key not in looks and statuses[task.key] == "Pending":
                 looks[task.key] = look_at(session, task, room=True)
     nodes = session.nodes.count
-    return Watched(close_session(session), looks, statuses, nodes)
+    result = close_session(session)
+    conclude(found, result, votes.admission)
+    return Watched(result, looks, statuses, nodes, votes, found)
 
 
 def look_at(session: Session, task: Task, *, room: bool) -> Look:
     """Look at every node anew, as the session is now."""
     names = session.nodes.names
-    look = Look(session.action, session.nodes.count)
+    look = Look(session.action, session.nodes.count, task.nominated)
     try:
         for check in session.points.flat("PrePredicate"):
             check(task)

@@ -1,0 +1,89 @@
+"""A job (PodGroup) as one cycle found it: its queue, whether it is valid and admitted, and in a sentence why not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from core.life.task import LABELS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from core.messages.decisions import CycleResult
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+WAITING = ("", "Pending")
+
+
+@dataclass
+class JobLook:
+    """`tasks`: label -> how many; `valid`: what is wrong with it, "" for nothing; `admission`: plugin -> vote;
+    `remark`: what the cycle said of it. `queue_state` is "missing" where there is no such queue.
+    """
+
+    name: str
+    phase: str
+    queue: str
+    queue_state: str
+    min_member: int
+    tasks: dict[str, int] = field(default_factory=dict[str, int])
+    valid: str = ""
+    admission: dict[str, str] = field(default_factory=dict[str, str])
+    remark: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as `pumice explain` prints it."""
+        return asdict(self)
+
+    def reason(self) -> tuple[str, str]:
+        """Why nothing comes of it, as a word and a sentence; ("", "") when nothing is known against it."""
+        against = [plugin for plugin, vote in self.admission.items() if vote == "rejects"]
+        if self.queue_state == "missing":
+            return "NoQueue", f"its queue {self.queue!r} does not exist"
+        if self.queue_state not in ("", "Open"):
+            return "QueueNotOpen", f"its queue {self.queue!r} is {self.queue_state}"
+        if self.phase in WAITING and against:
+            why = f": {self.remark}" if self.remark else ""
+            return "NotAdmitted", f"{' and '.join(against)} did not admit it to queue {self.queue!r}{why}"
+        if self.valid:
+            pods = "" if self.tasks else " (it has no pods)"
+            return "NotValid", f"{self.valid}{pods}"
+        if not self.tasks:
+            return "NoPods", f"it has no pods; {self.min_member} are needed at least"
+        return ("NotAdmitted", self.remark) if self.phase in WAITING and self.remark else ("", "")
+
+
+def look_at_jobs(session: Session, jobs: Iterable[str]) -> dict[str, JobLook]:
+    """As the cycle opens."""
+    known = {job.key: job for job in session.snapshot.jobs.handles if job is not None and job.spec is not None}
+    return {key: _look(session, known[key]) for key in jobs if key in known}
+
+
+def _look(session: Session, job: Job) -> JobLook:
+    spec = job.pod_group
+    queue = next((one for one in session.snapshot.queues if one.name == spec.queue), None)
+    state = "missing" if queue is None else queue.state
+    status = session.snapshot.tasks.status
+    counts = Counter(LABELS[int(status[task.row])] for task in job.tasks.values())
+    look = JobLook(job.key, spec.phase, spec.queue, state, spec.min_member, dict(sorted(counts.items())))
+    if queue is not None:
+        verdict = session.points.first_failing("JobValid", job)
+        look.valid = verdict.message if verdict is not None else ""
+    return look
+
+
+def conclude(looks: Mapping[str, JobLook], result: CycleResult, admission: Mapping[str, dict[str, str]]) -> None:
+    """What the cycle made of them."""
+    for event in result.events:
+        look = looks.get(f"{event.namespace}/{event.name}")
+        if look is not None:
+            look.remark = event.message
+    for key, look in looks.items():
+        look.phase = result.report.phases.get(key, look.phase)
+        look.admission = admission.get(key, {})
+
+
+__all__ = ["JobLook", "conclude", "look_at_jobs"]

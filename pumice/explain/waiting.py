@@ -1,0 +1,48 @@
+"""Why the object of a story still waits at the end of it: the newest cycle is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from config.errors import PumiceError
+from core.messages.events import CycleRecord
+from pumice.explain.account import account_of
+from pumice.history.entries import Entry
+from pumice.history.rewind import rewind_file
+from pumice.replay.plugins import demand_plugins
+from storage import codec
+from storage.journal import CYCLE
+from storage.sqlite import SqliteJournal
+
+KINDS: Final = {"Pod": "pod", "PodGroup": "podgroup", "Job": "job"}
+WAITING: Final = ("", "Pending", "Inqueue", "Unknown")
+"""What the state of something that waits begins with."""
+
+
+def waiting_kind(name: str, story: Sequence[Entry]) -> str | None:
+    """What is called so and waits: pod, podgroup or job. None when it runs, has ended, is gone or is something else."""
+    for word, kind in KINDS.items():
+        last = next((one for one in reversed(story) if one.data.get("object") == f"{word} {name}"), None)
+        if last is None:
+            continue
+        state = str(last.data["state"])
+        if last.data["type"] != "DELETED" and state.split(",", maxsplit=1)[0] in WAITING and ", on " not in state:
+            return kind
+    return None
+
+
+async def why_it_waits(file: Path, kind: str, name: str) -> dict[str, Any] | None:
+    """Cycle, reason and message; None when the journal has no cycle or the newest one does not know the object."""
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        newest = await journal.last(CYCLE)
+    if newest is None:
+        return None
+    number = codec.decode(newest.payload, CycleRecord).cycle
+    try:
+        await demand_plugins(file, None, lambda sentence: None)
+        account = account_of(await rewind_file(file, number), kind, name)
+    except PumiceError:
+        return None
+    return {"cycle": number, "state": account.state, "reason": account.reason, "message": account.message}

@@ -1,0 +1,139 @@
+"""Why a pod was evicted, plugin by plugin, and why a job without pods waits: told from journals of real runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import yaml
+
+from core.messages.decisions import Evict
+from core.session.carry import Carry, Clock
+from pumice.explain.look import watch_cycle
+from pumice.history.rewind import rewind_file
+from tests.kit.jobs import gang, job_task, vcjob
+from tests.kit.nodes import node
+from tests.kit.pod_groups import pod_group
+from tests.kit.queues import queue
+from tests.pumice.cli.terminal import pumice
+
+CONFIG = """\
+actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+
+
+def ran(folder: Path, *batches: list[Any]) -> Path:
+    """The journal of one run after the other."""
+    (folder / "some.conf").write_text(CONFIG, "utf-8")
+    for batch in batches:
+        (folder / "all.yaml").write_text(yaml.safe_dump_all(batch), "utf-8")
+        run = ["run", "-f", folder / "all.yaml", "--db", folder / "j.db", "--config", folder / "some.conf"]
+        said = pumice(*run, "--until", "idle", "-o", "json")
+        assert said.code == 0, said.err
+    return folder / "j.db"
+
+
+def priority(name: str, value: int) -> dict[str, Any]:
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+
+
+@pytest.fixture(scope="module")
+def evicted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, list[dict[str, Any]]]:
+    """A journal, the cycle in which pods made room for others, and its evictions."""
+    low = [node("n0", cpu="8"), priority("low", 10), priority("high", 1000)]
+    low += gang("low", pods=8, min_member=2, cpu="1", memory="64Mi", duration="0", priority_class="low")
+    high = gang("high", pods=2, cpu="1", memory="64Mi", duration="0", priority_class="high")
+    db = ran(tmp_path_factory.mktemp("evicted"), low, high)
+    cycles = pumice("journal", db, "-o", "json").json["cycles"]
+    for number in range(1, cycles + 1):
+        made = pumice("journal", db, "--cycle", number, "-o", "json").json["decisions"]
+        if evictions := [one for one in made if one["_"] == Evict.__name__]:
+            return db, number, evictions
+    raise AssertionError("nobody was evicted")
+
+
+def test_every_plugin_says_how_it_voted_and_the_counts_add_up(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
+    db, number, evictions = evicted
+    for one in evictions:
+        victim = f"{one['namespace']}/{one['name']}"
+        said = pumice("explain", "--db", db, "pod", victim, "-o", "json").json
+        assert (said["cycle"], said["state"], said["votes"]["preemptor"]) == (number, "Evicted", one["preemptor"])
+        ballots = {each["plugin"]: each for each in said["votes"]["ballots"]}
+        assert list(ballots) == ["priority", "gang", "conformance", "drf"]
+        assert all(
+            each["gave"] + each["kept"] + each["abstained"] == said["votes"]["candidates"] for each in ballots.values()
+        )
+        assert said["votes"]["tier"] == 1
+        assert all(each["vote"] == "evict" for each in ballots.values() if each["tier"] == 1)
+        assert said["votes"]["victims"] <= min(each["gave"] for each in ballots.values() if each["tier"] == 1)
+        assert said["plugins"]["gang"]["vote"] == "evict"
+        assert "in tier 1 priority and gang and conformance agreed" in said["message"]
+        assert one["preemptor"] in said["message"]
+
+
+def test_gang_keeps_as_many_as_the_job_needs(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
+    db, _, (one, *_) = evicted
+    said = pumice("explain", "--db", db, "pod", one["name"], "-o", "json").json
+    gang_ballot = next(each for each in said["votes"]["ballots"] if each["plugin"] == "gang")
+    assert gang_ballot["kept"] == 2
+
+
+def test_listening_changes_nothing(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
+    db, number, _ = evicted
+    past = anyio.run(rewind_file, db, number)
+    record = past.cycle.record
+    config = past.replayer.configurations.of(record.config_digest)
+    pods, jobs = frozenset(past.view.tasks.by_key), frozenset(past.view.jobs.by_key)
+    clock, carry = Clock(record.cycle, record.now, record.seed), Carry.from_dict(record.carry_before)
+    assert watch_cycle(past.view.snapshot(), config, clock, carry, pods, jobs).result.digest == record.digest
+
+
+def test_a_nominated_pod_says_why_it_is_where_it_is(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
+    db, number, _ = evicted
+    said = pumice("explain", "--db", db, "pod", "high-0", "-o", "json").json
+    assert (said["state"], said["cycle"] > number) == ("Bound", True)
+    assert "room had been made there" in said["message"]
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    small = queue("small", capability={"cpu": "2"})
+    objects = [node("n0", cpu="8"), small, pod_group("empty", min_member=3, queue="default")]
+    objects.append(pod_group("big", min_member=3, queue="small", min_resources={"cpu": "20"}))
+    objects.append(vcjob("vc", job_task(replicas=2, cpu="30"), queue="small"))
+    return ran(tmp_path_factory.mktemp("waiting"), objects)
+
+
+SENTENCES = {
+    "empty": ("NotValid", "Not enough valid tasks for gang-scheduling, valid: 0, min: 3 (it has no pods)"),
+    "big": ("NotAdmitted", "proportion did not admit it to queue 'small': queue resource quota insufficient"),
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_job_without_pods_has_a_reason(waiting: Path, name: str) -> None:
+    reason, sentence = SENTENCES[name]
+    said = pumice("explain", "--db", waiting, "podgroup", name, "-o", "json").json
+    assert (said["reason"], said["tasks"]) == (reason, {})
+    assert said["message"].startswith(sentence)
+    assert said["job"]["queue_state"] == "Open"
+    story = pumice("journal", waiting, "--about", f"default/{name}", "-o", "json").json
+    assert story["waits"]["reason"] == reason
+    assert sentence in pumice("journal", waiting, "--about", f"default/{name}", "-o", "table").out
+
+
+def test_so_has_a_job_that_is_not_admitted(waiting: Path) -> None:
+    said = pumice("explain", "--db", waiting, "job", "vc", "-o", "json").json
+    assert said["job"]["admission"]["proportion"] == "rejects"
+    story = pumice("journal", waiting, "--about", "default/vc", "-o", "json").json
+    assert "proportion did not admit it to queue 'small'" in story["waits"]["message"]
+
+
+def test_what_has_ended_or_runs_waits_for_nothing(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
+    db, _, _ = evicted
+    assert pumice("journal", db, "--about", "default/high", "-o", "json").json["waits"] is None
