@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
 
 from actors.action_worker import ActionWorker
-from actors.decider import Decider
 from actors.mailbox import Mailbox
 from actors.ports import Context, RealClock, Shelf
 from core.messages.commands import ActionCommand, RunAction
 from core.messages.replies import ActionDone, ActionFailed
 
 
-def _decider(ran: list[Any]) -> Decider:
-    def run_action(session: Any, action: str) -> None:
-        ran.append((session, action))
+class Deciding:
+    """As much of a decider as the worker sees."""
 
-    class Deciding:
-        stepped: dict[str, Any] = {}
+    def __init__(self) -> None:
+        self.stepped: dict[str, Any] = {}
+        self.ran: list[tuple[Any, str]] = []
 
-    deciding = Deciding()
-    deciding.run_action = run_action  # type: ignore[attr-defined]
-    return cast("Decider", deciding)
+    def run_action(self, session: Any, action: str) -> None:
+        self.ran.append((session, action))
 
 
 @pytest.mark.anyio
 async def test_a_session_whose_holder_has_crashed_costs_the_order_and_not_the_worker() -> None:
     sessions: Shelf[Any] = Shelf()
-    ran: list[Any] = []
+    decider = Deciding()
     mailbox: Mailbox[ActionCommand, ActionDone | ActionFailed] = Mailbox("w", ActionCommand, ActionDone | ActionFailed)
-    ports: dict[str, Any] = {"sessions": sessions, "decider": _decider(ran), "dry_runs": None}
+    ports: dict[str, Any] = {"sessions": sessions, "decider": decider, "dry_runs": None}
     worker = ActionWorker("w", mailbox, Context(RealClock()), **ports, stopwatch=lambda: 0.0)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(worker.run)
@@ -43,4 +41,5 @@ async def test_a_session_whose_holder_has_crashed_costs_the_order_and_not_the_wo
         assert "has crashed" in refused.error
         assert isinstance(await mailbox.ask(RunAction(sessions.put("second"), "allocate")), ActionDone)
         mailbox.close()
-    assert ran == [("second", "allocate")]
+    mailbox.abort()
+    assert decider.ran == [("second", "allocate")]
