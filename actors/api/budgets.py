@@ -97,7 +97,14 @@ def share(amount: int | str | None, whole: int) -> int:
 def _disrupted(noted: dict[str, Any], pods: Sequence[Object], now: float) -> dict[str, str]:
     """Of the evictions that were granted, those whose pod is still on its way out."""
     here = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
-    return {name: at for name, at in noted.items() if name in here and parse_time(at) + STALE_S >= now}
+    return {name: at for name, at in noted.items() if name in here and _seconds(at) + STALE_S >= now}
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_time(text)
+    except ValueError:
+        return 0.0  # somebody else wrote it; what cannot be read is long past
 
 
 def _conditions(

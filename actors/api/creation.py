@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from actors.api import metadata, refusals
 from actors.api.admission import Admission, admission_of
@@ -10,13 +10,17 @@ from actors.api.decoding import decoded, may_hold_null, name_of
 from actors.api.deletion import Deletion
 from actors.api.kinds import Kind
 from actors.api.names import generated_name, uid_of
+from actors.api.namespaces import ending, is_missing, new_namespace, not_there
 from actors.api.registry import Registry
 from actors.api.requests import Moment
 from actors.api.tables import Key, owner_uids
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object
 
-_GENERATE_ATTEMPTS = 8
+SUBMIT: Final = "submit"
+"""Who hands in the manifests with which a run starts."""
+
+_GENERATE_ATTEMPTS: Final = 8
 
 
 class Creation:
@@ -51,6 +55,8 @@ class Creation:
         if causes := metadata.problems(meta):
             return refusals.invalid(kind, meta.get("name") or "", causes)
         key = (kind.key, meta.get("namespace") or "", meta["name"])
+        if kind.namespaced and (refused := self._enter(kind, key, moment, dry_run=dry_run)):
+            return refused
         if self._tables.get(key) is not None:
             return refusals.already_exists(kind, meta["name"])
         return self._admit(key, kind, obj, moment, dry_run=dry_run)
@@ -68,6 +74,16 @@ class Creation:
         if not dry_run and any(map(self._tables.was_removed, owner_uids(obj))):
             self._deletion.orphaned(key, moment)
         return answer
+
+    def _enter(self, kind: Kind, key: Key, moment: Moment, *, dry_run: bool) -> Refused | None:
+        """Whether the namespace takes new objects; one that a manifest at the start only names is made for it."""
+        namespace = key[1]
+        if self._registry.namespaces and is_missing(self._tables, namespace):
+            if moment.user != SUBMIT or dry_run:
+                return not_there(namespace)
+            made = self.create_object(new_namespace(namespace), moment)
+            return made if isinstance(made, Refused) else None
+        return ending(self._tables, kind, namespace, key[2])
 
     def _is_ending(self, kind: Kind) -> bool:
         definition = self._registry.kinds.definition(kind.key)

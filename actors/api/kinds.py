@@ -58,6 +58,11 @@ class Kind(Struct, frozen=True, gc=False):
         return self.singular_name or self.kind.lower()
 
     @property
+    def is_custom(self) -> bool:
+        """Whether a real cluster has it from a CustomResourceDefinition: a user's own kind, or one of Volcano's."""
+        return self.key == self.qualified or self.group.endswith(".volcano.sh")
+
+    @property
     def drops_status(self) -> bool:
         """Whether only the status subresource writes the status."""
         return self.status and not self.keeps_status

@@ -5,9 +5,21 @@ A kind without a row is stored as it is, once its shape, name and labels are rig
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from actors.api.admission import definitions, jobs, nodes, pod_groups, pods, priority_classes, queues, workloads
+from actors.api.admission import (
+    definitions,
+    jobs,
+    limit_ranges,
+    namespaces,
+    nodes,
+    pod_groups,
+    pods,
+    priority_classes,
+    queues,
+    workloads,
+)
 from actors.api.admission.rules import Admission, Lookup
 from actors.api.admission.stated_amounts import STATED
 
@@ -21,6 +33,18 @@ ADMISSION: Final[dict[str, Admission]] = {
         settle=definitions.settle,
     ),
     "Job": Admission(default=jobs.default, validate=jobs.validate, validate_update=jobs.validate_update),
+    "LimitRange": Admission(
+        default=limit_ranges.default,
+        validate=limit_ranges.validate,
+        validate_update=limit_ranges.validate_update,
+    ),
+    "Namespace": Admission(
+        initial_status=namespaces.initial_status,
+        default=namespaces.default,
+        validate=namespaces.validate,
+        validate_update=namespaces.validate_update,
+        forbid_delete=namespaces.forbid_delete,
+    ),
     "Node": Admission(default=nodes.default, validate=nodes.validate, validate_update=nodes.validate_update),
     "Pod": Admission(
         initial_status=pods.initial_status,
@@ -52,6 +76,7 @@ ADMISSION: Final[dict[str, Admission]] = {
         default=workloads.default, validate=workloads.validate, validate_update=workloads.validate_update
     ),
     **STATED,
+    "PersistentVolumeClaim": replace(STATED["PersistentVolumeClaim"], forbid=limit_ranges.claim_problem),
 }
 
 _NONE: Final = Admission()

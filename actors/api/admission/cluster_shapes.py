@@ -76,7 +76,8 @@ class BudgetSpec(Shape):
 
 class BudgetStatus(Shape):
     disruptions_allowed: Number = None
-    disrupted_pods: Mapping = None
+    disrupted_pods: Texts = None
+    conditions: Anything = None
 
 
 class PodDisruptionBudget(Shape):
@@ -176,6 +177,17 @@ CLUSTER_SHAPES: Final[dict[str, type[Shape]]] = {
     "CSINode": CSINode,
     "NodeMetrics": NodeMetrics,
     **dict.fromkeys(
-        ("VolumeAttachment", "CSIDriver", "ResourceClaim", "ResourceSlice", "DeviceClass", "NodeShard"), Sections
+        (
+            "VolumeAttachment",
+            "CSIDriver",
+            "ResourceClaim",
+            "ResourceSlice",
+            "DeviceClass",
+            "NodeShard",
+            "Namespace",
+            "ReplicationController",
+            "StatefulSet",
+        ),
+        Sections,
     ),
 }

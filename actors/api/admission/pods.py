@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from actors.api.admission.label_keys import settle_label_keys
+from actors.api.admission.limit_ranges import fill_in, pod_problem
 from actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems
 from actors.api.admission.rules import Lookup
 from actors.api.admission.run_annotations import run_problems
@@ -28,6 +29,7 @@ def default(pod: Object, lookup: Lookup) -> None:
     """Policies, requests from limits, affinity terms with the pod's own labels, priority from the class."""
     spec: dict[str, Any] = pod.setdefault("spec", {})
     default_pod_spec(spec)
+    fill_in(pod, lookup)
     settle_label_keys(pod)
     pod["status"]["qosClass"] = qos_class(spec)
     found = _priority_class(spec, lookup)
@@ -52,11 +54,11 @@ def _priority_class(spec: dict[str, Any], lookup: Lookup) -> tuple[int, str] | N
 
 
 def forbid(pod: Object, lookup: Lookup) -> str | None:
-    """A priority class that does not exist."""
+    """A priority class that does not exist, or amounts outside the ranges of its namespace."""
     name: str = section(pod, "spec").get("priorityClassName") or ""
     if name and name not in SYSTEM_CLASSES and lookup.get("PriorityClass", "", name) is None:
         return f"no PriorityClass with name {name} was found"
-    return None
+    return pod_problem(pod, lookup)
 
 
 def validate(pod: Object, lookup: Lookup) -> list[Cause]:

@@ -12,6 +12,7 @@ import msgspec
 
 from actors.api.admission.cluster_shapes import CLUSTER_SHAPES
 from actors.api.admission.definition_shapes import Definition
+from actors.api.admission.limit_shapes import LimitRange
 from actors.api.admission.pod_shapes import (
     Amounts,
     Anything,
@@ -210,6 +211,7 @@ SHAPES: Final[dict[str, type[Shape]]] = {
     "Deployment": Workload,
     "ReplicaSet": Workload,
     "CustomResourceDefinition": Definition,
+    "LimitRange": LimitRange,
     **CLUSTER_SHAPES,
 }
 

@@ -6,7 +6,9 @@ from typing import Any, Final, cast
 
 from actors.api import refusals
 from actors.api.patches.operations import apply_operations, decoded_operations
+from actors.api.patches.strategic import strategic_merge
 from actors.api.registry import Found
+from actors.api.schema import of_kind
 from actors.merge_patch import merge_patch
 from core.messages.replies import Refused
 from core.objects.metadata import Object
@@ -23,5 +25,11 @@ def patched(form: str, found: Found, patch: Any) -> Object | Refused:
             return cast("Object", merge_patch(found.obj, patch))
         case "json":
             return apply_operations(found.obj, patch)
+        case "strategic":
+            kind = found.kind
+            described = None if kind.is_custom else of_kind(kind.group, kind.version, kind.kind)
+            if described is None:
+                return refusals.unsupported_media(_MEDIA)
+            return strategic_merge(found.obj, patch, described)
         case _:
             return refusals.unsupported_media(_MEDIA)

@@ -32,7 +32,7 @@ def test_a_wrong_type_is_named(kind: str, fields: dict[str, Any], place: str) ->
 
 
 def test_every_kind_the_scheduler_watches_has_a_shape() -> None:
-    bare = {"Namespace", "CSIStorageCapacity", "Numatopology"}  # only their metadata is read
+    bare = {"CSIStorageCapacity", "Numatopology"}  # only their metadata is read
     assert set(WATCHED) - set(SHAPES) == bare
 
 

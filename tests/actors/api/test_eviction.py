@@ -1,0 +1,208 @@
+"""Evictions that respect PodDisruptionBudgets, and how these are counted."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.api.budgets import Scale, budget_status, share
+from core.messages.commands import RequestEviction
+from core.messages.replies import Accepted, ApiReply, Refused
+from tests.actors.cluster import START, Cluster
+from tests.kit.nodes import node
+from tests.kit.pods import pod
+
+Object = dict[str, Any]
+
+READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def budget(name: str = "pdb", selector: Object | None = None, **spec: Any) -> Object:
+    chosen = {"matchLabels": {"app": "web"}} if selector is None else selector
+    meta = {"name": name, "namespace": "default"}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": meta,
+        "spec": {"selector": chosen, **spec},
+    }
+
+
+def running(cluster: Cluster, name: str, *, ready: bool = True, owner: Object | None = None) -> Object:
+    made = pod(name)
+    made["metadata"]["labels"] = {"app": "web"}
+    if owner is not None:
+        meta = owner["metadata"]
+        reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}
+        made["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+    cluster.create(made)
+    cluster.bind(name, "n1")
+    cluster.status("Pod", name, READY if ready else {"phase": "Running"})
+    return cluster.get("Pod", name)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    found = Cluster()
+    found.create(node("n1"))
+    return found
+
+
+def evict(cluster: Cluster, name: str, **more: Any) -> ApiReply:
+    return cluster.ask(RequestEviction("default", name, **more))
+
+
+def blocked(reply: ApiReply) -> str:
+    assert isinstance(reply, Refused), reply
+    assert (reply.code, reply.reason) == (429, "TooManyRequests")
+    assert reply.message == "Cannot evict pod as it would violate the pod's disruption budget."
+    (cause,) = reply.details["causes"]
+    assert cause["reason"] == "DisruptionBudget"
+    return str(cause["message"])
+
+
+def test_without_a_budget_a_pod_goes_with_its_grace_and_says_why(cluster: Cluster) -> None:
+    running(cluster, "p")
+    assert isinstance(evict(cluster, "p"), Accepted)
+    found = cluster.get("Pod", "p")
+    assert found["metadata"]["deletionGracePeriodSeconds"] == 30
+    condition = next(each for each in found["status"]["conditions"] if each["type"] == "DisruptionTarget")
+    assert (condition["reason"], condition["message"]) == ("EvictionByEvictionAPI", "Eviction API: evicting")
+
+
+def test_as_many_go_as_the_budget_allows(cluster: Cluster) -> None:
+    for name in ("a", "b", "c"):
+        running(cluster, name)
+    cluster.create(budget(minAvailable=2))
+    assert isinstance(evict(cluster, "a"), Accepted)
+    assert blocked(evict(cluster, "b")) == "The disruption budget pdb needs 2 healthy pods and has 2 currently"
+    found = cluster.get("PodDisruptionBudget", "pdb")["status"]
+    assert found["disruptionsAllowed"] == 0
+    assert list(found["disruptedPods"]) == ["a"]
+    running(cluster, "d")
+    assert isinstance(evict(cluster, "b"), Accepted)
+
+
+def test_a_dry_run_spends_nothing(cluster: Cluster) -> None:
+    for name in ("a", "b"):
+        running(cluster, name)
+    cluster.create(budget(minAvailable=1))
+    before = cluster.store.revision
+    assert isinstance(evict(cluster, "a", dry_run=True), Accepted)
+    assert cluster.store.revision == before
+
+
+def test_a_granted_eviction_that_does_not_happen_is_forgotten(cluster: Cluster) -> None:
+    for name in ("a", "b"):
+        running(cluster, name)
+    made = budget(minAvailable=1)
+    made["status"] = {"disruptedPods": {"a": "2023-11-14T22:13:20Z", "gone": "2023-11-14T22:13:20Z"}}
+    cluster.create(made)
+    blocked(evict(cluster, "b"))
+    cluster.now += 121
+    assert isinstance(evict(cluster, "b"), Accepted)
+
+
+def test_an_unready_pod_may_go_while_the_others_are_enough(cluster: Cluster) -> None:
+    running(cluster, "a")
+    running(cluster, "sick", ready=False)
+    cluster.create(budget(minAvailable=1))
+    assert isinstance(evict(cluster, "sick"), Accepted)
+    blocked(evict(cluster, "a"))
+
+
+@pytest.mark.parametrize(("policy", "goes"), [("AlwaysAllow", True), ("IfHealthyBudget", False)])
+def test_or_when_the_budget_says_so(cluster: Cluster, policy: str, goes: bool) -> None:
+    running(cluster, "sick", ready=False)
+    cluster.create(budget(minAvailable=1, unhealthyPodEvictionPolicy=policy))
+    assert isinstance(evict(cluster, "sick"), Accepted if goes else Refused)
+
+
+def test_a_pod_that_is_pending_ended_or_going_is_not_protected(cluster: Cluster) -> None:
+    cluster.create(budget(minAvailable=5))
+    waiting = pod("waiting")
+    waiting["metadata"]["labels"] = {"app": "web"}
+    cluster.create(waiting)
+    running(cluster, "done")
+    cluster.status("Pod", "done", {"phase": "Succeeded"})
+    running(cluster, "going")
+    cluster.delete("Pod", "going")
+    for name in ("waiting", "done", "going"):
+        assert isinstance(evict(cluster, name), Accepted), name
+
+
+def test_two_budgets_on_one_pod_are_an_error(cluster: Cluster) -> None:
+    running(cluster, "a")
+    cluster.create(budget("one", minAvailable=0))
+    cluster.create(budget("two", minAvailable=0))
+    reply = evict(cluster, "a")
+    assert isinstance(reply, Refused)
+    assert (reply.code, "more than one PodDisruptionBudget" in reply.message) == (500, True)
+
+
+def test_a_budget_without_selector_covers_nothing_and_an_empty_one_everything(cluster: Cluster) -> None:
+    running(cluster, "a")
+    nothing = budget("nothing", minAvailable=9)
+    del nothing["spec"]["selector"]
+    cluster.create(nothing)
+    assert isinstance(evict(cluster, "a", dry_run=True), Accepted)
+    cluster.create(budget("all", {}, minAvailable=9))
+    blocked(evict(cluster, "a"))
+
+
+def test_a_share_counts_from_the_controllers_scale(cluster: Cluster) -> None:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    meta = {"name": "rs", "namespace": "default"}
+    owner = cluster.create(
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": {"replicas": 4, "template": template}}
+    )
+    for name in ("a", "b", "c", "d"):
+        running(cluster, name, owner=owner)
+    cluster.create(budget(maxUnavailable="50%"))
+    assert isinstance(evict(cluster, "a"), Accepted)
+    assert isinstance(evict(cluster, "b"), Accepted)
+    blocked(evict(cluster, "c"))
+
+
+def test_an_eviction_names_the_pod_by_its_uid(cluster: Cluster) -> None:
+    running(cluster, "a")
+    reply = evict(cluster, "a", uid="another")
+    assert isinstance(reply, Refused)
+    assert reply.code == 409
+    missing = evict(cluster, "nobody")
+    assert isinstance(missing, Refused)
+    assert missing.code == 404
+
+
+# --- the arithmetic
+
+
+def test_who_has_a_controller_that_cannot_be_scaled_is_not_counted() -> None:
+    owned = {"metadata": {"name": "p", "ownerReferences": [{"uid": "u", "controller": True}]}, "status": READY}
+    status = budget_status(budget(maxUnavailable=1), [owned], lambda _: None, START)
+    assert (status["disruptionsAllowed"], status["conditions"][0]["reason"]) == (0, "SyncFailed")
+
+
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.booleans())
+def test_what_is_allowed_never_breaks_the_budget(healthy: int, sick: int, amount: int, least: bool) -> None:
+    pods = [
+        {
+            "metadata": {"name": f"p{n}", "ownerReferences": [{"uid": "u", "controller": True}]},
+            "status": READY if n < healthy else {},
+        }
+        for n in range(healthy + sick)
+    ]
+    scale = Scale("u", len(pods))
+    spec: Object = {"minAvailable": amount} if least else {"maxUnavailable": amount}
+    status = budget_status(budget(**spec), pods, lambda _: scale, START)
+    wanted = amount if least else max(len(pods) - amount, 0)
+    assert status["currentHealthy"] == healthy
+    assert status["disruptionsAllowed"] == (max(healthy - wanted, 0) if pods else 0)
+
+
+@given(st.integers(0, 100), st.integers(0, 1000))
+def test_a_share_is_rounded_up(percent: int, whole: int) -> None:
+    found = share(f"{percent}%", whole)
+    assert found * 100 >= percent * whole
+    assert (found - 1) * 100 < percent * whole

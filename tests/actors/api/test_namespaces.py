@@ -1,0 +1,100 @@
+"""Namespaces: how they begin, what they take, and how they go with all that is in them."""
+
+import pytest
+
+from actors.api.namespaces import new_namespace
+from actors.api.store import Store
+from core.messages.commands import Create, Delete
+from core.messages.replies import Accepted, Refused
+from storage.codec import pack, unpack
+from tests.actors.cluster import START, Cluster
+from tests.kit.nodes import node
+from tests.kit.pods import pod
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    found = Cluster()
+    found.create(new_namespace("team"))
+    return found
+
+
+def test_a_new_one_is_active_and_labelled(cluster: Cluster) -> None:
+    found = cluster.get("Namespace", "team", "")
+    assert found["status"] == {"phase": "Active"}
+    assert found["spec"] == {"finalizers": ["kubernetes"]}
+    assert found["metadata"]["labels"] == {"kubernetes.io/metadata.name": "team"}
+
+
+def test_an_empty_one_goes_at_once(cluster: Cluster) -> None:
+    assert isinstance(cluster.delete("Namespace", "team", ""), Accepted)
+    assert not cluster.exists("Namespace", "team", "")
+
+
+def test_its_objects_go_with_it(cluster: Cluster) -> None:
+    for name in ("a", "b"):
+        cluster.create(pod(name, namespace="team"))
+    cluster.create(pod("elsewhere"))
+    cluster.delete("Namespace", "team", "")
+    assert not cluster.exists("Namespace", "team", "")
+    assert [found["metadata"]["name"] for found in cluster.all("Pod")] == ["elsewhere"]
+
+
+def test_it_waits_for_what_ends_gracefully(cluster: Cluster) -> None:
+    cluster.create(node("n1"))
+    cluster.create(pod("p", namespace="team"))
+    cluster.bind("p", "n1", "team")
+    reply = cluster.delete("Namespace", "team", "")
+    assert isinstance(reply, Accepted)
+    assert unpack(reply.blob)["status"]["phase"] == "Terminating"
+    assert "deletionTimestamp" in cluster.get("Pod", "p", "team")["metadata"]
+    cluster.delete("Pod", "p", "team", 0)
+    assert not cluster.exists("Pod", "p", "team")
+    assert not cluster.exists("Namespace", "team", "")
+
+
+def test_nothing_new_comes_into_one_that_goes(cluster: Cluster) -> None:
+    held = pod("p", namespace="team")
+    held["metadata"]["finalizers"] = ["example.com/wait"]
+    cluster.create(held)
+    cluster.delete("Namespace", "team", "")
+    reply = cluster.refused(pod("late", namespace="team"))
+    assert (reply.code, reply.reason) == (403, "Forbidden")
+    assert reply.message == (
+        'pods "late" is forbidden: unable to create new content in namespace team because it is being terminated'
+    )
+    assert reply.details["causes"][0]["reason"] == "NamespaceTerminating"
+    cluster.patch("Pod", "p", {"metadata": {"finalizers": []}}, "team")
+    assert not cluster.exists("Namespace", "team", "")
+
+
+def test_the_clusters_own_stay() -> None:
+    cluster = Cluster()
+    cluster.create(new_namespace("kube-system"))
+    reply = cluster.delete("Namespace", "kube-system", "")
+    assert isinstance(reply, Refused)
+    assert reply.message == 'namespaces "kube-system" is forbidden: this namespace may not be deleted'
+
+
+def test_a_missing_one_is_refused_only_where_it_is_asked_for() -> None:
+    strict, lenient = Store(namespaces=True), Store()
+    assert isinstance(lenient.create(pack(pod("p")), START), Accepted)
+    reply = strict.apply(Create(pack(pod("p", namespace="nowhere"))), START)
+    assert isinstance(reply, Refused)
+    assert (reply.code, reply.message) == (404, 'namespaces "nowhere" not found')
+    assert strict.revision == 0
+
+
+def test_what_a_run_starts_with_brings_its_namespaces() -> None:
+    store = Store(namespaces=True)
+    assert isinstance(store.apply(Create(pack(pod("p", namespace="team")), user="submit"), START), Accepted)
+    assert isinstance(store.get("Namespace", "", "team"), Accepted)
+    assert isinstance(store.apply(Delete("Namespace", "", "team"), START), Accepted)
+
+
+def test_a_restart_knows_what_is_in_them(cluster: Cluster) -> None:
+    cluster.create(pod("p", namespace="team"))
+    cluster.restart()
+    cluster.delete("Namespace", "team", "")
+    assert not cluster.exists("Pod", "p", "team")
+    assert not cluster.exists("Namespace", "team", "")
