@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import anyio
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from actors.gateway import discovery, health, openapi, resources
 from actors.gateway.exchange import Exchange, GoneError, Receive, Scope, Send
@@ -138,6 +140,20 @@ async def _nothing(site: Site, exchange: Exchange) -> None:
     raise no_such_path()
 
 
+class Unslashed:
+    """Takes a slash off the end of the path: `/version/` is `/version`, as some clients write it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        path = scope.get("path", "/")
+        if path.endswith("/") and path != "/":
+            scope = {**scope, "path": path.rstrip("/") or "/"}
+        await self._app(scope, receive, send)
+
+
 def build_app(site: Site) -> Starlette:
     """All routes. Hot paths first: Starlette tries them one after the other."""
     door = Doorkeeper(site.settings.token, site.settings.address[0])
@@ -147,6 +163,7 @@ def build_app(site: Site) -> Starlette:
 
     checks = [route(f"/{name}{rest}", health.health) for name in health.CHECKS for rest in ("", "/{check}")]
     return Starlette(
+        middleware=[Middleware(Unslashed)],
         routes=[
             route("/api/{version}/{rest:path}", _resource, reads_only=False),
             route("/apis/{group}/{version}/{rest:path}", _resource, reads_only=False),
@@ -162,5 +179,5 @@ def build_app(site: Site) -> Starlette:
             *checks,
             route("/", _root),
             route("/{rest:path}", _nothing),
-        ]
+        ],
     )

@@ -28,6 +28,13 @@ FORMS: Final = {
     "application/apply-patch+yaml": "apply",
 }
 
+_SHOWN_GONE: Final = (
+    "CSIDriver CSINode DeviceClass Namespace PersistentVolume PersistentVolumeClaim Pod PodTemplate ResourceClaim "
+    "ResourceClaimTemplate ResourceQuota ResourceSlice Service ServiceAccount StorageClass VolumeAttachment"
+)
+SHOWN_GONE: Final = frozenset(_SHOWN_GONE.split())
+"""Kinds whose objects are answered as they were last when they have gone; of others a Status tells."""
+
 
 def who(exchange: Exchange, options: WriteOptions) -> dict[str, Any]:
     """What every write says of its sender: the client's name, and who is to own the fields."""
@@ -83,7 +90,10 @@ async def delete(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
     """DELETE of one object."""
     options = await delete_options(site, exchange)
     message = commands.Delete(row.key, target.namespace, target.name, user=exchange.agent, **options)
+    before = await site.ask(commands.Get(row.key, target.namespace, target.name)) if row.key in SHOWN_GONE else None
     answer = await site.ask(message)
+    if before is not None and not answer.blob:
+        answer = before
     if answer.blob:
         await show(site, exchange, target, row, answer, 200, [])
         return
