@@ -1,0 +1,45 @@
+"""Servers that the contract tests speak to: real processes on real ports, one a session for each way to run."""
+
+import itertools
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.kit.serving import PASSIVE, Served, served
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def passive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The api and the node agents; no scheduler, no controllers."""
+    with served(tmp_path_factory.mktemp("passive"), *PASSIVE) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The whole system: what it is given is scheduled and run."""
+    with served(tmp_path_factory.mktemp("whole")) as server:
+        yield server
+
+
+@pytest.fixture
+def http(passive: Served) -> Iterator[httpx.Client]:
+    """A client of the passive server."""
+    with passive.client() as client:
+        yield client
+
+
+@pytest.fixture
+def namespace(http: httpx.Client) -> str:
+    """A fresh namespace on the passive server."""
+    return new_namespace(http)
+
+
+def new_namespace(http: httpx.Client) -> str:
+    """A namespace that no other test knows."""
+    name = f"t{next(_NUMBERS)}"
+    http.post("/api/v1/namespaces", json={"metadata": {"name": name}}).raise_for_status()
+    return name

@@ -1,0 +1,136 @@
+"""Watches break, requests conflict, the server restarts: no write is lost and every view ends up right."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.contract.conftest import new_namespace
+from tests.kit.cutting import cutting
+from tests.kit.informer import Informer
+from tests.kit.serving import PASSIVE, Served, served
+
+WRITERS = 4
+STEPS = 25
+SHARED = ("one", "two")
+
+
+class Writer:
+    """Adds keys of its own to shared ConfigMaps by get and put, again and again until each is in."""
+
+    def __init__(self, url: str, path: str, number: int) -> None:
+        self.conflicts = 0
+        self.breaks = 0
+        self._url = url
+        self._path = path
+        self._number = number
+
+    def run(self) -> None:
+        with httpx.Client(base_url=self._url, timeout=5.0, trust_env=False) as http:
+            for step in range(STEPS):
+                self._until_written(http, f"{self._path}/{SHARED[step % 2]}", f"w{self._number}-{step}")
+
+    def _until_written(self, http: httpx.Client, path: str, key: str) -> None:
+        while True:
+            try:
+                if self._write(http, path, key):
+                    return
+            except httpx.TransportError:
+                self.breaks += 1
+
+    def _write(self, http: httpx.Client, path: str, key: str) -> bool:
+        found = http.get(path).raise_for_status().json()
+        if key in found.get("data", {}):
+            return True
+        found.setdefault("data", {})[key] = "x"
+        answer = http.put(path, json=found)
+        self.conflicts += answer.status_code == 409
+        assert answer.status_code in (200, 409), answer.text
+        return False
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def listed(http: httpx.Client, path: str) -> dict[str, str]:
+    """Revision by name."""
+    found = http.get(path).raise_for_status().json()["items"]
+    return {
+        f"{one['metadata']['namespace']}/{one['metadata']['name']}": one["metadata"]["resourceVersion"] for one in found
+    }
+
+
+def seen(informer: Informer) -> dict[str, str]:
+    return {key: one["metadata"]["resourceVersion"] for key, one in dict(informer.view).items()}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_watches_break_and_writes_conflict(passive: Served, http: httpx.Client, seed: int) -> None:
+    path = f"/api/v1/namespaces/{new_namespace(http)}/configmaps"
+    for name in SHARED:
+        http.post(path, json={"metadata": {"name": name}}).raise_for_status()
+    with cutting(passive.port, seed) as wire:
+        url = f"http://127.0.0.1:{wire.port}"
+        informers = [Informer(url, path, streaming=number % 2 == 0).start() for number in range(4)]
+        writers = [Writer(url, path, number) for number in range(WRITERS)]
+        threads = [threading.Thread(target=writer.run) for writer in writers]
+        for thread in threads:
+            thread.start()
+        for number in range(40):
+            http.post(path, json={"metadata": {"name": f"short-{number}"}}).raise_for_status()
+            http.delete(f"{path}/short-{number}").raise_for_status()
+        for thread in threads:
+            thread.join(60)
+            assert not thread.is_alive()
+        final = listed(http, path)
+        caught_up = eventually(lambda: all(seen(informer) == final for informer in informers))
+        for informer in informers:
+            informer.stop()
+    assert caught_up, [seen(informer) for informer in informers]
+    keys = {key for name in SHARED for key in http.get(f"{path}/{name}").json()["data"]}
+    assert keys == {f"w{number}-{step}" for number in range(WRITERS) for step in range(STEPS)}
+    assert wire.cuts > 0
+    assert sum(informer.breaks for informer in informers) > 0
+    assert sum(writer.conflicts for writer in writers) > 0
+    assert [informer.went_back for informer in informers] == [[]] * 4
+
+
+def test_a_restarted_server_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    with served(tmp_path, *PASSIVE) as first:
+        with first.client() as http:
+            http.post(path, json={"metadata": {"name": "before"}}).raise_for_status()
+        informer = Informer(first.url, path, streaming=True).start()
+        assert eventually(lambda: "default/before" in informer.view)
+        first.stop()
+        first.start()
+        with first.client() as http:
+            http.post(path, json={"metadata": {"name": "after"}}).raise_for_status()
+            assert eventually(lambda: seen(informer) == listed(http, path))
+        informer.stop()
+    assert informer.went_back == []
+
+
+def test_an_empty_store_makes_clients_list_again(tmp_path: Path) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    with served(tmp_path, *PASSIVE) as first:
+        with first.client() as http:
+            http.post(path, json={"metadata": {"name": "before"}}).raise_for_status()
+        informer = Informer(first.url, path, streaming=False).start()
+        assert eventually(lambda: "default/before" in informer.view)
+        first.stop()
+        first.start("another.db")
+        with first.client() as http:
+            assert eventually(lambda: seen(informer) == listed(http, path)), informer.view
+        informer.stop()
+    assert "default/before" not in informer.view
+    assert (informer.lists, informer.went_back) == (2, [])

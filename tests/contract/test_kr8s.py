@@ -1,0 +1,99 @@
+"""kr8s, an independent client in Python, does its work."""
+
+from contextlib import aclosing
+from importlib import import_module
+from typing import Any, Final
+
+import anyio
+import httpx
+import pytest
+
+from tests.kit.serving import Served
+
+kr8s: Final[Any] = import_module("kr8s")  # only some of it has types
+ConfigMap: Final[Any] = import_module("kr8s.objects").ConfigMap
+Node: Final[Any] = import_module("kr8s.objects").Node
+Pod: Final[Any] = import_module("kr8s.objects").Pod
+
+QUEUE = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1",
+    "kind": "Queue",
+    "metadata": {"name": "from-kr8s"},
+    "spec": {"weight": 3},
+}
+
+
+pytestmark = pytest.mark.filterwarnings("default")  # it leaves its connections open
+
+
+@pytest.fixture
+def api(passive: Served) -> Any:
+    return kr8s.api(url=passive.url, kubeconfig=str(passive.kubeconfig()))
+
+
+def test_objects_come_and_go(api: Any, namespace: str) -> None:
+    made = ConfigMap({"metadata": {"name": "c", "namespace": namespace}, "data": {"a": "1"}}, api=api)
+    made.create()
+    assert made.exists()
+    made.patch({"data": {"b": "2"}})
+    made.label({"team": "x"})
+    made.annotate({"note": "y"})
+    made.refresh()
+    assert made.raw["data"].to_dict() == {"a": "1", "b": "2"}
+    assert [one.name for one in api.get("configmaps", namespace=namespace, label_selector="team=x")] == ["c"]
+    made.delete()
+    made.wait("delete", timeout=10)
+    assert not made.exists()
+    assert list(api.get("configmaps", namespace=namespace)) == []
+
+
+def test_a_custom_kind_is_found_by_discovery(api: Any, http: httpx.Client) -> None:
+    queue = import_module("kr8s.objects").new_class("Queue", "scheduling.volcano.sh/v1beta1", namespaced=False)
+    made = queue(QUEUE, api=api)
+    made.create()
+    (found,) = (one for one in api.get("queues.scheduling.volcano.sh") if one.name == "from-kr8s")
+    assert found.raw["spec"]["weight"] == 3
+    found.delete()
+
+
+def test_a_node_is_cordoned(api: Any, http: httpx.Client) -> None:
+    http.post("/api/v1/nodes", json={"metadata": {"name": "kr8s-node"}}).raise_for_status()
+    node = Node.get("kr8s-node", api=api)
+    node.cordon()
+    assert http.get("/api/v1/nodes/kr8s-node").json()["spec"]["unschedulable"] is True
+    node.uncordon()
+    assert not http.get("/api/v1/nodes/kr8s-node").json()["spec"].get("unschedulable")
+
+
+@pytest.mark.anyio
+async def test_a_watch_tells_what_happens(passive: Served, namespace: str, http: httpx.Client) -> None:
+    api = await kr8s.asyncio.api(url=passive.url, kubeconfig=str(passive.kubeconfig()))
+    seen: list[tuple[str, str]] = []
+
+    async def watch() -> None:
+        async with aclosing(api.watch("configmaps", namespace=namespace)) as events:
+            async for event, one in events:
+                seen.append((event, one.name))
+                if event == "DELETED":
+                    return
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        await anyio.sleep(0.3)
+        async with httpx.AsyncClient(base_url=passive.url, trust_env=False) as client:
+            path = f"/api/v1/namespaces/{namespace}/configmaps"
+            await client.post(path, json={"metadata": {"name": "w"}})
+            await client.patch(
+                f"{path}/w", json={"data": {"a": "1"}}, headers={"content-type": "application/merge-patch+json"}
+            )
+            await client.delete(f"{path}/w")
+    assert seen == [("ADDED", "w"), ("MODIFIED", "w"), ("DELETED", "w")]
+
+
+def test_a_pod_has_a_log(api: Any, namespace: str) -> None:
+    spec = {"nodeName": "node-0", "containers": [{"name": "c", "image": "i"}]}
+    pod = Pod({"metadata": {"name": "p", "namespace": namespace}, "spec": spec}, api=api)
+    pod.create()
+    pod.wait("condition=Ready", timeout=20)
+    assert "simulates" in "".join(pod.logs())
+    pod.delete()

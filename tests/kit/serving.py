@@ -1,0 +1,124 @@
+"""`pumice run --http` in a process of its own, for tests that come as clients do: over the network."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+START_S: Final = 60.0
+STOP_S: Final = 30.0
+PASSIVE: Final = ("--no-scheduler", "--no-controllers")
+"""Only the api and the node agents: nobody answers a request but the server."""
+
+
+class Served:
+    """A server: where it is, and what its process and its files are."""
+
+    def __init__(self, folder: Path, flags: tuple[str, ...], port: int) -> None:
+        self.folder = folder
+        self.port = port
+        self._flags = flags
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """What it said on stderr so far."""
+        return (self.folder / "server.log").read_text("utf-8", "replace")
+
+    def start(self, db: str = "pumice.db") -> None:
+        """Return when it is ready."""
+        listen = ["--http", f"127.0.0.1:{self.port}", "--db", str(self.folder / db)]
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "pumice", "run", *listen, *self._flags], stdout=subprocess.DEVNULL, stderr=log
+            )
+        self._wait_ready(self._process)
+
+    def stop(self) -> None:
+        """As Ctrl-C would. It must stop cleanly, in time, and not have ended by itself."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        ended = process.poll()
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+        assert ended is None, f"the server ended by itself:\n{self.log}"
+        assert "Traceback" not in self.log, self.log
+        assert "bug in Pumice" not in self.log, self.log
+
+    def kill(self) -> None:
+        """As when the power goes."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def kubeconfig(self) -> Path:
+        """A kubeconfig for it."""
+        path = self.folder / "kubeconfig"
+        path.write_text(
+            "apiVersion: v1\nkind: Config\ncurrent-context: pumice\n"
+            f"clusters: [{{name: pumice, cluster: {{server: '{self.url}'}}}}]\n"
+            "users: [{name: pumice, user: {}}]\n"
+            "contexts: [{name: pumice, context: {cluster: pumice, user: pumice}}]\n",
+            "utf-8",
+        )
+        return path
+
+    def environment(self) -> dict[str, str]:
+        """For a client's process: KUBECONFIG, and a HOME of its own (kubectl caches discovery there)."""
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        return {**kept, "HOME": str(self.folder), "KUBECONFIG": str(self.kubeconfig())}
+
+    def client(self) -> httpx.Client:
+        """To be closed by whoever asks for it."""
+        return httpx.Client(base_url=self.url, timeout=30.0, trust_env=False)
+
+    def _wait_ready(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            assert process.poll() is None, f"the server ended with {process.returncode}:\n{self.log}"
+            try:
+                if httpx.get(f"{self.url}/readyz", timeout=5.0, trust_env=False).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.05)
+        raise AssertionError(f"the server was not ready within {START_S} s:\n{self.log}")
+
+
+@contextmanager
+def served(folder: Path, *flags: str) -> Generator[Served]:
+    """A server, ready; stopped at the end."""
+    server = Served(folder, flags, free_port())
+    try:
+        server.start()
+        yield server
+        server.stop()
+    finally:
+        server.kill()
+
+
+def free_port() -> int:
+    """A port on which nobody listens just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
