@@ -1,24 +1,37 @@
 """`preempt`: pods of high priority on a full house, topology-aware, every node a candidate.
 
 Running pods ask for cpu 3 and memory 12Gi, with more than ten a node for cpu 1 and 4Gi; preemptors for cpu 8 and 32Gi.
+`preemptAffinity`: preemptors keep away from the pods of every fourth job, so that each node is tried by itself.
+
+Every cycle is decided three times, with the same result: in one piece, through workers in this process, and through
+processes. The last two begin with a cycle that has a figure of its own: processes start in it and are told everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import statistics
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import anyio
+import msgspec
+
 from config.load import parse_scheduler_config
+from config.schema import SchedulerConfig
 from core.actions import ACTIONS
+from core.cycle import Clock
+from core.objects.pod import GROUP_NAME
 from core.plugins import PLUGINS
 from core.state.view import View
 from pumice.bench import cluster
 from pumice.bench.cycle import measured_cycle
+from pumice.bench.dry_runs import driven_cycle, driving
 from pumice.bench.figures import Advance, Parameters, Samples, settled
 
 TEN_A_NODE: Final = ("3", "12Gi")  # what a running pod asks for where ten of them fill a node
 MORE_A_NODE: Final = ("1", "4Gi")
-DEFAULTS: Final = Parameters(nodes=1000, running=10_000, pods=32, gang=8)
+DEFAULTS: Final = Parameters(nodes=1000, running=10_000, pods=32, gang=8, processes=2)
+AFFINITY_DEFAULTS: Final = Parameters(nodes=1000, running=10_000, pods=8, gang=8, processes=2)
 
 CONFIG: Final = """\
 actions: "preempt"
@@ -43,12 +56,23 @@ configurations:
 """
 
 Object = dict[str, Any]
+Change = Callable[[Object], Object]
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     """Each run fills a fresh view and runs one cycle; `preemptor_s` is the action's time for each preemptor."""
+    _measure(parameters, samples, advance, lambda obj: obj)
+
+
+def measure_affinity(parameters: Parameters, samples: Samples, advance: Advance) -> None:
+    """The same with preemptors that keep away from some of the running pods."""
+    _measure(parameters, samples, advance, _choosy)
+
+
+def _measure(parameters: Parameters, samples: Samples, advance: Advance, change: Change) -> None:
     config = parse_scheduler_config(CONFIG, source="bench", built_plugins=PLUGINS, built_actions=ACTIONS)
-    objects = list(_objects(parameters))
+    objects = [change(obj) for obj in _objects(parameters)]
+    view = View()
     for _ in range(parameters.runs):
         view = View()
         with samples.timed("load_s"):
@@ -59,6 +83,39 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
         samples.add("victims", len(result.evicts), "pods")
         samples.add("preemptor_s", samples.values["preempt_s"][-1] / parameters.pods, "s")
         advance(1)
+    alone = statistics.median(samples.values["preemptor_s"])
+    anyio.run(_driven, parameters, samples, view, config, "pooled")
+    if parameters.processes:
+        pumice = msgspec.structs.replace(config.pumice, dry_run_processes=parameters.processes)
+        anyio.run(_driven, parameters, samples, view, msgspec.structs.replace(config, pumice=pumice), "processes")
+        samples.add("speedup", alone / statistics.median(samples.values["processes_preemptor_s"]), "times")
+
+
+async def _driven(parameters: Parameters, samples: Samples, view: View, config: SchedulerConfig, figure: str) -> None:
+    """`<figure>_preemptor_s`: what a preemptor takes when its dry run goes out to workers."""
+    seconds: list[float] = []
+    async with driving(config.pumice.dry_run_workers, config.pumice.dry_run_processes) as driver:
+        for number in range(1 + parameters.runs):
+            with settled():
+                result = await driven_cycle(view, config, Clock(1, cluster.NOW), driver, seconds.append)
+            samples.add(f"{figure}_victims", len(result.evicts), "pods")
+            if number:
+                samples.add(f"{figure}_preemptor_s", seconds[-1] / parameters.pods, "s")
+            else:
+                samples.add(f"{figure}_first_s", seconds[-1], "s")
+
+
+def _choosy(obj: Object) -> Object:
+    """A running pod of every fourth job is marked; a preemptor wants none of them on its node."""
+    if obj["kind"] != "Pod":
+        return obj
+    labels: dict[str, str] = obj["metadata"].setdefault("labels", {})
+    if obj["spec"]["priority"] == 10:
+        labels["job"] = str(int(obj["metadata"]["annotations"][GROUP_NAME].removeprefix("j")) % 4)
+        return obj
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"job": "0"}}}
+    obj["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return obj
 
 
 def _objects(parameters: Parameters) -> Iterator[Object]:

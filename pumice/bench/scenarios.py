@@ -41,6 +41,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "open": Scenario("opening a session on running pods", opening.DEFAULTS, opening.measure),
     "journal": Scenario("durable records a second", journal.DEFAULTS, journal.measure),
     "preempt": Scenario("preemption on a full house", preempt.DEFAULTS, preempt.measure),
+    "preemptAffinity": Scenario("the same, tried node by node", preempt.AFFINITY_DEFAULTS, preempt.measure_affinity),
     "replay": Scenario("a journal decided again, and a restart from it", replay.DEFAULTS, replay.measure),
     "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
     "api": Scenario("the HTTP gateway: creates, gets, watches, a long list", api.DEFAULTS, api.measure),

@@ -14,6 +14,18 @@ NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n"
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1000,1,1000,P100\np1,1000,1000,1,1000,T4\n"
 
 
+@pytest.mark.parametrize("scenario", ["preempt", "preemptAffinity"])
+def test_preemption_decides_the_same_by_itself_through_workers_and_through_processes(scenario: str) -> None:
+    sizes = ("--nodes", 20, "--running", 200, "--pods", 8, "--gang", 4, "--processes", 1, "--runs", 1)
+    said = pumice("bench", scenario, *sizes, "-o", "json")
+    assert said.code == 0
+    figures = said.json["figures"]
+    assert figures["victims"]["value"] > 0
+    for way in ("pooled", "processes"):
+        assert figures[f"{way}_victims"]["min"] == figures[f"{way}_victims"]["max"] == figures["victims"]["value"]
+    assert figures["speedup"]["unit"] == "times"
+
+
 @pytest.mark.parametrize(
     ("scenario", "sizes", "figures"),
     [
@@ -24,6 +36,11 @@ PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1000,1,100
             {"cycle_s", "open_s", "idle_cycle_s", "first_open_s"},
         ),
         ("open", ("--nodes", 20, "--running", 200, "--gang", 4), {"open_s", "first_open_s"}),
+        (
+            "preempt",
+            ("--nodes", 20, "--running", 200, "--pods", 8, "--gang", 4, "--processes", 0),
+            {"open_s", "preemptor_s", "pooled_preemptor_s", "pooled_first_s"},
+        ),
     ],
 )
 def test_scenarios(scenario: str, sizes: tuple[object, ...], figures: set[str]) -> None:

@@ -1,0 +1,62 @@
+"""Dry-run workers without the rest of a system, for measuring what they cost and what they bring."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+
+import anyio
+
+from actors.dry_run_crew import DryRunCrew
+from actors.dry_run_driver import DryRunDriver
+from actors.mailbox import Mailbox
+from actors.ports import Context, DryRunPort, RealClock
+from actors.settings import SystemSettings
+from actors.supervisor import Child, Supervisor
+from config.schema import SchedulerConfig
+from core.actions import DRY_RUNNING
+from core.cycle import Carry, Clock, close_session, open_session, run_action
+from core.messages.commands import DryRunCommand
+from core.messages.decisions import CycleResult
+from core.messages.events import ActorEvent
+from core.messages.replies import Candidates, DryRunFailed
+from core.state.view import View
+
+
+@asynccontextmanager
+async def driving(workers: int, processes: int) -> AsyncGenerator[DryRunDriver]:
+    """A driver over so many workers in this process, or over as many processes as there are to be."""
+    crew, context = DryRunCrew(SystemSettings(), processes), Context(RealClock())
+    boxes: list[DryRunPort] = [
+        Mailbox(f"dry-run-worker:{number}", DryRunCommand, Candidates | DryRunFailed)
+        for number in range(processes or workers)
+    ]
+    children = [Child(box.name, box, partial(crew.worker, box.name, box, context)) for box in boxes]
+    supervisor = Supervisor(children, context, _noted_nowhere)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(supervisor.run)
+        yield crew.driver(boxes, supervisor.restart)
+        supervisor.stop()
+
+
+async def driven_cycle(
+    view: View, config: SchedulerConfig, clock: Clock, driver: DryRunDriver, took: Callable[[float], None]
+) -> CycleResult:
+    """One cycle whose dry runs go out to workers; `took` hears how many seconds such an action has taken."""
+    recorded = config.pumice.dry_run_processes > 0
+    session = open_session(view.snapshot(), config, clock, Carry(), recorded=recorded)
+    for action in config.actions:
+        started = time.perf_counter()
+        if action in DRY_RUNNING:
+            session.action = action
+            await driver.drive(DRY_RUNNING[action](session))
+            took(time.perf_counter() - started)
+        else:
+            run_action(session, action)
+    return close_session(session)
+
+
+async def _noted_nowhere(event: ActorEvent) -> None:
+    del event
