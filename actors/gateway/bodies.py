@@ -8,10 +8,12 @@ from typing import Any, Final, cast
 import anyio.to_thread
 import msgspec
 
+from actors.gateway import protobuf
 from actors.gateway.exchange import Exchange
-from actors.gateway.problems import BODY_TYPES, bad_request, unsupported_media
+from actors.gateway.problems import BODY_TYPES, ApiError, bad_request, unsupported_media
 from config.errors import ConfigError
 from config.yaml_tree import read_documents
+from core.messages.replies import Refused
 from core.objects.metadata import Object
 from storage import codec
 from storage.errors import CodecError
@@ -78,7 +80,12 @@ def _yaml(body: bytes) -> Any:
 
 def parse_protobuf(body: bytes) -> Object:
     """An object in Kubernetes' protobuf envelope. Raises ApiError (400, 415)."""
-    raise unsupported_media(PROTOBUF)
+    try:
+        return protobuf.decode(body)
+    except protobuf.UnknownProtobufKindError as error:
+        raise ApiError(Refused(error.code, error.reason, str(error))) from error
+    except protobuf.MalformedBodyError as error:
+        raise bad_request(f"the object provided is unrecognized: {error}") from error
 
 
 def packed(value: Any) -> bytes:
