@@ -21,6 +21,7 @@ LINKS: Links = {
     "job-controller": ("api-server",),
     "metrics": (),
     "node-agents": ("api-server",),
+    "pod-events": ("api-server",),
     "pod-group-controller": ("api-server",),
     "pre-bind-worker": ("api-server", "cache", "metrics", "recorder", "status-writer"),
     "queue-controller": ("api-server",),

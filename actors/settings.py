@@ -89,5 +89,5 @@ def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence
     }
     unwanted: tuple[str, ...] = () if settings.scheduler else SCHEDULING
     unwanted += () if settings.controllers else CONTROLLING
-    unwanted += () if settings.gateway else ("gateway",)
+    unwanted += () if settings.gateway else ("gateway", "pod-events")
     return {**wanted, **dict.fromkeys(unwanted, ())}

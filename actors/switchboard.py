@@ -27,6 +27,7 @@ ACCEPTS: dict[str, tuple[Any, Any]] = {
     "job-controller": (commands.Poke, replies.Done),
     "metrics": (commands.MetricsCommand | events.MetricsEvent, replies.Exposition),
     "node-agents": (commands.Poke, replies.Done),
+    "pod-events": (commands.Poke, replies.Done),
     "pod-group-controller": (commands.Poke, replies.Done),
     "pre-bind-worker": (orders.BindWorkerCommand, replies.Done),
     "queue-controller": (commands.Poke, replies.Done),
