@@ -28,6 +28,7 @@ from actors.checkpointer import Checkpointer
 from actors.commit import Commit
 from actors.config_source import ConfigSource
 from actors.controllers.job_controller import JobController
+from actors.controllers.pod_events import PodEvents
 from actors.controllers.pod_group_controller import PodGroupController
 from actors.controllers.queue_controller import QueueController
 from actors.controllers.volume_controller import VolumeController
@@ -161,7 +162,7 @@ class System:
         """The api's truth, the cycle number and the carry; unfinished decisions; the configuration in force."""
         self.recovered = await recover(self._journal, self.store.restore, self.store.load)
         now = self.context.clock.now()
-        await resolve(self._journal, self.recovered, self._stored_pod, now)
+        await resolve(self._journal, self.recovered, partial(self.store.get, "Pod"), now)
         told, known = self.source.loaded.told(), self.recovered.config
         if known is None or (told.digest, told.plugins) != (known.digest, known.plugins):
             record = codec.encode(told)
@@ -172,9 +173,6 @@ class System:
             self.store.begin_after(int(now * REVISIONS_PER_S))
         self.context.news.raise_to(self.store.log.published)
         self.context.activity.settled(SCHEDULER, not self.settings.scheduler)
-
-    def _stored_pod(self, namespace: str, name: str) -> replies.ApiReply:
-        return self.store.get("Pod", namespace, name)
 
     async def _note(self, event: Message) -> None:
         """An event in the life of an actor; the last ones find the recorder gone."""
@@ -204,6 +202,7 @@ class System:
             "job-controller": partial(self._reconciler, JobController),
             "metrics": lambda name: Metrics(*self._own(name), sources=self.statistics),
             "node-agents": partial(self._reconciler, NodeAgents),
+            "pod-events": partial(self._reconciler, partial(PodEvents, scheduler=self.settings.scheduler)),
             "pod-group-controller": partial(self._reconciler, PodGroupController),
             "pre-bind-worker": self._pre_bind_worker,
             "queue-controller": partial(self._reconciler, QueueController),
