@@ -4,7 +4,22 @@ The facts come from the data file `kinds.json`, made from the sources of Kuberne
 `docs/write_schema.py`; it is read at the first question.
 """
 
+from actors.api.schema.duplicates import duplicate_fields
 from actors.api.schema.model import Field, Message, Rules
+from actors.api.schema.shapes import Shape, shape_of_schema, shape_of_type
 from actors.api.schema.table import message, of_kind, of_type
+from actors.api.schema.unknown import unknown_fields
 
-__all__ = ["Field", "Message", "Rules", "message", "of_kind", "of_type"]
+__all__ = [
+    "Field",
+    "Message",
+    "Rules",
+    "Shape",
+    "duplicate_fields",
+    "message",
+    "of_kind",
+    "of_type",
+    "shape_of_schema",
+    "shape_of_type",
+    "unknown_fields",
+]

@@ -1,0 +1,41 @@
+"""Fields that a kind does not have, as kube-apiserver words them for `fieldValidation`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.api.schema.plain import is_list, is_map
+from actors.api.schema.shapes import Shape
+from core.objects.metadata import Object
+
+_MOST = 100
+
+
+def unknown_fields(obj: Object, shape: Shape) -> list[str]:
+    """`unknown field "spec.tasks[0].foo"` for each, in the order of the object, a hundred at most."""
+    found: list[str] = []
+    _look(obj, shape, "", found)
+    return found
+
+
+def _look(value: Any, shape: Shape, path: str, found: list[str]) -> None:
+    if len(found) >= _MOST or shape.sort in ("any", "scalar"):
+        return
+    if is_list(value) and shape.sort == "list":
+        item = shape.item()
+        if item.sort in ("map", "list"):
+            for at, each in enumerate(value):
+                _look(each, item, f"{path}[{at}]", found)
+    elif is_map(value) and shape.sort == "map":
+        for name, each in value.items():
+            _look_at_field(name, each, shape, f"{path}.{name}" if path else name, found)
+
+
+def _look_at_field(name: str, value: Any, shape: Shape, path: str, found: list[str]) -> None:
+    inner = shape.named(name)
+    if inner is not None:
+        _look(value, inner, path, found)
+    elif shape.closed and len(found) < _MOST:
+        found.append(f'unknown field "{path}"')
+    elif not shape.closed:
+        _look(value, shape.item(), path, found)
