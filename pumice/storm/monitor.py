@@ -61,12 +61,13 @@ class ViolationFoundError(Exception):
 
 @dataclass(slots=True)
 class Decided:
-    """A bind that was decided, and what the scheduler had seen by then."""
+    """A bind that was decided, and what the scheduler had seen by then. `leaving`: uids whose eviction was on its way."""
 
     bind: Bind
     revision: int
     at: float
     life: int
+    leaving: frozenset[str] = frozenset()
     open: bool = True
 
 
@@ -91,6 +92,8 @@ class Monitor:
         self._decided: dict[str, Decided] = {}
         self._believed: dict[Pod, str] = {}
         self._binds: dict[int, dict[Pod, str]] = {}
+        self._leaving: dict[Pod, str] = {}
+        self._evicts: dict[int, dict[Pod, str]] = {}
         self._cycle: _Cycle | None = None
         self._calm_from: int | None = None
         self._scope: anyio.CancelScope | None = None
@@ -148,7 +151,7 @@ class Monitor:
         if decided is None or decided.bind.node != pod.node:
             self.violated("decided", f"pod {pod.key} is on {pod.node}, which nobody decided")
             return
-        for invariant, words in self.truth.judge(pod, decided.revision):
+        for invariant, words in self.truth.judge(pod, decided.revision, decided.leaving):
             self.violated(invariant, words)
 
     def _cycle_begins(self, record: CycleRecord) -> None:
@@ -167,12 +170,18 @@ class Monitor:
         match operation.operation:
             case "anew":
                 self._believed.clear()
+                self._leaving.clear()
             case "assume":
                 self._believed.update(self._binds.get(operation.cycle, {}))
+                self._leaving.update(self._evicts.get(operation.cycle, {}))
             case "hold":
                 self._believed[pod] = operation.uid
             case "forget":
                 self._believed.pop(pod, None)
+            case "hold-eviction":
+                self._leaving[pod] = operation.uid
+            case "unevict":
+                self._leaving.pop(pod, None)
             case _:
                 pass
 
@@ -183,6 +192,9 @@ class Monitor:
         if isinstance(decision, Bind):
             cycle.binds.append(decision)
             self._decide(decision, cycle.record, at)
+        else:
+            pod = (decision.namespace, decision.name)
+            self._leaving[pod] = self._evicts.setdefault(cycle.record.cycle, {})[pod] = decision.uid
         if not cycle.left:
             self._judge_gangs(cycle)
 
@@ -199,7 +211,7 @@ class Monitor:
         pod = self.truth.pods.get(f"{bind.namespace}/{bind.name}")
         if pod is not None and pod.uid == bind.uid and pod.node and self.truth.bound_at.get(bind.uid, 0) <= revision:
             self.violated("decided-once", f"pod {pod.key} was on {pod.node} when it was bound to {bind.node}")
-        self._decided[bind.uid] = Decided(bind, revision, now, self.lives)
+        self._decided[bind.uid] = Decided(bind, revision, now, self.lives, frozenset(self._leaving.values()))
         self._believed[bind.namespace, bind.name] = bind.uid
         self._binds.setdefault(cycle, {})[bind.namespace, bind.name] = bind.uid
 

@@ -16,11 +16,15 @@ FILE: Final = Path(__file__).with_name("profiles.yaml")
 
 
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
-    """`rates`: probability by kind of fault; `disturbances`: how many of each; `include`: profiles to start from."""
+    """`rates`: probability by kind of fault; `disturbances`: how many of each; `include`: profiles to start from.
+
+    `config`: the scheduler configuration of a simulated storm; "" is the stock one.
+    """
 
     rates: dict[str, float] = field(default_factory=dict[str, float])
     disturbances: dict[str, float] = field(default_factory=dict[str, float])
     include: tuple[str, ...] = ()
+    config: str = ""
 
 
 @cache
@@ -32,7 +36,7 @@ def profiles() -> dict[str, Profile]:
 def profile(names: str) -> Profile:
     """One profile, or several joined by "+": of each number the greatest. ConfigError for an unknown name."""
     found = [_whole(name.strip()) for name in names.split("+")]
-    whole = Profile(_greatest([each.rates for each in found]), _greatest([each.disturbances for each in found]))
+    whole = _together(found)
     if unknown := sorted(whole.rates.keys() - KINDS):
         raise ConfigError(f"{FILE.name}: unknown fault {unknown[0]!r}")
     return whole
@@ -42,9 +46,16 @@ def _whole(name: str) -> Profile:
     chosen = profiles().get(name)
     if chosen is None:
         raise ConfigError(f"unknown fault profile {name!r}; known: {', '.join(profiles())}")
-    included = [_whole(each) for each in chosen.include]
-    rates = _greatest([each.rates for each in included]) | chosen.rates
-    return Profile(rates, _greatest([each.disturbances for each in included]) | chosen.disturbances)
+    basis = _together([_whole(each) for each in chosen.include])
+    rates, disturbances = basis.rates | chosen.rates, basis.disturbances | chosen.disturbances
+    return Profile(rates, disturbances, config=chosen.config or basis.config)
+
+
+def _together(profiles: list[Profile]) -> Profile:
+    """Of each number the greatest, and the last configuration."""
+    configs = [each.config for each in profiles if each.config]
+    rates, disturbances = [each.rates for each in profiles], [each.disturbances for each in profiles]
+    return Profile(_greatest(rates), _greatest(disturbances), config=configs[-1] if configs else "")
 
 
 def _greatest(tables: list[dict[str, float]]) -> dict[str, float]:

@@ -65,7 +65,8 @@ def script_of(seed: int, plan: Plan, chosen: Profile | None = None) -> Script:
     """The storm of a seed."""
     chosen = chosen or profile(plan.profile)
     events = tuple(inputs(seed, plan.size, chosen.disturbances))
-    return Script(seed=seed, events=events, rates=chosen.rates, profile=plan.profile, planted=plan.planted)
+    whose = {"profile": plan.profile, "planted": plan.planted, "config": chosen.config}
+    return Script(seed=seed, events=events, rates=chosen.rates, **whose)
 
 
 def run_seeds(plan: Plan, seeds: Sequence[int]) -> Tally:

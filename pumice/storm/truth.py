@@ -88,12 +88,16 @@ class Truth:
             case "Pod":
                 return self._pod(mutation, gone=gone)
             case "Node":
-                self._note(self.nodes, mutation.name, None if gone else _allocatable(codec.unpack_shared(mutation.blob)))
+                self._note(
+                    self.nodes, mutation.name, None if gone else _allocatable(codec.unpack_shared(mutation.blob))
+                )
             case "PodGroup":
                 name = f"{mutation.namespace}/{mutation.name}"
                 self._note(self.groups, name, None if gone else _group(codec.unpack_shared(mutation.blob)))
             case "Queue":
-                self._note(self.queues, mutation.name, None if gone else _capability(codec.unpack_shared(mutation.blob)))
+                self._note(
+                    self.queues, mutation.name, None if gone else _capability(codec.unpack_shared(mutation.blob))
+                )
             case _:
                 pass
         return None
@@ -128,8 +132,11 @@ class Truth:
 
     # --- judging
 
-    def judge(self, pod: PodBook, revision: int) -> Iterator[tuple[str, str]]:
-        """What is wrong with this pod on its node, decided on what `revision` said: invariant and words."""
+    def judge(self, pod: PodBook, revision: int, leaving: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
+        """What is wrong with this pod on its node, decided on what `revision` said: invariant and words.
+
+        Volcano does not count against a queue what it is evicting: `leaving`, by uid.
+        """
         others = [each for each in self._on[pod.node].values() if each.on_node]
         history = self.nodes.get(pod.node)
         allowed = [each for each in history.since(revision) if each is not None] if history is not None else []
@@ -138,9 +145,9 @@ class Truth:
         for other in others:
             if other is not pod and set(other.ports) & set(pod.ports):
                 yield "within-allocatable", f"node {pod.node}: {pod.key} and {other.key} share a host port"
-        yield from self._judge_queue(pod, revision)
+        yield from self._judge_queue(pod, revision, leaving)
 
-    def _judge_queue(self, pod: PodBook, revision: int) -> Iterator[tuple[str, str]]:
+    def _judge_queue(self, pod: PodBook, revision: int, leaving: frozenset[str]) -> Iterator[tuple[str, str]]:
         group = self.groups.get(pod.job)
         if group is None or group.last is None:
             return
@@ -148,7 +155,8 @@ class Truth:
         capabilities: list[Amounts] = self.queues[name].since(revision) if name in self.queues else []
         if not capabilities or not all(capabilities):
             return
-        members = [each for each in self.pods.values() if each.on_node and not each.deleting and self._in(each, name)]
+        staying = [each for each in self.pods.values() if each.on_node and not each.deleting and each.uid not in leaving]
+        members = [each for each in staying if self._in(each, name)]
         yield from self._over("within-capability", f"queue {name}", members, _most(capabilities), None)
 
     def _in(self, pod: PodBook, queue: str) -> bool:

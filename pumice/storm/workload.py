@@ -75,6 +75,12 @@ def _job(random: Random, number: int, gang: int) -> Event:
     return Event(what, at, target=f"j{number}", details=details)
 
 
+def _rush(random: Random) -> dict[str, Any]:
+    """A gang that may take others' room."""
+    details: dict[str, Any] = {"pods": random.choice((2, 4)), "cpu": "3", "memory": "2Gi", "seconds": 5}
+    return details | {"priority": "high", "queue": random.choice(("default", "wide"))}
+
+
 def _disturbances(random: Random, size: Size, wanted: dict[str, float], jobs: list[str]) -> list[Event]:
     events: list[Event] = []
     for what, number in sorted(wanted.items()):
@@ -91,6 +97,8 @@ def _disturbance(random: Random, what: str, at: float, node: str, jobs: list[str
             return [Event(what, at, target=node, amount=0.5), Event("restore-node", back, target=node)]
         case "delete-pod" | "delete-job" | "scale-up" | "fail-pod":
             return [Event(what, at, target=random.choice(jobs), amount=random.randrange(1, 4))] if jobs else []
+        case "rush":
+            return [Event("job", at, target=f"rush{int(at * 1000)}", details=_rush(random))]
         case "clock-jump":
             return [Event(what, at, amount=random.choice((3600.0, 60.0, -5.0)))]
         case "power-cut":
