@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from actors.api import schema
 from actors.api.kinds import Kind
 from actors.gateway.problems import bad_request
 from actors.gateway.query import Form
@@ -13,13 +14,8 @@ def warnings_of(site: Site, row: Kind, obj: Object, form: Form) -> list[str]:
     """Warnings for the answer. Raises ApiError (400) when the client wants none passed over (Strict)."""
     if form == "Ignore":
         return []
-    found = unknown_fields(site, row, obj)
+    shape = schema.shape_of_kind(row.group, row.version, row.kind, site.kinds.schema(row.key))
+    found = schema.unknown_fields(obj, shape)
     if found and form == "Strict":
         raise bad_request(f"strict decoding error: {', '.join(found)}")
     return found
-
-
-def unknown_fields(site: Site, row: Kind, obj: Object) -> list[str]:
-    """`unknown field "spec.foo"` for each."""
-    del site, row, obj
-    return []

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from actors.api.schema.model import NO_RULES, Rules, element
 from actors.api.schema.plain import is_map
-from actors.api.schema.table import flat_fields, is_message, message
+from actors.api.schema.table import flat_fields, is_message, message, of_kind
 
 Sort = Literal["scalar", "list", "map", "any"]
 
@@ -119,3 +119,11 @@ def shape_of_schema(schema: dict[str, Any], *, top: bool = False) -> Shape:
     if schema.get("x-kubernetes-int-or-string") or schema.get("type"):
         return SchemaShape(schema)
     return ANYTHING
+
+
+def shape_of_kind(group: str, version: str, kind: str, schema: dict[str, Any] | None = None) -> Shape:
+    """The shape of a kind's objects: that of a definition's schema where one is given; free-form when nobody knows."""
+    if schema is not None:
+        return shape_of_schema(schema, top=True)
+    found = of_kind(group, version, kind)
+    return ANYTHING if found is None else shape_of_type(found.name)
