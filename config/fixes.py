@@ -133,6 +133,55 @@ FIXES: Final[tuple[Fix, ...]] = (
         "Where the queue may not have the preemptor, all victims of the node go all the same.",
         "Nobody goes.",
     ),
+    Fix(
+        "best-effort-victims-count",
+        "preempt",
+        "When only pods that ask for nothing were evicted, the preemptor is not nominated for the node.",
+        "It is.",
+    ),
+    Fix(
+        "pdb-unlabelled-pods",
+        "pdb",
+        "Pods without labels are never victims.",
+        "No budget is theirs, and they may be.",
+    ),
+    Fix(
+        "pdb-leaves-shuffle-alone",
+        "pdb",
+        "With action shuffle every running pod that the budgets leave is evicted.",
+        "Nobody is evicted because of pdb.",
+    ),
+    Fix(
+        "rescheduling-default-period",
+        "rescheduling",
+        "Without metricsPeriod the average of 5m is read, which the collector of Prometheus and Elasticsearch never "
+        "fills in: nobody is evicted.",
+        "The average of 10m is read.",
+    ),
+    Fix(
+        "nodegroup-refusal-counts",
+        "nodegroup",
+        "A group that is both required and preferred to be avoided is let in.",
+        "It is refused.",
+    ),
+    Fix(
+        "topology-idle-follows",
+        "network-topology-aware",
+        "What a HyperNode has idle stays as it was when the cycle began.",
+        "It follows what is placed.",
+    ),
+    Fix(
+        "action-arguments-follow",
+        "actions",
+        "An argument that was taken out of the configuration stays in force until a restart.",
+        "The default is back at once.",
+    ),
+    Fix(
+        "dra-switch",
+        "predicates",
+        "predicate.DynamicResourceAllocationEnable is not read: resource claims always count.",
+        "With false they do not.",
+    ),
 )
 
 KNOWN_FIXES: Final[tuple[str, ...]] = tuple(fix.name for fix in FIXES)

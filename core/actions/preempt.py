@@ -162,11 +162,12 @@ class Preempt:
         victims = session.points.tiered_intersection("Preemptable", task, tasks_that(session, node, accepts))
         if not make_room(session, task, node, victims):
             return False
+        counts_best_effort = "best-effort-victims-count" in session.config.pumice.fix  # else they are no eviction
         trial, waiting, freed = session.statement(), victim_queue(session, victims, task), False
         while not self._has_room(task, search, node) and len(waiting):
             victim = waiting.pop()
             trial.evict(victim, NAME, task.key, score)
-            freed = freed or not victim.template.best_effort  # best-effort victims do not count as an eviction
+            freed = freed or counts_best_effort or not victim.template.best_effort
         if self._has_room(task, search, node) and trial.pipeline(task, node, evicted=freed):
             statement.merge(trial)
             return True

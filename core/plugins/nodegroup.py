@@ -36,16 +36,21 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 class Affinity:
     """A queue's spec.affinity: groups required, preferred in order, refused, and put up with."""
 
-    def __init__(self, spec: dict[str, Any]) -> None:
+    def __init__(self, spec: dict[str, Any], *, refusal_counts: bool = False) -> None:
         towards, against = section(spec, "nodeGroupAffinity"), section(spec, "nodeGroupAntiAffinity")
         self.required: frozenset[str] = frozenset(towards.get(REQUIRED) or ())
         self.preferred: dict[str, int] = {group: i for i, group in enumerate(towards.get(PREFERRED) or ())}
         self.refused: frozenset[str] = frozenset(against.get(REQUIRED) or ())
         self.unliked: frozenset[str] = frozenset(against.get(PREFERRED) or ())
+        self._refusal_counts = refusal_counts
         self.says_nothing = not (self.required or self.preferred or self.refused or self.unliked)
 
     def admits(self, group: str) -> bool:
-        """Unliked groups pass, refused ones do not, of the others those that are named."""
+        """Unliked groups pass, refused ones do not, of the others those that are named; what is both passes (fix
+        nodegroup-refusal-counts: it does not).
+        """
+        if self._refusal_counts and group in self.refused:
+            return False
         named = group in self.required or group in self.preferred
         return group in self.unliked or (named and group not in self.refused)
 
@@ -63,8 +68,9 @@ class Affinity:
 class QueueAffinities:
     """The affinity of each queue; `inherit`: a queue without one has that of its nearest ancestor with one."""
 
-    def __init__(self, queues: dict[str, Queue], *, inherit: bool) -> None:
+    def __init__(self, queues: dict[str, Queue], *, inherit: bool, refusal_counts: bool = False) -> None:
         self._queues = queues
+        self._refusal_counts = refusal_counts
         self._inherit = inherit
         self._own: dict[str, Affinity | None] = {}
 
@@ -82,7 +88,7 @@ class QueueAffinities:
     def _read(self, name: str) -> Affinity | None:
         if name not in self._own:
             spec = section(self._queues[name].queue, "spec").get("affinity")
-            self._own[name] = None if spec is None else Affinity(spec)
+            self._own[name] = None if spec is None else Affinity(spec, refusal_counts=self._refusal_counts)
         return self._own[name]
 
 
@@ -187,7 +193,11 @@ class NodeGroup:
         """Register filter and scorer."""
         options = (option for tier in session.config.tiers for option in tier.plugins if option.name == NAME)
         first = next(options, None)
-        affinities = QueueAffinities(session.queues, inherit=first is not None and bool(first.is_enabled("Hierarchy")))
+        affinities = QueueAffinities(
+            session.queues,
+            inherit=first is not None and bool(first.is_enabled("Hierarchy")),
+            refusal_counts="nodegroup-refusal-counts" in session.config.pumice.fix,
+        )
         session.add_predicate(NAME, [Groups(session, affinities, strict=self._strict)])
         session.add_node_order(NAME, [GroupScores(session, affinities, ordered=self._ordered)])
 

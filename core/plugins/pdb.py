@@ -34,7 +34,7 @@ class Pdb:
     """No arguments.
 
     Pods without labels are never victims, as in Volcano. With action shuffle it names every running pod that its
-    budgets leave.
+    budgets leave. Fixes: pdb-unlabelled-pods, pdb-leaves-shuffle-alone.
     """
 
     name = "pdb"
@@ -44,12 +44,15 @@ class Pdb:
 
     def on_session_open(self, session: Session) -> None:
         """Read the budgets; register for preempt, reclaim and shuffle."""
+        fixes = session.config.pumice.fix
+        self._spares_unlabelled = "pdb-unlabelled-pods" not in fixes
         self._budgets = _budgets(session.objects.get(KIND, {}))
         self._count = sum(len(of_namespace) for of_namespace in self._budgets.values())
         self._matching: dict[int, tuple[Budget, ...]] = {}
         session.points.add("Preemptable", self.name, self.evictable)
         session.points.add("Reclaimable", self.name, self.evictable)
-        session.points.add("VictimTasks", self.name, [self.within_budget])
+        if "pdb-leaves-shuffle-alone" not in fixes:
+            session.points.add("VictimTasks", self.name, [self.within_budget])
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""
@@ -69,7 +72,7 @@ class Pdb:
             drawn = self._drawn(task)
             for budget in drawn:
                 left[budget.number] -= 1
-            if task.labels and all(left[budget.number] >= 0 for budget in drawn):
+            if (task.labels or not self._spares_unlabelled) and all(left[budget.number] >= 0 for budget in drawn):
                 victims.append(task)
         return victims
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from config.arguments import Arguments
 from core.life.task import TaskStatus, Trigger, move
 from core.messages.decisions import Bind, Evict
+from core.session.action_arguments import argument_of
 from core.session.fit import JobFit
 from core.session.jobs import SessionJobs
 from core.session.nodes import KubeNodes, SessionNodes
@@ -125,15 +126,11 @@ class Session:
 
     def action_flag(self, action: str, key: str, *, default: bool) -> bool:
         """A boolean argument of an action; one that was given once stays until a restart, as in Volcano."""
-        kept = self.carry.actions.setdefault(action, {})
-        kept[key] = Arguments(action, self.config.action_arguments(action)).get_bool(key, bool(kept.get(key, default)))
-        return bool(kept[key])
+        return bool(argument_of(self, Arguments.get_bool, action, key, default))
 
     def action_number(self, action: str, key: str, *, default: int) -> int:
         """A whole number among an action's arguments, kept in the same way."""
-        kept = self.carry.actions.setdefault(action, {})
-        kept[key] = Arguments(action, self.config.action_arguments(action)).get_int(key, int(kept.get(key, default)))
-        return int(kept[key])
+        return int(argument_of(self, Arguments.get_int, action, key, default))
 
     def wake(self, at: float) -> None:
         """A plugin's answer changes at that moment without any event."""

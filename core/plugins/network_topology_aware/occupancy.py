@@ -1,6 +1,6 @@
 """What each domain has and uses, as columns over domains.
 
-Only `used` follows the session; idle stays as it was at opening.
+Only `used` follows the session; idle stays as it was at opening (fix topology-idle-follows: it does not).
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ class Occupancy:
                 # whole numbers of milli-units and bytes: exact in any order of summation
                 total[:, column] = of_nodes[:, domain.rows].sum(axis=1)
         self._used_at = [floats(line) for line in self.used]
+        follows = "topology-idle-follows" in session.config.pumice.fix
+        self._followed = [(self.idle, nodes.idle), (self.future, nodes.future)] if follows else []
+        self._seen = [of_nodes.copy() for _, of_nodes in self._followed]
 
     def on_allocate(self, task: Task, node: int) -> None:
         """A task was put on a node."""
@@ -63,6 +66,9 @@ class Occupancy:
             line = self._used_at[dimension]
             for column in self.above[node]:
                 line[column] += sign * value
+        for (total, of_nodes), seen in zip(self._followed, self._seen, strict=True):
+            total[:, self.above[node]] += (of_nodes[:, node] - seen[:, node])[:, None]
+            seen[:, node] = of_nodes[:, node]
 
     def packed(self, wanted: dict[int, float], weights: dict[int, int], columns: RowArray) -> FloatArray:
         """Weighted mean of (used + wanted) / allocatable per domain; 0 where it overflows in one dimension or no

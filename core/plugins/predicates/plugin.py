@@ -41,7 +41,8 @@ class Predicates:
     Arguments, all true by default: `predicate.NodeAffinityEnable`, `NodePortsEnable`, `TaintTolerationEnable`,
     `PodAffinityEnable`, `NodeVolumeLimitsEnable`, `VolumeZoneEnable`, `PodTopologySpreadEnable`, `VolumeBindingEnable`.
     `volumebinding.bindTimeoutSeconds` (600): how long a placed pod may wait for its volumes.
-    Dynamic resource allocation has no switch (Volcano reads Kubernetes' feature gate, on by default).
+    `predicate.DynamicResourceAllocationEnable` is read only with the fix dra-switch: Volcano goes by Kubernetes'
+    feature gate, which is on.
     `predicate.CacheEnable` changes nothing: answers that follow from a node's spec are always kept.
     """
 
@@ -74,10 +75,12 @@ class Predicates:
         Without it the scorers see the opening.
         """
         placed, kube = placed_pods(session), session.kube
-        resources = DynamicResources(session)
-        reserving: list[VolumeBinding | DynamicResources] = [resources]
+        reserving: list[VolumeBinding | DynamicResources] = []
         if self._enabled("VolumeBindingEnable"):
-            reserving.insert(0, VolumeBinding(session))
+            reserving.append(VolumeBinding(session))
+        resources = DynamicResources(session)
+        if "dra-switch" not in session.config.pumice.fix or self._enabled("DynamicResourceAllocationEnable"):
+            reserving.append(resources)
         session.add_predicate(self.name, self.filters(placed, reserving))
 
         taken_back = TakenBack(session)
@@ -104,7 +107,8 @@ class Predicates:
 
         def pre_bind(task: Task) -> PreBind | None:
             node = session.nodes.names[session.jobs.node[task.row]]
-            promise = reserving[0].promised(task) if isinstance(reserving[0], VolumeBinding) else NOTHING
+            first = reserving[0] if reserving else None
+            promise = first.promised(task) if isinstance(first, VolumeBinding) else NOTHING
             devices = resources.pre_bind(task, node)
             return PreBind(*promise, devices, self._bind_timeout_s) if devices or any(promise) else None
 

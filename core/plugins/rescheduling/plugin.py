@@ -18,6 +18,7 @@ NAME: Final = "rescheduling"
 STRATEGY: Final = "lowNodeUtilization"
 DEFAULT_INTERVAL_S: Final = 300.0
 DEFAULT_PERIOD: Final = "5m"
+FILLED_PERIOD: Final = "10m"  # what collectors fill in
 LAST: Final = "last"  # in the carry: seconds since the epoch
 UPTIME_S: Final = 1.0  # how long a scheduler is held to have run before its first cycle
 
@@ -31,12 +32,14 @@ class Rescheduling:
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._interval_s = _interval(arguments.get("interval"))
-        self._period = str(arguments.get("metricsPeriod") or DEFAULT_PERIOD)
+        self._given_period = str(arguments.get("metricsPeriod") or "")
         self._strategies = _strategies(arguments.get("strategies"))
 
     def on_session_open(self, session: Session) -> None:
         """Register for shuffle when the interval has passed since the last time."""
         self._session = session
+        usual = FILLED_PERIOD if "rescheduling-default-period" in session.config.pumice.fix else DEFAULT_PERIOD
+        self._period = self._given_period or usual
         state: dict[str, float] = session.carry.plugins.setdefault(self.name, {})
         now, last = session.clock.now, state.setdefault(LAST, session.clock.now - UPTIME_S)
         if last + self._interval_s >= now:

@@ -87,6 +87,17 @@ def test_best_effort_pods_take_only_from_best_effort_pods() -> None:
     assert "old-1" not in evictions(session)
 
 
+@pytest.mark.parametrize(("fix", "counts"), [((), False), (("best-effort-victims-count",), True)])
+def test_victims_that_ask_for_nothing(fix: tuple[str, ...], counts: bool) -> None:
+    idle = running("idle", ["n0"] * 2, queue="q", cpu=None, memory=None, least=0)
+    config = configuration(["priority", "gang"], ["predicates"], fix=fix)
+    new = waiting("new", 1, queue="q", cpu=None, memory=None)
+    session = after("preempt", config, node("n0", cpu="4", pods="2"), queue("q"), classes(), idle, new)
+    assert len(evictions(session)) == 1
+    assert pipelined(session) == ["new-0"]
+    assert (task_of(session, "new-0").row in session.evicted_for) is counts
+
+
 def nominated(*, terminating: bool) -> list[Any]:
     """A pod that was nominated in an earlier cycle; its victim may still be on its way out."""
     old = running("old", ["n0"] * 4, queue="q")

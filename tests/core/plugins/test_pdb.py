@@ -30,10 +30,12 @@ def budget(
 APP = {"matchLabels": {"app": "x"}}
 
 
-def world(*budgets: Object, labels: dict[str, str] | None = None) -> Session:
+def world(*budgets: Object, labels: dict[str, str] | None = None, fix: tuple[str, ...] = ()) -> Session:
     marks = {"app": "x"} if labels is None else labels
     members = gang("old", queue="q", pods=3, nodes=["n"] * 3, phase="Running", labels=marks)
-    return open_world(configuration(["pdb"]), node("n"), queue("q"), members, gang("new", queue="q", pods=1), *budgets)
+    return open_world(
+        configuration(["pdb"], fix=fix), node("n"), queue("q"), members, gang("new", queue="q", pods=1), *budgets
+    )
 
 
 def left(session: Session, point: str = "Preemptable") -> list[str]:
@@ -79,3 +81,17 @@ def test_shuffle_is_told_of_all_that_the_budgets_leave() -> None:
     session = world(budget("b", 2, APP))
     tasks = [task_of(session, f"old-{i}") for i in range(3)]
     assert names(session.points.first_tier_union("VictimTasks", tasks)) == ["old-0", "old-1"]
+
+
+@pytest.mark.parametrize(("fix", "names"), [((), []), (("pdb-unlabelled-pods",), ["old-0", "old-1", "old-2"])])
+def test_pods_without_labels(fix: tuple[str, ...], names: list[str]) -> None:
+    assert left(world(budget("b", 0, APP), labels={}, fix=fix)) == names
+
+
+@pytest.mark.parametrize(("fix", "names"), [((), ["old-0"]), (("pdb-leaves-shuffle-alone",), [])])
+def test_what_shuffle_hears(fix: tuple[str, ...], names: list[str]) -> None:
+    session = world(budget("b", 1, APP), fix=fix)
+    tasks = [task_of(session, f"old-{i}") for i in range(3)]
+    found = [victim.name for ask in session.points.flat("VictimTasks") for each in ask for victim in each(tasks)]
+    assert found == names
+    assert left(session) == ["old-0"]

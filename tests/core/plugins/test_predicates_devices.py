@@ -8,12 +8,15 @@ from core.kube.devices import DeviceId
 from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.session.reasons import FitFailure
 from tests.core.kube.sessions import opened, task_named, texts
-from tests.kit import node
+from tests.core.plugins.world import configuration, open_world, task_of
+from tests.kit import node, pod_group, queue
 
 if TYPE_CHECKING:
     from core.session.session import Session
 
 Object = dict[str, Any]
+DRA = ("dra-switch",)
+GROUP = {"scheduling.k8s.io/group-name": "j"}
 DRIVER = "gpu.example.com"
 SHORT, ELSEWHERE = "cannot allocate all claims", "resourceclaim not available on the node"
 CLASS: Object = {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
@@ -191,3 +194,16 @@ def test_a_pod_without_claims_is_not_asked() -> None:
     assert resources.prepare(session, task_named(session, "a/p")) is None
     assert resources.reserve(task_named(session, "a/p"), 0) is None
     assert resources.version == 0
+
+
+@pytest.mark.parametrize(("fix", "switch", "refused"), [((), False, True), (DRA, True, True), (DRA, False, False)])
+def test_the_switch_of_claims(fix: tuple[str, ...], switch: bool, refused: bool) -> None:
+    arguments = {"predicate.DynamicResourceAllocationEnable": switch}
+    config = configuration([{"name": "predicates", "arguments": arguments}], fix=fix)
+    wanting = {**pod_with("p", "c"), "metadata": {"name": "p", "namespace": "a", "annotations": GROUP}}
+    session = open_world(config, node("n"), queue("q"), pod_group("j", queue="q", namespace="a"), wanting)
+    if refused:
+        with pytest.raises(FitFailure, match="c"):
+            session.search_for(task_of(session, "p", "a"))
+    else:
+        assert session.search_for(task_of(session, "p", "a"), room=False).codes.tolist() == [0]

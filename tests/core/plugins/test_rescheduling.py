@@ -24,11 +24,12 @@ def world(
     limits: Any = LIMITS,
     carry: Carry | None = None,
     period: str = "5m",
+    fix: tuple[str, ...] = (),
     **arguments: Any,
 ) -> Session:
     """Three nodes of 10 cpu; `usage`: cpu load in per cent by node."""
     given = {"interval": "1ns", "strategies": [{"name": "lowNodeUtilization", "params": limits}], **arguments}
-    config = configuration([{"name": "rescheduling", "arguments": given}], actions=["shuffle"])
+    config = configuration([{"name": "rescheduling", "arguments": given}], actions=["shuffle"], fix=fix)
     measured = {name: {"cpu": {period: load}, "memory": {}} for name, load in usage.items()}
     nodes = [node(f"n{i}", cpu="10", memory="10Gi") for i in range(3)]
     view = view_of(*nodes, queue("q"), *parts)
@@ -67,6 +68,9 @@ def test_a_closed_node_is_not_idle() -> None:
 def test_the_load_of_another_period_is_not_read() -> None:
     assert evictions(world(BUSY, OLD, period="10m")) == []
     assert evictions(world(BUSY, OLD, period="10m", metricsPeriod="10m")) != []
+    mended = ("rescheduling-default-period",)
+    assert evictions(world(BUSY, OLD, period="10m", fix=mended)) != []
+    assert evictions(world(BUSY, OLD, period="10m", metricsPeriod="5m", fix=mended)) == []
 
 
 def test_the_least_important_pods_go_first() -> None:

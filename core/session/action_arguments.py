@@ -1,0 +1,25 @@
+"""Arguments of actions from one session to the next.
+
+Volcano's actions live as long as its process and overwrite only what a configuration names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from config.arguments import Arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from core.session.session import Session
+
+FORGETS = "action-arguments-follow"
+
+
+def argument_of(session: Session, read: Callable[[Arguments, str, Any], Any], action: str, key: str, other: Any) -> Any:
+    """The argument, else what it was the last time it was given (fix action-arguments-follow: else `other`)."""
+    config = session.config
+    kept = {} if FORGETS in config.pumice.fix else session.carry.actions.setdefault(action, {})
+    kept[key] = read(Arguments(action, config.action_arguments(action)), key, kept.get(key, other))
+    return kept[key]

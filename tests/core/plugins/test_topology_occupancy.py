@@ -1,0 +1,51 @@
+"""What domains have and use while a session goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.plugins.network_topology_aware.occupancy import Occupancy
+from core.session.session import Session
+from tests.core.plugins.world import configuration, open_world
+from tests.core.session.test_statement import Step, do, steps
+from tests.kit import gang, node, pod, queue
+
+
+def rack(name: str, *members: str) -> dict[str, Any]:
+    listed = [{"type": "Node", "selector": {"exactMatch": {"name": member}}} for member in members]
+    return {"kind": "HyperNode", "metadata": {"name": name}, "spec": {"tier": 1, "members": listed}}
+
+
+def world(fix: tuple[str, ...]) -> Session:
+    return open_world(
+        configuration(["priority", "gang"], ["predicates"], fix=("unevict-restores-bound", *fix)),
+        [node(f"n{i}", cpu="6", gpus=2) for i in range(3)],
+        [rack("r0", "n0", "n1"), rack("r1", "n2")],
+        queue("q"),
+        gang("w", queue="q", pods=4, phase="Inqueue", gpus=1, memory="1500Mi"),
+        gang("free", queue="q", pods=1, cpu=None, memory=None, phase="Inqueue"),
+        gang("r", queue="q", pods=3, nodes=["n0", "n1", "n1"], phase="Running", min_member=1),
+        gang("bound", queue="q", pods=1, phase="Inqueue")[:1],
+        pod("bound-0", group="bound", node="n2", phase="Pending"),
+    )
+
+
+@given(steps, st.booleans())
+def test_idle_stays_as_it_was_unless_mended(plan: list[Step], mended: bool) -> None:
+    session = world(("topology-idle-follows",) if mended else ())
+    occupancy = Occupancy(session)
+    session.points.handle(occupancy.on_allocate, occupancy.on_deallocate)
+    before = {name: getattr(occupancy, name).copy() for name in ("idle", "future")}
+    statement = session.statement()
+    do(session, statement, plan)
+    for name, kept in before.items():
+        of_nodes = getattr(session.nodes, name)
+        now = np.stack([of_nodes[:, d.rows].sum(axis=1) for d in session.topology.tree.domains.values()], axis=1)
+        assert (getattr(occupancy, name) == (now if mended else kept)).all(), name
+    statement.discard()
+    for name, kept in before.items():
+        assert (getattr(occupancy, name) == kept).all(), name
