@@ -79,8 +79,11 @@ class Watcher:
         if reply.gone:
             return await self._relist()
         self._more = reply.more
-        self._remember(reply.events)
-        return Changes(reply.events, reply.revision)
+        events = reply.events
+        if events and events[0].revision <= self.revision:  # a watch may be replayed; what is known is no news
+            events = tuple(event for event in events if event.revision > self.revision)
+        self._remember(events)
+        return Changes(events, reply.revision)
 
     def done(self, changes: Changes) -> None:
         """These changes, and every request they led to, are dealt with."""

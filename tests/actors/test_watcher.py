@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -101,3 +101,19 @@ async def test_a_laggard_lists_again_and_learns_what_vanished() -> None:
         watcher.done(changes)
         await create(api, node("new"))
         assert ("ADDED", "new") in names(await watcher.next())
+
+
+async def test_what_a_replayed_watch_brings_again_is_no_news() -> None:
+    """A deletion that came again ended the bind that was on its way for the pod's namesake."""
+
+    class Replaying:
+        async def ask_for(self, message: commands.Watch, reply_type: type[replies.Events]) -> replies.Events:
+            events = (replies.WatchEvent("DELETED", "Pod", "d", "p", at, b"") for at in (3, 4, 5, 6))
+            return reply_type(6, tuple(events))
+
+    context = Context(RealClock())
+    context.news.raise_to(6)
+    watcher = Watcher("test", cast("ApiPort", Replaying()), context.news, context.activity, ["Pod"], since=4)
+    changes = await watcher.next()
+    assert [event.revision for event in changes.events] == [5, 6]
+    assert changes.revision == 6
