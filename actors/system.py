@@ -18,7 +18,7 @@ import anyio
 from actors.action_worker import ActionWorker
 from actors.actor import Actor
 from actors.agents.node_agents import NodeAgents
-from actors.api.bootstrap import create_system_queues
+from actors.api.bootstrap import create_first_objects, first_objects
 from actors.api.faulty_server import Network, api_server
 from actors.api.server import ApiServer
 from actors.api.store import Store
@@ -74,7 +74,7 @@ class System:
     ) -> None:
         self.settings = settings
         self.context = Context(clock)
-        self.store = Store(seed=settings.seed)
+        self.store = Store(seed=settings.seed, namespaces=settings.gateway is not None)
         self.memory = CycleMemory()
         self.recovered = Recovered()
         self._journal = journal
@@ -112,8 +112,8 @@ class System:
         try:
             async with anyio.create_task_group() as tasks:
                 await tasks.start(self.supervisor.run)
-                if self.settings.default_queues:
-                    await create_system_queues(self.api)
+                served = self.settings.gateway is not None
+                await create_first_objects(self.api, first_objects(self.settings.default_queues, served))
                 yield self
                 self.supervisor.stop()
         except BaseExceptionGroup as group:

@@ -1,11 +1,14 @@
-"""What a new cluster holds before anybody has asked for anything: Volcano's two system queues."""
+"""What a new cluster holds before anybody has asked for anything: Volcano's two system queues; namespaces."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import anyio
 
+from actors.api.creation import SUBMIT
+from actors.api.namespaces import FIRST, new_namespace
 from actors.errors import ActorFailedError
 from core.messages.commands import Create
 from core.objects.metadata import Object
@@ -23,11 +26,16 @@ def system_queues() -> list[Object]:
     return [_queue("root", reclaimable=False, parent=""), _queue("default", reclaimable=True, parent="root")]
 
 
-async def create_system_queues(api: ApiPort) -> None:
+def first_objects(queues: bool, namespaces: bool) -> list[Object]:
+    """What there is to be created: the system queues, and the namespaces that every cluster has."""
+    return [new_namespace(name) for name in FIRST if namespaces] + (system_queues() if queues else [])
+
+
+async def create_first_objects(api: ApiPort, objects: Sequence[Object]) -> None:
     """Create those that are not there; again when the api crashed over it."""
-    while True:
+    while objects:
         try:
-            await api.ask_many([Create(codec.pack(queue), user="submit") for queue in system_queues()])
+            await api.ask_many([Create(codec.pack(obj), user=SUBMIT) for obj in objects])
         except ActorFailedError:
             await anyio.sleep(AGAIN_S)
         else:

@@ -18,7 +18,7 @@ class Kind(Struct, frozen=True, gc=False):
     `status` says whether the kind has a status subresource: then a status given on create or on the main path is
     dropped, unless `keeps_status` (nobody else here would fill it in). `also` are older group/versions whose objects
     are stored under `version` (their fields are the same); `versions` are those of them, of the same group, that are
-    served beside it. `scale`: it has a scale subresource.
+    served beside it. `scale`: it has a scale subresource. `defined`: by a user.
     """
 
     key: str
@@ -36,6 +36,7 @@ class Kind(Struct, frozen=True, gc=False):
     scale: bool = False
     singular_name: str = ""
     list_kind: str = ""
+    defined: bool = False
 
     @property
     def api_version(self) -> str:
@@ -60,7 +61,7 @@ class Kind(Struct, frozen=True, gc=False):
     @property
     def is_custom(self) -> bool:
         """Whether a real cluster has it from a CustomResourceDefinition: a user's own kind, or one of Volcano's."""
-        return self.key == self.qualified or self.group.endswith(".volcano.sh")
+        return self.defined or self.group.endswith(".volcano.sh")
 
     @property
     def drops_status(self) -> bool:

@@ -36,15 +36,13 @@ MOST_LISTINGS = 256
 class Store:
     """Create, read, update, delete, bind, evict, list and watch. `seed` goes into uids and generated names.
 
-    `first_revision`: where an empty store begins to count. `namespaces`: an object needs its namespace to exist.
+    `namespaces`: an object needs its namespace to exist.
     """
 
-    def __init__(
-        self, *, seed: int = 0, log_capacity: int = 32_768, first_revision: int = 0, namespaces: bool = False
-    ) -> None:
+    def __init__(self, *, seed: int = 0, log_capacity: int = 32_768, namespaces: bool = False) -> None:
         self.seed = seed
-        self.log = RevisionLog(log_capacity, first_revision)
-        self.tables = Tables(self.log, first_revision)
+        self.log = RevisionLog(log_capacity)
+        self.tables = Tables(self.log)
         self.listings: Shelf[tuple[bytes, ...]] = Shelf()
         self.registry = Registry(self.tables, seed=seed, namespaces=namespaces)
         self._deletion = Deletion(self.tables)

@@ -25,8 +25,8 @@ _REMEMBERED_OWNERS: Final = 10_000
 class Tables:
     """Objects, their revision, the log, the outbox. Nothing here judges a request."""
 
-    def __init__(self, log: RevisionLog, revision: int = 0) -> None:
-        self.revision = revision
+    def __init__(self, log: RevisionLog) -> None:
+        self.revision = 0
         self.log = log
         self.outbox: list[Mutation] = []
         self._kinds: dict[str, Ordered] = {}

@@ -38,6 +38,7 @@ def kind_row(spec: dict[str, Any]) -> Kind:
         categories=tuple(names.get("categories") or ()),
         scale=any("scale" in each for each in parts),
         singular_name=names.get("singular") or names["kind"].lower(),
+        defined=True,
         list_kind=names.get("listKind") or f"{names['kind']}List",
     )
 
