@@ -62,6 +62,11 @@ class Bundle:
         lost = share_of(self.lost, need, cap=False)
         return share_of(self.freed, need, cap=True) / lost if lost else FREE
 
+    def score(self, need: Amounts) -> float:
+        """The gain as the journal has it: of a bundle that costs its job nothing, how much of the need it meets."""
+        gain = self.gain(need)
+        return share_of(self.freed, need, cap=True) if gain == FREE else gain
+
     def identity(self) -> tuple[str, str, int]:
         """Settles ties."""
         return self.job.key, self.tasks[0].uid, len(self.tasks)

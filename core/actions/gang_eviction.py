@@ -106,9 +106,10 @@ class GangEviction:
     def _in_domain(self, job: Job, domain: Domain, need: Amounts) -> GangTrial | None:
         """Ask for one bundle after the other until the need could be met and a trial succeeds."""
         room = self._room(domain, need)
-        victims: list[Task] = []
+        victims: list[tuple[Task, float]] = []
         for bundle in self._bundles(job, domain, need):
-            victims += bundle.tasks
+            score = bundle.score(need)
+            victims += [(task, score) for task in bundle.tasks]
             for dimension, value in bundle.freed.items():
                 if dimension in room:
                     room[dimension] += value

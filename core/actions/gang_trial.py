@@ -29,10 +29,20 @@ if TYPE_CHECKING:
 
 
 class GangTrial:
-    """After a successful `run`: `operations` to do again, and `domains` by group; the session itself is as before."""
+    """`victims`: who goes, and the score that chose it.
+
+    After a successful `run`: `operations` to do again, and `domains` by group; the session itself is as before.
+    """
 
     def __init__(
-        self, session: Session, job: Job, domain: Domain, victims: Sequence[Task], reason: str, *, cache_errors: bool
+        self,
+        session: Session,
+        job: Job,
+        domain: Domain,
+        victims: Sequence[tuple[Task, float]],
+        reason: str,
+        *,
+        cache_errors: bool,
     ) -> None:
         self._session = session
         self._job = job
@@ -46,8 +56,8 @@ class GangTrial:
     def run(self) -> bool:
         """Whether the job is whole in the end; all is undone either way."""
         session, chain = self._session, [self._session.statement()]
-        for victim in self._victims:
-            chain[0].evict(victim, self._reason, self._job.key)
+        for victim, score in self._victims:
+            chain[0].evict(victim, self._reason, self._job.key, score)
         works = self._place_groups(chain)
         if works:
             self.operations = save(*chain)

@@ -53,7 +53,8 @@ class Evict(Message, frozen=True):
     """Take a pod off its node. `preemptor` is "namespace/name" of the task it makes room for, "" when there is none.
 
     `score`: what chose it, by action: preempt: the node's score (topology-aware: minus the highest priority among the
-    node's victims); gangpreempt, gangreclaim: what the bundle frees of the need per part of its job; else 0.
+    node's victims); gangpreempt, gangreclaim: what the bundle frees of the need, per part of its job unless the job can
+    spare it; reclaim and shuffle choose without a score: 0.
     """
 
     namespace: str

@@ -173,7 +173,8 @@ def _score(account: Account, node: str, look: Look | None) -> None:
 
 def _evicted(pod: str, evict: Evict) -> str:
     room = f" to make room for {evict.preemptor}" if evict.preemptor else ""
-    return f"{pod} was evicted from {evict.node} by {evict.action or 'the scheduler'}{room}: {evict.reason}"
+    score = f", score {evict.score:g}" if evict.score else ""
+    return f"{pod} was evicted from {evict.node} by {evict.action or 'the scheduler'}{room}: {evict.reason}{score}"
 
 
 def _help(look: Look | None) -> list[str]:

@@ -116,7 +116,9 @@ def _decision(entry: Entry, decision: Bind | Any) -> None:
         entry.about = frozenset((pod, decision.job))
     else:
         room = f" to make room for {decision.preemptor}" if decision.preemptor else ""
-        entry.text = f"decided to evict {pod} from {decision.node}{room} ({decision.action or decision.reason})"
+        why = decision.action or decision.reason
+        why += f", score {decision.score:g}" if decision.score else ""
+        entry.text = f"decided to evict {pod} from {decision.node}{room} ({why})"
         entry.about = frozenset((pod, decision.job, decision.preemptor))
     entry.data = {"decision": msgspec.to_builtins(decision)}
 

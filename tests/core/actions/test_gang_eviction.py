@@ -45,12 +45,16 @@ def test_a_whole_bundle_goes_whole_or_not_at_all() -> None:
 def test_spare_tasks_suffice() -> None:
     session = after("gangpreempt", CONFIG, *WORLD, low(5), waiting("new", 1, queue="q", cpu="2"))
     assert len(evictions(session)) == 3
-    assert {(evict.reason, evict.preemptor) for evict in session.evicts} == {("gangpreempt", "default/new")}
+    assert {(evict.reason, evict.action) for evict in session.evicts} == {("gangpreempt", "gangpreempt")}
+    assert {evict.preemptor for evict in session.evicts} == {"default/new"}
+    assert {evict.score for evict in session.evicts} == {3.0}  # they meet all of the need in cpu, memory and pods
 
 
 def test_a_gang_breaks_only_where_that_is_allowed() -> None:
     new = waiting("new", 2, queue="q", cpu="4")
-    assert len(evictions(after("gangpreempt", CONFIG, *WORLD, low(8), new))) == 8
+    broken = after("gangpreempt", CONFIG, *WORLD, low(8), new)
+    assert len(evictions(broken)) == 8
+    assert {evict.score for evict in broken.evicts} == {3 / (8 / 8 + 8 / 2 + 8 / 2)}  # over what the gang loses
     careful = with_arguments(CONFIG, "gangpreempt", allowWholeBundle=False)
     assert evictions(after("gangpreempt", careful, *WORLD, low(8), new)) == []
 
@@ -75,7 +79,10 @@ def test_a_hard_job_gets_its_room_within_one_rack() -> None:
 def test_reclaim_takes_from_other_queues_only() -> None:
     config = configuration(["priority", "gang", "conformance"], ["predicates", "nodeorder"])
     objects = (*WORLD, queue("poor"), low(4))
-    assert len(evictions(after("gangreclaim", config, *objects, waiting("new", 2, queue="poor", cpu="2")))) == 4
+    session = after("gangreclaim", config, *objects, waiting("new", 2, queue="poor", cpu="2"))
+    assert len(evictions(session)) == 4
+    assert {(evict.reason, evict.preemptor) for evict in session.evicts} == {("gangreclaim", "default/new")}
+    assert all(evict.score > 0 for evict in session.evicts)
     assert evictions(after("gangreclaim", config, *objects, waiting("new", 2, queue="q", cpu="2"))) == []
 
 

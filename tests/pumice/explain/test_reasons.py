@@ -57,6 +57,20 @@ def evicted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, list[d
     raise AssertionError("nobody was evicted")
 
 
+def test_an_eviction_is_told_with_preemptor_reason_and_score(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
+    db, number, evictions = evicted
+    shown = pumice("journal", db, "--cycle", number, "-o", "table").out
+    for one in evictions:
+        assert (one["reason"], one["action"]) == ("preempt", "preempt")
+        assert one["preemptor"].startswith("default/high-")
+        assert one["score"] > 0  # the node's
+        said = pumice("explain", "--db", db, "pod", one["name"], "-o", "json").json
+        assert said["plugins"]["preempt"]["score"] == one["score"]
+        assert f"score {one['score']:g}" in said["message"]
+        assert one["name"] in shown
+        assert one["preemptor"] in shown
+
+
 def test_every_plugin_says_how_it_voted_and_the_counts_add_up(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
     db, number, evictions = evicted
     for one in evictions:

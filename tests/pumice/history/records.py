@@ -40,7 +40,7 @@ RECORDS = [
     cycle(2, 1),  # 11
     Record(
         DECISION,
-        codec.encode(Evict("a", "train-worker-0", "u", "n0", "a/train-1", "preempt", "a/other", "preempt")),
+        codec.encode(Evict("a", "train-worker-0", "u", "n0", "a/train-1", "preempt", "a/other", "preempt", -10.0)),
         at=3.0,
     ),  # 12
     Record(ACTOR, codec.encode(ActorCrashed("cache", 3.0, "boom")), at=3.0),  # 13

@@ -36,7 +36,7 @@ async def test_every_record_reads_as_a_sentence() -> None:
         "Pod a/train-worker-0 changed: Pending, on n0",
         "Pod a/train-worker-0 changed: Pending, on n0",
         "cycle 2 decided 1 times at revision 7",
-        "decided to evict a/train-worker-0 from n0 to make room for a/other (preempt)",
+        "decided to evict a/train-worker-0 from n0 to make room for a/other (preempt, score -10)",
         "actor cache crashed: boom",
     ]
 
@@ -58,7 +58,14 @@ async def test_a_cycle_has_its_own_decisions_and_their_outcomes() -> None:
     assert (first.record.data["digest"], numbers(first.decisions), numbers(first.outcomes)) == ("digest1", [7], [8])
     second = await cycle_of(2, entries(await journal()))
     assert (numbers(second.decisions), second.outcomes) == ([12], [])
-    assert second.to_dict()["decisions"][0]["preemptor"] == "a/other"
+    decision = second.to_dict()["decisions"][0]
+    assert {key: decision[key] for key in ("name", "preemptor", "reason", "action", "score")} == {
+        "name": "train-worker-0",
+        "preemptor": "a/other",
+        "reason": "preempt",
+        "action": "preempt",
+        "score": -10.0,
+    }
     assert (await cycle_of(3, entries(await journal()))).record is None
 
 
