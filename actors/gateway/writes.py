@@ -71,7 +71,7 @@ async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
     _check_apply(form, options)
     body = await _patch_body(site, exchange, form, target, row)
     checked = form in ("merge", "apply", "strategic")
-    warnings = warnings_of(site, row, cast("Object", body), options.validation) if checked else []
+    warnings = warnings_of(site, row, cast("Object", body), options.validation, patch=True) if checked else []
     message = commands.Patch(
         row.key,
         target.namespace,

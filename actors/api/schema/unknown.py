@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from actors.api.schema.plain import is_list, is_map
 from actors.api.schema.shapes import Shape
 from core.objects.metadata import Object
 
-_MOST = 100
+_MOST: Final = 100
+_DIRECTIVES: Final = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
 
 
-def unknown_fields(obj: Object, shape: Shape) -> list[str]:
-    """`unknown field "spec.tasks[0].foo"` for each, in the order of the object, a hundred at most."""
+def unknown_fields(obj: Object, shape: Shape, *, patch: bool = False) -> list[str]:
+    """`unknown field "spec.tasks[0].foo"` for each, in the order of the object, a hundred at most.
+
+    In a `patch`, nulls (which remove) and the directives of strategic merges are passed over.
+    """
     found: list[str] = []
-    _look(obj, shape, "", found)
+    _look(_without_removals(obj) if patch else obj, shape, "", found)
     return found
+
+
+def _without_removals(value: Any) -> Any:
+    if is_list(value):
+        return [_without_removals(each) for each in value]
+    if not is_map(value):
+        return value
+    return {
+        name: _without_removals(each)
+        for name, each in value.items()
+        if each is not None and not name.startswith(_DIRECTIVES)
+    }
 
 
 def _look(value: Any, shape: Shape, path: str, found: list[str]) -> None:
