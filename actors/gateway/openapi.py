@@ -26,8 +26,9 @@ _PATCHES: Final = (
     "application/apply-patch+yaml",
     "application/json-patch+json",
     "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
 )
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
+"""Built-in kinds take it, custom ones do not: kubectl asks here before it patches."""
 
 
 def index(kinds: KindTable) -> Object:
@@ -125,7 +126,7 @@ def _paths(row: Kind, version: str, schema: str) -> Object:
         f"{collection}/{{name}}": {
             "get": operation("get"),
             "put": operation("put", whole),
-            "patch": operation("patch", _PATCHES),
+            "patch": operation("patch", _PATCHES if row.is_custom else (*_PATCHES, _STRATEGIC)),
             "delete": operation("delete"),
         },
     }
