@@ -43,6 +43,7 @@ configurations:
 - name: pumice
   arguments: {checkpointEvery: 150, schedulePeriod: 5ms}
 """
+pytestmark = pytest.mark.timeout(900)  # on a busy machine every start takes its time
 LOSSES = "the journal ends before what was read of it"
 
 
