@@ -25,6 +25,8 @@ from actors.gateway.version import version
 
 Handler = Callable[[Site, Exchange], Awaitable[None]]
 READS: Final = ("GET", "HEAD")
+LEFTOVER: Final = 1024 * 1024
+"""Bytes of a refused request's body that are read and dropped rather than to close the connection."""
 
 log = logging.getLogger(__name__)
 
@@ -65,9 +67,11 @@ async def refuse(exchange: Exchange, error: ApiError) -> None:
     """Answer with a Status; a stream that has begun can only be broken off."""
     if exchange.started:
         return  # hypercorn closes the connection of an answer without an end
-    refused = error.refused
+    refused, headers = error.refused, error.headers
     with anyio.CancelScope(shield=True):
-        await exchange.answer(refused.code, encode(failure(refused)), headers=error.headers)
+        if not await exchange.pass_over(LEFTOVER):
+            headers = {**headers, "connection": "close"}
+        await exchange.answer(refused.code, encode(failure(refused)), headers=headers)
 
 
 async def _json(exchange: Exchange, found: Any, content_type: str = "application/json") -> None:

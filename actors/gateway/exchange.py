@@ -18,6 +18,8 @@ Scope = MutableMapping[str, Any]
 
 BODY_PATIENCE_S: Final = 60.0
 """So long may a client take to send its body."""
+LEFTOVER_PATIENCE_S: Final = 1.0
+"""So long is waited for the rest of a body that nobody wants."""
 
 
 class GoneError(Exception):
@@ -31,6 +33,7 @@ class Exchange:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.started = False
+        self._unread = True
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -82,9 +85,19 @@ class Exchange:
                 if size > limit:
                     raise too_large(limit)
                 more = bool(message.get("more_body"))
+        self._unread = more
         if more:
             raise ApiError(Refused(408, "Timeout", "the body did not come in time"), {"connection": "close"})
         return b"".join(parts)
+
+    async def pass_over(self, limit: int) -> bool:
+        """Read what is left of the body, up to a limit; whether its end was reached, so the connection can go on."""
+        with anyio.move_on_after(LEFTOVER_PATIENCE_S):
+            while self._unread and limit > 0:
+                message = await self._receive()
+                limit -= len(message.get("body", b""))
+                self._unread = bool(message.get("more_body"))
+        return not self._unread
 
     async def hung_up(self) -> None:
         """Return when the client has left; whatever is left of its body is passed over."""
