@@ -45,9 +45,9 @@ class NodeCheck(Protocol):
 
 
 class NodeFilter(Protocol):
-    """Merge rule: a node passes when every filter passes; filters run in order and a plain Unschedulable lets the next
-    ones add their reasons, anything else ends the node's list. `reads_labels`: whether two tasks of one template may
-    get different answers.
+    """Merge rule: a node passes when every filter passes. The first plugin that refuses it has said all; within a
+    plugin filters run in order, and a plain Unschedulable lets the next ones add their reasons, anything else ends the
+    node's list. `reads_labels`: whether two tasks of one template may get different answers.
     """
 
     name: str

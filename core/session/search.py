@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.session.node_points import Rows, Volatility
+from core.session.filters import Filters
 from core.session.scoring import Scoring
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.session.node_points import NodeCheck
+    from core.session.node_points import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -62,9 +62,8 @@ class NodeSearch:
         self.task = task
         self._room = room
         self.template = task.template
-        self.checks: list[NodeCheck] = session.prepare_checks(task)
+        self._filters = Filters(session, task)
         self.scoring = Scoring(session, task)
-        self._global = any(c.volatility is Volatility.GLOBAL for c in self.checks)
         self._cache: ErrorCache | None = None
         self._stale: set[int] = set()
         self._all_stale = False
@@ -110,7 +109,8 @@ class NodeSearch:
 
     def _catch_up(self, touched: list[int], sticky: bool) -> None:
         rows = set(touched)
-        if self._global or self.scoring.is_global or len(rows) * RESCAN_FRACTION > self.session.nodes.count + FEW:
+        everywhere = self._filters.is_global or self.scoring.is_global
+        if everywhere or len(rows) * RESCAN_FRACTION > self.session.nodes.count + FEW:
             kept = self.codes.copy() if sticky else None
             self._scan()
             if kept is not None:
@@ -155,7 +155,7 @@ class NodeSearch:
     def _judge(self, rows: Rows, count: int) -> tuple[IntArray, BoolArray]:
         """Reason numbers, and who is feasible with idle room, for some rows."""
         nodes = self.session.nodes
-        codes = self._reject(rows, count)
+        codes = self._filters.reject(rows, count)
         if self._room:
             fits = self._fits(nodes.future, rows, count)
             if not fits.all():
@@ -184,20 +184,6 @@ class NodeSearch:
             lacking = value - self.session.nodes.future[dimension][rows][short] >= 0.1
             codes[short[lacking]] = self.session.searches.insufficient(dimension)
 
-    def _reject(self, rows: Rows, count: int) -> IntArray:
-        table = self.session.reasons
-        codes = np.zeros(count, dtype=np.int32)
-        for check in self.checks:
-            answer = check.reject(rows)
-            if not answer.any():
-                continue
-            fresh = codes == 0
-            for i in np.flatnonzero(~fresh & (answer != 0)).tolist():
-                if not table.is_terminal(int(codes[i])):
-                    codes[i] = table.join(int(codes[i]), int(answer[i]))
-            codes[fresh] = answer[fresh]
-        return codes
-
     def _look(self, row: int) -> None:
         """Look at one node again."""
         code = self.code_of(row)
@@ -217,15 +203,7 @@ class NodeSearch:
 
     def filter_code(self, row: int) -> int:
         """The same without the question of room: what the filters alone say."""
-        table = self.session.reasons
-        code = 0
-        for check in self.checks:
-            answer = check.reject_one(row)
-            if answer:
-                code = table.join(code, answer) if code else answer
-                if table.is_terminal(answer):
-                    return code
-        return code
+        return self._filters.reject_one(row)
 
     # --- answers -----------------------------------------------------------------------------------------------------
 

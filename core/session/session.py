@@ -150,10 +150,10 @@ class Session:
         """Register scorers over the candidates as a set (point BatchNodeOrder)."""
         self.points.add("BatchNodeOrder", plugin, scorers)
 
-    def prepare_checks(self, task: Task) -> list[NodeCheck]:
-        """PreFilter of every filter; raises FitFailure."""
-        prepared = (f.prepare(self, task) for filters in self.points.flat("Predicate") for f in filters)
-        return [check for check in prepared if check is not None]
+    def prepare_checks(self, task: Task) -> list[list[NodeCheck]]:
+        """PreFilter of every filter, by plugin in tier order; raises FitFailure."""
+        prepared = ([f.prepare(self, task) for f in filters] for filters in self.points.flat("Predicate"))
+        return [kept for checks in prepared if (kept := [check for check in checks if check is not None])]
 
     def prepare_scores(self, point: str, task: Task) -> list[NodeScore]:
         """PreScore of every scorer of a point."""

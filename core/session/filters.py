@@ -1,0 +1,70 @@
+"""What all filters together say of nodes. Source: Volcano `Session.PredicateFn`.
+
+Plugins are asked in tier order, and the first that refuses a node has said all: no later plugin is asked about it. A
+plugin with several filters (predicates) goes on after a plain Unschedulable and adds up the reasons.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.session.node_points import Volatility
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from core.objects.pod import Task
+    from core.session.node_points import NodeCheck, Rows
+    from core.session.reasons import IntArray
+    from core.session.session import Session
+
+
+class Filters:
+    """The filters of one template, prepared (PreFilter; raises FitFailure).
+
+    `is_global`: some answer depends on placements anywhere.
+    """
+
+    def __init__(self, session: Session, task: Task) -> None:
+        self._table = session.reasons
+        self._by_plugin: list[list[NodeCheck]] = session.prepare_checks(task)
+        self.is_global = any(c.volatility is Volatility.GLOBAL for checks in self._by_plugin for c in checks)
+
+    def reject(self, rows: Rows, count: int) -> IntArray:
+        """Reason numbers of `count` rows, 0 where every plugin is content."""
+        codes = np.zeros(count, dtype=np.int32)
+        clean = True
+        for checks in self._by_plugin:
+            settled = None if clean else codes != 0
+            for check in checks:
+                answer = check.reject(rows)
+                if answer.any():
+                    self._add(codes, answer if settled is None else np.where(settled, np.int32(0), answer))
+                    clean = False
+        return codes
+
+    def _add(self, codes: IntArray, answer: IntArray) -> None:
+        """Put the answer behind what the same plugin's earlier filters said."""
+        table, fresh = self._table, codes == 0
+        further: npt.NDArray[np.bool_] = ~fresh & (answer != 0)
+        for i in np.flatnonzero(further).tolist():
+            if not table.is_terminal(int(codes[i])):
+                codes[i] = table.join(int(codes[i]), int(answer[i]))
+        codes[fresh] = answer[fresh]
+
+    def reject_one(self, row: int) -> int:
+        """The same of one row."""
+        table = self._table
+        for checks in self._by_plugin:
+            code = 0
+            for check in checks:
+                answer = check.reject_one(row)
+                if answer:
+                    code = table.join(code, answer) if code else answer
+                    if table.is_terminal(answer):
+                        return code
+            if code:
+                return code
+        return 0
