@@ -1,0 +1,155 @@
+"""Walks over values and their shapes: which fields a value has, what changed between two, what is left without some."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from actors.api.apply.paths import FieldSet, Path, by_step, field, step_of
+from actors.api.schema.plain import is_list, is_map
+from actors.api.schema.shapes import Shape
+
+_ABSENT: Any = object()
+
+
+class Difference(NamedTuple):
+    """The fields that came, changed and went between two values."""
+
+    added: FieldSet
+    modified: FieldSet
+    removed: FieldSet
+
+
+def is_leaf(value: Any, shape: Shape) -> bool:
+    """Whether a value has one owner as a whole."""
+    if is_map(value):
+        return shape.sort not in ("map", "any") or shape.atomic
+    if is_list(value):
+        return shape.sort != "list" or shape.list_type == "atomic"
+    return True
+
+
+def field_shape(shape: Shape, name: str) -> Shape:
+    """The shape of a map's entry, described or not."""
+    return shape.named(name) or shape.item()
+
+
+def fields_of(value: Any, shape: Shape) -> FieldSet:
+    """The leaves of a value, elements of keyed lists and entries of plain maps too."""
+    found: set[Path] = set()
+    _fields(value, shape, (), found)
+    return frozenset(found)
+
+
+def _fields(value: Any, shape: Shape, path: Path, found: set[Path]) -> None:
+    if is_leaf(value, shape):
+        found.add(path)
+    elif is_map(value):
+        for name, each in value.items():
+            inner = (*path, field(name))
+            _fields(each, field_shape(shape, name), inner, found)
+            if each is None or each == {} or shape.named(name) is None:
+                found.add(inner)
+    else:
+        for step, items in elements(value, shape).items():
+            inner = (*path, step)
+            found.add(inner)
+            if len(items) == 1:
+                _fields(items[0], shape.item(), inner, found)
+
+
+def elements(values: list[Any], shape: Shape) -> dict[str, list[Any]]:
+    """The elements of a list of type set or map by their step; more than one when it stands there twice."""
+    found: dict[str, list[Any]] = {}
+    for each in values:
+        step = step_of(each, shape)
+        if step is not None:
+            found.setdefault(step, []).append(each)
+    return found
+
+
+def compare(old: Any, new: Any, shape: Shape) -> Difference:
+    """What changed. A map or list that came or went counts itself beside its leaves."""
+    added: set[Path] = set()
+    modified: set[Path] = set()
+    removed: set[Path] = set()
+    _compare(old, new, shape, (), (added, modified, removed))
+    return Difference(frozenset(added - {()}), frozenset(modified - {()}), frozenset(removed - {()}))
+
+
+def _compare(old: Any, new: Any, shape: Shape, path: Path, found: tuple[set[Path], set[Path], set[Path]]) -> None:
+    added, modified, removed = found
+    if old is _ABSENT:
+        added.add(path)
+    elif new is _ABSENT:
+        removed.add(path)
+    if _is_whole(old, new, shape):
+        if old is not _ABSENT and new is not _ABSENT and not _same(old, new):
+            modified.add(path)
+        return
+    if is_map(old) or is_map(new):
+        left, right = old if is_map(old) else {}, new if is_map(new) else {}
+        for name in left.keys() | right.keys():
+            inner = field_shape(shape, name)
+            _compare(left.get(name, _ABSENT), right.get(name, _ABSENT), inner, (*path, field(name)), found)
+    else:
+        before = elements(old, shape) if is_list(old) else {}
+        after = elements(new, shape) if is_list(new) else {}
+        for step in before.keys() | after.keys():
+            _compare_items(before.get(step, []), after.get(step, []), shape.item(), (*path, step), found)
+
+
+def _is_whole(old: Any, new: Any, shape: Shape) -> bool:
+    present = [value for value in (old, new) if value is not _ABSENT]
+    if all(value in ({}, []) for value in present):
+        return True
+    return any(is_leaf(value, shape) for value in present) or len({is_map(value) for value in present}) > 1
+
+
+def _compare_items(
+    old: list[Any], new: list[Any], shape: Shape, path: Path, found: tuple[set[Path], set[Path], set[Path]]
+) -> None:
+    if len(old) > 1 or len(new) > 1:  # twice in a list that should hold it once: only as a whole
+        if not _same(old, new):
+            found[1].add(path)
+        return
+    _compare(old[0] if old else _ABSENT, new[0] if new else _ABSENT, shape, path, found)
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Equality in which a boolean is no number."""
+    if isinstance(old, bool) or isinstance(new, bool):
+        return old is new
+    return bool(old == new)
+
+
+def without(value: Any, gone: set[Path] | FieldSet, shape: Shape) -> Any:
+    """The value without those fields; a map or list that loses all that it had stays, empty."""
+    if not gone or is_leaf(value, shape):
+        return value
+    parts = by_step(gone)
+    if is_map(value):
+        kept: dict[str, Any] = {}
+        for name, each in value.items():
+            part = parts.get(field(name), set())
+            if () not in part:
+                kept[name] = without(each, part, field_shape(shape, name))
+        return kept
+    left: list[Any] = []
+    for each in value:
+        part = parts.get(step_of(each, shape) or "", set())
+        if () not in part:
+            left.append(without(each, part, shape.item()))
+    return left
+
+
+def with_named(paths: FieldSet, shape: Shape) -> FieldSet:
+    """The set and every described field on the way to its members: `a` beside `a.b.c`, but not `a.b` of a plain map."""
+    found = set(paths)
+    for path in paths:
+        at: Shape = shape
+        for depth, step in enumerate(path[:-1], 1):
+            inner = at.named(step[2:]) if step.startswith("f:") else None
+            if inner is not None:
+                found.add(path[:depth])
+            at = inner or at.item()
+    return frozenset(found)
