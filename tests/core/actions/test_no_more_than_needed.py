@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.schema import SchedulerConfig
@@ -95,7 +95,7 @@ def test_these_crowds_put_it_to_the_test(crowd: st.SearchStrategy[list[Object]],
     """Somebody goes in a good part of them."""
     chosen: list[int] = []
 
-    @settings(max_examples=60, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=60, derandomize=True, database=None)
     @given(crowd)
     def count(objects: list[Object]) -> None:
         chosen.append(checked(open_world(aware(tiers), objects)))
@@ -135,7 +135,7 @@ def test_no_guarded_gang_falls_below_its_minimum(objects: list[Object], action: 
 def test_gangs_are_put_to_the_test_as_well(action: str) -> None:
     evicted: list[int] = []
 
-    @settings(max_examples=80, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=80, derandomize=True, database=None)
     @given(crowds(queues=("q", "p")))
     def count(objects: list[Object]) -> None:
         evicted.append(ready_below(GUARDED[action], action, objects)[1])
