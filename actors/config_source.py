@@ -1,4 +1,7 @@
-"""Where the scheduler configuration comes from: a text, or a file that is read again when it changed."""
+"""Where the scheduler configuration comes from: a text, or a file that is read again when it changed.
+
+What somebody offers meanwhile (a ConfigMap of the cluster) is taken in place of a text.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from config.errors import ConfigError
 from config.load import default_text, parse_scheduler_config, read_text
 from config.schema import SchedulerConfig
 from core.messages.events import ConfigLoaded
@@ -31,7 +35,8 @@ class LoadedConfig:
 
 
 class ConfigSource:
-    """`path` None: the text ("": the stock configuration) never changes. Raises ConfigError when the first one is bad.
+    """`path` None: the text ("": the stock configuration) never changes, unless another one may be offered (`offers`).
+    Raises ConfigError when the first one is bad.
 
     `built_…`: the actions and plugins that can be used; a known name outside is refused as not supported yet.
     `user_plugins`: what tells one version of a user's plugin from another, by name.
@@ -42,6 +47,7 @@ class ConfigSource:
         text: str,
         *,
         path: Path | None = None,
+        offers: bool = False,
         lenient: bool = False,
         built_actions: Collection[str] | None = None,
         built_plugins: Collection[str] | None = None,
@@ -53,21 +59,38 @@ class ConfigSource:
             parse_scheduler_config, lenient=lenient, built_actions=built_actions, built_plugins=built_plugins
         )
         self._stamp = _stamp(path)
+        self._offered: str | None = None
+        self._offers = offers
         self.name = str(path) if path is not None else "default.conf" if not text else "configuration"
         self.loaded = self._load(read_text(path) if path is not None else text or default_text())
 
     @property
     def can_change(self) -> bool:
-        """Whether there is a file to look at."""
-        return self._path is not None
+        """Whether there is a file to look at, or somebody who may offer another one."""
+        return self._path is not None or self._offers
+
+    def offer(self, text: str, name: str) -> str:
+        """A text to be taken at the next look; why it will be refused then ("" when it will not)."""
+        self._offered, self.name = text, name
+        try:
+            self._parse(text, source=name)
+        except ConfigError as error:
+            return str(error)
+        return ""
 
     def look(self) -> LoadedConfig | None:
-        """The new configuration when the file changed, else None. Raises ConfigError for a bad file, once."""
+        """The new configuration when it changed, else None. Raises ConfigError for a bad one, once."""
+        if self._offered is not None:
+            text, self._offered = self._offered, None
+            return self._take(text)
         stamp = _stamp(self._path)
         if self._path is None or stamp == self._stamp:
             return None
         self._stamp = stamp
-        loaded = self._load(read_text(self._path))
+        return self._take(read_text(self._path))
+
+    def _take(self, text: str) -> LoadedConfig | None:
+        loaded = self._load(text)
         if loaded.digest == self.loaded.digest:
             return None
         self.loaded = loaded

@@ -15,6 +15,7 @@ LINKS: Links = {
     "bind-worker": ("api-server", "cache", "metrics", "recorder"),
     "cache": ("api-server",),
     "checkpointer": (),
+    "config-watcher": ("api-server",),
     "dry-run-worker": (),
     "evict-worker": ("api-server", "cache", "recorder"),
     "gateway": ("api-server", "metrics"),

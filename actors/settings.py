@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from actors.api.faults import Faults
+from actors.config_source import ConfigSource
+from actors.decider import Decider
 from actors.gateway.settings import GatewaySettings
 from actors.usage_collector import sources_of
 from config.pumice_arguments import PumiceArguments
@@ -56,6 +58,11 @@ class SystemSettings:
     scheduler: bool = True
     controllers: bool = True
 
+    @property
+    def follows_cluster(self) -> bool:
+        """Whether the scheduler's configuration may stand in a ConfigMap of the cluster: nothing else says one."""
+        return bool(self.gateway and self.scheduler) and not self.config_path and not self.config_text
+
     def records_between(self, pumice: PumiceArguments) -> int:
         """Journal records between two checkpoints."""
         return pumice.checkpoint_every if self.checkpoint_every is None else self.checkpoint_every
@@ -90,4 +97,18 @@ def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence
     unwanted: tuple[str, ...] = () if settings.scheduler else SCHEDULING
     unwanted += () if settings.controllers else CONTROLLING
     unwanted += () if settings.gateway else ("gateway", "pod-events")
+    unwanted += () if settings.follows_cluster else ("config-watcher",)
     return {**wanted, **dict.fromkeys(unwanted, ())}
+
+
+def config_source(settings: SystemSettings, decider: Decider) -> ConfigSource:
+    """The scheduler's configuration: actions and plugins are those that the decider has. Raises ConfigError."""
+    return ConfigSource(
+        settings.config_text,
+        path=settings.config_path,
+        offers=settings.follows_cluster,
+        lenient=settings.lenient,
+        built_actions=decider.actions,
+        built_plugins=decider.plugins,
+        user_plugins=settings.user_plugins,
+    )

@@ -26,7 +26,8 @@ from actors.bind_worker import BindWorker
 from actors.cache import Cache
 from actors.checkpointer import Checkpointer
 from actors.commit import Commit
-from actors.config_source import ConfigSource
+from actors.controllers.config_machine import take_over
+from actors.controllers.config_watcher import ConfigWatcher
 from actors.controllers.job_controller import JobController
 from actors.controllers.pod_events import PodEvents
 from actors.controllers.pod_group_controller import PodGroupController
@@ -49,7 +50,7 @@ from actors.recorder import Recorder
 from actors.restart import Recovered, recover, resolve
 from actors.resync import Awaited
 from actors.session_runner import SessionRunner
-from actors.settings import SystemSettings, workers
+from actors.settings import SystemSettings, config_source, workers
 from actors.status_writer import StatusWriter
 from actors.summary import Summary
 from actors.supervisor import Child, Supervisor
@@ -79,14 +80,7 @@ class System:
         self.recovered = Recovered()
         self._journal = journal
         self._decider = decider or core_decider(report=settings.report)
-        self.source = ConfigSource(
-            settings.config_text,
-            path=settings.config_path,
-            lenient=settings.lenient,
-            built_actions=self._decider.actions,
-            built_plugins=self._decider.plugins,
-            user_plugins=settings.user_plugins,
-        )
+        self.source = config_source(settings, self._decider)
         self._snapshots: Shelf[Any] = Shelf()
         self._sessions: Shelf[Any] = Shelf()
         self._crew = DryRunCrew(settings, self.source.loaded.config.pumice.dry_run_processes)
@@ -163,6 +157,8 @@ class System:
         self.recovered = await recover(self._journal, self.store.restore, self.store.load)
         now = self.context.clock.now()
         await resolve(self._journal, self.recovered, partial(self.store.get, "Pod"), now)
+        if self.settings.follows_cluster:
+            take_over(self.source, self.store.get)
         told, known = self.source.loaded.told(), self.recovered.config
         if known is None or (told.digest, told.plugins) != (known.digest, known.plugins):
             record = codec.encode(told)
@@ -196,6 +192,7 @@ class System:
             "bind-worker": self._bind_worker,
             "cache": self._cache,
             "checkpointer": self._checkpointer,
+            "config-watcher": partial(self._reconciler, partial(ConfigWatcher, offer=self.source.offer)),
             "dry-run-worker": lambda name: self._crew.worker(*self._own(name)),
             "evict-worker": self._evict_worker,
             "gateway": self._gateway,

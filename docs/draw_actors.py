@@ -34,7 +34,7 @@ class Arrow(NamedTuple):
     both: bool = False
 
 
-CONTROLLERS: Final = ("job-controller", "pod-group-controller", "queue-controller", "volume-controller")
+CONTROLLERS: Final = ("config-watcher", "job-controller", "pod-group-controller", "queue-controller", "volume-controller")
 BINDERS: Final = ("bind-worker", "pre-bind-worker")
 EFFECTS: Final = (*BINDERS, "evict-worker", "status-writer")
 
