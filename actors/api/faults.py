@@ -41,15 +41,17 @@ CRASHABLE: Final = (
     "api-server",
     "cache",
     "session-runner",
-    "bind-worker-0",
-    "bind-worker-1",
-    "evict-worker-0",
+    "bind-worker:0",
+    "bind-worker:1",
+    "evict-worker:0",
     "status-writer",
     "node-agents",
     "job-controller",
     "pod-group-controller",
     "queue-controller",
-    "action-worker-allocate",
+    "volume-controller",
+    "pre-bind-worker",
+    "action-worker:allocate",
 )
 """Who may crash: everybody but the recorder, whose end is the end of the process."""
 

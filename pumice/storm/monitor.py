@@ -61,7 +61,10 @@ class ViolationFoundError(Exception):
 
 @dataclass(slots=True)
 class Decided:
-    """A bind that was decided, and what the scheduler had seen by then. `leaving`: uids whose eviction was on its way."""
+    """A bind that was decided, and what the scheduler had seen by then.
+
+    `leaving`: uids of pods whose eviction was on its way.
+    """
 
     bind: Bind
     revision: int

@@ -24,11 +24,16 @@ from pumice.storm.driver import Driver, PowerCutError
 from pumice.storm.journal import JournalLostError, StormJournal
 from pumice.storm.monitor import Monitor, Violation, ViolationFoundError
 from pumice.storm.script import Event, Script
+from pumice.storm.wall import Alarm, at_most
 
 CALM_S: Final = 4000.0
 """Virtual seconds that a system may take to come to rest once faults have stopped (the longest backoff is 1000 s)."""
 LIVES: Final = 20
 """How often a process may be started again in one storm."""
+
+
+LONGEST_S: Final = 300.0
+"""Seconds of the processor that a storm may take; it needs less than one."""
 
 
 @dataclass(slots=True)
@@ -46,17 +51,26 @@ class Outcome:
     pods: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
 
-def simulate(script: Script) -> Outcome:
-    """Run a script to its end, or to the first violation."""
+def simulate(script: Script, longest_s: float = LONGEST_S) -> Outcome:
+    """Run a script to its end, or to the first violation. To keep the processor busy for `longest_s` seconds is one."""
     logger = logging.getLogger("actors")
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)  # crashes are what is wanted here
     options = {"clock": MockClock(autojump_threshold=0)}
+    alarm = Alarm()
     try:
-        with deterministic(script.seed):
-            return anyio.run(Storm(script).run, backend="trio", backend_options=options)
+        with deterministic(script.seed), at_most(longest_s) as alarm:
+            outcome = anyio.run(Storm(script).run, backend="trio", backend_options=options)
+    except BaseException:
+        if not alarm.rang:
+            raise
+        outcome = Outcome()
     finally:
         logger.setLevel(level)
+    if alarm.rang:
+        words = f"no end within {longest_s:g} s of the processor: something goes in circles"
+        outcome.violations = [Violation("quiesces", words)]
+    return outcome
 
 
 class Storm:

@@ -65,8 +65,7 @@ def script_of(seed: int, plan: Plan, chosen: Profile | None = None) -> Script:
     """The storm of a seed."""
     chosen = chosen or profile(plan.profile)
     events = tuple(inputs(seed, plan.size, chosen.disturbances))
-    whose = {"profile": plan.profile, "planted": plan.planted, "config": chosen.config}
-    return Script(seed=seed, events=events, rates=chosen.rates, **whose)
+    return Script(seed, events, chosen.rates, profile=plan.profile, planted=plan.planted, config=chosen.config)
 
 
 def run_seeds(plan: Plan, seeds: Sequence[int]) -> Tally:

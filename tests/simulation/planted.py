@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from actors.api.changes import Changes as ApiChanges
 from actors.api.server import ApiServer
-from actors.api.store import Store
 from actors.api.tables import Tables
 from actors.cache import Cache
 from actors.outcomes import Outcomes
@@ -167,5 +167,5 @@ BUGS: dict[str, Bug] = {
     "one failed bind loses the outcomes of others": Bug(_replace(Outcomes, "report", _reports_first_only)),
     "gangs are ready with one pod": Bug(_replace(Gang, "job_ready", _always)),
     "capability is not asked": Bug(_replace(Proportion, "allocatable", _always)),
-    "a conflict is taken for success": Bug(_replace(Store, "update_status", _accept)),
+    "a conflict is taken for success": Bug(_replace(ApiChanges, "update_status", _accept)),
 }

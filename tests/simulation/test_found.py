@@ -20,7 +20,7 @@ def test_a_bind_on_its_way_survives_a_crash_of_the_cache(seed: int) -> None:
     assert simulate(Script(seed, (NODE, JOB, late, crash))).violations == []
 
 
-@pytest.mark.parametrize("actor", ["session-runner", "cache", "api-server", "bind-worker-0", "status-writer"])
+@pytest.mark.parametrize("actor", ["session-runner", "cache", "api-server", "bind-worker:0", "status-writer"])
 def test_a_crash_at_any_moment_of_a_cycle_is_made_good(actor: str) -> None:
     """A cycle that was recorded and not handed out was decided again; a change in the store missed the journal."""
     for steps in range(0, 40, 3):

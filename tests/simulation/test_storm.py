@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 import trio._core._run as trio_run
 
-from actors.api.faults import KINDS, Fault, ListedFaults, SeededFaults
+from actors.api.faults import CRASHABLE, KINDS, Fault, ListedFaults, SeededFaults
+from actors.ports import RealClock
+from actors.settings import SystemSettings
+from actors.system import System
 from config.errors import ConfigError
 from core.messages.commands import BindPod, Watch
 from pumice.storm.determinism import SOURCE, SWITCH, deterministic, source
@@ -20,6 +23,7 @@ from pumice.storm.shrink import shrink
 from pumice.storm.simulation import simulate
 from pumice.storm.stress import Plan, script_of
 from pumice.storm.workload import Size
+from storage.memory import MemoryJournal
 from tests.simulation.planted import BUGS
 
 SMALL = Size(5, 40)
@@ -126,3 +130,11 @@ def test_profiles_compose_and_unknown_names_are_refused() -> None:
         profile("bind")
     with pytest.raises(ConfigError, match="unknown fault 'rain'"):
         SeededFaults(1, {"rain": 1.0})
+
+
+def test_everybody_who_may_crash_is_there_to_crash() -> None:
+    """A name that nobody bears is passed over in silence: its bearer may not have started yet."""
+    system = System(SystemSettings(), MemoryJournal(), RealClock())
+    assert set(CRASHABLE) <= system.switchboard.mailboxes.keys()
+    for mailbox in system.switchboard.mailboxes.values():
+        mailbox.abort()

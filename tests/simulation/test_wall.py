@@ -1,0 +1,48 @@
+"""A storm that goes in circles ends, and says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio.lowlevel
+import pytest
+
+from actors.watcher import Watcher
+from pumice.storm.script import Event, Script
+from pumice.storm.simulation import simulate
+from pumice.storm.wall import TooLongError, at_most
+
+NODE = Event("node", target="n0", details={"cpu": 2, "memory": "1Gi"})
+
+
+async def _never_sleeps(self: Watcher) -> Any:
+    del self
+    while True:
+        await anyio.lowlevel.checkpoint()
+
+
+async def _never_yields(self: Watcher) -> Any:
+    while self:
+        pass
+
+
+@pytest.mark.parametrize("circle", [_never_sleeps, _never_yields])
+def test_a_livelock_is_a_violation(circle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Watcher, "next", circle)
+    found = simulate(Script(1, (NODE,)), longest_s=0.5).violations
+    assert [each.invariant for each in found] == ["quiesces"]
+    assert "0.5 s of the processor" in found[0].words
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+def test_what_ends_in_time_is_left_alone() -> None:
+    with at_most(5.0) as alarm:
+        pass
+    assert not alarm.rang
+    with pytest.raises(TooLongError), at_most(0.01) as alarm:
+        _spin()
+    assert alarm.rang
