@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -10,12 +11,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from config.errors import RequestError
+from config.schema import SchedulerConfig
 from core.messages.decisions import Bind, Evict
+from core.session.carry import Carry, Clock, SessionOptions
+from core.state.view import View
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Lenient, Level, LogLevel, Output, PluginsDir, Quiet
+from pumice.cli.inputs import load_config
+from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
-from pumice.explain.account import Account, account_of
+from pumice.explain.account import Account, Scene, account_of, scene_of
+from pumice.explain.server import Server, fetch
 from pumice.history.rewind import rewind_file
+from pumice.load.node_metrics import usage_of
 from pumice.replay.plugins import demand_plugins
 from storage import codec
 from storage.journal import CYCLE, DECISION
@@ -31,7 +39,20 @@ KINDS: Final = {"pod": "pod", "pods": "pod", "podgroup": "podgroup", "pg": "podg
 def explain(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="pod, podgroup or job.")],
     name: Annotated[str, typer.Argument(metavar="NS/NAME", help="Its name; the namespace is default when left out.")],
-    db: Annotated[Path, typer.Option("--db", help="The journal.", envvar="PUMICE_DB")] = Path("pumice.db"),
+    db: Annotated[
+        Path | None, typer.Option("--db", help="The journal.", envvar="PUMICE_DB", show_default="pumice.db")
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option("--server", metavar="URL", help="Ask a running server instead: what would the next cycle do?"),
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option("--token", help="What to show the server.", envvar="PUMICE_TOKEN", show_default=False)
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--cacert", metavar="PEM", help="Whom to trust beside the system's authorities.")
+    ] = None,
+    config: Config = None,
     cycle: Annotated[
         int | None,
         typer.Option("--cycle", min=1, help="The cycle. Default: the last that decided about it, else the newest."),
@@ -43,21 +64,41 @@ def explain(
     lenient: Lenient = False,
 ) -> int:
     """Decide the cycle again and tell what it did about the object."""
-    del lenient
     terminal = Terminal(output, quiet, log_level)
     known = KINDS.get(kind.lower())
     if known is None:
         raise UsageError(f"cannot explain a {kind!r}; known: {', '.join(sorted(set(KINDS.values())))}", path="KIND")
     whole = name if "/" in name else f"default/{name}"
-    anyio.run(demand_plugins, db, plugins_dir, terminal.warn)
-    account = anyio.run(_explain, db, known, whole, cycle)
-    terminal.emit(account.to_dict(), lambda console: show(console, account))
+    if server is not None:
+        if cycle is not None:
+            raise UsageError("a server shows the present; a recorded cycle is in a journal: --db", path="--cycle")
+        settings = load_config(config, lenient, terminal, plugins=plugins_dir)
+        account = account_of(_present(Server(server, token or "", certificate), settings, terminal), known, whole)
+    else:
+        if config is not None:
+            raise UsageError("a journal holds its own configuration; --config goes with --server", path="--config")
+        file = db or Path("pumice.db")
+        anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
+        account = anyio.run(_explain, file, known, whole, cycle)
+    terminal.emit(account.to_dict(), lambda console: show(console, account, recorded=server is None))
     return Exit.DONE
 
 
 async def _explain(db: Path, kind: str, name: str, cycle: int | None) -> Account:
     number = cycle if cycle is not None else await _telling_cycle(db, kind, name)
-    return account_of(await rewind_file(db, number, path="--cycle"), kind, name)
+    return account_of(scene_of(await rewind_file(db, number, path="--cycle")), kind, name)
+
+
+def _present(server: Server, settings: SchedulerConfig, terminal: Terminal) -> Scene:
+    """What the next cycle would see, as far as the server shows it: what is in flight is not."""
+    objects, view = fetch(server), View()
+    for obj in objects:
+        try:
+            view.apply("ADDED", obj)
+        except RequestError as error:
+            terminal.warn(f"{obj['kind']} {obj['metadata'].get('name')}: left out: {error}")
+    options = SessionOptions(node_usage=usage_of(objects))
+    return Scene(view, settings, Clock(1, time.time(), 0), Carry(), recorded=False, options=options)
 
 
 async def _telling_cycle(db: Path, kind: str, name: str) -> int:
@@ -82,9 +123,10 @@ def _is_about(decision: Bind | Evict, kind: str, name: str) -> bool:
     return decision.job == name or (kind == "job" and decision.job.startswith(f"{name}-"))
 
 
-def show(console: Console, account: Account) -> None:
+def show(console: Console, account: Account, *, recorded: bool = True) -> None:
     """The sentence first, then the counts."""
-    console.print(f"{account.kind} {account.name} in cycle {account.cycle}: {account.state}", markup=False)
+    where = f" in cycle {account.cycle}" if recorded else ""
+    console.print(f"{account.kind} {account.name}{where}: {account.state}", markup=False)
     if account.message:
         console.print(account.message, markup=False, soft_wrap=True)
     if account.nodes:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from config.errors import RequestError
+from config.schema import SchedulerConfig
 from core.messages.decisions import Evict
-from core.session.carry import Carry, Clock
+from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
-from pumice.explain.look import FITS, Look, Watched, watch_cycle
+from pumice.explain.look import FITS, Asked, Look, Watched, watch_cycle
 from pumice.explain.votes import Election
 from pumice.history.rewind import Rewound
 
@@ -51,24 +52,51 @@ class Account:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def account_of(past: Rewound, kind: str, name: str) -> Account:
-    """Decide the cycle again and say what it did about the pod, or about the pods of the job. Raises NotFoundError."""
-    jobs = _jobs_of(past.view, kind, name)
-    pods = _pods_of(past.view, kind, name, jobs)
-    if not pods and not jobs:
-        raise NotFoundError(f"cycle {past.cycle.record.cycle} knew no {kind} {name!r}")
-    record, replayer = past.cycle.record, past.replayer
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a cycle is decided from. `recorded`: it was decided so; else it is what the next cycle would do."""
+
+    view: View
+    config: SchedulerConfig
+    clock: Clock
+    carry: Carry
+    recorded: bool = True
+    options: SessionOptions | None = None
+
+
+def scene_of(past: Rewound) -> Scene:
+    """A recorded cycle."""
+    record = past.cycle.record
     clock = Clock(record.cycle, record.now, record.seed)
-    config = replayer.configurations.of(record.config_digest)
-    carry = Carry.from_dict(record.carry_before)
-    watched = watch_cycle(past.view.snapshot(), config, clock, carry, frozenset(pods), frozenset(jobs))
+    config = past.replayer.configurations.of(record.config_digest)
+    return Scene(past.view, config, clock, Carry.from_dict(record.carry_before))
+
+
+def account_of(scene: Scene, kind: str, name: str) -> Account:
+    """Decide the cycle and say what it did about the pod, or about the pods of the job. Raises NotFoundError."""
+    view, cycle = scene.view, scene.clock.cycle
+    jobs = _jobs_of(view, kind, name)
+    pods = _pods_of(view, kind, name, jobs)
+    if not pods and not jobs:
+        raise NotFoundError(f"cycle {cycle} knew no {kind} {name!r}" if scene.recorded else f"no {kind} {name!r}")
+    asked = Asked(frozenset(pods), frozenset(jobs))
+    watched = watch_cycle(view.snapshot(), scene.config, scene.clock, scene.carry, asked, scene.options)
     tasks = {pod: watched.statuses[pod] for pod in pods}
     told = next((pod for pod in pods if tasks[pod] == "Pending"), pods[0] if pods else "")
-    account = Account(kind, name, record.cycle, tasks.get(told, ""), tasks=tasks)
+    account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks)
     if told:
         _tell(account, told, watched)
     _tell_job(account, watched)
+    if not scene.recorded:
+        _say_would(account, tasks.get(told, account.state))
     return account
+
+
+def _say_would(account: Account, state: str) -> None:
+    """Nothing of it has happened yet."""
+    account.state = state
+    for was in ("was placed on", "was evicted from"):
+        account.message = account.message.replace(was, f"would be {was.split()[1]} {was.split()[2]}", 1)
 
 
 def _jobs_of(view: View, kind: str, name: str) -> list[str]:

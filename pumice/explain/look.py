@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
     from core.objects.pod import Task
-    from core.session.carry import Carry, Clock
+    from core.session.carry import Carry, Clock, SessionOptions
     from core.session.session import Session
     from core.state.snapshot import Snapshot
 
@@ -75,23 +75,30 @@ class Watched:
     jobs: dict[str, JobLook]
 
 
+class Asked(NamedTuple):
+    """Pods and jobs (PodGroups) that are asked about, "namespace/name" each."""
+
+    pods: frozenset[str]
+    jobs: frozenset[str] = frozenset()
+
+
 def watch_cycle(
     snapshot: Snapshot,
     config: SchedulerConfig,
     clock: Clock,
     carry: Carry,
-    asked: frozenset[str],
-    jobs: frozenset[str] = frozenset(),
+    asked: Asked,
+    options: SessionOptions | None = None,
 ) -> Watched:
     """Run the cycle; whenever it looks for a node for a task that is asked about, look on, and listen to the votes."""
-    session = open_session(snapshot, config, clock, carry, report=True)
-    found = look_at_jobs(session, sorted(jobs))
-    votes = listen(session.points, asked, jobs)
+    session = open_session(snapshot, config, clock, carry, options, report=True)
+    found = look_at_jobs(session, sorted(asked.jobs))
+    votes = listen(session.points, asked.pods, asked.jobs)
     looks: dict[str, Look] = {}
     search_for = session.search_for
 
     def looking_on(task: Task, *, room: bool = True) -> NodeSearch:
-        if task.key in asked and (room or task.key not in looks or session.action == "backfill"):
+        if task.key in asked.pods and (room or task.key not in looks or session.action == "backfill"):
             looks[task.key] = look_at(session, task, room=room)
         return search_for(task, room=room)
 
@@ -101,7 +108,7 @@ def watch_cycle(
     session.search_for = search_for  # type: ignore[method-assign]
     statuses: dict[str, str] = {}
     for task in snapshot.tasks.handles:
-        if task is not None and task.key in asked:
+        if task is not None and task.key in asked.pods:
             statuses[task.key] = _status(session, task)
             if task.key not in looks and statuses[task.key] == "Pending":
                 looks[task.key] = look_at(session, task, room=True)

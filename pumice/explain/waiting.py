@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from config.errors import PumiceError
 from core.messages.events import CycleRecord
-from pumice.explain.account import account_of
+from pumice.explain.account import account_of, scene_of
 from pumice.history.entries import Entry
 from pumice.history.rewind import rewind_file
 from pumice.replay.plugins import demand_plugins
@@ -42,7 +42,7 @@ async def why_it_waits(file: Path, kind: str, name: str) -> dict[str, Any] | Non
     number = codec.decode(newest.payload, CycleRecord).cycle
     try:
         await demand_plugins(file, None, lambda sentence: None)
-        account = account_of(await rewind_file(file, number), kind, name)
+        account = account_of(scene_of(await rewind_file(file, number)), kind, name)
     except PumiceError:
         return None
     return {"cycle": number, "state": account.state, "reason": account.reason, "message": account.message}

@@ -11,7 +11,7 @@ import yaml
 
 from core.messages.decisions import Evict
 from core.session.carry import Carry, Clock
-from pumice.explain.look import watch_cycle
+from pumice.explain.look import Asked, watch_cycle
 from pumice.history.rewind import rewind_file
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
@@ -104,7 +104,7 @@ def test_listening_changes_nothing(evicted: tuple[Path, int, list[dict[str, Any]
     config = past.replayer.configurations.of(record.config_digest)
     pods, jobs = frozenset(past.view.tasks.by_key), frozenset(past.view.jobs.by_key)
     clock, carry = Clock(record.cycle, record.now, record.seed), Carry.from_dict(record.carry_before)
-    assert watch_cycle(past.view.snapshot(), config, clock, carry, pods, jobs).result.digest == record.digest
+    assert watch_cycle(past.view.snapshot(), config, clock, carry, Asked(pods, jobs)).result.digest == record.digest
 
 
 def test_a_nominated_pod_says_why_it_is_where_it_is(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:

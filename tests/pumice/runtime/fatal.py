@@ -20,8 +20,8 @@ from storage.sqlite import _Database  # pyright: ignore[reportPrivateUsage]
 
 WHEN: Final = ("before", "inside", "after")
 """Inside: another thread kills while SQLite writes; after: it is written, and nobody has heard of it yet."""
-WHAT: Final = {"api": 25, "decision": 3, "outcome": 4, "cycle": 8, "checkpoint": 6}
-"""Kinds of records, and how often a run writes them, about."""
+WHAT: Final = {"api": 12, "decision": 2, "outcome": 2, "cycle": 4, "checkpoint": 3}
+"""Kinds of records, and how many statements write some in the time in which a run is killed."""
 COMMIT_S: Final = 0.002
 
 

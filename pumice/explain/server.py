@@ -1,0 +1,111 @@
+"""What a server shows, over plain Kubernetes REST: the objects of every kind that a scheduler's view is made of."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+import httpx
+
+from actors.api.kinds import KINDS, Kind
+from config.errors import ConfigError, WorldError
+from core.objects.metadata import section
+from core.state.watched import WATCHED
+
+Object = dict[str, Any]
+PAGE: Final = 500
+TIMEOUT_S: Final = 30.0
+EXCERPT: Final = 80
+OK: Final = 200
+NOT_SERVED: Final = 404
+REFUSALS: Final = {401: "it does not know who asks (name a --token)", 403: "it does not allow this to be read"}
+NEEDED: Final = ("Node", "Pod")
+"""What every server has; the other kinds may be unknown to it."""
+
+
+class ServerError(WorldError):
+    """A server that is gone, or answers what no Kubernetes API answers."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where and as whom to ask. `certificate`: whom to trust beside the system's authorities. `transport`: in tests."""
+
+    url: str
+    token: str = ""
+    certificate: Path | None = None
+    transport: httpx.BaseTransport | None = None
+
+
+def fetch(server: Server) -> list[Object]:
+    """Everything of the kinds that matter, references first. Raises ServerError, and ConfigError for a bad URL."""
+    with _client(server) as client, _told(server.url):
+        return [obj for kind in WATCHED for obj in _listed(client, server.url, KINDS[kind])]
+
+
+@contextmanager
+def _client(server: Server) -> Iterator[httpx.Client]:
+    headers = {"Accept": "application/json"}
+    if server.token:
+        headers["Authorization"] = f"Bearer {server.token}"
+    url = httpx.URL(server.url)
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ConfigError(f"expected http://HOST:PORT or https://HOST:PORT, was {server.url!r}", path="--server")
+    trust: ssl.SSLContext | bool = True
+    if server.certificate is not None:
+        try:
+            trust = ssl.create_default_context(cafile=str(server.certificate))
+        except OSError as error:
+            raise ConfigError(f"no certificate can be read: {error}", source=str(server.certificate)) from error
+    transport = server.transport
+    with httpx.Client(
+        base_url=url, headers=headers, timeout=TIMEOUT_S, verify=trust, transport=transport, trust_env=False
+    ) as client:
+        yield client
+
+
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    try:
+        yield
+    except httpx.HTTPError as error:
+        raise ServerError(f"{url}: no answer: {error or type(error).__name__}") from error
+
+
+def _listed(client: httpx.Client, url: str, kind: Kind) -> Iterator[Object]:
+    path = f"apis/{kind.group}/{kind.version}/{kind.plural}" if kind.group else f"api/{kind.version}/{kind.plural}"
+    token = ""
+    while True:
+        query = {"limit": str(PAGE), **({"continue": token} if token else {})}
+        answer = client.get(path, params=query)
+        if answer.status_code == NOT_SERVED and kind.kind not in NEEDED:
+            return
+        page = _page(answer, f"{url}: GET /{path}")
+        for item in page["items"]:
+            yield {"apiVersion": kind.api_version, "kind": kind.kind, **item}
+        token = str(section(page, "metadata").get("continue") or "")
+        if not token:
+            return
+
+
+def _page(answer: httpx.Response, what: str) -> Object:
+    page = _json(answer)
+    if answer.status_code != OK:
+        why = REFUSALS.get(answer.status_code) or page.get("message") or answer.text[:EXCERPT]
+        raise ServerError(f"{what}: {answer.status_code} {answer.reason_phrase}: {why}")
+    if not isinstance(page.get("items", ""), list | None):
+        raise ServerError(f"{what}: expected a list of objects, was {answer.text[:EXCERPT]!r}: no Kubernetes API?")
+    return {**page, "items": page["items"] or []}
+
+
+def _json(answer: httpx.Response) -> Object:
+    """The object in an answer, an empty one when there is none."""
+    try:
+        found = answer.json()
+    except ValueError:
+        return {}
+    return cast("Object", found) if isinstance(found, dict) else {}
