@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +48,7 @@ def fetch(server: Server) -> list[Object]:
 
 
 @contextmanager
-def _client(server: Server) -> Iterator[httpx.Client]:
+def _client(server: Server) -> Generator[httpx.Client]:
     headers = {"Accept": "application/json"}
     if server.token:
         headers["Authorization"] = f"Bearer {server.token}"
@@ -69,7 +69,7 @@ def _client(server: Server) -> Iterator[httpx.Client]:
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
+def _told(url: str) -> Generator[None]:
     try:
         yield
     except httpx.HTTPError as error:
