@@ -14,7 +14,7 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
-from actors.dry_run_feed import HANDLES, Reader, Tag
+from actors.dry_run_feed import PODS, Reader, Tag
 from core.messages.commands import Chunk
 from core.messages.replies import Candidates, DryRunFailed
 from core.replica.replica import Replica
@@ -22,8 +22,6 @@ from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from core.objects.pod import Task
 
 LENGTH_BYTES = 4
 
@@ -34,7 +32,6 @@ class Child:
     def __init__(self) -> None:
         self._replica = Replica()
         self._reader = Reader()
-        self._handles: list[Task | None] = []
 
     def told(self, tag: Tag, body: bytes) -> bytes | None:
         """Deal with a frame; the answer, where there is one."""
@@ -50,11 +47,12 @@ class Child:
         return None
 
     def _begin(self, body: bytes) -> None:
-        changes, rest = self._reader.opening(body, self._handles)
-        if HANDLES in changes:
-            self._replica.columns[HANDLES] = [*self._handles]
-        self._replica.begin(rest)
+        gc.disable()  # nothing of what is read is garbage
+        begin = self._reader.opening(body)
+        self._replica.columns[PODS] = [*self._reader.pods]
+        self._replica.begin(begin)
         gc.freeze()
+        gc.enable()
 
     def _try(self, chunk: Chunk) -> Candidates | DryRunFailed:
         try:

@@ -7,26 +7,34 @@ numbers from then on, so that there they are as unique as here.
 
 from __future__ import annotations
 
+import copyreg
 import io
 import pickle
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from inspect import signature
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from core.errors import ReplicaError
+from core.life.task import TaskStatus
 from core.objects.pod import Task
-from core.objects.pod_template import PodTemplate
 from core.plugins.user import UserPlugin
-from core.replica.delta import columns_of, delta
+from core.replica.delta import Entries, columns_of, delta
 from core.replica.replica import begin, follow, question_of
 from core.session.recorded import RecordedSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from core.actions.dry_run import DryRun
-    from core.replica.delta import Delta
+    from core.objects.pod_template import PodTemplate
+    from core.replica.replica import Begin
     from core.session.recorded import Opening
 
-HANDLES = "tasks.handles"
+PODS: Final = "tasks.handles"
+FIELDS: Final = [*signature(Task).parameters]
+TEMPLATE, STATUS = FIELDS.index("template"), FIELDS.index("status")
+VALUES_OF = attrgetter(*FIELDS)
 
 
 class Tag(bytes, Enum):
@@ -99,84 +107,77 @@ class Openings:
 
 
 def _told(before: Opening | None, after: Opening, templates: frozenset[int]) -> Told:
+    known = {} if before is None else columns_of(before.snapshot)
     columns = columns_of(after.snapshot)
-    changes = delta(None if before is None else columns_of(before.snapshot), columns)
-    tasks = _tasks_in(changes.get(HANDLES))
-    fresh = {task.template.number: task.template for task in tasks if task.template.number not in templates}
-    handles = {HANDLES: changes.pop(HANDLES)} if HANDLES in changes else {}
+    pods: list[Task | None] = columns.pop(PODS)
+    change = delta({PODS: known.pop(PODS, [])}, {PODS: pods}).get(PODS, Entries(len(pods), {}))
+    assert isinstance(change, Entries)
+    changed: dict[int, Task | None] = change.changed
+    fresh = {task.template.number: task.template for task in changed.values() if task is not None}
+    fresh = {number: template for number, template in fresh.items() if number not in templates}
     specs_changed = before is None or before.snapshot.nodes.memo is not after.snapshot.nodes.memo
-    rest = begin(after, changes, specs_changed=specs_changed)
-    known: list[Task | None] = columns[HANDLES]
-
-    def by_number(obj: Any) -> tuple[str, int] | None:
-        return ("template", obj.number) if isinstance(obj, PodTemplate) else None
-
-    def by_row(obj: Any) -> tuple[str, int] | None:
-        if isinstance(obj, Task) and obj.row < len(known) and known[obj.row] is obj:
-            return "task", obj.row
-        return by_number(obj)
-
-    parts = [pickle.dumps(list(fresh.values())), _pickled(handles, by_number), _pickled(rest, by_row)]
-    return Told(pickle.dumps(parts), templates | fresh.keys())
+    rest = begin(after, delta(known or None, columns), specs_changed=specs_changed)
+    told = list(fresh.values()), len(pods), {row: task and _fields_of(task) for row, task in changed.items()}
+    return Told(pickle.dumps((pickle.dumps(told), _by_row(rest, pods))), templates | fresh.keys())
 
 
-def _tasks_in(change: Any) -> Sequence[Task]:
-    if change is None:
-        return ()
-    held = change.changed.values() if hasattr(change, "changed") else change.value
-    return [task for task in held if task is not None]
+def _fields_of(task: Task) -> tuple[Any, ...]:
+    values = [*VALUES_OF(task)]
+    values[TEMPLATE], values[STATUS] = task.template.number, int(task.status)
+    return tuple(values)
 
 
-class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, name_of: Callable[[Any], tuple[str, int] | None]) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._name_of = name_of
-
-    def persistent_id(self, obj: Any) -> tuple[str, int] | None:
-        return self._name_of(obj)
+def _task_of(values: tuple[Any, ...], templates: dict[int, PodTemplate]) -> Task:
+    fields_of_task = [*values]
+    fields_of_task[TEMPLATE], fields_of_task[STATUS] = templates[values[TEMPLATE]], TaskStatus(values[STATUS])
+    return Task(*fields_of_task)
 
 
-def _pickled(thing: Any, name_of: Callable[[Any], tuple[str, int] | None]) -> bytes:
+def pod_in(row: int) -> Task | None:
+    """Stands in pickles for a pod that is known by its row; `Reader` looks it up."""
+    raise ReplicaError(f"the pod in row {row} is looked up without a table")
+
+
+def _by_row(thing: Any, pods: Sequence[Task | None]) -> bytes:
+    """The pickle of a thing in which pods are meant by their rows."""
+
+    def reduced(task: Task) -> Any:
+        listed = task.row < len(pods) and pods[task.row] is task
+        return (pod_in, (task.row,)) if listed else task.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+
     file = io.BytesIO()
-    _Pickler(file, name_of).dump(thing)
+    pickler = pickle.Pickler(file, protocol=pickle.HIGHEST_PROTOCOL)
+    table: dict[type, Any] = {**copyreg.dispatch_table, Task: reduced}
+    pickler.dispatch_table = table
+    pickler.dump(thing)
     return file.getvalue()
 
 
 class Reader:
-    """The other side of `Feed`: reads openings."""
+    """The other side of `Feed`: reads openings. `pods` by row, as they were told last."""
 
     def __init__(self) -> None:
+        self.pods: list[Task | None] = []
         self._templates: dict[int, PodTemplate] = {}
 
-    def opening(self, frame: bytes, handles: list[Task | None]) -> tuple[Delta, Any]:
-        """(the changed pods, the rest); `handles` is filled with the pods as they are then."""
-        templates, pods, rest = pickle.loads(frame)
-        self._templates.update((template.number, template) for template in pickle.loads(templates))
-        changes: Delta = self._loads(pods, handles)
-        _fill(handles, changes.get(HANDLES))
-        return changes, self._loads(rest, handles)
-
-    def _loads(self, blob: bytes, handles: list[Task | None]) -> Any:
-        return _Unpickler(io.BytesIO(blob), {"template": self._templates, "task": handles}).load()
-
-
-def _fill(handles: list[Task | None], change: Any) -> None:
-    if change is None:
-        return
-    if not hasattr(change, "changed"):
-        handles[:] = change.value
-        return
-    del handles[change.length :]
-    handles += [None] * (change.length - len(handles))
-    for row, task in change.changed.items():
-        handles[row] = task
+    def opening(self, frame: bytes) -> Begin:
+        """What to begin with; the pods are in `pods` then."""
+        pods, rest = pickle.loads(frame)
+        templates, length, changed = pickle.loads(pods)
+        self._templates.update((template.number, template) for template in templates)
+        self.pods = [*self.pods[:length], *[None] * (length - len(self.pods))]
+        for row, values in changed.items():
+            self.pods[row] = values and _task_of(values, self._templates)
+        begin: Begin = _Unpickler(io.BytesIO(rest), self.pods).load()
+        return begin
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, tables: dict[str, Any]) -> None:
+    def __init__(self, file: io.BytesIO, pods: list[Task | None]) -> None:
         super().__init__(file)
-        self._tables = tables
+        self._pods = pods
 
-    def persistent_load(self, pid: tuple[str, int]) -> Any:
-        table, number = pid
-        return self._tables[table][number]
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == (pod_in.__module__, pod_in.__name__):
+            return self._pods.__getitem__
+        return super().find_class(module, name)
