@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from actors.gateway import discovery, health, openapi, resources
+from actors.gateway import discovery, health, openapi, openapi_v2, resources
 from actors.gateway.exchange import Exchange, GoneError, Receive, Scope, Send
 from actors.gateway.forms import encode
 from actors.gateway.negotiation import discovery_version
@@ -127,6 +127,14 @@ async def _openapi(site: Site, exchange: Exchange) -> None:
             raise no_such_path()
 
 
+async def _openapi_v2(site: Site, exchange: Exchange) -> None:
+    del site
+    if openapi_v2.PROTOBUF in exchange.header("accept"):
+        await exchange.answer(200, openapi_v2.as_protobuf(), openapi_v2.PROTOBUF)
+    else:
+        await _json(exchange, openapi_v2.as_json())
+
+
 async def _resource(site: Site, exchange: Exchange) -> None:
     target = parse_path(exchange.path)
     if target is None:
@@ -135,7 +143,8 @@ async def _resource(site: Site, exchange: Exchange) -> None:
 
 
 async def _root(site: Site, exchange: Exchange) -> None:
-    names = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"]
+    names = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"]
+    names += ["/openapi/v2", "/openapi/v3"]
     groups = [f"/apis/{name}" for name in discovery.groups(site.kinds) if name]
     await _json(exchange, {"paths": sorted([*names, *groups])})
 
@@ -177,6 +186,7 @@ def build_app(site: Site) -> Starlette:
             route("/api/{version}", _group_version),
             route("/apis/{group}", _group),
             route("/apis/{group}/{version}", _group_version),
+            route("/openapi/v2", _openapi_v2),
             route("/openapi/v3", _openapi),
             route("/openapi/v3/{rest:path}", _openapi),
             route("/metrics", health.metrics),
