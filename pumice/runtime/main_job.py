@@ -12,6 +12,7 @@ from typing import Any, Literal
 import anyio
 from trio.testing import MockClock
 
+from actors.errors import ActorFailedError
 from actors.gateway.settings import GatewaySettings
 from actors.ports import Clock, RealClock, VirtualClock
 from actors.settings import SystemSettings
@@ -30,6 +31,7 @@ from storage.journal import Journal
 Object = dict[str, Any]
 
 CONFLICT = 409
+AGAIN_S = 0.05
 BATCH = 500
 """So many objects are handed in at a time."""
 
@@ -101,6 +103,7 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
     if storm is None:
         system = System(plan.settings, journal, clock)
     else:
+        journal = await storm.watch(journal)
         system = System(storm.settings(plan.settings), journal, clock, decider=storm.decider())
     async with system.running():
         _serve(plan, watching)
@@ -158,7 +161,7 @@ async def _hand_in(plan: Plan, system: System, outcome: Outcome, watching: Watch
 async def _submit(objects: Sequence[Object], system: System, outcome: Outcome, watching: Watching) -> None:
     for first in range(0, len(objects), BATCH):
         batch = objects[first : first + BATCH]
-        for obj, answer in zip(batch, await system.submit(batch), strict=True):
+        for obj, answer in zip(batch, await _accepted(system, batch), strict=True):
             if isinstance(answer, Accepted):
                 continue
             if answer.code == CONFLICT and answer.reason == "AlreadyExists":
@@ -166,6 +169,15 @@ async def _submit(objects: Sequence[Object], system: System, outcome: Outcome, w
                 continue
             outcome.refused.append((obj, answer))
             watching.refused(obj, answer)
+
+
+async def _accepted(system: System, batch: Sequence[Object]) -> list[Accepted | Refused]:
+    """The answers; asked again when the api crashed over it, and then some of the objects are there already."""
+    while True:
+        try:
+            return await system.submit(batch)
+        except ActorFailedError:
+            await anyio.sleep(AGAIN_S)
 
 
 def _count(system: System, kind: str) -> int:

@@ -1,4 +1,5 @@
-"""The same faults on the real clock, under `pumice run --faults`: what must hold is checked when the run is over."""
+"""The same faults on the real clock, under `pumice run --faults`: what must hold is checked after every record that is
+written, and when the run is over."""
 
 from __future__ import annotations
 
@@ -9,10 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from actors.api.faults import CRASHABLE, JOURNAL, SeededFaults
+from actors.api.faults import JOURNAL, Faults, SeededFaults
+from actors.api.store import Store
 from actors.core_decider import core_decider
-from pumice.storm.books import compare_views, fresh_view, lost_in_journal
+from pumice.storm.books import compare_views, fresh_view, lost_in_journal, without_reason
+from pumice.storm.monitor import Monitor
 from pumice.storm.profiles import profile
+from pumice.storm.watched import WatchedJournal
+from storage.recovery import recover
 
 if TYPE_CHECKING:
     from actors.decider import Decider
@@ -26,6 +31,25 @@ REST_S: Final = 120.0
 """Seconds in which the system must come to rest once the faults have stopped."""
 
 
+GIVEN_UP_S: Final = 3 * ANSWER_TIMEOUT_S - 1.0
+"""Until then no outcome is given up."""
+MOST: Final = 100
+"""So many violations are told."""
+
+
+class LiveMonitor(Monitor):
+    """Notes what does not hold, and lets the run go on."""
+
+    def __init__(self) -> None:
+        super().__init__(patience_s=GIVEN_UP_S, most_records=10**12)
+        self.violations: list[tuple[str, str]] = []
+
+    def violated(self, invariant: str, words: str) -> None:
+        """One more."""
+        if len(self.violations) < MOST:
+            self.violations.append((invariant, words))
+
+
 @dataclass
 class LiveStorm:
     """Faults from a profile; `views` are those the cache has had, the one in use last."""
@@ -33,12 +57,19 @@ class LiveStorm:
     names: str
     seed: int
     views: list[Any] = field(default_factory=list[Any])
+    monitor: LiveMonitor = field(default_factory=LiveMonitor)
 
     def __post_init__(self) -> None:
         rates = {what: rate for what, rate in profile(self.names).rates.items() if what not in JOURNAL}
-        # whoever hands manifests in has nobody behind it to ask again when the api goes away
-        crashable = [name for name in CRASHABLE if name != "api-server"]
-        self.faults = SeededFaults(self.seed, rates, longest_s=LONGEST_S, crashable=crashable)
+        self.faults: Faults = SeededFaults(self.seed, rates, longest_s=LONGEST_S)
+
+    async def watch(self, journal: Journal) -> Journal:
+        """The same journal, everything that is written to it from now on checked."""
+        store = Store()
+        await recover(journal, store.restore, store.load)
+        self.monitor.truth.begin(store)
+        self.monitor.born()
+        return WatchedJournal(journal, self.monitor.see)
 
     def settings(self, settings: SystemSettings) -> SystemSettings:
         """The same with the faults, and answers given up sooner."""
@@ -56,7 +87,7 @@ class LiveStorm:
     async def finish(self, system: System, journal: Journal) -> dict[str, Any]:
         """Stop the faults, let the system come to rest, compare the books: the keys it adds to the summary."""
         self.faults.stop()
-        problems: list[tuple[str, str]] = []
+        problems = self.monitor.violations
         with anyio.move_on_after(REST_S) as scope:
             await system.until_idle()
         if scope.cancelled_caught:
@@ -64,6 +95,7 @@ class LiveStorm:
         else:
             problems += [("books-agree", words) for words in compare_views(self.views[-1], fresh_view(system.store))]
             problems += await lost_in_journal(system.store, journal)
+            problems += [("reasons", words) for words in without_reason(system.store, self.monitor)]
         return {
             "faults_injected": dict(sorted(Counter(fault.what for fault in self.faults.struck).items())),
             "violations": [{"invariant": invariant, "message": words} for invariant, words in problems],

@@ -39,7 +39,6 @@ CALM_CYCLES: Final = 1000
 INJECTED: Final = ("HungActorError", "ActorFailedError", "ActorStoppedError")
 """What actors die of when somebody takes them away, or whom they asked."""
 PATIENCE_S: Final = 89.0
-"""After so long the cache may give up an outcome and decide again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +81,14 @@ class _Cycle:
 
 
 class Monitor:
-    """Sees every record; `violated` ends the storm at the next event, whoever notices."""
+    """Sees every record; `violated` ends the storm at the next event, whoever notices.
 
-    def __init__(self) -> None:
+    `patience_s`: after so long the cache may have given up an outcome, and decide again.
+    """
+
+    def __init__(self, *, patience_s: float = PATIENCE_S, most_records: int = MOST_RECORDS) -> None:
+        self._patience_s = patience_s
+        self._most_records = most_records
         self.truth = Truth()
         self.began = 0.0
         self.events = 0
@@ -138,7 +142,7 @@ class Monitor:
                     self._life(codec.decode(record.payload, ActorEvent))
                 case _:
                     pass
-        if self.events > MOST_RECORDS:
+        if self.events > self._most_records:
             self.violated("quiesces", f"{self.events} records and no end")
 
     def _mutation(self, mutation: Mutation) -> None:
@@ -205,7 +209,7 @@ class Monitor:
         revision, cycle = record.revision, record.cycle
         before = self._decided.get(bind.uid)
         now = anyio.current_time()
-        if before is not None and before.open and before.life == self.lives and now - before.at < PATIENCE_S:
+        if before is not None and before.open and before.life == self.lives and now - before.at < self._patience_s:
             self.violated(
                 "decided-once",
                 f"pod {bind.namespace}/{bind.name} was bound to {before.bind.node} without an outcome yet, "

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from core.messages.events import Mutation
 from core.objects.metadata import section
 from core.quantity import parse_quantity
 from storage import codec
+
+if TYPE_CHECKING:
+    from actors.api.store import Store
 
 Object = dict[str, Any]
 Amounts = dict[str, int]
@@ -74,6 +77,13 @@ class Truth:
         self.blobs: dict[tuple[str, str, str], bytes] = {}
         self._on: dict[str, dict[str, PodBook]] = {}
         self._losses: dict[str, list[int]] = {}
+
+    def begin(self, store: Store) -> None:
+        """Start from what a store holds already."""
+        for kind in store.tables.kinds():
+            for name, record in store.tables.of_kind(kind):
+                self.apply(Mutation(record.revision, "ADDED", kind, *name, record.blob))
+        self.revision = store.revision
 
     def apply(self, mutation: Mutation) -> tuple[PodBook, str] | None:
         """Take it over. When it put a pod on a node: the pod, and the node it was on before."""
@@ -155,7 +165,9 @@ class Truth:
         capabilities: list[Amounts] = self.queues[name].since(revision) if name in self.queues else []
         if not capabilities or not all(capabilities):
             return
-        staying = [each for each in self.pods.values() if each.on_node and not each.deleting and each.uid not in leaving]
+        staying = [
+            each for each in self.pods.values() if each.on_node and not each.deleting and each.uid not in leaving
+        ]
         members = [each for each in staying if self._in(each, name)]
         yield from self._over("within-capability", f"queue {name}", members, _most(capabilities), None)
 

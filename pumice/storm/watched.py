@@ -1,0 +1,56 @@
+"""A journal that somebody looks over the shoulder of: every batch is shown once it is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from storage.journal import ChainReport, Checkpoint, Head, Journal, Record, Stored
+
+
+class WatchedJournal:
+    """See `storage.journal.Journal`: `inner`, and `see` gets what has been appended to it."""
+
+    def __init__(self, inner: Journal, see: Callable[[Sequence[Record]], None]) -> None:
+        self._inner = inner
+        self._see = see
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """Write, then show."""
+        last = await self._inner.append(records)
+        self._see(records)
+        return last
+
+    async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
+        """As `inner`."""
+        return await self._inner.read(after, kinds, limit)
+
+    async def last(self, kind: str) -> Stored | None:
+        """As `inner`."""
+        return await self._inner.last(kind)
+
+    async def head(self) -> Head:
+        """As `inner`."""
+        return await self._inner.head()
+
+    async def check(self) -> ChainReport:
+        """As `inner`."""
+        return await self._inner.check()
+
+    async def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """As `inner`."""
+        await self._inner.save_checkpoint(checkpoint)
+
+    async def checkpoints(self) -> Sequence[Checkpoint]:
+        """As `inner`."""
+        return await self._inner.checkpoints()
+
+    async def cut(self, through: int) -> int:
+        """As `inner`."""
+        return await self._inner.cut(through)
+
+    async def close(self) -> None:
+        """As `inner`."""
+        await self._inner.close()

@@ -1,0 +1,69 @@
+"""Storms on the real clock: `pumice run --faults`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from actors.api.faults import Fault, ListedFaults
+from pumice.runtime.main_job import Plan, Watching, run_plan
+from pumice.runtime.until import parse_until
+from pumice.storm.cluster import node, pod_group, pods, queue
+from pumice.storm.live import LiveStorm
+from tests.simulation.planted import BUGS
+
+BACKENDS = ("asyncio", "trio")
+
+
+def objects(jobs: int) -> list[dict[str, Any]]:
+    """Gangs of three for two nodes and two queues: there is room for all but one of every four."""
+    found = [queue("capped", {"capability": {"cpu": "4"}})]
+    found += [node(f"n{number}", {"cpu": 8, "memory": "16Gi"}) for number in range(2)]
+    for number in range(jobs):
+        details = {"pods": 3, "min": 3, "queue": "capped" if number % 3 == 0 else "default"}
+        found += [pod_group(f"j{number}", details), *pods(f"j{number}", details, range(3))]
+    return found
+
+
+def storm(tmp_path: Path, backend: Literal["asyncio", "trio"], names: str, seed: int = 1) -> dict[str, Any]:
+    until = parse_until("idle")
+    plan = Plan(objects(8), False, tmp_path / "storm.db", until, backend, storm=LiveStorm(names, seed))
+    return run_plan(plan, Watching()).summary
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_must_hold_holds_on_the_real_clock(backend: Literal["asyncio", "trio"], tmp_path: Path) -> None:
+    summary = storm(tmp_path, backend, "live")
+    assert summary["violations"] == []
+    assert summary["pods"]["running"] == 15
+    assert sum(summary["faults_injected"].values()) > 10
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_journal_that_is_there_is_continued(backend: Literal["asyncio", "trio"], tmp_path: Path) -> None:
+    assert storm(tmp_path, backend, "calm")["violations"] == []
+    summary = storm(tmp_path, backend, "live", seed=2)
+    assert (summary["violations"], summary["pods"]["running"]) == ([], 15)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_it_is_seen_while_it_happens(
+    backend: Literal["asyncio", "trio"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Too many pods of a queue: when the run is over the books agree."""
+    BUGS["capability is not asked"].plant(monkeypatch)
+    found = {each["invariant"] for each in storm(tmp_path, backend, "calm")["violations"]}
+    assert "within-capability" in found
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_api_may_crash(backend: Literal["asyncio", "trio"], tmp_path: Path) -> None:
+    live = LiveStorm("calm", 1)
+    occasions = ("watch Node+Queue #2", "bind default/j1-0 #1", "status PodGroup default/j1 by scheduler #1")
+    live.faults = ListedFaults([Fault("crash", on, 1.0, "api-server") for on in occasions])
+    plan = Plan(objects(8), False, tmp_path / "storm.db", parse_until("idle"), backend, storm=live)
+    summary = run_plan(plan, Watching()).summary
+    assert summary["faults_injected"] == {"crash": 3}
+    assert (summary["violations"], summary["pods"]["running"]) == ([], 15)
