@@ -129,7 +129,7 @@ async def _openapi(site: Site, exchange: Exchange) -> None:
 
 async def _openapi_v2(site: Site, exchange: Exchange) -> None:
     del site
-    if openapi_v2.PROTOBUF in exchange.header("accept"):
+    if openapi_v2.ASKED in exchange.header("accept"):
         await exchange.answer(200, openapi_v2.as_protobuf(), openapi_v2.PROTOBUF)
     else:
         await _json(exchange, openapi_v2.as_json())

@@ -11,7 +11,9 @@ from typing import Any, Final
 
 from actors.gateway.version import RELEASE
 
-PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""What is answered: Go cannot read the name by which it asks."""
 
 _SWAGGER: Final = "2.0"
 _TITLE: Final = "Pumice"
