@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from actors.api import metadata, patches, refusals
 from actors.api.admission import admission_of
 from actors.api.creation import Creation
 from actors.api.decoding import decoded, may_hold_null, name_of
 from actors.api.deletion import Deletion
+from actors.api.ownership import MANAGED, owners_in, tracked
 from actors.api.registry import Found, Registry
 from actors.api.requests import Moment
 from actors.merge_patch import merge_patch
@@ -44,7 +45,7 @@ class Changes:
         found = self._registry.existing(kind.key, meta.get("namespace") or "default", meta.get("name") or "")
         if isinstance(found, Refused):
             return found
-        return self._change(found, obj, request.subresource, moment, dry_run=request.dry_run)
+        return self._change(found, obj, request, moment)
 
     def patch(self, request: Patch, moment: Moment) -> Accepted | Refused:
         """Change an object by a patch of any form; its status stays as it is where it has a status subresource."""
@@ -57,12 +58,18 @@ class Changes:
         new = patches.patched(request.form, found, patch)
         if isinstance(new, Refused):
             return new
+        return self.write(found, new, request, moment)
+
+    def write(
+        self, found: Found, new: Object, request: Patch, moment: Moment, *, owners: Any = None
+    ) -> Accepted | Refused:
+        """Write what a patch has made of an object; `owners`: its managedFields when it was applied."""
         if causes := self._registry.settle_shape(found.kind, new, nulls=may_hold_null(request.blob)):
             return refusals.invalid(found.kind, request.name, causes)
         if problem := self._other_object(found, new):
             return refusals.bad_request(problem)
         new["metadata"] = dict(new["metadata"])
-        return self._change(found, new, request.subresource, moment, dry_run=request.dry_run)
+        return self._change(found, new, request, moment, owners=owners)
 
     def update_status(self, request: UpdateStatus, moment: Moment) -> Accepted | Refused:
         """Merge a patch into the status; nothing else changes."""
@@ -88,14 +95,15 @@ class Changes:
     # --- parts
 
     def _change(
-        self, found: Found, new: Object, subresource: str, moment: Moment, *, dry_run: bool
+        self, found: Found, new: Object, request: Update | Patch, moment: Moment, *, owners: Any = None
     ) -> Accepted | Refused:
         """Write the part of an object that the request is about."""
         key, kind, old = found
         if refused := _out_of_date(found, new):
             return refused
-        if subresource == STATUS:
-            return self._change_status(found, new, moment, dry_run=dry_run)
+        owned = owners if owners is not None else owners_in(new)
+        if request.subresource == STATUS:
+            return self._change_status(found, new, request, moment, owners=owners)
         if kind.drops_status or (kind.status and STATUS not in new):
             _carry(old, new, STATUS)
         metadata.keep(new["metadata"], old["metadata"])
@@ -107,12 +115,13 @@ class Changes:
             return refusals.invalid(kind, key[2], causes)
         if admission.settle is not None:
             admission.settle(new, self._registry.lookup, moment.text)
-        return self._replace(found, new, moment, dry_run=dry_run)
+        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        new = self._owned(found, new, "", moment, owned, applied=owners is not None)
+        return self._replace(found, new, moment, dry_run=request.dry_run)
 
     def _replace(self, found: Found, new: Object, moment: Moment, *, dry_run: bool) -> Accepted:
         key, _, old = found
         meta, before = new["metadata"], old["metadata"]
-        meta["resourceVersion"] = before["resourceVersion"]
         if new == old:
             return self._registry.unchanged(key)
         if any(new.get(part) != old.get(part) for part in (new.keys() | old.keys()) - {"metadata", STATUS}):
@@ -123,15 +132,26 @@ class Changes:
             return Accepted(self._tables.revision, pack(new), uid=before["uid"])
         return self._registry.written(key, new, moment.user, dry_run=dry_run)
 
-    def _change_status(self, found: Found, given: Object, moment: Moment, *, dry_run: bool) -> Accepted | Refused:
+    def _owned(
+        self, found: Found, new: Object, subresource: str, moment: Moment, owners: Any, *, applied: bool
+    ) -> Object:
+        """The object with its owners: those of an apply, or those after an update that may have brought some."""
+        if owners is not None:
+            new["metadata"][MANAGED] = owners
+        return new if applied else tracked(self._registry.kinds, found.kind, found.obj, new, subresource, moment)
+
+    def _change_status(
+        self, found: Found, given: Object, request: Update | Patch, moment: Moment, *, owners: Any
+    ) -> Accepted | Refused:
         key, kind, old = found
         if not kind.status:
             return refusals.no_subresource(kind, STATUS)
-        new = dict(old)
+        new = {**old, "metadata": dict(old["metadata"])}
         _carry(given, new, STATUS)
+        new = self._owned(found, new, STATUS, moment, owners, applied=owners is not None)
         if new == old:
             return self._registry.unchanged(key)
-        return self._registry.written(key, new, moment.user, dry_run=dry_run)
+        return self._registry.written(key, new, moment.user, dry_run=request.dry_run)
 
     def _other_object(self, found: Found, new: Object) -> str:
         """Why a patched object is no longer the one that was asked for; its apiVersion is settled."""

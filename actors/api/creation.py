@@ -39,9 +39,12 @@ class Creation:
         return self.create_object(obj, moment, dry_run=dry_run, nulls=may_hold_null(blob))
 
     def create_object(
-        self, obj: Object, moment: Moment, *, dry_run: bool = False, nulls: bool = True
+        self, obj: Object, moment: Moment, *, dry_run: bool = False, nulls: bool = True, owners: Any = None
     ) -> Accepted | Refused:
-        """`create` of plain data, which is changed on the way; `nulls`: there may be some in it."""
+        """`create` of plain data, which is changed on the way; `nulls`: there may be some in it.
+
+        `owners` are the managedFields of an object that is applied.
+        """
         kind = self._registry.kinds.by_type(obj.get("apiVersion"), obj.get("kind"))
         if kind is None:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
@@ -59,15 +62,19 @@ class Creation:
             return refused
         if self._tables.get(key) is not None:
             return refusals.already_exists(kind, meta["name"])
-        return self._admit(key, kind, obj, moment, dry_run=dry_run)
+        return self._admit(key, kind, obj, moment, dry_run=dry_run, owners=owners)
 
-    def _admit(self, key: Key, kind: Kind, obj: Object, moment: Moment, *, dry_run: bool) -> Accepted | Refused:
+    def _admit(
+        self, key: Key, kind: Kind, obj: Object, moment: Moment, *, dry_run: bool, owners: Any
+    ) -> Accepted | Refused:
         admission, lookup = admission_of(kind.key), self._registry.lookup
         if kind.drops_status:
             obj.pop("status", None) if admission.initial_status is None else admission.initial_status(obj)
         if refused := self._judge(key, kind, obj, admission):
             return refused
         metadata.stamp(obj["metadata"], uid_of(self._registry.seed, self._tables.revision + 1), moment.text)
+        if owners:
+            obj["metadata"]["managedFields"] = owners
         if admission.settle is not None:
             admission.settle(obj, lookup, moment.text)
         answer = self._registry.written(key, obj, moment.user, dry_run=dry_run)

@@ -9,10 +9,14 @@ from msgspec import Struct
 
 
 class Moment(Struct, frozen=True, gc=False):
-    """`now` in seconds since the epoch; `user` goes into the journal beside what the request changed."""
+    """`now` in seconds since the epoch; `user` goes into the journal beside what the request changed.
+
+    `manager`: who comes to own the changed fields, where that is kept; the user when nobody is named.
+    """
 
     now: float
     user: str = ""
+    manager: str = ""
 
     @property
     def text(self) -> str:

@@ -10,6 +10,7 @@ from typing import assert_never, cast
 
 from actors.api import refusals
 from actors.api.admission import Lookup, admission_of
+from actors.api.applying import Applying
 from actors.api.changes import Changes
 from actors.api.creation import Creation
 from actors.api.deletion import Deletion
@@ -48,6 +49,7 @@ class Store:
         self._deletion = Deletion(self.tables)
         self._creation = Creation(self.registry, self._deletion)
         self._changes = Changes(self.registry, self._creation, self._deletion)
+        self._applying = Applying(self.registry, self._creation, self._changes)
         self._placement = Placement(self.tables, self._deletion)
         self._eviction = Eviction(self.registry, self._deletion)
 
@@ -101,11 +103,12 @@ class Store:
             case commands.Create():
                 return self.create(request.blob, now, dry_run=request.dry_run, user=request.user)
             case commands.Update():
-                return self._changes.update(request, Moment(now, request.user))
+                return self._changes.update(request, Moment(now, request.user, request.manager))
             case commands.UpdateStatus():
                 return self._changes.update_status(request, Moment(now, request.user))
             case commands.Patch():
-                return self._changes.patch(request, Moment(now, request.user))
+                writer = self._applying.apply if request.form == "apply" else self._changes.patch
+                return writer(request, Moment(now, request.user, request.manager))
             case commands.Delete():
                 return self.delete(request, now)
             case commands.RequestEviction():

@@ -1,0 +1,169 @@
+"""Server-side apply through the store: created, merged, refused, owned, and given up."""
+
+from typing import Any
+
+import pytest
+
+from core.messages.commands import Patch, Update
+from core.messages.replies import Accepted, ApiReply, Refused
+from storage.codec import pack, unpack
+from tests.actors.cluster import Cluster
+from tests.kit.definitions import definition, widget
+from tests.kit.queues import queue
+
+Object = dict[str, Any]
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def config_map(**data: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
+
+
+def ask(cluster: Cluster, config: Object, manager: str = "me", kind: str = "", **more: Any) -> ApiReply:
+    name = config["metadata"]["name"]
+    return cluster.ask(
+        Patch(kind or config["kind"], "default", name, pack(config), form="apply", manager=manager, **more)
+    )
+
+
+def applied(reply: ApiReply) -> tuple[Object, bool]:
+    assert isinstance(reply, Accepted), reply
+    return unpack(reply.blob), reply.created
+
+
+def owners(obj: Object) -> list[tuple[str, str, str]]:
+    entries = obj["metadata"].get("managedFields", [])
+    return [(each["manager"], each["operation"], each.get("subresource", "")) for each in entries]
+
+
+def test_what_is_not_there_is_created_with_its_owner(cluster: Cluster) -> None:
+    found, created = applied(ask(cluster, config_map(a="1")))
+    assert (created, found["metadata"]["namespace"], owners(found)) == (True, "default", [("me", "Apply", "")])
+    assert cluster.get("ConfigMap", "c") == found
+
+
+def test_the_same_again_changes_nothing(cluster: Cluster) -> None:
+    ask(cluster, config_map(a="1"))
+    before = cluster.store.revision
+    _, created = applied(ask(cluster, config_map(a="1")))
+    assert (created, cluster.store.revision) == (False, before)
+
+
+def test_what_is_no_longer_applied_goes(cluster: Cluster) -> None:
+    ask(cluster, config_map(a="1", b="2"))
+    cluster.patch("ConfigMap", "c", {"data": {"mine": "3"}})
+    found, _ = applied(ask(cluster, config_map(a="1")))
+    assert found["data"] == {"a": "1", "mine": "3"}
+
+
+def test_what_another_owns_is_a_conflict_unless_forced(cluster: Cluster) -> None:
+    ask(cluster, config_map(a="1"))
+    reply = ask(cluster, config_map(a="2"), "you")
+    assert isinstance(reply, Refused)
+    assert (reply.code, reply.reason) == (409, "Conflict")
+    assert [cause["reason"] for cause in reply.details["causes"]] == ["FieldManagerConflict"]
+    assert cluster.get("ConfigMap", "c")["data"] == {"a": "1"}
+    found, _ = applied(ask(cluster, config_map(a="2"), "you", force=True))
+    assert (found["data"], owners(found)) == ({"a": "2"}, [("you", "Apply", "")])
+
+
+def test_who_updates_an_applied_object_owns_what_it_changed(cluster: Cluster) -> None:
+    ask(cluster, config_map(a="1", b="2"))
+    obj = cluster.get("ConfigMap", "c")
+    obj["data"]["a"] = "3"
+    cluster.ask(Update(pack(obj), manager="editor"))
+    found = cluster.get("ConfigMap", "c")
+    assert owners(found) == [("me", "Apply", ""), ("editor", "Update", "")]
+    assert isinstance(ask(cluster, config_map(a="1", b="2")), Refused)
+
+
+def test_who_was_never_applied_has_no_owners(cluster: Cluster) -> None:
+    cluster.create(config_map(a="1"))
+    cluster.patch("ConfigMap", "c", {"data": {"a": "2"}, "metadata": {"managedFields": [{"manager": "x"}]}})
+    assert "managedFields" not in cluster.get("ConfigMap", "c")["metadata"]
+
+
+def test_owners_can_be_cleared_and_not_invented(cluster: Cluster) -> None:
+    ask(cluster, config_map(a="1"))
+    cluster.patch("ConfigMap", "c", {"metadata": {"managedFields": []}})
+    assert owners(cluster.get("ConfigMap", "c")) == []
+
+
+def test_a_dry_run_writes_nothing(cluster: Cluster) -> None:
+    _, created = applied(ask(cluster, config_map(a="1"), dry_run=True))
+    assert (created, cluster.exists("ConfigMap", "c")) == (True, False)
+    ask(cluster, config_map(a="1"))
+    before = cluster.store.revision
+    found, _ = applied(ask(cluster, config_map(a="2"), dry_run=True))
+    assert (found["data"], cluster.store.revision) == ({"a": "2"}, before)
+
+
+def test_admission_judges_what_is_applied(cluster: Cluster) -> None:
+    bad = queue("q") | {"spec": {"weight": -1}}
+    reply = ask(cluster, bad)
+    assert isinstance(reply, Refused)
+    assert (reply.code, cluster.exists("Queue", "q", "")) == (422, False)
+    found, _ = applied(ask(cluster, queue("q") | {"spec": {"weight": 3}}))
+    assert (found["spec"]["parent"], found["status"]["state"]) == ("root", "Open")
+
+
+def test_a_controller_applies_a_status_that_nobody_owns(cluster: Cluster) -> None:
+    """As Volcano's queue controller closes queues: without force, on an object made otherwise."""
+    cluster.create(queue("q"))
+    cluster.status("Queue", "q", {"allocated": {"cpu": "1"}})
+    closed = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "q"},
+        "status": {"state": "Closed"},
+    }
+    found, created = applied(ask(cluster, closed, "queue-controller", subresource="status"))
+    assert (created, found["status"]) == (False, {"state": "Closed", "allocated": {"cpu": "1"}})
+    assert ("queue-controller", "Apply", "status") in owners(found)
+    opened = closed | {"status": {"state": "Open"}}
+    found, _ = applied(ask(cluster, opened, "queue-controller", subresource="status"))
+    assert (found["status"]["state"], found["spec"]["weight"]) == ("Open", 1)
+
+
+def test_no_status_is_created_on_its_own(cluster: Cluster) -> None:
+    reply = ask(cluster, queue("q"), subresource="status")
+    assert isinstance(reply, Refused)
+    assert reply.code == 404
+
+
+def test_defined_kinds_merge_by_their_own_schema(cluster: Cluster) -> None:
+    cluster.create(definition())
+    kind = "Widget.example.com"
+    one = widget(parts=[{"name": "a", "weight": 2}])
+    other = widget(parts=[{"name": "b", "weight": 3}])
+    applied(ask(cluster, one, "one", kind))
+    found, _ = applied(ask(cluster, other, "other", kind))
+    assert [part["name"] for part in found["spec"]["parts"]] == ["a", "b"]
+    assert found["metadata"]["generation"] == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "Secret"},
+        {"apiVersion": None},
+        {"metadata": {"name": "c", "namespace": "elsewhere"}},
+        {"metadata": {"name": "c", "managedFields": []}},
+        {"metadata": "c"},
+    ],
+)
+def test_a_configuration_of_something_else_is_refused(cluster: Cluster, change: Object) -> None:
+    config = config_map(a="1") | change
+    reply = cluster.ask(Patch("ConfigMap", "default", "c", pack(config), form="apply", manager="me"))
+    assert isinstance(reply, Refused)
+    assert reply.code == 400
+
+
+def test_somebody_has_to_own_it(cluster: Cluster) -> None:
+    reply = ask(cluster, config_map(a="1"), "")
+    assert isinstance(reply, Refused)
+    assert "fieldManager" in reply.message
