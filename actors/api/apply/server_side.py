@@ -24,7 +24,7 @@ from actors.api.apply.managers import (
 )
 from actors.api.apply.merging import merge
 from actors.api.apply.paths import NOTHING, FieldSet
-from actors.api.apply.walks import compare, fields_of, with_named, without
+from actors.api.apply.walks import compare, fields_of, with_named, without, without_nulls
 from actors.api.schema.shapes import Shape
 from core.messages.replies import Refused
 from core.objects.metadata import Object, section
@@ -72,11 +72,12 @@ def _applied(live: Object, config: Object, who: Applicant, now: str, shape: Shap
     config = _without_nulls_in_metadata(config)
     managers = read_managers(live) or first_owners(before, who.api_version, now, shape)
     merged: Object = merge(before, config, shape)
-    applied = ownable(fields_of(config, shape), who.reset)
+    stated = fields_of(config, shape)
     last = managers.get(who.manager)
-    owners = {**managers, who.manager: Owned(applied, who.api_version, last.time if last else "")}
+    owners = {**managers, who.manager: Owned(ownable(stated, who.reset), who.api_version, last.time if last else "")}
     if last is not None:
-        merged = _pruned(merged, last.paths, owners, shape)
+        managed = stated.union(*(owned.paths for owned in owners.values()))
+        merged = _pruned(merged, last.paths, managed, shape)
     change = compare(before, merged, shape)
     clashes = _clashes(owners, who.manager, ownable(change.added | change.modified, who.reset))
     if clashes and not who.force:
@@ -84,6 +85,7 @@ def _applied(live: Object, config: Object, who: Applicant, now: str, shape: Shap
         refused = {other: paths - allowed for other, paths in clashes.items() if paths - allowed}
         if refused:
             return conflict(refused)
+    merged = without_nulls(merged)
     owners = _settled(owners, clashes, ownable(change.removed, who.reset), who.manager)
     if who.manager in owners and (merged != before or last is None):
         owners[who.manager] = owners[who.manager]._replace(time=now)
@@ -113,12 +115,11 @@ def _settled(owners: Managers, lost: dict[Manager, FieldSet], removed: FieldSet,
     return result
 
 
-def _pruned(merged: Object, last: FieldSet, owners: Managers, shape: Shape) -> Object:
+def _pruned(merged: Object, last: FieldSet, managed: FieldSet, shape: Shape) -> Object:
     """The merged object without what its applier applied last time, no longer applies, and nobody else owns."""
     last_named = with_named(last, shape)
     all_named = with_named(fields_of(merged, shape), shape)
     pruned: Any = without(merged, last_named, shape)
-    managed: FieldSet = NOTHING.union(*(owned.paths for owned in owners.values()))
     kept = with_named(fields_of(pruned, shape), shape) | with_named(managed, shape)
     pruned = without(merged, all_named - kept, shape)
     left = with_named(fields_of(pruned, shape), shape)

@@ -100,9 +100,10 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: tuple[set[Path
 
 def _is_whole(old: Any, new: Any, shape: Shape) -> bool:
     present = [value for value in (old, new) if value is not _ABSENT]
-    if all(value in ({}, []) for value in present):
+    if all(value in ({}, [], None) for value in present):
         return True
-    return any(is_leaf(value, shape) for value in present) or len({is_map(value) for value in present}) > 1
+    filled = [value for value in present if value is not None or shape.sort == "scalar" or shape.atomic]
+    return any(is_leaf(value, shape) for value in filled) or len({is_map(value) for value in filled}) > 1
 
 
 def _compare_items(
@@ -123,7 +124,7 @@ def _same(old: Any, new: Any) -> bool:
 
 
 def without(value: Any, gone: set[Path] | FieldSet, shape: Shape) -> Any:
-    """The value without those fields; a map or list that loses all that it had stays, empty."""
+    """The value without those fields; null for a map or list that keeps nothing."""
     if not gone or is_leaf(value, shape):
         return value
     parts = by_step(gone)
@@ -133,13 +134,22 @@ def without(value: Any, gone: set[Path] | FieldSet, shape: Shape) -> Any:
             part = parts.get(field(name), set())
             if () not in part:
                 kept[name] = without(each, part, field_shape(shape, name))
-        return kept
+        return kept or None
     left: list[Any] = []
     for each in value:
         part = parts.get(step_of(each, shape) or "", set())
         if () not in part:
             left.append(without(each, part, shape.item()))
-    return left
+    return left or None
+
+
+def without_nulls(value: Any) -> Any:
+    """The value without nulls at any depth."""
+    if is_map(value):
+        return {name: without_nulls(each) for name, each in value.items() if each is not None}
+    if is_list(value):
+        return [without_nulls(each) for each in value if each is not None]
+    return value
 
 
 def with_named(paths: FieldSet, shape: Shape) -> FieldSet:
