@@ -5,7 +5,8 @@ Accepts: `BindOrder`.
 Sends: asks the api (`BindPod`); tells the cache and the recorder the outcomes, the metrics how long they took.
 When full: the session runner waits. At most one batch is in flight at the api for each worker.
 Stops: after the orders that are queued. After a crash the next instance carries out the orders in hand again; what was
-bound by then the api refuses, and reading the pod tells.
+bound by then the api refuses, and reading the pod tells. What the api refuses for another reason is reported when the
+order of the one before can no longer be under way: else the pod might be bound twice, to two nodes.
 
 A bind is done once: an operation id seen before is not sent again. No answer in time is an outcome too (BindTimedOut):
 then the pod may be bound, and only reading it again tells.
@@ -15,6 +16,8 @@ from __future__ import annotations
 
 from itertools import chain
 from typing import TYPE_CHECKING
+
+import anyio
 
 from actors.actor import Actor
 from actors.outcomes import Outcomes, RecentOperations
@@ -28,6 +31,10 @@ if TYPE_CHECKING:
 
     from actors.envelope import Received
     from actors.ports import ApiPort, BindPort, CachePort, Context, MetricsPort, RecorderPort
+
+
+FINAL = (404, 409)
+"""The pod is gone, or on a node: no bind of it comes true any more."""
 
 
 class BindWorker(Actor[BindOrder, Done]):
@@ -60,12 +67,19 @@ class BindWorker(Actor[BindOrder, Done]):
         orders = [item.message for item in batch]
         requests = [pod for pod in chain.from_iterable(map(_pods, orders)) if self._recent.is_new(pod.cause)]
         replies = await self._api.ask_each(requests, self._timeout_s)
+        if any(item.attempts for item in batch) and any(map(_may_yet_come_true, replies)):
+            await anyio.sleep(self._timeout_s)
         outcomes = [_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)]
         await self._outcomes.report(outcomes)
         for item in batch:
             item.reply(Done())  # reported: a crash from here on must not have them carried out again
         now = self.clock.now()
         await self._metrics.tell(TasksBound(tuple(now - order.decided_at for order in orders for _ in order.binds)))
+
+
+def _may_yet_come_true(reply: ApiReply | None) -> bool:
+    """Refused, though not for good: the same bind, sent by the instance that crashed, may still be under way."""
+    return isinstance(reply, Refused) and reply.code not in FINAL
 
 
 def _pods(order: BindOrder) -> Iterator[BindPod]:

@@ -67,3 +67,17 @@ def test_a_new_cache_does_not_take_a_pod_for_its_namesake_on_its_way() -> None:
     for steps in range(10):
         crash = Event("crash", on="patch Pod default/j-worker-1 by submit #1", target="cache", amount=steps)
         assert simulate(Script(steps, (NODE, job, *first, third, touch, *faults, crash))).violations == []
+
+
+def test_a_bind_of_a_worker_that_crashed_may_still_come_true() -> None:
+    """Its successor was refused and said so; the pod was decided anew, and then bound to the first node after all."""
+    job = Event("job", 3.6, target="j", details={"pods": 1, "cpu": "2", "memory": "2Gi"})
+    late = Event("bind-delayed", on="bind default/j-0 #1", amount=6.0)
+    refused = [Event("bind-refused", on=f"bind default/j-0 #{number}") for number in range(2, 4)]
+    touch = Event("touch-pod", 4.4, target="j")  # an occasion at a time
+    elsewhere = (Event("cordon", 4.5, target="n7"), Event("node", 4.5, target="n8", details=NODE.details))
+    for worker in range(2):
+        crash = Event("crash", on="patch Pod default/j-0 by submit #1", target=f"bind-worker:{worker}", amount=3)
+        outcome = simulate(Script(worker, (NODE, job, touch, *elsewhere, late, *refused, crash)))
+        assert outcome.violations == []
+        assert outcome.pods["default/j-0"] == ("n7", "Running")
