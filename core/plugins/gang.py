@@ -73,6 +73,8 @@ class Gang:
     def _enough_groups(self, job: Job, condition: Callable[[SubJob], bool]) -> bool:
         """Every policy's minSubGroups is reached by groups that satisfy the condition."""
         policies = job.pod_group.sub_group_policy
+        if not policies:
+            return True
         minimum = {f"{job.key}/{p.get('name') or ''}": int(p.get("minSubGroups") or 0) for p in policies}
         if not any(minimum.values()):
             return True

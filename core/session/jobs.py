@@ -43,6 +43,7 @@ class SessionJobs:
         self.pending_at = [floats(line) for line in snapshot.jobs.pending]
         self.status = integers(snapshot.tasks.status)
         self.node = integers(snapshot.tasks.node)
+        self.of_task = integers(snapshot.tasks.job)
         self.generation = 0  # rises with every change of a task's status
 
     @staticmethod

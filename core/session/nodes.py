@@ -120,7 +120,10 @@ class SessionNodes:
     def fits_idle(self, row: int, task: Task) -> bool:
         """InitResreq <= Idle, tolerant, absent scalars count as 0."""
         idle = self.idle_at
-        return all(value - idle[dimension][row] < 0.1 for dimension, value in task.template.items)
+        for dimension, value in task.template.items:  # noqa: SIM110 - asked for every task that is placed
+            if not value - idle[dimension][row] < 0.1:
+                return False
+        return True
 
     def fits_future(self, row: int, task: Task) -> bool:
         """InitResreq <= FutureIdle, tolerant."""

@@ -13,14 +13,24 @@ import numpy as np
 import numpy.typing as npt
 
 from core.session.node_points import FloatArray, Rows, Volatility
+from core.state.scalars import floats
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, MutableSequence
+
     from core.objects.pod import Task
     from core.session.node_points import NodeScore
     from core.session.session import Session
 
 BoolArray = npt.NDArray[np.bool_]
 ALL = slice(None)
+
+
+def _plus(total: FloatArray | float, further: FloatArray | float) -> FloatArray | float:
+    """Their sum, in the memory of `total` when it is an array (it is the caller's own)."""
+    if isinstance(total, float):
+        return total + further
+    return np.add(total, further, out=total)
 
 
 class Scoring:
@@ -37,7 +47,10 @@ class Scoring:
         self.is_global = any(s.volatility is Volatility.GLOBAL for s in self._scores)
         self._depends_on_candidates = any(s.normalised and s.constant is None for s in self._scores)
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
+        self._parts: list[tuple[MutableSequence[float] | None, float]] = []
+        self._moving: list[tuple[MutableSequence[float], Callable[[int], float]]] = []
         self.ranked: FloatArray = np.full(self._count, -np.inf)
+        self._ranked_at = floats(self.ranked)
         # Asked anew at every choice, whatever was or was not touched.
         self._momentary = any(getattr(score, "momentary", False) for score in self._scores)
         self._dirty = False
@@ -47,25 +60,36 @@ class Scoring:
         for i, score in enumerate(self._scores):
             if score.constant is None and (self._raw[i] is None or score.volatility is not Volatility.STATIC):
                 self._raw[i] = score.score(ALL)
+        self._look_closer()
         if self._momentary:
             self._dirty = True
         else:
             self._rank(candidates)
 
+    def _look_closer(self) -> None:
+        """Views of what a touched row costs: numpy's own indexing would cost more than the arithmetic."""
+        views = [None if raw is None else floats(raw) for raw in self._raw]
+        pairs = list(zip(views, self._scores, strict=True))
+        self._parts = [
+            (None, score.constant or 0.0) if score.constant is not None else (raw, 0.0) for raw, score in pairs
+        ]
+        self._moving = [
+            (raw, score.score_one)
+            for raw, score in pairs
+            if raw is not None and score.volatility is not Volatility.STATIC
+        ]
+
     def update(self, row: int, is_candidate: bool) -> None:
         """One row changed, or joined or left the candidates."""
-        was_candidate = self.ranked[row] != -np.inf
-        for raw, score in zip(self._raw, self._scores, strict=True):
-            if raw is not None and score.volatility is not Volatility.STATIC:
-                raw[row] = score.score_one(row)
-        if self._depends_on_candidates and (was_candidate != is_candidate or self._has_moving_norm()):
-            self._dirty = True
-        if not is_candidate:
-            self.ranked[row] = -np.inf
-        elif not self._depends_on_candidates:
-            self.ranked[row] = self._total_of(row)
+        for raw, score_one in self._moving:
+            raw[row] = score_one(row)
+        if self._depends_on_candidates:
+            was_candidate = self._ranked_at[row] != -np.inf
+            self._dirty = self._dirty or is_candidate or was_candidate or self._has_moving_norm()
+            if not is_candidate:
+                self._ranked_at[row] = -np.inf
         else:
-            self._dirty = True
+            self._ranked_at[row] = self._total_of(row) if is_candidate else -np.inf
 
     def update_many(self, rows: npt.NDArray[np.intp], are_candidates: BoolArray) -> None:
         """Several rows changed."""
@@ -88,12 +112,12 @@ class Scoring:
         return int(self.ranked.argmax())
 
     def _total_of(self, row: int) -> float:
-        sums = [0.0, 0.0]
-        for i, score in enumerate(self._scores):
-            raw = self._raw[i]
-            constant = score.constant
-            sums[i >= self._split] += float(raw[row]) if constant is None and raw is not None else constant or 0.0
-        return sums[0] + sums[1]
+        order = batch = 0.0
+        for raw, constant in self._parts[: self._split]:
+            order += constant if raw is None else raw[row]
+        for raw, constant in self._parts[self._split :]:
+            batch += constant if raw is None else raw[row]
+        return order + batch
 
     def _rank(self, candidates: BoolArray) -> None:
         self._dirty = False
@@ -111,7 +135,7 @@ class Scoring:
         if not len(rows):
             return np.zeros(0)
         totals = self._sum(rows)
-        return np.broadcast_to(totals, len(rows))
+        return totals if totals.ndim else np.full(len(rows), totals)
 
     def _finished(self, i: int, rows: Rows) -> FloatArray | float:
         score, raw = self._scores[i], self._raw[i]
@@ -121,11 +145,12 @@ class Scoring:
         return score.finish(raw[rows]) if score.normalised else raw[rows]
 
     def _sum(self, rows: Rows) -> FloatArray:
-        order: FloatArray | float = 0.0
-        batch: FloatArray | float = 0.0
-        for i in range(len(self._scores)):
-            if i < self._split:
-                order = order + self._finished(i, rows)
-            else:
-                batch = batch + self._finished(i, rows)
-        return np.asarray(order + batch)
+        order = self._sum_of(range(self._split), rows)
+        batch = self._sum_of(range(self._split, len(self._scores)), rows)
+        return np.asarray(_plus(order, batch))
+
+    def _sum_of(self, scores: range, rows: Rows) -> FloatArray | float:
+        total: FloatArray | float = 0.0
+        for i in scores:
+            total = _plus(total, self._finished(i, rows))
+        return total

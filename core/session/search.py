@@ -68,11 +68,8 @@ class NodeSearch:
         self._stale: set[int] = set()
         self._all_stale = False
         self._read = 0
-        count = session.nodes.count
-        self.codes: IntArray = np.zeros(count, dtype=np.int32)
-        self.idle: BoolArray = np.zeros(count, dtype=np.bool_)
-        self._scratch = np.empty(count)
-        self._mask: BoolArray = np.empty(count, dtype=np.bool_)
+        self.codes: IntArray
+        self.idle: BoolArray
         self.idle_count = 0
         self._scan()
 
@@ -172,7 +169,8 @@ class NodeSearch:
     def _fits(self, columns: npt.NDArray[np.float64], rows: Rows, count: int) -> BoolArray:
         """Request <= column in every dimension, tolerant: l < r or |l - r| < 0.1 is l - r < 0.1."""
         fits = np.ones(count, dtype=np.bool_)
-        scratch, mask = self._scratch[:count], self._mask[:count]
+        shared = self.session.searches
+        scratch, mask = shared.scratch[:count], shared.mask[:count]
         for dimension, value in self.template.items:
             np.subtract(value, columns[dimension][rows], out=scratch)
             np.less(scratch, 0.1, out=mask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,18 @@ FEWEST, MOST = 16, 128  # searches
 OUTSIDE_SHARD = Reason("shard", Code.ERROR, "node isn't in scheduler node shard")
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Filters and scorers that may read more of a task than its template: what was placed, or the task's labels. One
+    may find out when it meets the first task with constraints, so they are asked every time. `kinds`: what some read
+    beside.
+    """
+
+    placements: list[Any]
+    labels: list[Any]
+    kinds: list[Callable[[Task], Any]]
+
+
 class Searches:
     """`soft_shard`, `hard_shard`: mask of this scheduler's own nodes under that mode of sharding, else None."""
 
@@ -37,8 +50,10 @@ class Searches:
         self._insufficient: dict[int, int] = {}
         self._kept: dict[Any, NodeSearch] = {}
         self._limit = min(max(KEPT_ROWS // max(session.nodes.count, 1), FEWEST), MOST)
-        self._asked: tuple[list[Any], list[Callable[[Task], Any]]] | None = None
+        self._reading: Reading | None = None
         self.current: Task | None = None  # the task that is being placed
+        # For what is thrown away at once: fresh memory costs more than the arithmetic on it.
+        self.scratch, self.mask = np.empty(session.nodes.count), np.empty(session.nodes.count, dtype=np.bool_)
 
     def _shard(self, mode: str) -> BoolArray | None:
         shard = self._session.options.shard
@@ -81,24 +96,26 @@ class Searches:
 
     def _kind(self, task: Task) -> Any:
         """What two tasks must share to share a search; None: nothing suffices."""
-        asked, kinds = self._reading()
-        # A filter may change its mind when it meets the first task with constraints: asked every time.
-        if any(getattr(f, "watches_placements", False) for f in asked):
-            return None  # PreFilter itself reads what was placed: prepare anew for every task
-        beside = tuple([kind(task) for kind in kinds])
-        if any(f.reads_labels for f in asked):
-            return task.template.number, task.role, beside, task.namespace, tuple(sorted(task.labels.items()))
+        reading = self._reading or self._find_readers()
+        for each in reading.placements:
+            if each.watches_placements:
+                return None  # PreFilter itself reads what was placed: prepare anew for every task
+        beside = tuple([kind(task) for kind in reading.kinds])
+        for each in reading.labels:
+            if each.reads_labels:
+                return task.template.number, task.role, beside, task.namespace, tuple(sorted(task.labels.items()))
         return task.template.number, task.role, beside  # the error cache of one role says nothing of another
 
-    def _reading(self) -> tuple[list[Any], list[Callable[[Task], Any]]]:
-        """All filters and scorers, and what some of them read beside the template and labels."""
-        if self._asked is None:
-            flat = self._session.points.flat
-            asked = [
-                f for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in flat(point) for f in group
-            ]
-            self._asked = asked, [f.kind for f in asked if hasattr(f, "kind")]
-        return self._asked
+    def _find_readers(self) -> Reading:
+        flat = self._session.points.flat
+        asked = [f for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in flat(point) for f in group]
+        self._reading = Reading(
+            placements=[f for f in asked if hasattr(f, "watches_placements")],
+            # what stands in the class stays as it is
+            labels=[f for f in asked if f.reads_labels or "reads_labels" in getattr(f, "__dict__", ())],
+            kinds=[f.kind for f in asked if hasattr(f, "kind")],
+        )
+        return self._reading
 
 
 def _sampling(config: SchedulerConfig, options: SessionOptions) -> Sampling:

@@ -99,7 +99,7 @@ class Session:
 
     def job_row(self, task: Task) -> int:
         """Row of the task's job, -1 when it is not in this session."""
-        row = int(self.snapshot.tasks.job[task.row])
+        row = self.jobs.of_task[task.row]
         return row if row >= 0 and self.jobs.known[row] else -1
 
     def queue_of(self, job: Job) -> Queue:

@@ -10,12 +10,13 @@ from core.state.view import View
 from pumice.bench import cluster
 from pumice.bench.cycle import measured_cycle, stock_config
 from pumice.bench.figures import Advance, Parameters, Samples, settled
+from pumice.bench.searching import measure_searches
 
 DEFAULTS: Final = Parameters(nodes=5000, pods=2000, gang=8)
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """Each run fills a fresh view (not measured) and runs one cycle on it."""
+    """Each run fills a fresh view (not measured) and runs one cycle on it; what single searches cost stands beside."""
     objects = [
         *cluster.nodes(parameters.nodes),
         *cluster.queues(),
@@ -34,6 +35,7 @@ def run_on_fresh_views(
             for obj in objects:
                 view.apply("ADDED", obj)
         with settled():
+            measure_searches(view, config, samples)
             result = measured_cycle(view, config, samples)
         samples.add("bound", len(result.binds), "pods")
         samples.add("pods_per_s", len(result.binds) / samples.values["cycle_s"][-1], "pods/s")

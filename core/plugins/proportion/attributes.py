@@ -5,14 +5,14 @@ asks.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from core.plugins.proportion.limits import limits_of
 from core.plugins.proportion.water_fill import Basin, fill
-from core.resources import MIN_RESOURCE, Resource, share
+from core.resources import MIN_RESOURCE, PODS, Resource
 from core.session.demand import queue_demand
 from core.session.gauges import GaugeColumns
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from core.session.demand import QueueDemand
     from core.session.session import Session
     from core.state.columns import FloatArray
+
+NONE: Final[dict[str, float]] = {}
 
 
 @dataclass(slots=True, eq=False)
@@ -39,13 +41,31 @@ class QueueAttributes:
     real_capability: Resource
     deserved: Resource
     share: float = 0.0
+    _due: list[tuple[str, float]] | None = None  # what is deserved, dimension by dimension: it never changes
 
     def update_share(self) -> None:
         """The largest allocated / deserved over the dimensions that are deserved."""
-        largest = 0.0
-        for name in self.deserved.resource_names():
-            largest = max(largest, share(self.allocated.get(name), self.deserved.get(name)))
+        due = self._due
+        if due is None:
+            due = self._due = [(name, self.deserved.get(name)) for name in self.deserved.resource_names()]
+        largest, get = 0.0, self.allocated.get
+        for name, amount in due:
+            part = get(name) / amount
+            if part > largest:
+                largest = part
         self.share = largest
+
+    def has_room_for(self, request: Resource) -> bool:
+        """allocated + request <= deserved in what is requested, exactly; pods are ignored."""
+        allocated, deserved = self.allocated, self.deserved
+        if request.milli_cpu > 0 and allocated.milli_cpu + request.milli_cpu > deserved.milli_cpu:
+            return False
+        if request.memory > 0 and allocated.memory + request.memory > deserved.memory:
+            return False
+        for name, wanted in (request.scalars or NONE).items():
+            if wanted > 0 and name != PODS and allocated.get(name) + wanted > deserved.get(name):
+                return False
+        return True
 
 
 class Attributes:

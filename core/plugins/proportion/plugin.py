@@ -77,10 +77,7 @@ class Proportion:
     def _within_deserved(self, queue: Queue, request: Resource) -> bool:
         if not queue.is_open:
             return False
-        attributes = self.attributes.of(queue.name)
-        future = attributes.allocated.clone().add(request)
-        fits, _ = future.less_equal_with_dimension_and_resources_name(attributes.deserved, request)
-        return fits
+        return self.attributes.of(queue.name).has_room_for(request)
 
     def job_enqueueable(self, job: Job) -> Vote:
         """minResources + allocated + inqueue - elastic within the real capability, and the queue open.
