@@ -37,6 +37,9 @@ class Placement:
         if spec.get("nodeName") == request.node:
             return Accepted(self._tables.revision, self._blob(key))
         spec["nodeName"] = request.node
+        if request.annotations:
+            meta: dict[str, Any] = pod["metadata"]
+            meta["annotations"] = {**(meta.get("annotations") or {}), **request.annotations}
         status: dict[str, Any] = pod.setdefault("status", {})
         set_condition(status, StatusCondition("PodScheduled", "True"), moment.text)
         blob = self._tables.put(key, pod, moment.user, owners_changed=False)

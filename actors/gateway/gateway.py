@@ -67,7 +67,19 @@ class Gateway(Actor[Poke, Done]):
         await self.site.hub.run(self.name, lambda: [row.key for row in self.site.kinds.rows()], self.site.definition)
 
     async def _serve_http(self) -> None:
+        """Shielded: hypercorn on asyncio does not bear to be cancelled. It is told to stop instead."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._stop_when_cancelled)
+            try:
+                with anyio.CancelScope(shield=True):
+                    await serve(build_app(self.site), self.site.settings, self._stop)
+            finally:
+                self._stopped.set()
+            tasks.cancel_scope.cancel()
+
+    async def _stop_when_cancelled(self) -> None:
         try:
-            await serve(build_app(self.site), self.site.settings, self._stop)
+            await anyio.sleep_forever()
         finally:
-            self._stopped.set()
+            self.site.open.cut()
+            self._stop.set()

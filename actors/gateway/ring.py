@@ -14,9 +14,9 @@ from actors.ports import LevelSignal
 from core.objects.metadata import Object
 from storage import codec
 
-CHUNK: Final = 256 * 1024
+CHUNK: Final = 64 * 1024
 """Bytes of events that are sent at once, about."""
-MOST: Final = 500
+MOST: Final = 200
 """Events that are sent at once."""
 
 

@@ -53,6 +53,11 @@ class Open:
             scope.cancel()
         with anyio.move_on_after(grace_s):
             await self._wait_empty()
+        self.cut()
+
+    def cut(self) -> None:
+        """Break off everything at once."""
+        self.closing = True
         for scope in list(self._requests):
             scope.cancel()
 
