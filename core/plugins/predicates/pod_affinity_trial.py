@@ -7,6 +7,7 @@ Source: Volcano `plugins/predicates` (SimulateAddTask, SimulateRemoveTask, Simul
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -40,7 +41,7 @@ class AffinityTrial:
     """PreFilter's counts for one task to be placed, per pair of key and value."""
 
     def __init__(self, session: Session, placed: Placed, task: Task) -> None:
-        self._session, self._task = session, task
+        self._session, self.task = session, task
         terms = _readable(task)
         self._affinity = tuple(resolved(term, session.objects) for term in terms.affinity)
         self._anti = tuple(resolved(term, session.objects) for term in terms.anti)
@@ -50,6 +51,13 @@ class AffinityTrial:
         self._hosts: Counter[Pair] = Counter()
         self._count_all(placed)
         self.skipped = not (self._hosts or self._affinity or self._anti)  # PreFilter's Skip
+
+    def copy(self) -> AffinityTrial:
+        """The same counts, to be moved by themselves."""
+        twin = copy(self)
+        for name in ("_company", "_enemies", "_hosts"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
 
     def _count_all(self, placed: Placed) -> None:
         session, pods = self._session, pod_index(placed)
@@ -61,7 +69,7 @@ class AffinityTrial:
         for term in self._anti:
             matching = pods.matching(term.reach(), term.selector, terminating=True)
             self._count(self._enemies, term, matching.counts().astype(np.float64))
-        for term, holders in index.anti_terms(self._task):
+        for term, holders in index.anti_terms(self.task):
             self._count(self._hosts, term, holders.per_node(session.nodes.count) * index.anti_nodes)
 
     def _count(self, counter: Counter[Pair], term: Term, per_node: FloatArray) -> None:
@@ -82,7 +90,7 @@ class AffinityTrial:
         if self._affinity and all(term.matches(where, labels) for term in self._affinity):
             self._shift(self._company, self._affinity, row, sign)
         self._shift(self._enemies, [term for term in self._anti if term.matches(where, labels)], row, sign)
-        task = self._task
+        task = self.task
         theirs = readable_terms_of(other.template, where).anti if other.template.affinity else ()
         meant = [term for term in theirs if term.matches(task.namespace, task.labels, self._home)]
         self._shift(self._hosts, meant, row, sign)
@@ -114,7 +122,7 @@ class AffinityTrial:
             return False
         if all(pair is not None and self._company[pair] > 0 for pair in pairs):
             return True
-        task = self._task
+        task = self.task
         return not self._company and all(term.matches(task.namespace, task.labels) for term in self._affinity)
 
 
@@ -125,12 +133,20 @@ class Trials:
 
     def __init__(self, session: Session, placed: Placed) -> None:
         self._session, self._placed = session, placed
+        self._counted: tuple[int, AffinityTrial] | None = None
 
     def _trial(self, state: dict[str, Any], preemptor: Task) -> AffinityTrial:
         trial: AffinityTrial | None = state.get(NAME)
         if trial is None:
-            trial = state[NAME] = AffinityTrial(self._session, self._placed, preemptor)
+            trial = state[NAME] = self._as_it_stands(preemptor).copy()
         return trial
+
+    def _as_it_stands(self, preemptor: Task) -> AffinityTrial:
+        """The counts before anything is tried: the same for every node, until a pod comes or goes."""
+        changes, counted = len(self._session.nodes.touched), self._counted
+        if counted is None or counted[0] != changes or counted[1].task is not preemptor:
+            counted = self._counted = changes, AffinityTrial(self._session, self._placed, preemptor)
+        return counted[1]
 
     def is_quiet(self, preemptor: Task) -> bool:
         """Whether no affinity concerns the preemptor, so that a trial of it needs no counts."""
@@ -138,7 +154,7 @@ class Trials:
         asks = affinity.get("podAffinity") or affinity.get("podAntiAffinity")
         if not asks and not terms_index(self._placed, self._session.objects).any_anti:
             return True  # nobody needs counting
-        return AffinityTrial(self._session, self._placed, preemptor).skipped
+        return self._as_it_stands(preemptor).skipped
 
     def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
         """The task is back on the node."""
