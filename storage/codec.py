@@ -111,10 +111,9 @@ def decoder(type: Any) -> Callable[[bytes], Any]:  # noqa: A002
 
     def decode_member(data: bytes) -> Any:
         value = unpack(data)
-        member: Any = by_tag.get(value.get(field), type) if isinstance(value, dict) else type  # pyright: ignore
         try:
-            return msgspec.convert(value, member, builtin_types=_BINARY)
-        except msgspec.ValidationError:
+            return msgspec.convert(value, by_tag[value[field]], builtin_types=_BINARY)
+        except (msgspec.ValidationError, LookupError, TypeError):
             return convert(value, type)  # which says what is wrong
 
     return decode_member
