@@ -44,7 +44,7 @@ from actors.gateway.settings import REVISIONS_PER_S
 from actors.links import LINKS
 from actors.mailbox import MailboxStatistics
 from actors.metrics import Metrics
-from actors.ports import SCHEDULER, ApiPort, Clock, Context, LevelSignal, MetricsPort, RunnerPort, Shelf
+from actors.ports import SCHEDULER, ApiPort, Clock, Context, LevelSignal, MetricsPort, RunnerPort, Shelf, VirtualClock
 from actors.pre_bind_worker import PreBindWorker, WaitingBinds
 from actors.recorder import Recorder
 from actors.restart import Recovered, recover, resolve
@@ -75,7 +75,7 @@ class System:
     ) -> None:
         self.settings = settings
         self.context = Context(clock)
-        self.store = Store(seed=settings.seed, namespaces=settings.gateway is not None)
+        self.store = Store(seed=settings.seed, strict=settings.gateway is not None)
         self.memory = CycleMemory()
         self.recovered = Recovered()
         self._journal = journal
@@ -276,7 +276,9 @@ class System:
 
     def _checkpointer(self, name: str) -> Checkpointer:
         every = self.settings.records_between(self.source.loaded.config.pumice)
-        return Checkpointer(*self._own(name), self._journal, self._written, every, self.settings.retention)
+        in_thread = not isinstance(self.context.clock, VirtualClock)  # which would take a thread's work for idleness
+        retention = self.settings.retention
+        return Checkpointer(*self._own(name), self._journal, self._written, every, retention, in_thread)
 
     def _session_runner(self, name: str) -> SessionRunner:
         effects = {"binders": "bind-worker*", "evictors": "evict-worker*", "status": "status-writer"}

@@ -85,7 +85,7 @@ class Creation:
     def _enter(self, kind: Kind, key: Key, moment: Moment, *, dry_run: bool) -> Refused | None:
         """Whether the namespace takes new objects; one that a manifest at the start only names is made for it."""
         namespace = key[1]
-        if self._registry.namespaces and is_missing(self._tables, namespace):
+        if self._registry.strict and is_missing(self._tables, namespace):
             if moment.user != SUBMIT or dry_run:
                 return not_there(namespace)
             made = self.create_object(new_namespace(namespace), moment)

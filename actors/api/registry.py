@@ -15,6 +15,7 @@ from actors.api.kinds import Kind
 from actors.api.lookup import TablesLookup
 from actors.api.refusals import Cause
 from actors.api.tables import Key, Tables
+from actors.api.typed import type_problems
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object
 from storage.codec import pack
@@ -31,12 +32,12 @@ class Found(NamedTuple):
 
 
 class Registry:
-    """`seed` goes into uids and generated names; `namespaces`: whether objects need their namespace to exist."""
+    """`seed` goes into uids and generated names; `strict`: see `Store`."""
 
-    def __init__(self, tables: Tables, *, seed: int = 0, namespaces: bool = False) -> None:
+    def __init__(self, tables: Tables, *, seed: int = 0, strict: bool = False) -> None:
         self.tables = tables
         self.seed = seed
-        self.namespaces = namespaces
+        self.strict = strict
         self.lookup: Lookup = TablesLookup(tables)
         self._kinds = KindTable()
         self._defined_at = 0
@@ -72,6 +73,8 @@ class Registry:
         if schema is None and nulls:
             drop_nulls(obj)
         causes = shape_problems(kind.key, obj)
+        if self.strict and not causes:
+            causes = type_problems(kind, obj)
         if schema is None or causes:
             return causes
         prune(obj, schema)

@@ -37,15 +37,16 @@ MOST_LISTINGS = 256
 class Store:
     """Create, read, update, delete, bind, evict, list and watch. `seed` goes into uids and generated names.
 
-    `namespaces`: an object needs its namespace to exist.
+    `strict`: for strangers' requests, as a real server is: an object's namespace must exist, and every field that its
+    kind describes be of its type.
     """
 
-    def __init__(self, *, seed: int = 0, log_capacity: int = 32_768, namespaces: bool = False) -> None:
+    def __init__(self, *, seed: int = 0, log_capacity: int = 32_768, strict: bool = False) -> None:
         self.seed = seed
         self.log = RevisionLog(log_capacity)
         self.tables = Tables(self.log)
         self.listings: Shelf[tuple[bytes, ...]] = Shelf()
-        self.registry = Registry(self.tables, seed=seed, namespaces=namespaces)
+        self.registry = Registry(self.tables, seed=seed, strict=strict)
         self._deletion = Deletion(self.tables)
         self._creation = Creation(self.registry, self._deletion)
         self._changes = Changes(self.registry, self._creation, self._deletion)

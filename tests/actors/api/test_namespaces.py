@@ -77,7 +77,7 @@ def test_the_clusters_own_stay() -> None:
 
 
 def test_a_missing_one_is_refused_only_where_it_is_asked_for() -> None:
-    strict, lenient = Store(namespaces=True), Store()
+    strict, lenient = Store(strict=True), Store()
     assert isinstance(lenient.create(pack(pod("p")), START), Accepted)
     reply = strict.apply(Create(pack(pod("p", namespace="nowhere"))), START)
     assert isinstance(reply, Refused)
@@ -86,7 +86,7 @@ def test_a_missing_one_is_refused_only_where_it_is_asked_for() -> None:
 
 
 def test_what_a_run_starts_with_brings_its_namespaces() -> None:
-    store = Store(namespaces=True)
+    store = Store(strict=True)
     assert isinstance(store.apply(Create(pack(pod("p", namespace="team")), user="submit"), START), Accepted)
     assert isinstance(store.get("Namespace", "", "team"), Accepted)
     assert isinstance(store.apply(Delete("Namespace", "", "team"), START), Accepted)

@@ -1,0 +1,79 @@
+"""The types of all fields of the described kinds, checked at once: one wrong one would break every typed client's list.
+
+The schema table is compiled into msgspec types, a kind at its first object; what the table does not know passes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import GenericAlias
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from actors.api import schema
+from actors.api.kinds import Kind
+from actors.api.refusals import Cause
+from actors.api.schema.model import element
+from actors.api.schema.table import flat_fields, is_message
+from core.objects.metadata import Object
+
+_METADATA: Final = "meta.v1.ObjectMeta"
+_TIME: Final = r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$"
+_QUANTITY: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?\s*$"
+_BASE64: Final = r"^[A-Za-z0-9+/\s]*={0,2}\s*$"
+
+_SCALARS: Final[dict[str, Any]] = {
+    "string": str,
+    "boolean": bool,
+    "int32": Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)],
+    "int64": Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)],
+    "double": float,
+    "byte": Annotated[str, msgspec.Meta(pattern=_BASE64)],
+    "Quantity": Annotated[str, msgspec.Meta(pattern=_QUANTITY)] | int | float,
+    "IntOrString": int | str,
+    "Time": Annotated[str, msgspec.Meta(pattern=_TIME)],
+    "MicroTime": Annotated[str, msgspec.Meta(pattern=_TIME)],
+    "Duration": str,
+    "FieldsV1": dict[str, Any],
+}
+_FREE: Final = ("apiextensions.v1.JSONSchemaProps",)
+"""Holds itself, and has rules of its own (`actors.api.definitions.structure`)."""
+
+
+def type_problems(kind: Kind, obj: Object) -> list[Cause]:
+    """The first field of the wrong type, as a cause, or nothing. Of a user's own kind only the metadata is known."""
+    try:
+        msgspec.convert(obj, _of_kind(kind.group, kind.version, kind.kind))
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at `")
+        where = place.removesuffix("`").removeprefix("key in ").removeprefix("$").removeprefix(".")
+        return [Cause(where, "FieldValueTypeInvalid", f"Invalid value: {problem.replace('`', '')}")]
+    return []
+
+
+@cache
+def _of_kind(group: str, version: str, kind: str) -> Any:
+    found = schema.of_kind(group, version, kind)
+    if found is None:
+        return msgspec.defstruct("Metadata", [("metadata", _struct(_METADATA) | None, None)], gc=False)
+    return _struct(found.name)
+
+
+@cache
+def _struct(name: str) -> Any:
+    """The type of a message: every field may be left out; one that is not described may hold anything."""
+    if name in _FREE:
+        return Any
+    fields = flat_fields(name)
+    names = {f"f{number}": field for number, field in enumerate(fields)}
+    types = [(own, _type(fields[field].type) | None, None) for own, field in names.items()]
+    return msgspec.defstruct(name.replace(".", "_"), types, rename=names, gc=False)
+
+
+def _type(type_: str) -> Any:
+    inner = element(type_)
+    if inner != type_:
+        below: Any = _type(inner)
+        return GenericAlias(dict, (str, below)) if type_.startswith("{") else GenericAlias(list, (below,))
+    return _struct(type_) if is_message(type_) else _SCALARS.get(type_, object)

@@ -1,0 +1,100 @@
+"""Types of all fields, as a strict store asks for them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.api.kinds import KINDS
+from actors.api.store import Store
+from actors.api.typed import type_problems
+from core.messages.commands import Create
+from core.messages.replies import Accepted, Refused
+from storage.codec import pack
+from tests.actors.cluster import START
+from tests.kit.definitions import definition, widget
+from tests.kit.jobs import vcjob
+from tests.kit.nodes import node
+from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+
+Object = dict[str, Any]
+
+WRONG: list[tuple[str, Object, str]] = [
+    ("Pod", {"spec": {"containers": [{"env": [{"name": "A", "value": True}]}]}}, "spec.containers[0].env[0].value"),
+    ("Pod", {"status": {"startTime": "yesterday"}}, "status.startTime"),
+    ("Pod", {"spec": {"volumes": [{"emptyDir": {"sizeLimit": "much"}}]}}, "spec.volumes[0].emptyDir.sizeLimit"),
+    ("Pod", {"spec": {"terminationGracePeriodSeconds": "30"}}, "spec.terminationGracePeriodSeconds"),
+    ("Service", {"spec": {"ports": [{"port": "80"}]}}, "spec.ports[0].port"),
+    ("Service", {"spec": {"ports": [{"port": 2**40}]}}, "spec.ports[0].port"),
+    ("ConfigMap", {"data": {"a": 1}}, "data"),
+    ("Secret", {"data": {"a": "no base64!"}}, "data"),
+    ("Lease", {"spec": {"renewTime": 5}}, "spec.renewTime"),
+    ("Job.batch", {"spec": {"parallelism": 1.5}}, "spec.parallelism"),
+    ("Queue", {"spec": {"weight": "1"}}, "spec.weight"),
+    ("Command", {"action": 3}, "action"),
+    ("Node", {"metadata": {"annotations": {"a": True}}}, "metadata.annotations"),
+]
+
+
+@pytest.mark.parametrize(("kind", "fields", "place"), WRONG)
+def test_a_wrong_type_is_named(kind: str, fields: Object, place: str) -> None:
+    (cause,) = type_problems(KINDS[kind], {"metadata": {"name": "x"}, **fields})
+    assert cause.reason == "FieldValueTypeInvalid"
+    assert cause.field.startswith(place)
+
+
+RIGHT = [pod("p"), node("n"), queue("q"), pod_group("g"), vcjob("j")]
+
+
+@pytest.mark.parametrize("obj", RIGHT, ids=[obj["kind"] for obj in RIGHT])
+def test_what_is_right_passes(obj: Object) -> None:
+    assert type_problems(KINDS[obj["kind"]], obj) == []
+
+
+@pytest.mark.parametrize("row", KINDS.values(), ids=list(KINDS))
+def test_every_kind_has_typed_metadata(row: Any) -> None:
+    assert type_problems(row, {"metadata": {"name": "x", "labels": {"a": "b"}}, "unknown": [1]}) == []
+    assert type_problems(row, {"metadata": {"labels": [1]}})
+
+
+@pytest.mark.parametrize("time", ["2024-01-01T00:00:00Z", "2024-01-01T00:00:00.123456Z", "2024-01-01T00:00:00+01:00"])
+def test_times(time: str) -> None:
+    assert type_problems(KINDS["Lease"], {"metadata": {}, "spec": {"renewTime": time}}) == []
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["metadata", "spec", "status", "name", "containers", "data"]), inner, max_size=4
+        )
+    ),
+)
+
+
+@given(JSON, st.sampled_from(sorted(KINDS)))
+def test_anything_gets_a_verdict(obj: Any, kind: str) -> None:
+    assert all(isinstance(cause.field, str) for cause in type_problems(KINDS[kind], {"metadata": {}, "spec": obj}))
+
+
+def test_a_strict_store_refuses_what_a_lenient_one_takes() -> None:
+    odd = pod("p")
+    odd["spec"]["containers"][0]["env"] = [{"name": "A", "value": 1}]
+    request = Create(pack(odd), user="submit")
+    assert isinstance(Store().apply(request, START), Accepted)
+    reply = Store(strict=True).apply(request, START)
+    assert isinstance(reply, Refused)
+    assert (reply.code, reply.details["causes"][0]["field"]) == (422, "spec.containers[0].env[0].value")
+
+
+def test_of_a_users_own_kind_the_metadata_is_typed() -> None:
+    store = Store(strict=True)
+    assert isinstance(store.apply(Create(pack(definition()), user="submit"), START), Accepted)
+    assert isinstance(store.apply(Create(pack(widget()), user="submit"), START), Accepted)
+    odd = widget("odd")
+    odd["metadata"]["managedFields"] = "mine"
+    assert isinstance(store.apply(Create(pack(odd), user="submit"), START), Refused)
