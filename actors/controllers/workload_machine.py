@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from actors.controllers.deployment_status import deployment_status
 from actors.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
@@ -126,13 +127,12 @@ class WorkloadMachine:
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """See `Machine`."""
-        del now
         requests: list[ApiRequest] = []
         deployments, self._dirty_deployments = self._dirty_deployments, {}
         for key in deployments:
             deployment = self._deployments.get(key)
             if deployment is not None and "deletionTimestamp" not in deployment["metadata"]:
-                requests += self._roll_out(key, deployment)
+                requests += self._roll_out(key, deployment, now)
         sets, self._dirty_sets = self._dirty_sets, {}
         for key in sets:
             replica_set = self._sets.get(key)
@@ -140,7 +140,7 @@ class WorkloadMachine:
                 requests += self._scale(key, replica_set)
         return requests
 
-    def _roll_out(self, key: Key, deployment: Object) -> list[ApiRequest]:
+    def _roll_out(self, key: Key, deployment: Object, now: float) -> list[ApiRequest]:
         uid, wanted = deployment["metadata"]["uid"], deployment["spec"]["replicas"]
         own = {name: each for name, each in self._sets.items() if _owned_by(each, uid)}
         newest = replica_set_of(deployment)
@@ -152,7 +152,7 @@ class WorkloadMachine:
             replicas = wanted if each == name else 0
             if replica_set["spec"].get("replicas") != replicas:
                 requests.append(Patch("ReplicaSet", *each, pack({"spec": {"replicas": replicas}}), user=USER))
-        status = _deployment_status(deployment, own.get(name))
+        status = deployment_status(deployment, own.get(name), now)
         if patch := diff_patch(section(deployment, "status"), status):
             requests.append(UpdateStatus("Deployment", *key, pack(patch), user=USER))
         return requests
@@ -263,17 +263,6 @@ def _least_missed(pod: OwnedPod) -> tuple[bool, bool, Key]:
 
 def _set_status(replica_set: Object, replicas: int, ready: int) -> Object:
     status: Object = {"replicas": replicas, "observedGeneration": replica_set["metadata"].get("generation", 1)}
-    if ready:
-        status |= {"readyReplicas": ready, "availableReplicas": ready}
-    return status
-
-
-def _deployment_status(deployment: Object, newest: Object | None) -> Object:
-    status: Object = {"observedGeneration": deployment["metadata"].get("generation", 1)}
-    found = section(newest, "status") if newest is not None else {}
-    replicas, ready = found.get("replicas", 0), found.get("readyReplicas", 0)
-    if replicas:
-        status |= {"replicas": replicas, "updatedReplicas": replicas}
     if ready:
         status |= {"readyReplicas": ready, "availableReplicas": ready}
     return status

@@ -188,13 +188,19 @@ def test_a_deployment_has_a_replica_set(cluster: Cluster) -> None:
     assert [each["metadata"]["labels"] for each in cluster.all("Pod")] == [{"app": "w", "pod-template-hash": mark}] * 2
     bind_all(cluster)
     cluster.settle()
-    assert cluster.get("Deployment", "w")["status"] == {
+    status = cluster.get("Deployment", "w")["status"]
+    conditions = status.pop("conditions")
+    assert status == {
         "observedGeneration": 1,
         "replicas": 2,
         "updatedReplicas": 2,
         "readyReplicas": 2,
         "availableReplicas": 2,
     }
+    assert [(one["type"], one["status"], one["reason"]) for one in conditions] == [
+        ("Available", "True", "MinimumReplicasAvailable"),
+        ("Progressing", "True", "NewReplicaSetAvailable"),
+    ]
 
 
 def test_a_deployment_is_scaled_and_changed(cluster: Cluster) -> None:
