@@ -66,6 +66,21 @@ class Seats:
         if node != NOWHERE:
             self._nodes.restate(node, task.template, before, status)
 
+    def with_node(self, name: str, row: int) -> None:
+        """A node has come: what is counted on it already takes its room."""
+        for task in self.node_tasks.get(name, {}).values():
+            self._tasks.node[task.row] = row
+            self._nodes.place(row, task.template, int(self._tasks.status[task.row]), 1)
+
+    def without_node(self, name: str, row: int) -> None:
+        """A node is about to go: its tasks stay counted on it by name, and the last node's row becomes `row`."""
+        last = self._nodes.count - 1
+        for task in self.node_tasks.get(name, {}).values():
+            self._tasks.node[task.row] = NOWHERE
+        if row != last:
+            for task in self.node_tasks.get(self._nodes.specs[last].name, {}).values():
+                self._tasks.node[task.row] = row
+
     def _residents(self, node_name: str) -> dict[str, Task]:
         if node_name in self._shared:
             self.node_tasks[node_name] = dict(self.node_tasks[node_name])

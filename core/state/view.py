@@ -187,26 +187,15 @@ class View:
         row = self.nodes.row.get(spec.name)
         if deleted:
             if row is not None:
-                self._remove_node(spec.name, row)
+                self.seats.without_node(spec.name, row)
+                self.nodes.remove(spec.name)
             return
         self.dimensions.items(spec.allocatable)
         self._fit_dimensions()
         if row is not None:
             self.nodes.update(row, spec)
             return
-        row = self.nodes.add(spec)
-        for task in self.node_tasks.get(spec.name, {}).values():
-            self.tasks.node[task.row] = row
-            self.nodes.place(row, task.template, int(self.tasks.status[task.row]), 1)
-
-    def _remove_node(self, name: str, row: int) -> None:
-        last = self.nodes.count - 1
-        for task in self.node_tasks.get(name, {}).values():
-            self.tasks.node[task.row] = NOWHERE
-        if row != last:
-            for task in self.node_tasks.get(self.nodes.specs[last].name, {}).values():
-                self.tasks.node[task.row] = row
-        self.nodes.remove(name)
+        self.seats.with_node(spec.name, self.nodes.add(spec))
 
     def _apply_queue(self, obj: Object, deleted: bool) -> None:
         queue = read_queue(obj)
