@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from typing import Final
 
 import pytest
@@ -19,12 +20,18 @@ class Kubectl:
         self._binary = binary
         self._environment = server.environment()
 
-    def run(self, *arguments: str, stdin: str = "", timeout: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
+    def run(
+        self,
+        *arguments: str,
+        stdin: str = "",
+        timeout: float = PATIENCE_S,
+        environment: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
         """Whatever comes of it."""
         return subprocess.run(
             [self._binary, *arguments],
             input=stdin,
-            env=self._environment,
+            env={**self._environment, **(environment or {})},
             capture_output=True,
             text=True,
             timeout=timeout,
