@@ -29,7 +29,7 @@ from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
 from pumice.runtime.waiting import LeftWaiting
 from pumice.storm.live import LiveStorm
-from storage.retention import Retention, parse_keep
+from storage.retention import parse_keep
 
 HELP: Final = "Run the whole system: apply the manifests, schedule until told to stop, write the journal."
 EXAMPLE: Final = "Example: [bold]pumice run -f job.yaml --until idle[/bold]"
@@ -117,8 +117,6 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
     if virtual and backend == "asyncio":
         raise UsageError("virtual time is trio's clock; leave --backend out or say trio", path="--time")
     retention = parse_keep(settings.keep, settings.keep_events)
-    if virtual and retention != Retention():
-        raise UsageError("a run on virtual time takes no checkpoints, so it cuts nothing", path="--keep")
     until = parse_until(settings.until)
     if settings.no_scheduler and until.kind == "cycles":
         raise UsageError("there are no cycles without a scheduler", path="--until")
@@ -136,7 +134,6 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
             config_path=path,
             lenient=settings.lenient,
             seed=settings.seed,
-            checkpoint_every=0 if virtual else None,
             retention=retention,
             gateway=gateway_settings(settings),
             scheduler=not settings.no_scheduler,

@@ -14,6 +14,7 @@ import anyio
 
 from storage.journal import Journal, Record, Stored
 from storage.memory import MemoryJournal
+from storage.retention import Retention, cut_point
 from storage.sqlite import SqliteJournal
 
 BATCH = 10_000
@@ -46,18 +47,23 @@ async def _read(path: Path) -> tuple[MemoryJournal, float]:
         return memory, last
 
 
-def write_back(memory: MemoryJournal, path: Path) -> None:
-    """Append to the file what memory holds beyond it."""
-    anyio.run(_write, memory, path)
+def write_back(memory: MemoryJournal, path: Path, retention: Retention | None = None) -> None:
+    """Append to the file what memory holds beyond it, checkpoints too; then cut what nobody keeps."""
+    anyio.run(_write, memory, path, retention or Retention())
 
 
-async def _write(memory: MemoryJournal, path: Path) -> None:
+async def _write(memory: MemoryJournal, path: Path, retention: Retention) -> None:
     memory.reopen()
     async with file_journal(path) as journal:
-        after = (await journal.head()).sequence
+        after, last = (await journal.head()).sequence, 0.0
         while batch := await memory.read(after, limit=BATCH):
             await journal.append([_record(stored) for stored in batch])
-            after = batch[-1].sequence
+            after, last = batch[-1].sequence, batch[-1].at
+        for checkpoint in reversed(await memory.checkpoints()):
+            await journal.save_checkpoint(checkpoint)
+        through = await cut_point(journal, retention, last)
+        if through:
+            await journal.cut(through)
 
 
 def _record(stored: Stored) -> Record:

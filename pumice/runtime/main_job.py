@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ from pumice.runtime.until import Until, reached
 from pumice.runtime.waiting import LeftWaiting, left_waiting
 from pumice.storm.live import LiveStorm
 from storage.journal import Journal
+from storage.retention import Retention
 
 Object = dict[str, Any]
 
@@ -86,10 +87,11 @@ def run_plan(plan: Plan, watching: Watching) -> Outcome:
     memory, last = read_into_memory(plan.db)
     clock = VirtualClock(last + 1.0) if last else VirtualClock()
     options = {"clock": MockClock(autojump_threshold=0)}
+    whole = replace(plan, settings=replace(plan.settings, retention=Retention()))  # the file is cut, not the copy
     try:
-        return anyio.run(_run, plan, watching, memory, clock, backend="trio", backend_options=options)
+        return anyio.run(_run, whole, watching, memory, clock, backend="trio", backend_options=options)
     finally:
-        write_back(memory, plan.db)
+        write_back(memory, plan.db, plan.settings.retention)
 
 
 async def _run_on_file(plan: Plan, watching: Watching) -> Outcome:

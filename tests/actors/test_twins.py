@@ -61,15 +61,15 @@ class Lived:
 def waves() -> list[list[Object]]:
     """Pods of different sizes on unequal nodes; the last wave needs room that others have."""
     first = [node(f"n{number}", cpu=str(4 + number)) for number in range(4)]
-    for name, value in (("low", 10), ("high", 1000)):
-        first.append({"kind": "PriorityClass", "metadata": {"name": name}, "value": value})
+    for number, name in enumerate("abcde"):
+        first.append({"kind": "PriorityClass", "metadata": {"name": f"of-{name}"}, "value": 10**number})
         first[-1]["apiVersion"] = "scheduling.k8s.io/v1"
     later = [
-        gang("a", pods=3, cpu="1500m", duration="0", priority_class="low", min_member=1),
-        gang("b", pods=4, cpu="1", duration="0", priority_class="low", min_member=1),
-        gang("c", pods=2, cpu="2", duration="0", priority_class="low", min_member=1),
-        gang("d", pods=4, cpu="1500m", duration="0", priority_class="low", min_member=2),
-        gang("e", pods=3, cpu="3", duration="0", priority_class="high"),
+        gang("a", pods=3, cpu="1500m", duration="0", priority_class="of-a", min_member=1),
+        gang("b", pods=4, cpu="1", duration="0", priority_class="of-b", min_member=1),
+        gang("c", pods=2, cpu="2", duration="0", priority_class="of-c", min_member=1),
+        gang("d", pods=4, cpu="1500m", duration="0", priority_class="of-d", min_member=2),
+        gang("e", pods=3, cpu="3", duration="0", priority_class="of-e"),
     ]
     for _, *pods in later:
         for number, each in enumerate(pods):
