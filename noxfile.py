@@ -25,6 +25,15 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def kills(session: nox.Session) -> None:
+    """Kill writers and runs at 200 points, or as many as `-- N` says, and look for losses; compare with twins."""
+    number = session.posargs[0] if session.posargs else "200"
+    places = ("tests/storage/test_kill.py", "tests/pumice/runtime/test_crash.py", "tests/actors/test_twins.py")
+    session.env["PUMICE_TEST_KILLS"] = number
+    _run(session, "python", "-m", "pytest", "-n", "auto", *places)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """The linter and the formatter; both only look."""
     _run(session, "ruff", "check", ".")
