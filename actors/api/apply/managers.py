@@ -106,7 +106,7 @@ def capped(managers: Managers) -> Managers:
         return managers
     result = dict(managers)
     first: dict[str, Manager] = {}
-    for who in sorted(updaters, key=lambda who: (parse_time(managers[who].time), who)):
+    for who in sorted(updaters, key=lambda who: (_moment(managers[who].time), who)):
         if excess <= 0:
             break
         if who.api_version not in first:
@@ -123,7 +123,7 @@ def capped(managers: Managers) -> Managers:
 
 
 def _place(who: Manager, owned: Owned) -> tuple[str, float, str, str, str]:
-    return who.operation, parse_time(owned.time), who.name, owned.api_version, who.subresource
+    return who.operation, _moment(owned.time), who.name, owned.api_version, who.subresource
 
 
 def _entry(who: Manager, owned: Owned) -> Object:
@@ -139,3 +139,10 @@ def _entry(who: Manager, owned: Owned) -> Object:
 def _text(entry: Object, name: str) -> str:
     value = entry.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _moment(text: str) -> float:
+    try:
+        return parse_time(text)
+    except ValueError:  # a client may write what it likes there
+        return 0.0

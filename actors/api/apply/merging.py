@@ -6,9 +6,9 @@ from typing import Any
 
 from actors.api.apply.errors import ApplyError
 from actors.api.apply.paths import step_of
-from actors.api.apply.walks import field_shape, is_leaf
+from actors.api.apply.walks import is_leaf
 from actors.api.schema.plain import is_list, is_map
-from actors.api.schema.shapes import Shape
+from actors.api.schema.shapes import Shape, field_shape
 
 
 def merge(live: Any, config: Any, shape: Shape, path: str = "") -> Any:

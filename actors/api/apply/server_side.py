@@ -25,6 +25,7 @@ from actors.api.apply.managers import (
 from actors.api.apply.merging import merge
 from actors.api.apply.paths import NOTHING, FieldSet
 from actors.api.apply.walks import compare, fields_of, with_named, without, without_nulls
+from actors.api.schema.mistyped import mistyped
 from actors.api.schema.shapes import Shape
 from core.messages.replies import Refused
 from core.objects.metadata import Object, section
@@ -57,9 +58,10 @@ def apply(live: Object | None, config: Object, who: Applicant, now: str, shape: 
     `live` and `config` stay as they are. What a write through `who.subresource` does not reach is the caller's to put
     back.
     """
-    if section(config, "metadata").get("managedFields") is not None:
-        return refusals.bad_request("metadata.managedFields must be nil")
     try:
+        _check_types(config, shape)
+        if section(config, "metadata").get("managedFields") is not None:
+            return refusals.bad_request("metadata.managedFields must be nil")
         return _applied(live or {}, config, who, now, shape)
     except ApplyError as error:
         return refusals.bad_request(f"failed to create typed patch object: {error}")
@@ -92,6 +94,12 @@ def _applied(live: Object, config: Object, who: Applicant, now: str, shape: Shap
     if who.name == _KUBECTL:
         merged = with_last_applied(merged, config)
     return write_managers(merged, owners)
+
+
+def _check_types(config: Object, shape: Shape) -> None:
+    wrong = mistyped(config, shape)
+    if wrong:
+        raise ApplyError(f".{wrong[0].path}: expected {wrong[0].expected}, got {wrong[0].found}")
 
 
 def _without_nulls_in_metadata(config: Object) -> Object:

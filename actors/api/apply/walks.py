@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from actors.api.apply.paths import FieldSet, Path, by_step, field, step_of
 from actors.api.schema.plain import is_list, is_map
-from actors.api.schema.shapes import Shape
+from actors.api.schema.shapes import Shape, field_shape
 
 _ABSENT: Any = object()
 
@@ -26,11 +26,6 @@ def is_leaf(value: Any, shape: Shape) -> bool:
     if is_list(value):
         return shape.sort != "list" or shape.list_type == "atomic"
     return True
-
-
-def field_shape(shape: Shape, name: str) -> Shape:
-    """The shape of a map's entry, described or not."""
-    return shape.named(name) or shape.item()
 
 
 def fields_of(value: Any, shape: Shape) -> FieldSet:

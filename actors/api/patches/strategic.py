@@ -164,7 +164,22 @@ def _ordered(result: Object, patch: Object, directive: str, order: Any, type_: s
         merged: list[Any] = without_directives(changed)
     else:
         merged = _merge_list(before, changed, inner, rules) if key in patch else before
+        before = _server_order(before, changed, rules.merge_key)
     result[key] = in_order(merged, listed, before, rules.merge_key)
+
+
+def _server_order(original: list[Any], change: list[Any], key: str) -> list[Any]:
+    """The server's list by which a `$setElementOrder/…` places what it does not name.
+
+    Go removes and appends in place, so that each new element stands where a removed one has made room, behind the rest.
+    """
+    gone = {name_of(each, key) for each in change if _directive(each) == "delete"}
+    if not gone or not key:
+        return original
+    kept = [each for each in original if name_of(each, key) not in gone]
+    known = positions(kept, key)
+    fresh = [each for each in change if _directive(each) == "" and name_of(each, key) not in known]
+    return kept + fresh[: len(original) - len(kept)]
 
 
 def _lookup(type_: str, key: str) -> tuple[str, Rules]:

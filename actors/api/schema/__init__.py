@@ -5,6 +5,7 @@ The facts come from the data file `kinds.json`, made from the sources of Kuberne
 """
 
 from actors.api.schema.duplicates import duplicate_fields
+from actors.api.schema.mistyped import Mistyped, mistyped
 from actors.api.schema.model import Field, Message, Rules
 from actors.api.schema.shapes import Shape, shape_of_kind, shape_of_schema, shape_of_type
 from actors.api.schema.table import message, of_kind, of_type
@@ -13,10 +14,12 @@ from actors.api.schema.unknown import unknown_fields
 __all__ = [
     "Field",
     "Message",
+    "Mistyped",
     "Rules",
     "Shape",
     "duplicate_fields",
     "message",
+    "mistyped",
     "of_kind",
     "of_type",
     "shape_of_kind",

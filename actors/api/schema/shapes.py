@@ -6,13 +6,21 @@ One view on two sources: the schema table (built-in kinds) and the `openAPIV3Sch
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from actors.api.schema.model import NO_RULES, Rules, element
 from actors.api.schema.plain import is_map
 from actors.api.schema.table import flat_fields, is_message, message, of_kind
 
 Sort = Literal["scalar", "list", "map", "any"]
+_SCALARS: Final = {
+    "boolean": "boolean",
+    "int32": "integer",
+    "int64": "integer",
+    "double": "number",
+    "Quantity": "quantity",
+    "IntOrString": "integer or string",
+}
 
 
 class Shape:
@@ -20,10 +28,12 @@ class Shape:
 
     `any` is free-form JSON: a map of anything, lists and scalars as wholes. A list's `list_type` is atomic, set or map,
     `keys` those of a list of maps. `atomic` maps have one owner as a whole; `closed` ones have no fields but the
-    described ones. `default` stands in for an absent field; None for none.
+    described ones. `default` stands in for an absent field; None for none. `scalar` names what a scalar must be:
+    string, boolean, integer, number, quantity, "integer or string"; empty for one of any type.
     """
 
     sort: Sort = "any"
+    scalar: str = ""
     list_type: str = "atomic"
     keys: tuple[str, ...] = ()
     atomic: bool = False
@@ -51,6 +61,7 @@ class TypeShape(Shape):
         self._type = type_
         struct = is_message(type_) and element(type_) == type_
         self.sort = "map" if struct or type_.startswith("{}") else "list" if type_[0] in "[@" else "scalar"
+        self.scalar = _SCALARS.get(type_, "string") if self.sort == "scalar" else ""
         self.list_type = rules.list_type or "atomic"
         self.keys = rules.keys
         self.default = rules.default
@@ -88,6 +99,9 @@ class SchemaShape(Shape):
         self._top = top or bool(schema.get("x-kubernetes-embedded-resource"))
         kind: Any = schema.get("type")
         self.sort = "map" if kind == "object" else "list" if kind == "array" else "scalar"
+        if self.sort == "scalar":
+            either = bool(schema.get("x-kubernetes-int-or-string"))
+            self.scalar = "integer or string" if either else kind if isinstance(kind, str) else ""
         self.list_type = schema.get("x-kubernetes-list-type") or "atomic"
         self.keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         self.atomic = schema.get("x-kubernetes-map-type") == "atomic"
@@ -127,3 +141,8 @@ def shape_of_kind(group: str, version: str, kind: str, schema: dict[str, Any] | 
         return shape_of_schema(schema, top=True)
     found = of_kind(group, version, kind)
     return ANYTHING if found is None else shape_of_type(found.name)
+
+
+def field_shape(shape: Shape, name: str) -> Shape:
+    """The shape of a map's entry, described or not."""
+    return shape.named(name) or shape.item()

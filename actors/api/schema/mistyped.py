@@ -1,0 +1,70 @@
+"""Values whose JSON type is not that of their field. One of them in a list stops every typed client that reads it."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from actors.api.schema.plain import is_list, is_map
+from actors.api.schema.shapes import Shape, field_shape
+
+_MOST: Final = 100
+_FITS: Final[dict[str, tuple[str, ...]]] = {
+    "string": ("string",),
+    "boolean": ("boolean",),
+    "integer": ("integer",),
+    "number": ("integer", "number"),
+    "quantity": ("string", "integer", "number"),
+    "integer or string": ("integer", "string"),
+}
+
+
+class Mistyped(NamedTuple):
+    """A value at `path` (`spec.tasks[0].name`), what it should be and what it is, both as JSON types."""
+
+    path: str
+    expected: str
+    found: str
+
+
+def mistyped(value: Any, shape: Shape) -> list[Mistyped]:
+    """Every value of the wrong type, a hundred at most; null fits anywhere, as it means an absent field."""
+    found: list[Mistyped] = []
+    _look(value, shape, "", found)
+    return found
+
+
+def _look(value: Any, shape: Shape, path: str, found: list[Mistyped]) -> None:
+    if value is None or len(found) >= _MOST or shape.sort == "any":
+        return
+    sort = json_type(value)
+    if shape.sort == "scalar":
+        if shape.scalar and sort not in _FITS.get(shape.scalar, (shape.scalar,)):
+            found.append(Mistyped(path, shape.scalar, sort))
+    elif is_map(value) and shape.sort == "map":
+        for name, each in value.items():
+            _look(each, field_shape(shape, name), f"{path}.{name}" if path else name, found)
+    elif is_list(value) and shape.sort == "list":
+        item = shape.item()
+        for at, each in enumerate(value):
+            _look(each, item, f"{path}[{at}]", found)
+    else:
+        found.append(Mistyped(path, "object" if shape.sort == "map" else "array", sort))
+
+
+def json_type(value: Any) -> str:
+    """The JSON type of a value: a number without a fraction is an integer."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int():
+            return "integer"
+        case float():
+            return "integer" if value.is_integer() else "number"
+        case list():
+            return "array"
+        case _:
+            return "object"
