@@ -40,6 +40,7 @@ EFFECTS: Final = (*BINDERS, "evict-worker", "status-writer")
 
 BOXES: Final = (
     Box((), "manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),
+    Box(("gateway",), "gateway", "kubectl and the like", 575, 60, 150),
     Box(("metrics",), "metrics", "reads statistics() of all", 820, 60),
     Box(("supervisor",), "supervisor", "starts, restarts, stops all", 1050, 60),
     Box(CONTROLLERS, "controllers", "jobs, groups, queues, volumes", 110, 160),
@@ -66,7 +67,14 @@ def links(senders: tuple[str, ...], receiver: str) -> tuple[tuple[str, str], ...
 
 
 ARROWS: Final = (
-    Arrow(((340, 80), (340, 188)), "create", (346, 138)),
+    Arrow(((320, 80), (320, 188)), "create", (280, 138)),
+    Arrow(
+        ((560, 87), (560, 125), (390, 125), (390, 188)),
+        "requests, watches",
+        (430, 119),
+        links(("gateway",), "api-server"),
+    ),
+    Arrow(((650, 45), (735, 45)), "", (0, 0), links(("gateway",), "metrics")),
     Arrow(
         ((195, 160), (300, 160), (300, 188)), "watch, write", (203, 153), links(CONTROLLERS, "api-server"), both=True
     ),
