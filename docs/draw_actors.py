@@ -34,7 +34,13 @@ class Arrow(NamedTuple):
     both: bool = False
 
 
-CONTROLLERS: Final = ("config-watcher", "job-controller", "pod-group-controller", "queue-controller", "volume-controller")
+CONTROLLERS: Final = (
+    "config-watcher",
+    "job-controller",
+    "pod-group-controller",
+    "queue-controller",
+    "volume-controller",
+)
 BINDERS: Final = ("bind-worker", "pre-bind-worker")
 EFFECTS: Final = (*BINDERS, "evict-worker", "status-writer")
 
@@ -101,7 +107,7 @@ ARROWS: Final = (
     Arrow(
         ((620, 298), (620, 265), (665, 265), (665, 60), (735, 60)),
         "durations",
-        (671, 53),
+        (671, 76),
         links(BINDERS, "metrics"),
     ),
     Arrow(((560, 298), (560, 242)), "outcomes", (504, 274), links((*BINDERS, "evict-worker"), "cache")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
@@ -110,7 +110,7 @@ def writer(kinds: KindTable, kind: Kind, api_version: str, form: Form, query: Qu
     if include not in ("None", "Metadata", "Object"):
         raise bad_request(f"unrecognized includeObject value: {include!r}")
     printer = printer_of(kind.key, printer_columns(kinds, kind, api_version))
-    return Writer(kind, api_version, form, printer, include)
+    return Writer(kind, api_version, form, printer, cast("Include", include))
 
 
 def printer_columns(kinds: KindTable, kind: Kind, api_version: str) -> list[Object] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, cast
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
@@ -165,7 +165,7 @@ def write_options(query: Query) -> WriteOptions:
     if len(manager) > 128:
         why = "Too long: may not be more than 128 bytes"
         raise invalid("CreateOptions", "", [("FieldValueTooLong", "fieldManager", why)], "meta.k8s.io")
-    return WriteOptions(dry_run(query.all("dryRun")), manager, validation, query.flag("force"))
+    return WriteOptions(dry_run(query.all("dryRun")), manager, cast("Form", validation), query.flag("force"))
 
 
 def dry_run(values: list[str]) -> bool:

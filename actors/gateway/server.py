@@ -66,7 +66,8 @@ def _config(settings: GatewaySettings, descriptor: int) -> Config:
     if settings.certificate is not None:
         config.certfile = str(settings.certificate)
         config.keyfile = str(settings.key)
-    return config
+    found: Config = config
+    return found
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -178,7 +178,8 @@ def _texts(value: Any) -> list[str]:
         return []
     if not isinstance(value, list):
         raise bad_request("dryRun: expected a list")
-    return [str(each) for each in cast("list[Any]", value)]
+    listed: list[Any] = value
+    return [str(each) for each in listed]
 
 
 def _check_apply(form: str, options: WriteOptions) -> None:

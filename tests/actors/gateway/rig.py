@@ -107,9 +107,10 @@ async def serving(
     """A system with a gateway; `gateway` are fields of its settings."""
     with listen("127.0.0.1", 0) as listener:
         ours = GatewaySettings(listener, **gateway)
-        async with started(journal, settings=replace(settings, gateway=ours)) as system:
-            async with httpx.AsyncClient(base_url=ours.url, timeout=PATIENCE_S, trust_env=False) as http:
-                yield Web(system, http, ours)
+        running = started(journal, settings=replace(settings, gateway=ours))
+        client = httpx.AsyncClient(base_url=ours.url, timeout=PATIENCE_S, trust_env=False)
+        async with running as system, client as http:
+            yield Web(system, http, ours)
 
 
 async def take(events: AsyncIterator[Object], number: int) -> list[Object]:

@@ -21,7 +21,7 @@ async def revision(web: Web) -> str:
 
 async def label(web: Web, name: str, **labels: str | None) -> None:
     body = {"metadata": {"labels": labels}}
-    await web.send("PATCH", f"{PODS}/{name}", body, **{"content-type": "application/merge-patch+json"})
+    await web.send("PATCH", f"{PODS}/{name}", body, 200, **{"content-type": "application/merge-patch+json"})
 
 
 async def test_what_changes_after_a_list() -> None:
