@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from actors.api.apply.managers import UPDATE, Manager, Managers, Owned, ownable
-from actors.api.apply.paths import NOTHING, FieldSet
+from actors.api.apply.paths import NOTHING, FieldSet, field
 from actors.api.apply.walks import compare, fields_of
 from actors.api.schema.plain import is_map
 from actors.api.schema.shapes import Shape
@@ -17,6 +17,7 @@ from core.objects.metadata import Object, section
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _BEFORE: Final = "before-first-apply"
 _CLIENT_SIDE: Final = "kubectl-client-side-apply"
+_ANNOTATION: Final = (field("metadata"), field("annotations"), field(LAST_APPLIED))
 
 
 def first_owners(live: Object, api_version: str, now: str, shape: Shape) -> Managers:
@@ -31,6 +32,8 @@ def first_owners(live: Object, api_version: str, now: str, shape: Shape) -> Mana
     everything = ownable(change.added, ())
     kubectl = Manager(_CLIENT_SIDE, UPDATE, api_version)
     applied = ownable(allowed_by_last_applied(live, api_version, shape), ()) & everything
+    if applied:
+        applied |= {_ANNOTATION} & everything  # by it kubectl knows whose fields are its own when it goes over to apply
     owners = {
         kubectl: Owned(applied, api_version, now),
         Manager(_BEFORE, UPDATE, api_version): Owned(everything - applied, api_version, now),

@@ -243,3 +243,16 @@ def test_whatever_is_applied_is_answered(config: dict[str, Any], second: dict[st
     assert again == got
     other = apply(got, second, Applicant("b", "v1"), T2, POD)
     assert isinstance(other, Refused) or isinstance(other["metadata"], dict)
+
+
+def test_the_annotation_of_client_side_apply_belongs_to_it() -> None:
+    """By it kubectl finds whose fields to move to itself; those that nobody stated must not be among them."""
+    note = {LAST_APPLIED: json.dumps(queue(weight=2))}
+    live = queue(weight=2, parent="root") | {"metadata": {"name": "q", "uid": "u", "annotations": note}}
+    owned = {
+        one["manager"]: one["fieldsV1"] for one in applied(live, queue(weight=2), "x")["metadata"]["managedFields"]
+    }
+    kept = {"f:annotations": {f"f:{LAST_APPLIED}": {}}}
+    assert owned["kubectl-client-side-apply"] == {"f:metadata": kept, "f:spec": {"f:weight": {}}}
+    assert LAST_APPLIED not in json.dumps(owned["before-first-apply"])
+    assert "f:parent" in owned["before-first-apply"]["f:spec"]
