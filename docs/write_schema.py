@@ -64,7 +64,7 @@ def tables(modules: Path, definitions: Path) -> dict[str, Any]:
     """The whole content of the data file."""
     kinds, messages = kubernetes(Sources(modules))
     made = Definitions(messages)
-    for path in sorted(definitions.glob("*/bases/*.yaml")):
+    for path in sorted(definitions.glob("*/bases/*.yaml"), reverse=True):  # jobs before what repeats their spec
         definition: dict[str, Any] = yaml.safe_load(path.read_text("utf-8"))
         for version in definition["spec"]["versions"]:
             key, name = made.kind(definition, version)
