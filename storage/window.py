@@ -20,10 +20,13 @@ def show(window: Sequence[Mutation], apply: Callable[[Mutation], bool], watched:
     where it could not, what the object was before counts. A change that is `watched` is never left out: it may end a
     flight, which the last one alone does not tell.
     """
-    told = _made_up_for(window)
+    keys = [(mutation.kind, mutation.namespace, mutation.name) for mutation in window]
+    if len(set(keys)) == len(keys):
+        for mutation in window:
+            apply(mutation)
+        return
     skipped: dict[Key, list[Mutation]] = {}
-    for mutation, unneeded in zip(window, told, strict=True):
-        key = (mutation.kind, mutation.namespace, mutation.name)
+    for mutation, key, unneeded in zip(window, keys, _made_up_for(window, keys), strict=True):
         if unneeded and not watched(mutation):
             skipped.setdefault(key, []).append(mutation)
             continue
@@ -32,11 +35,10 @@ def show(window: Sequence[Mutation], apply: Callable[[Mutation], bool], watched:
             any(apply(earlier) for earlier in reversed(before))
 
 
-def _made_up_for(window: Sequence[Mutation]) -> list[bool]:
+def _made_up_for(window: Sequence[Mutation], keys: Sequence[Key]) -> list[bool]:
     later: set[Key] = set()
     found: list[bool] = []
-    for mutation in reversed(window):
-        key = (mutation.kind, mutation.namespace, mutation.name)
+    for mutation, key in zip(reversed(window), reversed(keys), strict=True):
         found.append(key in later and mutation.type != "DELETED")
         later.add(key)
     found.reverse()
