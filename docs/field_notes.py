@@ -135,7 +135,7 @@ NOTES: Final[dict[str, str]] = {
             "taskStatusCount": "Pods by phase, task by task.",
         },
     ),
-    f"{_BATCH}.JobStatusState#phase": "Pending, Running, Restarting, Completing, Completed, Aborted, Failed and others.",
+    f"{_BATCH}.JobStatusState#phase": "Pending, Running, Restarting, Completed, Aborted, Failed or others.",
     f"{_BATCH}.CronJob": "Makes a Job at the times of a schedule.",
     **_of(
         f"{_BATCH}.CronJobSpec",
