@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, cast
 
 import anyio
 import typer
@@ -135,6 +135,14 @@ def show(console: Console, account: Account, *, recorded: bool = True) -> None:
             table.add_row(reason, str(count))
         console.print(table)
     for plugin, said in account.plugins.items():
-        console.print(f"{plugin}: {', '.join(f'{key} {value}' for key, value in said.items())}", markup=False)
+        console.print(f"{plugin}: {', '.join(f'{key} {_words(value)}' for key, value in said.items())}", markup=False)
     for advice in account.unblock:
         console.print(f"would help: {advice}", markup=False, soft_wrap=True)
+
+
+def _words(value: Any) -> str:
+    """A figure, or figures by node."""
+    if isinstance(value, dict):
+        figures = cast("dict[str, float]", value)
+        return ", ".join(f"{node} {figure:g}" for node, figure in figures.items())
+    return f"{value:g}" if isinstance(value, float) else str(value)
