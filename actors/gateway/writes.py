@@ -178,8 +178,7 @@ def _texts(value: Any) -> list[str]:
         return []
     if not isinstance(value, list):
         raise bad_request("dryRun: expected a list")
-    listed: list[Any] = value
-    return [str(each) for each in listed]
+    return list(map(str, value))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _check_apply(form: str, options: WriteOptions) -> None:
