@@ -11,10 +11,12 @@ from rich.table import Table
 
 from config.errors import ConfigError
 from pumice.cli.exits import Exit, guarded
+from pumice.cli.inputs import load_config
 from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Quiet, Workers
 from pumice.cli.terminal import Terminal
 from pumice.cli.verdicts import show_verdict
 from pumice.conformance.case import find_suites
+from pumice.conformance.inheritance import inherited
 from pumice.conformance.runner import run_suites
 from pumice.conformance.score import Score, Tally, score_of
 
@@ -29,6 +31,14 @@ def conformance(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Case files, or folders to be walked.")],
     workers: Workers,
     wanted: Annotated[str, typer.Option("-k", metavar="SUBSTRING", help="Only cases whose 'suite: name' has it.")] = "",
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CONF",
+            help="A configuration that the process which recorded the cases had run before: what it set for actions "
+            "stays in force, since Volcano's actions live as long as its process.",
+        ),
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", hidden=True, help="Show outcome, traces, all differences.")] = False,
     output: Output = None,
     quiet: Quiet = False,
@@ -36,11 +46,11 @@ def conformance(
     lenient: Lenient = False,
 ) -> int:
     """Run the cases; the exit code is 1 when one of them fails."""
-    del lenient  # a case's configuration is part of the case
     terminal = Terminal(output if not debug else Format.TABLE, quiet, log_level)
+    kept = inherited(load_config(after, lenient, terminal)) if after is not None else {}
     files = find_suites(paths)
     with terminal.progress("cases", sum(file.cases for file in files)) as advance:
-        verdicts = run_suites(files, wanted=wanted, workers=1 if debug else workers, progress=advance)
+        verdicts = run_suites(files, wanted=wanted, workers=1 if debug else workers, progress=advance, kept=kept)
     if not verdicts:
         raise ConfigError(f"no case matches {wanted!r}" if wanted else "no cases found")
     score = score_of(verdicts)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 
 from config.errors import PumiceError
+from core.session.carry import Carry
 from pumice.conformance.case import Raw, setup_of
 from pumice.conformance.compare import GROUP_OF, Difference, Group, compare_outcome, compare_value
+from pumice.conformance.inheritance import ActionArguments
 from pumice.conformance.upstream import compare_expect
 from pumice.oneshot.cycles import Cycle, run_cycles
 from pumice.oneshot.outcome import Outcome, at_open
@@ -44,11 +47,14 @@ class Verdict:
         return self.reason or "; ".join(str(one) for one in self.differences)
 
 
-def judge(suite: str, case: Raw) -> Verdict:
-    """Run one case. It never raises: a case that cannot be run fails, with the reason."""
+def judge(suite: str, case: Raw, kept: ActionArguments | None = None) -> Verdict:
+    """Run one case. It never raises: a case that cannot be run fails, with the reason.
+
+    `kept`: arguments that actions hold already, from an earlier configuration of the process (`inheritance`).
+    """
     checked = checked_groups(case)
     try:
-        differences, cycles = _run(case)
+        differences, cycles = _run(case, kept or {})
     except PumiceError as error:
         return Verdict(suite, case["name"], checked, reason=f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - whatever a case does to the core, the run goes on
@@ -72,9 +78,10 @@ def checked_groups(case: Raw) -> frozenset[Group]:
     return frozenset(groups)
 
 
-def _run(case: Raw) -> tuple[list[Difference], list[Cycle]]:
+def _run(case: Raw, kept: ActionArguments) -> tuple[list[Difference], list[Cycle]]:
     upstream = "documentedOrder" in case
-    cycles = list(run_cycles(setup_of(case, close_hooks=not upstream), case.get("cycles", 1)))
+    setup = replace(setup_of(case, close_hooks=not upstream), carry=Carry(actions=deepcopy(dict(kept))))
+    cycles = list(run_cycles(setup, case.get("cycles", 1)))
     outcomes = [cycle.outcome for cycle in cycles]
     expect: Raw = case["expect"]
     if upstream:

@@ -9,10 +9,11 @@ import gc
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from pumice.conformance.case import SuiteFile, read_cases, read_raw
+from pumice.conformance.inheritance import ActionArguments
 from pumice.conformance.judge import Verdict, judge
 from pumice.conformance.resources import run_resource_cases
 
@@ -30,6 +31,7 @@ class Slice:
     first: int
     last: int
     wanted: str
+    kept: ActionArguments = field(default_factory=dict[str, "dict[str, Any]"])
 
     @property
     def cost(self) -> float:
@@ -37,10 +39,18 @@ class Slice:
 
 
 def run_suites(
-    files: Sequence[SuiteFile], *, wanted: str = "", workers: int = 1, progress: Progress | None = None
+    files: Sequence[SuiteFile],
+    *,
+    wanted: str = "",
+    workers: int = 1,
+    progress: Progress | None = None,
+    kept: ActionArguments | None = None,
 ) -> list[Verdict]:
-    """Run every case whose "suite: name" contains `wanted`; `progress` is told how many cases a slice held."""
-    slices = [piece for file in files for piece in cut(file, wanted)]
+    """Run every case whose "suite: name" contains `wanted`; `progress` is told how many cases a slice held.
+
+    `kept`: see `pumice.conformance.inheritance`.
+    """
+    slices = [replace(piece, kept=kept or {}) for file in files for piece in cut(file, wanted)]
     verdicts: list[list[Verdict]] = [[] for _ in slices]
     for index, found in _run_all(slices, workers):
         verdicts[index] = found
@@ -69,7 +79,7 @@ def run_slice(piece: Slice) -> list[Verdict]:
             if piece.wanted in f"{suite}: {one.name}"
         ]
     cases = read_cases(piece.file.path)[piece.first : piece.last]
-    return [judge(suite, case) for case in cases if piece.wanted in f"{suite}: {case['name']}"]
+    return [judge(suite, case, piece.kept) for case in cases if piece.wanted in f"{suite}: {case['name']}"]
 
 
 def _run_all(slices: Sequence[Slice], workers: int) -> Iterator[tuple[int, list[Verdict]]]:
