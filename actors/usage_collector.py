@@ -12,6 +12,8 @@ What it writes is journaled like everything in the api: a cycle decided on it ca
 from __future__ import annotations
 
 import logging
+import re
+import ssl
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -23,7 +25,7 @@ from config.durations import parse_duration
 from core.messages.commands import Create, List, Poke, Update
 from core.messages.replies import Done, Listing
 from core.objects.node_usage import KIND
-from core.objects.prometheus import CPU_QUERY, MEMORY_QUERY, AnswerError, node_metrics, values_of
+from core.objects.prometheus import CPU_QUERY, MEMORY_QUERY, AnswerError, node_metrics, values_of, what_is_wrong
 from storage import codec
 
 if TYPE_CHECKING:
@@ -54,9 +56,19 @@ def interval_s(metrics: Mapping[str, str]) -> float:
 
 
 def new_client(metrics: Mapping[str, str]) -> httpx.AsyncClient:
-    """A client of the Prometheus at `address`; `tls.insecureSkipVerify` "true" trusts whoever answers there."""
-    verify = metrics.get("tls.insecureSkipVerify") != "true"
-    return httpx.AsyncClient(base_url=metrics["address"], verify=verify, timeout=TIMEOUT_S)
+    """A client of the Prometheus at `address`; `tls.insecureSkipVerify` "true" trusts whoever answers there.
+
+    As Volcano's it goes there directly, past any proxy of the environment, and trusts whom the system trusts.
+    """
+    address = metrics["address"]
+    trusting = metrics.get("tls.insecureSkipVerify") == "true" or not address.startswith("https:")
+    verify = False if trusting else ssl.create_default_context()
+    return httpx.AsyncClient(base_url=address, verify=verify, timeout=TIMEOUT_S, trust_env=False)
+
+
+def without_password(address: str) -> str:
+    """The address as it may be shown."""
+    return re.sub(r"//[^/@]*@", "//", address)
 
 
 class UsageCollector(Actor[Poke, Done]):
@@ -92,7 +104,8 @@ class UsageCollector(Actor[Poke, Done]):
                 async with self.connect(self._metrics) as client:
                     cpu, memory = await _ask(client, CPU_QUERY), await _ask(client, MEMORY_QUERY)
             except (httpx.HTTPError, httpx.InvalidURL, AnswerError) as error:
-                log.warning("Prometheus at %s: %s", self._metrics["address"], error or type(error).__name__)
+                shown = without_password(self._metrics["address"])
+                log.warning("Prometheus at %s: %s", shown, _words(error))
                 return
             await self._write(cpu, memory)
 
@@ -113,6 +126,18 @@ class UsageCollector(Actor[Poke, Done]):
 
 async def _ask(client: httpx.AsyncClient, query: str) -> dict[str, float]:
     answer = await client.get(PATH, params={"query": query})
-    if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
-        answer.raise_for_status()
+    if not answer.is_success:
+        raise AnswerError(f"{answer.status_code} {answer.reason_phrase}: {what_is_wrong(answer.content)}")
     return values_of(answer.content)
+
+
+def _words(error: BaseException) -> str:
+    """What the error says, or else what caused it: on some event loops only the cause has words."""
+    if isinstance(error, httpx.TimeoutException):
+        return f"no answer within {TIMEOUT_S:g} s ({type(error).__name__})"
+    seen: BaseException | None = error
+    while seen is not None:
+        if str(seen):
+            return str(seen)
+        seen = seen.__cause__ or seen.__context__
+    return type(error).__name__

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.objects.metadata import Object
 
 PERIOD: Final = "10m"
+LONGEST: Final = 200  # characters of an answer that are quoted
 CPU_QUERY: Final = (
     'avg_over_time(clamp_min(100 - (avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[5m])) * 100), 0)'
     f"[{PERIOD}:30s])"
@@ -60,6 +61,15 @@ def values_of(answer: bytes) -> dict[str, float]:
         raise AnswerError(decoded.error or "no data")
     found = ((sample.metric.get("instance", ""), _number(sample.value[1])) for sample in decoded.data.result)
     return {instance: value for instance, value in found if instance and isfinite(value)}
+
+
+def what_is_wrong(answer: bytes) -> str:
+    """What a failed query's answer says; what does not come from Prometheus itself (a proxy, say) is quoted shortly."""
+    try:
+        said = msgspec.json.decode(answer, type=_Answer).error
+    except msgspec.DecodeError:
+        said = ""
+    return said or answer.decode(errors="replace").strip()[:LONGEST]
 
 
 def _number(text: str) -> float:

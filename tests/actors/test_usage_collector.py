@@ -73,7 +73,7 @@ async def test_busy_nodes_take_no_pods(prometheus: Callable[[Answer], None]) -> 
         await system.submit(three_nodes())
         await until(lambda: len(stored(system, "NodeMetrics")) == 3)
         await idle(system)
-        await system.submit(gang("j", pods=2, phase="Pending"))
+        await system.submit(gang("j", pods=2, phase="Pending", duration="0"))
         await idle(system)
         assert set(placed(system).values()) == {"n1"}
         averages = {
@@ -98,7 +98,7 @@ async def test_later_answers_replace_earlier_ones(prometheus: Callable[[Answer],
     ("failure", "words"),
     [
         (httpx.Response(500), "500 Internal Server Error"),
-        (httpx.Response(422, json={"status": "error", "error": "bad query"}), "bad query"),
+        (httpx.Response(422, json={"status": "error", "error": "bad query"}), "422 Unprocessable Entity: bad query"),
         (httpx.Response(200, text="<html>"), "malformed"),
         (httpx.ConnectError("nobody there"), "nobody there"),
     ],
