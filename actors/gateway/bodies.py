@@ -43,6 +43,7 @@ async def read_value(exchange: Exchange, limit: int, known: Sequence[str] = BODY
     media = media_type(exchange)
     body = await exchange.body(limit)
     if media == JSON or media.endswith("+json"):
+        exchange.json_text = body
         return parse_json(body)
     if media in YAML:
         return await parse_yaml(body)

@@ -33,6 +33,7 @@ class Exchange:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.started = False
+        self.json_text = b""  # the body, once read as JSON: what it says twice can be seen there only
         self._unread = True
         self._scope = scope
         self._receive = receive

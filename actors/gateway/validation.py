@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from actors.api import schema
 from actors.api.kinds import Kind
+from actors.gateway.exchange import Exchange
 from actors.gateway.problems import bad_request
 from actors.gateway.query import Form
 from actors.gateway.site import Site
 from core.objects.metadata import Object
 
 
-def warnings_of(site: Site, row: Kind, obj: Object, form: Form, *, patch: bool = False) -> list[str]:
-    """Warnings for the answer. Raises ApiError (400) when the client wants none passed over (Strict)."""
-    if form == "Ignore":
-        return []
+def fitting(
+    site: Site, exchange: Exchange, row: Kind, obj: Object, form: Form, *, patch: bool = False
+) -> tuple[Object, list[str]]:
+    """The object without fields that its kind does not have, and what to warn of.
+
+    Raises ApiError (400) when the client wants no field passed over (Strict). Fields that the text says twice are looked
+    for only when the client asks for validation by name: that is a second reading of the text.
+    """
     shape = schema.shape_of_kind(row.group, row.version, row.kind, site.kinds.schema(row.key))
-    found = schema.unknown_fields(obj, shape, patch=patch)
+    unknown = schema.unknown_fields(obj, shape, patch=patch)
+    found = unknown + (schema.duplicate_fields(exchange.json_text) if form in ("Strict", "Warn") else [])
     if found and form == "Strict":
         raise bad_request(f"strict decoding error: {', '.join(found)}")
-    return found
+    kept = schema.pruned(obj, shape) if unknown else obj
+    return kept, [] if form == "Ignore" else found

@@ -15,7 +15,7 @@ from actors.gateway.query import WriteOptions, dry_run, list_options, write_opti
 from actors.gateway.selection import selection
 from actors.gateway.site import Site
 from actors.gateway.statuses import success
-from actors.gateway.validation import warnings_of
+from actors.gateway.validation import fitting
 from core.messages import commands
 from core.messages.replies import Accepted
 from core.objects.metadata import Object, section
@@ -46,7 +46,7 @@ async def create(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
     options = write_options(exchange.query)
     obj = await read_object(exchange, site.settings.body_limit)
     fit(obj, target, row)
-    warnings = warnings_of(site, row, obj, options.validation)
+    obj, warnings = fitting(site, exchange, row, obj, options.validation)
     answer = await site.ask(commands.Create(packed(obj), **who(exchange, options)))
     await show(site, exchange, target, row, answer, 201, warnings)
 
@@ -56,7 +56,7 @@ async def replace(site: Site, exchange: Exchange, target: Target, row: Kind) -> 
     options = write_options(exchange.query)
     obj = await read_object(exchange, site.settings.body_limit)
     fit(obj, target, row)
-    warnings = warnings_of(site, row, obj, options.validation)
+    obj, warnings = fitting(site, exchange, row, obj, options.validation)
     update = commands.Update(packed(obj), subresource=target.subresource, **who(exchange, options))
     await show(site, exchange, target, row, await site.ask(update), 200, warnings)
 
@@ -70,8 +70,9 @@ async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
     options = write_options(exchange.query)
     _check_apply(form, options)
     body = await _patch_body(site, exchange, form, target, row)
-    checked = form in ("merge", "apply", "strategic")
-    warnings = warnings_of(site, row, cast("Object", body), options.validation, patch=True) if checked else []
+    warnings: list[str] = []
+    if form != "json":
+        body, warnings = fitting(site, exchange, row, cast("Object", body), options.validation, patch=True)
     message = commands.Patch(
         row.key,
         target.namespace,

@@ -6,6 +6,7 @@ from typing import Any
 
 from actors.api.apply.errors import ApplyError
 from actors.api.apply.paths import step_of
+from actors.api.apply.same import same
 from actors.api.apply.walks import is_leaf
 from actors.api.schema.plain import is_list, is_map
 from actors.api.schema.shapes import Shape, field_shape
@@ -17,7 +18,7 @@ def merge(live: Any, config: Any, shape: Shape, path: str = "") -> Any:
     Elements keep the order of the applied list; those that only the live one has stay where they stood between them.
     """
     if config is None or is_leaf(config, shape):
-        return config
+        return live if shape.scalar and same(live, config, shape) else config
     if is_map(config):
         before: dict[str, Any] = live if is_map(live) and not is_leaf(live, shape) else {}
         merged = dict(before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from actors.api.apply.paths import FieldSet, Path, by_step, field, step_of
+from actors.api.apply.same import same
 from actors.api.schema.plain import is_list, is_map
 from actors.api.schema.shapes import Shape, field_shape
 
@@ -78,7 +79,7 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: tuple[set[Path
     elif new is _ABSENT:
         removed.add(path)
     if _is_whole(old, new, shape):
-        if old is not _ABSENT and new is not _ABSENT and not _same(old, new):
+        if old is not _ABSENT and new is not _ABSENT and not same(old, new, shape):
             modified.add(path)
         return
     if is_map(old) or is_map(new):
@@ -105,17 +106,10 @@ def _compare_items(
     old: list[Any], new: list[Any], shape: Shape, path: Path, found: tuple[set[Path], set[Path], set[Path]]
 ) -> None:
     if len(old) > 1 or len(new) > 1:  # twice in a list that should hold it once: only as a whole
-        if not _same(old, new):
+        if old != new:
             found[1].add(path)
         return
     _compare(old[0] if old else _ABSENT, new[0] if new else _ABSENT, shape, path, found)
-
-
-def _same(old: Any, new: Any) -> bool:
-    """Equality in which a boolean is no number."""
-    if isinstance(old, bool) or isinstance(new, bool):
-        return old is new
-    return bool(old == new)
 
 
 def without(value: Any, gone: set[Path] | FieldSet, shape: Shape) -> Any:

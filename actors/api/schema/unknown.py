@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from actors.api.schema.plain import is_list, is_map
-from actors.api.schema.shapes import Shape
+from actors.api.schema.shapes import Shape, field_shape
 from core.objects.metadata import Object
 
 _MOST: Final = 100
@@ -20,6 +20,20 @@ def unknown_fields(obj: Object, shape: Shape, *, patch: bool = False) -> list[st
     found: list[str] = []
     _look(_without_removals(obj) if patch else obj, shape, "", found)
     return found
+
+
+def pruned(value: Any, shape: Shape) -> Any:
+    """The value without the fields that its kind does not have, as a server stores it."""
+    if is_list(value) and shape.sort == "list":
+        item = shape.item()
+        return [pruned(each, item) for each in value] if item.sort in ("map", "list") else value
+    if not is_map(value) or shape.sort != "map":
+        return value
+    return {
+        name: pruned(each, field_shape(shape, name))
+        for name, each in value.items()
+        if not shape.closed or shape.named(name) is not None or name.startswith(_DIRECTIVES)
+    }
 
 
 def _without_removals(value: Any) -> Any:
