@@ -6,7 +6,7 @@ has made it durable, and only then published to watchers. Same requests, times a
 
 from __future__ import annotations
 
-from typing import assert_never, cast
+from typing import assert_never
 
 from actors.api import refusals
 from actors.api.admission import Lookup, admission_of
@@ -26,8 +26,6 @@ from actors.ports import Shelf
 from core.messages import commands
 from core.messages.events import Mutation
 from core.messages.replies import Accepted, ApiReply, Events, Listing, ListingOpened, Refused
-from core.objects.metadata import Object, section
-from storage.codec import unpack
 from storage.truth import Truth
 
 MOST_LISTINGS = 256
@@ -143,14 +141,14 @@ class Store:
         """All objects of a kind, or those of a namespace, or those with certain labels."""
         if self.kinds.by_key(kind) is None:
             return refusals.unknown_kind(kind)
-        blobs = self.tables.blobs(kind, namespace)
         if not label_selector:
-            return Listing(self.revision, blobs)
+            return Listing(self.revision, self.tables.blobs(kind, namespace))
         try:
             wanted = parse_selector(label_selector)
         except SelectorError as error:
             return refusals.bad_request(str(error))
-        return Listing(self.revision, tuple(blob for blob in blobs if matches(wanted, _labels(blob))))
+        records = (record for _, record in self.tables.of_kind(kind, namespace))
+        return Listing(self.revision, tuple(each.blob for each in records if matches(wanted, self.tables.labels(each))))
 
     def open_listing(self, kind: str, namespace: str | None = None) -> ListingOpened | Refused:
         """The same objects, laid on the shelf of listings: a snapshot that no later change touches."""
@@ -190,7 +188,3 @@ class Store:
         moment = Moment(now, request.user)
         blob = self._deletion.delete(key, old, request.grace_period_s, moment, request.propagation)
         return Accepted(self.revision, blob, uid=uid)
-
-
-def _labels(blob: bytes) -> dict[str, str]:
-    return section(cast("Object", unpack(blob)), "metadata").get("labels") or {}

@@ -63,12 +63,20 @@ class Tables:
     def of_kind(self, kind: str, namespace: str | None = None) -> list[tuple[Name, Record]]:
         """(namespace, name) and record of every object of a kind, in that order."""
         held = self._kinds.get(kind)
-        return [] if held is None else list(zip(*held.rows(namespace), strict=True))
+        if held is None:
+            return []
+        return list(zip(held.sorted_names(namespace), held.sorted_records(namespace), strict=True))
 
     def blobs(self, kind: str, namespace: str | None = None) -> tuple[bytes, ...]:
         """Every object of a kind, by namespace and name."""
         held = self._kinds.get(kind)
-        return () if held is None else tuple([record.blob for record in held.rows(namespace)[1]])
+        return () if held is None else tuple([record.blob for record in held.sorted_records(namespace)])
+
+    def labels(self, record: Record) -> dict[str, str]:
+        """The labels of an object: known from its writing, or looked up once."""
+        if record.labels is None:
+            record.labels = _labels_of(cast("Object", unpack(record.blob)))
+        return record.labels
 
     def kinds(self) -> list[str]:
         """Keys of the kinds of which there has been an object."""
@@ -107,8 +115,7 @@ class Tables:
 
     def inside(self, namespace: str) -> list[Key]:
         """Every object of a namespace, kind by kind."""
-        rows = [(kind, held.rows(namespace)[0]) for kind, held in self._kinds.items()]
-        return [(kind, *name) for kind, names in rows for name in names]
+        return [(kind, *name) for kind, held in self._kinds.items() for name in held.sorted_names(namespace)]
 
     def was_removed(self, uid: str) -> bool:
         """Whether an object of this uid was here and has gone (the latest ten thousand are remembered)."""
@@ -124,7 +131,7 @@ class Tables:
         blob = pack(obj)
         record = self.get(key)
         if record is None:
-            self._add(key, Record(blob, revision, meta["uid"]))
+            self._add(key, Record(blob, revision, meta["uid"], _labels_of(obj)))
             self._own(key, owner_uids(obj))
             self._changed("ADDED", key, revision, blob, user)
             return blob
@@ -132,6 +139,7 @@ class Tables:
             self._reown(key, owner_uids(cast("Object", unpack(record.blob))), owner_uids(obj))
         record.blob = blob
         record.revision = revision
+        record.labels = _labels_of(obj)
         self._changed("MODIFIED", key, revision, blob, user)
         return blob
 
@@ -213,6 +221,10 @@ class Tables:
         self._removed_uids[uid] = None
         if len(self._removed_uids) > _REMEMBERED_OWNERS:
             del self._removed_uids[next(iter(self._removed_uids))]
+
+
+def _labels_of(obj: Object) -> dict[str, str]:
+    return section(section(obj, "metadata"), "labels")
 
 
 def owner_uids(obj: Object) -> set[str]:
