@@ -16,8 +16,8 @@ def fitting(
 ) -> tuple[Object, list[str]]:
     """The object without fields that its kind does not have, and what to warn of.
 
-    Raises ApiError (400) when the client wants no field passed over (Strict). Fields that the text says twice are looked
-    for only when the client asks for validation by name: that is a second reading of the text.
+    Raises ApiError (400) when the client wants no field passed over (Strict). Fields that the text says twice are
+    looked for only when the client asks for validation by name: that is a second reading of the text.
     """
     shape = schema.shape_of_kind(row.group, row.version, row.kind, site.kinds.schema(row.key))
     unknown = schema.unknown_fields(obj, shape, patch=patch)
