@@ -5,7 +5,7 @@ Event semantics follow Volcano's `pkg/scheduler/cache/event_handlers.go` (refere
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
 from core.objects.metadata import Object, key_of, section
@@ -47,6 +47,7 @@ class View:
         self.priorities = PriorityClasses()
         self.seats = Seats(self.tasks, self.nodes)
         self.others = Others()
+        self._kept: dict[str, Any] = {}  # what sessions leave for the next
         self._assumed = Assumed()  # binds in flight
         self._evicting: set[str] = set()  # pod keys of evictions in flight
         self._queue_rows: dict[str, int] = {}
@@ -287,6 +288,7 @@ class View:
             node_tasks=self.seats.share(),
             objects=self.others.share(),
             promised=self._assumed.promised,
+            kept=self._kept,
         )
         self.jobs.epoch += 1
         return snapshot
