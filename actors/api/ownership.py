@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from actors.api import apply as serverside
 from actors.api.apply.history import first_owners
-from actors.api.apply.managers import write_managers
+from actors.api.apply.owners import write_managers
 from actors.api.apply.tracking import by_update, resets
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from actors.api.schema.table import flat_fields, message
 from docs.crd_types import Definitions
 from docs.field_notes import NOTES
 from docs.go_types import Sources
@@ -119,7 +120,7 @@ def test_a_definition_becomes_messages() -> None:
     weight = {"type": "integer", "format": "int32", "minimum": 1, "default": 1}
     amount = {"x-kubernetes-int-or-string": True, "pattern": "^x$"}
     named = {"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}}
-    spec = {"weight": weight, "amounts": {"type": "object", "additionalProperties": amount}}
+    spec: dict[str, Any] = {"weight": weight, "amounts": {"type": "object", "additionalProperties": amount}}
     spec["list"] = {
         "type": "array",
         "items": named,
@@ -151,8 +152,6 @@ def test_what_kubernetes_has_already_is_referred_to() -> None:
 
 
 def test_notes_are_sentences_about_fields_of_the_table() -> None:
-    from actors.api.schema.table import flat_fields, message
-
     for place, sentence in NOTES.items():
         name, _, field = place.partition("#")
         found = flat_fields(name)[field].rules.doc if field else message(name).doc

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from actors.api.apply.managers import Manager
+from actors.api.apply.owners import Manager
 from actors.api.apply.paths import FieldSet, shown
 from core.messages.replies import Refused
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.api.apply.managers import UPDATE, Manager, Managers, Owned, ownable
+from actors.api.apply.owners import UPDATE, Manager, Managers, Owned, ownable
 from actors.api.apply.paths import NOTHING, FieldSet, field
 from actors.api.apply.walks import compare, fields_of
 from actors.api.schema.plain import is_map

@@ -12,7 +12,8 @@ from actors.api import refusals
 from actors.api.apply.conflicts import conflict
 from actors.api.apply.errors import ApplyError
 from actors.api.apply.history import allowed_by_last_applied, first_owners, with_last_applied
-from actors.api.apply.managers import (
+from actors.api.apply.merging import merge
+from actors.api.apply.owners import (
     APPLY,
     Manager,
     Managers,
@@ -22,7 +23,6 @@ from actors.api.apply.managers import (
     without_managers,
     write_managers,
 )
-from actors.api.apply.merging import merge
 from actors.api.apply.paths import NOTHING, FieldSet
 from actors.api.apply.walks import compare, fields_of, with_named, without, without_nulls
 from actors.api.schema.mistyped import mistyped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.api.apply.managers import (
+from actors.api.apply.owners import (
     UPDATE,
     Manager,
     Managers,

@@ -13,20 +13,8 @@ from actors.api.schema.model import Message, element
 from actors.api.schema.table import described_kinds, flat_fields, is_message
 
 SPECIAL = {
-    *(
-        "string",
-        "boolean",
-        "int32",
-        "int64",
-        "double",
-        "byte",
-        "Quantity",
-        "IntOrString",
-        "Time",
-        "MicroTime",
-        "Duration",
-    ),
-    *("FieldsV1", "RawExtension", "JSON", "SchemaOrBool", "SchemaOrArray", "SchemaOrStrings"),
+    *("string", "boolean", "int32", "int64", "double", "byte", "Quantity", "IntOrString", "Time", "MicroTime"),
+    *("Duration", "FieldsV1", "RawExtension", "JSON", "SchemaOrBool", "SchemaOrArray", "SchemaOrStrings"),
 }
 NOT_MANIFESTS = ("NodeMetrics",)
 
