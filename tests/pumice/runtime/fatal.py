@@ -1,10 +1,12 @@
-"""A `pumice` that kills itself with SIGKILL at a chosen point of its work on the journal.
+"""`pumice` in processes that are killed: from outside, or by themselves at a chosen point of their work on the journal.
 
-`python -m tests.pumice.runtime.fatal WHEN WHAT COUNT ARGUMENT…`: `WHEN` of the `COUNT`th statement that writes `WHAT`.
+They are forked off one that has imported everything, so that a kill costs what the run costs and no start.
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.process
 import os
 import random
 import signal
@@ -12,8 +14,11 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
+from pumice.cli import main
 from storage import queries
 from storage.rows import COLUMNS
 from storage.sqlite import _Database  # pyright: ignore[reportPrivateUsage]
@@ -67,9 +72,30 @@ def arm(when: str, what: str, count: int) -> None:
     setattr(_Database, "_rows", rows)  # noqa: B010
 
 
-if __name__ == "__main__":
-    arm(sys.argv[1], sys.argv[2], int(sys.argv[3]))
-    from pumice.cli import main
+@dataclass(frozen=True)
+class Point:
+    """`when` of the `count`th statement that writes `what`."""
 
-    sys.argv[1:] = sys.argv[4:]
+    when: str
+    what: str
+    count: int
+
+
+def forked(arguments: Sequence[str], said: Path, point: Point | None = None) -> multiprocessing.process.BaseProcess:
+    """The command, running in a process of its own; `said` gets what it says on stderr."""
+    process = _FORKS.Process(target=_live, args=(list(arguments), said, point), daemon=True)
+    process.start()
+    return process
+
+
+def _live(arguments: list[str], said: Path, point: Point | None) -> None:
+    for stream, target in ((1, os.devnull), (2, str(said))):
+        os.dup2(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+    if point is not None:
+        arm(point.when, point.what, point.count)
+    sys.argv[1:] = arguments
     main()
+
+
+_FORKS: Final = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([__name__])

@@ -11,8 +11,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,8 +25,8 @@ from tests.kit.nodes import node
 from tests.pumice.runtime import fatal
 from tests.pumice.runtime.journal_facts import Facts, facts, replayed
 
-ROOT = Path(__file__).parents[3]
 KILLS = int(os.environ.get("PUMICE_TEST_KILLS", "8"))
+PATIENCE_S = 300.0
 A_JOURNAL = 8
 """So many kills on one journal before the run is let end."""
 JOURNALS = range(-(-KILLS // (2 * A_JOURNAL)))
@@ -47,10 +45,10 @@ pytestmark = pytest.mark.timeout(900)  # on a busy machine every start takes its
 LOSSES = "the journal ends before what was read of it"
 
 
-def command(folder: Path, manifest: str, *python: str) -> list[str]:
-    """A run of a manifest in the folder on its journal."""
+def command(folder: Path, manifest: str) -> list[str]:
+    """The arguments of a run of a manifest in the folder on its journal."""
     run = ["run", "-f", str(folder / manifest), "--db", str(folder / "j.db"), "--config", str(folder / "some.conf")]
-    return [sys.executable, *(python or ("-m", "pumice")), *run, "--until", "idle", "-o", "json"]
+    return [*run, "--until", "idle", "-o", "json"]
 
 
 def written(folder: Path, name: str, objects: Sequence[Any]) -> None:
@@ -58,24 +56,28 @@ def written(folder: Path, name: str, objects: Sequence[Any]) -> None:
     (folder / name).write_text(yaml.safe_dump_all(objects), "utf-8")
 
 
-def killed(started: list[str], after_s: float) -> None:
+def killed(folder: Path, manifest: str, after_s: float) -> None:
     """Start it and kill it so long after its journal was opened."""
-    with subprocess.Popen(started, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        lock = Path(started[started.index("--db") + 1] + "-lock")
-        mark = lock.stat().st_mtime_ns if lock.exists() else 0
-        deadline = time.monotonic() + 30
-        while process.poll() is None and time.monotonic() < deadline:
-            if lock.exists() and lock.stat().st_mtime_ns != mark:
-                break
-            time.sleep(0.005)
-        time.sleep(after_s)
-        process.send_signal(signal.SIGKILL)
+    lock = folder / "j.db-lock"
+    mark = lock.stat().st_mtime_ns if lock.exists() else 0
+    process = fatal.forked(command(folder, manifest), folder / "said")
+    deadline = time.monotonic() + PATIENCE_S
+    while process.is_alive() and time.monotonic() < deadline:
+        if lock.exists() and lock.stat().st_mtime_ns != mark:
+            break
+        time.sleep(0.005)
+    time.sleep(after_s)
+    process.kill()
+    process.join()
 
 
-def ended(folder: Path, manifest: str) -> None:
-    """Let it run to its end."""
-    done = subprocess.run(command(folder, manifest), cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+def ran(folder: Path, manifest: str, point: fatal.Point | None = None) -> bool:
+    """Let it run to its end; False when it was killed at the point."""
+    process = fatal.forked(command(folder, manifest), folder / "said", point)
+    process.join(PATIENCE_S)
+    assert process.exitcode in (0, -signal.SIGKILL), (process.exitcode, (folder / "said").read_text("utf-8"))
+    assert process.exitcode == 0 or point is not None
+    return process.exitcode == 0
 
 
 def still_there(before: Facts, folder: Path) -> Facts:
@@ -106,9 +108,9 @@ def test_nothing_is_lost_and_nothing_bound_twice(tmp_path: Path, number: int) ->
     written(tmp_path, "all.yaml", objects)
     before = Facts()
     for _ in range(min(A_JOURNAL, KILLS)):
-        killed(command(tmp_path, "all.yaml"), chance.random() * 0.5)
+        killed(tmp_path, "all.yaml", chance.random() * 0.5)
         before = still_there(before, tmp_path)
-    ended(tmp_path, "all.yaml")
+    assert ran(tmp_path, "all.yaml")
     end = still_there(before, tmp_path)
     assert len(end.bound) == 3 * GANGS
     assert_well_ended(end, tmp_path)
@@ -129,7 +131,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         high += gang(f"h{each}", pods=3, cpu="1", memory="64Mi", duration="0", priority_class="high")
     written(folder, "low.yaml", low)
     written(folder, "high.yaml", high)
-    ended(folder, "low.yaml")
+    assert ran(folder, "low.yaml")
     return folder
 
 
@@ -150,15 +152,12 @@ def killed_until_ended(folder: Path, chance: random.Random, most: int) -> int:
     before, kills, living = anyio.run(facts, folder / "j.db"), 0, True
     while living and kills < most:
         what = chance.choice(list(fatal.WHAT))
-        point = (chance.choice(fatal.WHEN), what, str(chance.randint(1, fatal.WHAT[what])))
-        mortal = command(folder, "high.yaml", "-m", fatal.__name__, *point)
-        done = subprocess.run(mortal, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-        assert done.returncode in (0, -signal.SIGKILL), done.stderr
-        living = done.returncode != 0
+        point = fatal.Point(chance.choice(fatal.WHEN), what, chance.randint(1, fatal.WHAT[what]))
+        living = not ran(folder, "high.yaml", point)
         kills += living
         before = still_there(before, folder)
     if living:
-        ended(folder, "high.yaml")
+        assert ran(folder, "high.yaml")
     end = still_there(before, folder)
     assert len(end.bound) == 4 * LOW + 3 * HIGH
     assert len(end.gone) == 3 * HIGH, "as many make room as without any kill"
