@@ -38,17 +38,31 @@ def read_message(name: str, data: memoryview, depth: int = 0) -> Object:
         raise MalformedBodyError(f"the message is nested more than {_DEEPEST} deep")
     found = fields(data)
     result: Object = {}
-    for field in message(name).fields:
-        values = found.get(field.number, [])
-        if "i" in field.flags:
+    for field, absent in _plan(name):
+        values = found.get(field.number)
+        if values is None:
+            if absent is not None:
+                result.update(_copied(absent))
+        elif "i" in field.flags:
             result.update(read_message(field.type, joined(values), depth + 1))
-            continue
-        value = _read_field(field, values, depth) if values else None
-        if not values and "*" not in field.flags:
-            value = zero(field.type)
-        if value is not None and not _left_out(field, value):
-            result[field.name] = value
+        else:
+            value = _read_field(field, values, depth)
+            if value is not None and not _left_out(field, value):
+                result[field.name] = value
     return result
+
+
+@cache
+def _plan(name: str) -> tuple[tuple[Field, Object | None], ...]:
+    """The fields of a message, each with what it puts into the JSON when it is not on the wire."""
+    return tuple((field, _absent(field)) for field in message(name).fields)
+
+
+def _absent(field: Field) -> Object | None:
+    if "i" in field.flags:
+        return _empty(field.type) or None
+    value = zero(field.type) if "*" not in field.flags else None
+    return {field.name: value} if value is not None and not _left_out(field, value) else None
 
 
 def _left_out(field: Field, value: Any) -> bool:
