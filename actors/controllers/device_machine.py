@@ -1,6 +1,7 @@
 """Devices come back when the last pod that a resource claim was reserved for has ended, as a pure machine.
 
-Source: Kubernetes' resourceclaim controller (`syncClaim`). Claims made from templates are not made here.
+Source: Kubernetes' resourceclaim controller (`syncClaim`). Claims made from templates
+are made in `pod_claims_machine`.
 """
 
 from __future__ import annotations

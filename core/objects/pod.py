@@ -43,7 +43,8 @@ class Task(msgspec.Struct, eq=False, gc=False):
     0.0 for none. `index` is the trailing number of the pod's name where Volcano compares by it (CompareTask), else
     None. `condition` is (reason, message) of the PodScheduled=False condition the API has now, None without one.
     `pod_priority` is spec.priority, which no annotation overrides; `scheduled_at` the time of PodScheduled=True;
-    `preempted`: terminating because a scheduler preempted it.
+    `preempted`: terminating because a scheduler preempted it. `claim_names`: of the resource claims that were made for
+    it, by its own names for them (None: it needs none after all).
     """
 
     row: int
@@ -73,6 +74,7 @@ class Task(msgspec.Struct, eq=False, gc=False):
     pod_priority: int | None = None
     scheduled_at: float = 0.0
     preempted: bool = False
+    claim_names: tuple[tuple[str, str | None], ...] = ()
 
     @property
     def only_volcano_gate(self) -> bool:
@@ -193,6 +195,11 @@ def _preempted(status: dict[str, Any]) -> bool:
     return False
 
 
+def _claim_names(status: dict[str, Any]) -> tuple[tuple[str, str | None], ...]:
+    told: list[dict[str, Any]] = status.get("resourceClaimStatuses") or []
+    return tuple((str(each.get("name")), each.get("resourceClaimName")) for each in told)
+
+
 def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
     """Build the task of a pod. Raises QuantityError for a malformed request."""
     meta, spec, status = section(pod, "metadata"), section(pod, "spec"), section(pod, "status")
@@ -228,4 +235,5 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
         pod_priority=None if spec.get("priority") is None else int(spec["priority"]),
         scheduled_at=_scheduled_at(status),
         preempted=bool(meta.get("deletionTimestamp")) and _preempted(status),
+        claim_names=_claim_names(status),
     )

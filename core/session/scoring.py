@@ -28,9 +28,9 @@ ALL = slice(None)
 
 def _plus(total: FloatArray | float, further: FloatArray | float) -> FloatArray | float:
     """Their sum, in the memory of `total` when it is an array (it is the caller's own)."""
-    if isinstance(total, float):
-        return total + further
-    return np.add(total, further, out=total)
+    if isinstance(total, np.ndarray):
+        return np.add(total, further, out=total)
+    return total + further
 
 
 class Scoring:

@@ -80,3 +80,26 @@ def with_devices(pod: Object, *claims: str) -> Object:
     """The pod with these resource claims."""
     listed = [{"name": f"d{i}", "resourceClaimName": name} for i, name in enumerate(claims)]
     return {**pod, "spec": {**pod["spec"], "resourceClaims": listed}}
+
+
+def with_templates(pod: Object, *templates: str) -> Object:
+    """The pod with a resource claim from each of these templates."""
+    listed = [{"name": f"d{i}", "resourceClaimTemplateName": name} for i, name in enumerate(templates)]
+    return {**pod, "spec": {**pod["spec"], "resourceClaims": listed}}
+
+
+def claim_template(name: str, *, count: int = 1, labels: dict[str, str] | None = None) -> Object:
+    """A template of resource claims in namespace default."""
+    spec = {"metadata": {"labels": labels or {}}, "spec": device_claim("", count=count)["spec"]}
+    meta = {"name": name, "namespace": "default"}
+    api = "resource.k8s.io/v1"
+    return {"apiVersion": api, "kind": "ResourceClaimTemplate", "metadata": meta, "spec": spec}
+
+
+def with_ephemeral(
+    pod: Object, name: str, *, size: str = "1Gi", cls: str = "local", labels: dict[str, str] | None = None
+) -> Object:
+    """The pod with one ephemeral volume."""
+    template = {"metadata": {"labels": labels or {}}, "spec": claim("", size=size, cls=cls)["spec"]}
+    volumes = [{"name": name, "ephemeral": {"volumeClaimTemplate": template}}]
+    return {**pod, "spec": {**pod["spec"], "volumes": volumes}}

@@ -51,6 +51,11 @@ def allocated_devices(claim: Object) -> list[DeviceId]:
     return [DeviceId(str(r.get("driver")), str(r.get("pool")), str(r.get("device"))) for r in results]
 
 
+def _is_for(claim: Object, task: Task) -> bool:
+    owners: list[dict[str, Any]] = section(claim, "metadata").get("ownerReferences") or []
+    return any(owner.get("controller") and owner.get("uid") == task.uid for owner in owners)
+
+
 class ClaimsCheck:
     """Allocated claims must be within reach, the others must get their devices.
 
@@ -105,6 +110,7 @@ class DynamicResources:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.reads_labels = False  # until a pod with claims is met: they are found by namespace
+        self.watches_placements = False  # until a claim made from a template is met: each pod has one of its own
         self.version = 0
         self.reserved: dict[str, list[Given]] = {}  # claim -> its devices
         self._by_task: dict[str, list[str]] = {}
@@ -140,14 +146,21 @@ class DynamicResources:
         """The claims of a pod by "namespace/name"; claims made from a template have the name the pod's status tells."""
         found: list[tuple[str, Object]] = []
         for listed in task.template.resource_claims:
-            name = listed.get("resourceClaimName")
+            name, own = listed.get("resourceClaimName"), dict(task.claim_names)
             if name is None:
-                raise _failure(f"pod {task.key}: ResourceClaim not created yet")
+                if listed.get("name") not in own:
+                    raise _failure(f"pod {task.key}: ResourceClaim not created yet")
+                name = own[str(listed["name"])]
+                if name is None:
+                    continue  # whoever made the pod's claims found that it needs none
             claim = self._session.objects.get("ResourceClaim", {}).get(key_of(task.namespace, str(name)))
             if claim is None:
                 raise _failure(f'resourceclaim.resource.k8s.io "{name}" not found')
             if section(claim, "metadata").get("deletionTimestamp"):
                 raise _failure(f'resourceclaim "{name}" is being deleted')
+            if listed.get("resourceClaimName") is None and not _is_for(claim, task):
+                whose = f"ResourceClaim {task.namespace}/{name} was not created for pod {task.key}"
+                raise _failure(f"{whose} (pod is not owner)")
             found.append((key_of(task.namespace, str(name)), claim))
         return found
 
@@ -156,6 +169,8 @@ class DynamicResources:
         if not task.template.resource_claims:
             return None
         self.reads_labels = True
+        if any(listed.get("resourceClaimName") is None for listed in task.template.resource_claims):
+            self.watches_placements = True
         within = np.ones(session.nodes.count, dtype=np.bool_)
         asked: dict[str, Asked] = {}
         for key, claim in self._claims(task):

@@ -1,5 +1,6 @@
 """Claims for devices: what a node must offer, and what placed pods have reserved."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -207,3 +208,28 @@ def test_the_switch_of_claims(fix: tuple[str, ...], switch: bool, refused: bool)
             session.search_for(task_of(session, "p", "a"))
     else:
         assert session.search_for(task_of(session, "p", "a"), room=False).codes.tolist() == [0]
+
+
+def brought(name: str, told: list[Object], owner: str = "a/p") -> list[str]:
+    """What nodes say to a pod with a claim from a template, as its status tells of it."""
+    owners = [{"kind": "Pod", "name": "p", "uid": owner, "controller": True}]
+    made = claim(name, asks())
+    made["metadata"]["ownerReferences"] = owners
+    wanting = pod_with("p")
+    wanting["spec"]["resourceClaims"] = [{"name": "own", "resourceClaimTemplateName": "t"}]
+    wanting["status"]["resourceClaimStatuses"] = told
+    session = opened(node("n0"), node("n1"), CLASS, offer("s", {"nodeName": "n1"}, device("d")), made, wanting)
+    return answers(DynamicResources(session), session)
+
+
+def test_a_claim_from_a_template_has_the_name_that_the_status_tells() -> None:
+    told = [{"name": "own", "resourceClaimName": "p-own-x"}]
+    assert brought("p-own-x", told) == [SHORT, ""]
+    assert brought("p-own-x", [{"name": "own"}]) == ["", ""], "it needs none after all"
+    for statuses, owner, words in (
+        ([], "a/p", "pod a/p: ResourceClaim not created yet"),
+        ([{"name": "other", "resourceClaimName": "p-own-x"}], "a/p", "pod a/p: ResourceClaim not created yet"),
+        (told, "u-9", "ResourceClaim a/p-own-x was not created for pod a/p (pod is not owner)"),
+    ):
+        with pytest.raises(FitFailure, match=re.escape(words)):
+            brought("p-own-x", statuses, owner)
