@@ -5,6 +5,7 @@ The whole system runs in this process, its journal on disk; the clients run in a
 
 from __future__ import annotations
 
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -42,7 +43,11 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 
 
 async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
-    listener = listen(HOST, 0)
+    with listen(HOST, 0) as listener:
+        await _serve(listener, parameters, samples, db)
+
+
+async def _serve(listener: socket.socket, parameters: Parameters, samples: Samples, db: Path) -> None:
     settings = SystemSettings(gateway=GatewaySettings(listener))
     port: int = listener.getsockname()[1]
     async with await SqliteJournal.open(db) as journal, System(settings, journal, RealClock()).running() as system:

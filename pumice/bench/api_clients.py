@@ -18,6 +18,8 @@ from pumice.bench.wire import Connection, connected
 
 CONNECTIONS: Final = 8
 WATCHERS: Final = 100
+FEW: Final = 100
+"""So many different pods are asked for."""
 PODS: Final = "/api/v1/namespaces/bench/pods"
 MAPS: Final = "/api/v1/namespaces/bench/configmaps"
 UNSCHEDULED: Final = "nobody"
@@ -54,7 +56,7 @@ async def gets(host: str, port: int, count: int) -> Figures:
     """`count` gets of pods that `creates` made, from eight connections."""
 
     async def get(connection: Connection, number: int) -> None:
-        await connection.ask("GET", f"{PODS}/created-{number % 1000:06d}")
+        await connection.ask("GET", f"{PODS}/created-{number % FEW:06d}")
 
     return {"seconds": await _spread(host, port, count, get)}
 
