@@ -16,6 +16,7 @@ LINKS: Links = {
     "cache": ("api-server",),
     "checkpointer": (),
     "config-watcher": ("api-server",),
+    "disruption-controller": ("api-server",),
     "dry-run-worker": (),
     "evict-worker": ("api-server", "cache", "recorder"),
     "gateway": ("api-server", "metrics"),

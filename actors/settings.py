@@ -96,7 +96,7 @@ def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence
     }
     unwanted: tuple[str, ...] = () if settings.scheduler else SCHEDULING
     unwanted += () if settings.controllers else CONTROLLING
-    unwanted += () if settings.gateway else ("gateway", "pod-events")
+    unwanted += () if settings.gateway else ("disruption-controller", "gateway", "pod-events")
     unwanted += () if settings.follows_cluster else ("config-watcher",)
     return {**wanted, **dict.fromkeys(unwanted, ())}
 

@@ -22,6 +22,7 @@ ACCEPTS: dict[str, tuple[Any, Any]] = {
     "cache": (commands.CacheCommand | events.CacheEvent, replies.SnapshotTaken | replies.Assumed | replies.ViewChecked),
     "checkpointer": (commands.Poke, replies.Done),
     "config-watcher": (commands.Poke, replies.Done),
+    "disruption-controller": (commands.Poke, replies.Done),
     "dry-run-worker": (commands.DryRunCommand, replies.Candidates | replies.DryRunFailed),
     "evict-worker": (orders.EvictWorkerCommand, replies.Done),
     "gateway": (commands.Poke, replies.Done),

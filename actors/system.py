@@ -28,6 +28,7 @@ from actors.checkpointer import Checkpointer
 from actors.commit import Commit
 from actors.controllers.config_machine import take_over
 from actors.controllers.config_watcher import ConfigWatcher
+from actors.controllers.disruption_controller import DisruptionController
 from actors.controllers.job_controller import JobController
 from actors.controllers.pod_events import PodEvents
 from actors.controllers.pod_group_controller import PodGroupController
@@ -193,6 +194,7 @@ class System:
             "cache": self._cache,
             "checkpointer": self._checkpointer,
             "config-watcher": partial(self._reconciler, partial(ConfigWatcher, offer=self.source.offer)),
+            "disruption-controller": partial(self._reconciler, DisruptionController),
             "dry-run-worker": lambda name: self._crew.worker(*self._own(name)),
             "evict-worker": self._evict_worker,
             "gateway": self._gateway,

@@ -36,6 +36,7 @@ class Arrow(NamedTuple):
 
 CONTROLLERS: Final = (
     "config-watcher",
+    "disruption-controller",
     "job-controller",
     "pod-group-controller",
     "queue-controller",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from actors.api import refusals
-from actors.api.budgets import budget_status, covers, is_ready
 from actors.api.deletion import Deletion
 from actors.api.kinds import KINDS
 from actors.api.placement import set_condition
 from actors.api.registry import Found, Registry
 from actors.api.requests import Moment
 from actors.api.scales import Scales
+from actors.budgets import budget_status, covers, is_ready
 from core.messages.commands import RequestEviction, StatusCondition
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object, section
@@ -20,6 +20,7 @@ _PODS: Final = KINDS["Pod"]
 _BUDGETS: Final = KINDS["PodDisruptionBudget"]
 _EVICTED: Final = StatusCondition("DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting")
 _UNPROTECTED: Final = ("Pending", "Succeeded", "Failed")
+_COUNTED: Final = {"disruptionsAllowed", "currentHealthy", "desiredHealthy"}
 _BLOCKED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
@@ -59,8 +60,7 @@ class Eviction:
         if not budgets:
             return None
         budget = budgets[0]
-        pods = [each for each in self._registry.lookup.all(_PODS.key, pod.key[1]) if covers(budget, each)]
-        status = budget_status(budget, pods, self._scales.of_pod, moment.now)
+        status = self._status(budget, moment)
         if not is_ready(pod.obj) and _unready_may_go(budget, status):
             return None
         if status["disruptionsAllowed"] <= 0:
@@ -68,6 +68,15 @@ class Eviction:
         if not dry_run:
             self._spend(budget, status, pod.key[2], moment)
         return None
+
+    def _status(self, budget: Object, moment: Moment) -> dict[str, Any]:
+        """What the disruption controller says of the budget as it is; counted here when it has not seen it yet."""
+        status = section(budget, "status")
+        if (status.get("observedGeneration") or 0) >= budget["metadata"]["generation"] and status.keys() >= _COUNTED:
+            return dict(status)
+        pods = self._registry.lookup.all(_PODS.key, budget["metadata"]["namespace"])
+        covered = [each for each in pods if covers(budget, each)]
+        return budget_status(budget, covered, self._scales.of_pod, moment.now)
 
     def _spend(self, budget: Object, status: dict[str, Any], pod: str, moment: Moment) -> None:
         """Note that the pod is on its way out, so that the next request finds one disruption less."""

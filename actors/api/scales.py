@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.api.budgets import Scale
 from actors.api.fields import rows
 from actors.api.registry import Registry
+from actors.budgets import Scale
 from core.objects.metadata import Object, section
 
 

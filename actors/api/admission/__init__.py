@@ -10,6 +10,7 @@ from typing import Final
 
 from actors.api.admission import (
     definitions,
+    disruption_budgets,
     jobs,
     limit_ranges,
     namespaces,
@@ -57,6 +58,9 @@ ADMISSION: Final[dict[str, Admission]] = {
         default=pod_groups.default,
         validate=pod_groups.validate,
         validate_update=pod_groups.validate_update,
+    ),
+    "PodDisruptionBudget": Admission(
+        validate=disruption_budgets.validate, validate_update=disruption_budgets.validate_update
     ),
     "PriorityClass": Admission(
         validate=priority_classes.validate,

@@ -76,6 +76,9 @@ class BudgetSpec(Shape):
 
 class BudgetStatus(Shape):
     disruptions_allowed: Number = None
+    current_healthy: Number = None
+    desired_healthy: Number = None
+    observed_generation: Number = None
     disrupted_pods: Texts = None
     conditions: Anything = None
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.budgets import Scale, budget_status, share
+from actors.budgets import Scale, budget_status, is_ready, share
+from actors.controllers.disruption_machine import DisruptionMachine
 from core.messages.commands import RequestEviction
 from core.messages.replies import Accepted, ApiReply, Refused
 from tests.actors.cluster import START, Cluster
@@ -44,7 +45,7 @@ def running(cluster: Cluster, name: str, *, ready: bool = True, owner: Object | 
 
 @pytest.fixture
 def cluster() -> Cluster:
-    found = Cluster()
+    found = Cluster(DisruptionMachine())
     found.create(node("n1"))
     return found
 
@@ -76,11 +77,14 @@ def test_as_many_go_as_the_budget_allows(cluster: Cluster) -> None:
         running(cluster, name)
     cluster.create(budget(minAvailable=2))
     assert isinstance(evict(cluster, "a"), Accepted)
-    assert blocked(evict(cluster, "b")) == "The disruption budget pdb needs 2 healthy pods and has 2 currently"
+    assert blocked(evict(cluster, "b")) == "The disruption budget pdb does not allow evicting pods currently"
     found = cluster.get("PodDisruptionBudget", "pdb")["status"]
     assert found["disruptionsAllowed"] == 0
     assert list(found["disruptedPods"]) == ["a"]
+    cluster.settle()
+    assert blocked(evict(cluster, "b")) == "The disruption budget pdb needs 2 healthy pods and has 2 currently"
     running(cluster, "d")
+    cluster.settle()
     assert isinstance(evict(cluster, "b"), Accepted)
 
 
@@ -173,6 +177,114 @@ def test_an_eviction_names_the_pod_by_its_uid(cluster: Cluster) -> None:
     missing = evict(cluster, "nobody")
     assert isinstance(missing, Refused)
     assert missing.code == 404
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"minAvailable": 1, "maxUnavailable": 1}, "spec"),
+        ({"minAvailable": -1}, "spec.minAvailable"),
+        ({"maxUnavailable": "half"}, "spec.maxUnavailable"),
+        ({"maxUnavailable": "101%"}, "spec.maxUnavailable"),
+        ({"selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}, "spec.selector"),
+    ],
+)
+def test_a_bad_budget_is_refused(cluster: Cluster, spec: Object, field: str) -> None:
+    reply = cluster.refused(budget(**spec))
+    assert [cause["field"] for cause in reply.details["causes"]] == [field]
+
+
+# --- the controller that counts
+
+
+def counted(cluster: Cluster) -> tuple[int, int, int, int]:
+    cluster.settle()
+    status = cluster.get("PodDisruptionBudget", "pdb")["status"]
+    return status["expectedPods"], status["currentHealthy"], status["desiredHealthy"], status["disruptionsAllowed"]
+
+
+def test_the_status_follows_the_pods(cluster: Cluster) -> None:
+    cluster.create(budget(minAvailable=1))
+    assert counted(cluster) == (0, 0, 1, 0)
+    running(cluster, "a")
+    running(cluster, "b", ready=False)
+    assert counted(cluster) == (2, 1, 1, 0)
+    cluster.status("Pod", "b", READY)
+    assert counted(cluster) == (2, 2, 1, 1)
+    cluster.delete("Pod", "a")
+    assert counted(cluster) == (2, 1, 1, 0)
+    cluster.delete("Pod", "a", grace_s=0)
+    cluster.patch("Pod", "b", {"metadata": {"labels": {"app": "other"}}})
+    assert counted(cluster) == (0, 0, 1, 0)
+
+
+def test_the_status_follows_the_budget_and_its_controllers(cluster: Cluster) -> None:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    meta = {"name": "rs", "namespace": "default"}
+    spec = {"replicas": 2, "template": template}
+    owner = cluster.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec})
+    for name in ("a", "b"):
+        running(cluster, name, owner=owner)
+    cluster.create(budget(maxUnavailable=1))
+    assert counted(cluster) == (2, 2, 1, 1)
+    cluster.patch("ReplicaSet", "rs", {"spec": {"replicas": 3}})
+    assert counted(cluster) == (3, 2, 2, 0)
+    cluster.patch("PodDisruptionBudget", "pdb", {"spec": {"maxUnavailable": 2}})
+    assert counted(cluster) == (3, 2, 1, 1)
+    assert cluster.get("PodDisruptionBudget", "pdb")["status"]["observedGeneration"] == 2
+
+
+def test_nothing_is_written_while_nothing_changes(cluster: Cluster) -> None:
+    cluster.create(budget(minAvailable=1))
+    running(cluster, "a")
+    cluster.settle()
+    before = cluster.store.revision
+    cluster.patch("Pod", "a", {"metadata": {"annotations": {"a": "b"}}})
+    cluster.settle()
+    assert cluster.store.revision == before + 1
+
+
+def test_a_granted_eviction_counts_until_its_pod_goes_or_does_not(cluster: Cluster) -> None:
+    for name in ("a", "b", "c"):
+        running(cluster, name)
+    made = budget(minAvailable=1)
+    made["status"] = {"disruptedPods": {"a": "2023-11-14T22:13:20Z"}}
+    cluster.create(made)
+    assert counted(cluster) == (3, 2, 1, 1)
+    cluster.advance(200)
+    assert counted(cluster) == (3, 3, 1, 2)
+    assert "disruptedPods" not in cluster.get("PodDisruptionBudget", "pdb")["status"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.sampled_from(["run", "sick", "evict", "gone", "settle"])), max_size=25
+    ),
+    st.integers(0, 3),
+)
+def test_evictions_never_take_more_than_the_budget_lets_go(steps: list[tuple[str, str]], least: int) -> None:
+    cluster = Cluster(DisruptionMachine())
+    cluster.create(node("n1"))
+    cluster.create(budget(minAvailable=least))
+    for name, what in steps:
+        there = cluster.exists("Pod", name)
+        if what in ("run", "sick") and not there:
+            running(cluster, name, ready=what == "run")
+        elif what == "gone" and there:
+            cluster.delete("Pod", name, grace_s=0)
+        elif what == "settle":
+            cluster.settle()
+        elif what == "evict" and there:
+            cluster.settle()
+            ready = [pod for pod in cluster.all("Pod") if "deletionTimestamp" not in pod["metadata"] and is_ready(pod)]
+            goes = any(pod["metadata"]["name"] == name for pod in ready)
+            reply = evict(cluster, name)
+            if goes:
+                assert isinstance(reply, Accepted if len(ready) > least else Refused)
+    cluster.restart(DisruptionMachine())
+    cluster.settle()
+    left = [pod for pod in cluster.all("Pod") if "deletionTimestamp" not in pod["metadata"] and is_ready(pod)]
+    assert counted(cluster)[1] == len(left)
 
 
 # --- the arithmetic

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from actors.api.fields import labels_of, rows
-from actors.api.requests import timestamp
-from actors.api.selectors import matches, selector_of
-from core.objects.metadata import Object, parse_time, section
+from actors.statuses import timestamp
+from core.kube.selectors import SelectorError, label_selector
+from core.objects.metadata import Object, parse_time, section, text_map
 
 STALE_S: Final = 120.0
 """A pod whose eviction was granted and that has not gone after so long is counted again."""
@@ -30,15 +29,22 @@ ScaleOf = Callable[[Object], Scale | None]
 """The scale behind a pod; None when nobody who can be scaled controls it."""
 
 
+def _rows(holder: Object, name: str) -> list[Object]:
+    return holder.get(name) or []
+
+
 def covers(budget: Object, pod: Object) -> bool:
     """Whether the budget's selector selects the pod: {} selects every pod of the namespace, no selector none."""
-    selector = section(budget, "spec").get("selector")
-    return selector is not None and matches(selector_of(selector), labels_of(pod))
+    try:
+        selector = label_selector(section(budget, "spec").get("selector"))
+    except SelectorError:
+        return False
+    return selector.matches(text_map(section(pod, "metadata").get("labels")))
 
 
 def is_ready(pod: Object) -> bool:
     """Whether its condition Ready is True."""
-    conditions = rows(section(pod, "status"), "conditions")
+    conditions = _rows(section(pod, "status"), "conditions")
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
@@ -61,7 +67,7 @@ def budget_status(budget: Object, pods: Sequence[Object], scale_of: ScaleOf, now
     }
     if disrupted:
         status["disruptedPods"] = disrupted
-    status["conditions"] = _conditions(rows(old, "conditions"), allowed, problem, status["observedGeneration"], now)
+    status["conditions"] = _conditions(_rows(old, "conditions"), allowed, problem, status["observedGeneration"], now)
     return status
 
 
@@ -74,7 +80,7 @@ def _wanted(spec: dict[str, Any], pods: Sequence[Object], scale_of: ScaleOf) -> 
         return 0, 0, ""
     scales: dict[str, int] = {}
     for pod in pods:
-        if not any(each.get("controller") for each in rows(pod["metadata"], "ownerReferences")):
+        if not any(each.get("controller") for each in _rows(pod["metadata"], "ownerReferences")):
             continue
         scale = scale_of(pod)
         if scale is None:
@@ -117,7 +123,7 @@ def _conditions(
         "reason": reason,
         "message": problem,
         "observedGeneration": generation,
-        "lastTransitionTime": timestamp(int(now)),
+        "lastTransitionTime": timestamp(now),
     }
     before = next((each for each in old if each.get("type") == ALLOWED), None)
     if before is not None and before.get("status") == condition["status"]:
