@@ -114,3 +114,10 @@ def test_a_field_added_later_reads_as_its_default() -> None:
 def test_other_types_are_decoded_too() -> None:
     assert codec.decode(codec.pack({"a": [1, 2]}), dict[str, tuple[int, int]]) == {"a": (1, 2)}
     assert codec.decode(codec.pack(None), int | None) is None
+
+
+@given(BINDS | EVICTS | MUTATIONS)
+def test_a_message_is_the_same_messagepack_as_its_plain_data(message: Bind | Evict | Mutation) -> None:
+    plain = msgspec.to_builtins(message, builtin_types=(bytes,))
+    assert codec.encode(message) == codec.pack(plain)
+    assert codec.unpack(codec.encode(message)) == plain
