@@ -73,8 +73,14 @@ def seen(informer: Informer) -> dict[str, str]:
     return {key: one["metadata"]["resourceVersion"] for key, one in dict(informer.view).items()}
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_watches_break_and_writes_conflict(passive: Served, http: httpx.Client, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "backend"), [(1, "asyncio"), (2, "trio")])
+def test_watches_break_and_writes_conflict(tmp_path: Path, seed: int, backend: str) -> None:
+    with served(tmp_path, *PASSIVE, "--backend", backend) as server, server.client() as http:
+        storm(server, http, seed)
+
+
+def storm(passive: Served, http: httpx.Client, seed: int) -> None:
+    """Writers that share objects and informers that watch them, all on a wire that breaks."""
     path = f"/api/v1/namespaces/{new_namespace(http)}/configmaps"
     for name in SHARED:
         http.post(path, json={"metadata": {"name": name}}).raise_for_status()
