@@ -1,4 +1,4 @@
-"""Servers that the contract tests speak to: real processes on real ports, one a session for each way to run."""
+"""Servers that the contract tests speak to: real processes on real ports, started once a session."""
 
 import itertools
 from collections.abc import Iterator
@@ -15,13 +15,6 @@ _NUMBERS = itertools.count(1)
 def passive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The api and the node agents; no scheduler, no controllers."""
     with served(tmp_path_factory.mktemp("passive"), *PASSIVE) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The whole system: what it is given is scheduled and run."""
-    with served(tmp_path_factory.mktemp("whole")) as server:
         yield server
 
 
