@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
-from core.objects.metadata import section
+from core.objects.metadata import section, text_map
 from storage.codec import pack, unpack
 
 Object = dict[str, Any]
@@ -116,9 +116,9 @@ class PodClaimsMachine:
             if template is not None:
                 yield Create(pack(_resource_claim(pod, own, section(template, "spec"))), user=USER)
         told: list[Object] = section(pod, "status").get("resourceClaimStatuses") or []
-        others = [each for each in told if each.get("name") not in names]
-        found = [*others, *({"name": own, "resourceClaimName": name} for own, name in names.items())]
-        if sorted(map(str, found)) != sorted(map(str, told)):
+        news: list[Object] = [{"name": own, "resourceClaimName": name} for own, name in names.items()]
+        found = [*(each for each in told if each.get("name") not in names), *news]
+        if any(each not in told for each in found):
             patch = pack({"resourceClaimStatuses": found})
             yield UpdateStatus("Pod", meta["namespace"], meta["name"], patch, user=USER)
 
@@ -166,7 +166,7 @@ def _owner(obj: Object) -> Object:
 
 
 def _pod_claim(claim: Object) -> str:
-    return str(section(section(claim, "metadata"), "annotations").get(POD_CLAIM) or "")
+    return text_map(section(claim, "metadata").get("annotations")).get(POD_CLAIM, "")
 
 
 def _made(version: str, kind: str, pod: Object, template: Object, named: Object) -> Object:

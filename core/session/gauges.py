@@ -30,7 +30,7 @@ class GaugeColumns:
     def __init__(self, dimensions: Dimensions, queues: Sequence[str]) -> None:
         self._dimensions = dimensions
         self._queues = list(queues)
-        self._known: Any = False
+        self._known: BoolArray | None = None
         self._values: dict[str, list[float]] = {}
 
     def put(
@@ -41,15 +41,16 @@ class GaugeColumns:
         Amounts, float64 [dimension, queue]. `named`: the scalars each queue names (None: those that are not 0).
         `shown` [queue]: the queues that have the metric at all (None: every one).
         """
-        named = amounts != 0.0 if named is None else named
-        self._known = self._known | (named if shown is None else named & shown)
+        mask: BoolArray = amounts != 0.0 if named is None else named
+        known_now = mask if shown is None else mask & shown
+        self._known = known_now if self._known is None else self._known | known_now
         self._add(f"{metric}_milli_cpu", amounts[CPU], shown)
         self._add(f"{metric}_memory_bytes", amounts[MEMORY], shown)
         for dimension in range(PODS, len(amounts)):
-            known = self._known[dimension]
+            known: BoolArray = self._known[dimension]
             if known.any():
                 name = f"{metric}_scalar_resources:{self._dimensions.names[dimension]}"
-                values = np.where(named[dimension], amounts[dimension], 0.0)
+                values = np.where(mask[dimension], amounts[dimension], 0.0)
                 self._add(name, values, known if shown is None else known & shown)
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.anyio
 Object = dict[str, Any]
 
 
-def each_with(objects: list[Object], change: Any) -> list[Object]:
+def each_with(objects: list[Object], change: Callable[[Object], Object]) -> list[Object]:
     return [change(obj) if obj["kind"] == "Pod" else obj for obj in objects]
 
 

@@ -22,7 +22,7 @@ def cluster() -> Cluster:
 
 
 def told(cluster: Cluster, name: str) -> dict[str, str]:
-    statuses = cluster.get("Pod", name)["status"].get("resourceClaimStatuses") or []
+    statuses: list[dict[str, str]] = cluster.get("Pod", name)["status"].get("resourceClaimStatuses") or []
     return {each["name"]: each["resourceClaimName"] for each in statuses}
 
 

@@ -17,6 +17,7 @@ from core.plugins.tdm.zones import ZoneError, Zones, parse_clock_time, parse_spa
 from core.session.carry import Carry
 from core.session.reasons import Code
 from core.session.session import Session
+from tests.core.kube.sessions import scores, texts
 from tests.core.plugins.world import configuration, evictable, job_of, names, open_world, task_of
 from tests.kit import gang, node, pod, pod_group, queue
 
@@ -266,3 +267,39 @@ def test_orders_and_starvation() -> None:
     assert not session.points.vote("JobPipelined", firm)
     assert session.statement().pipeline(task_of(session, "firm-0"), 0, evicted=False)
     assert session.points.vote("JobPipelined", firm)
+
+
+@given(
+    zones=st.lists(st.sampled_from(["", "day", "night", "x"]), min_size=1, max_size=6),
+    hour=st.integers(0, 23),
+    revocable=st.booleans(),
+)
+def test_filter_and_score_are_the_slow_ones(zones: list[str], hour: int, revocable: bool) -> None:
+    spans = {"day": (8, 20), "night": (21, 23)}
+    arguments = {f"tdm.revocable-zone.{name}": f"{a:02d}:00-{b:02d}:00" for name, (a, b) in spans.items()}
+    nodes = [node(f"n{i}", labels={ZONE: zone} if zone else {}) for i, zone in enumerate(zones)]
+    task_marks = {ZONE: "*"} if revocable else {}
+    session = open_world(
+        configuration([{"name": "tdm", "arguments": arguments}]),
+        nodes,
+        queue("q"),
+        gang("j", queue="q", pods=1, annotations=task_marks),
+        now=f"2026-01-01T{hour:02d}:30:00Z",
+    )
+    task = task_of(session, "j-0")
+    [[node_filter]], [[scorer]] = session.points.flat("Predicate"), session.points.flat("NodeOrder")
+
+    def plain(zone: str) -> tuple[str, float]:
+        if not zone:
+            return "", 0.0
+        if zone not in spans:
+            return f"revocable zone {zone} not support", 0.0
+        first, last = spans[zone]
+        if not first <= hour < last:
+            return f"current time beyond revocable zone {zone}:{first:02d}:00-{last:02d}:00", 0.0
+        return ("", 100.0) if revocable else ("not allow to dispatch to revocable node", 0.0)
+
+    expected = [plain(zone) for zone in zones]
+    assert texts(session, node_filter.prepare(session, task)) == [refused for refused, _ in expected]
+    rows = list(range(len(zones)))
+    assert scores(session, scorer.prepare(session, task), rows) == [score for _, score in expected]

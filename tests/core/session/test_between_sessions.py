@@ -85,7 +85,7 @@ def test_where_there_is_no_topology_its_tree_is_kept() -> None:
     seen = view()
     tree = opened(seen, "proportion").topology.tree
     assert opened(seen, "proportion").topology.tree is tree
-    hyper_node = {"kind": "HyperNode", "metadata": {"name": "rack"}, "spec": {"tier": 1, "members": []}}
+    hyper_node: Object = {"kind": "HyperNode", "metadata": {"name": "rack"}, "spec": {"tier": 1, "members": []}}
     seen.apply("ADDED", hyper_node)
     grown = opened(seen, "proportion").topology.tree
     assert set(grown.domains) == {"rack", *tree.domains}

@@ -64,7 +64,8 @@ def test_the_first_plugin_that_refuses_has_said_all(told: Verdicts, order: list[
     nodes = [node(f"n{i}") for i in range(NODES)]
     session = open_world(configuration(["gang"]), nodes, queue("q"), gang("j", queue="q", pods=1))
     plugins = [[Filter(p, n, says) for n, says in enumerate(filters)] for p, filters in enumerate(told)]
-    session.points._flat["Predicate"] = tuple(plugins)
+    points: Any = session.points
+    points._flat["Predicate"] = tuple(plugins)
     filters = Filters(session, task_of(session, "j-0"))
 
     def texts(code: int) -> list[str]:
