@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from actors.api import refusals
 from actors.api.admission.rules import Lookup
 from actors.api.admission.shapes import shape_problems
-from actors.api.decoding import drop_nulls
+from actors.api.decoding import MOST_DEPTH, drop_nulls, is_too_deep
 from actors.api.definitions.pruning import prune, settle
 from actors.api.definitions.values import value_problems
 from actors.api.kind_table import KindTable
@@ -69,6 +69,8 @@ class Registry:
 
         `nulls`: there may be some in it, which are absent fields where the schema does not allow them.
         """
+        if self.strict and is_too_deep(obj):
+            return [Cause("", "FieldValueInvalid", f"Invalid value: nested deeper than {MOST_DEPTH} levels")]
         schema = self.kinds.schema(kind.key)
         if schema is None and nulls:
             drop_nulls(obj)

@@ -98,6 +98,12 @@ class Store:
 
     def apply(self, request: commands.ApiRequest, now: float) -> ApiReply:
         """Carry out one request at `now` (seconds since the epoch)."""
+        try:
+            return self._carry_out(request, now)
+        except RecursionError:  # while it was looked at: whoever walks through it comes before anything is written
+            return refusals.bad_request("the object is nested too deeply")
+
+    def _carry_out(self, request: commands.ApiRequest, now: float) -> ApiReply:
         match request:
             case commands.Create():
                 return self.create(request.blob, now, dry_run=request.dry_run, user=request.user)

@@ -5,6 +5,7 @@ The schema table is compiled into msgspec types, a kind at its first object; wha
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from types import GenericAlias
 from typing import Annotated, Any, Final
@@ -18,6 +19,7 @@ from actors.api.schema.model import element
 from actors.api.schema.table import flat_fields, is_message
 from core.objects.metadata import Object
 
+_JSON_NAMES: Final = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "null": "null"}
 _METADATA: Final = "meta.v1.ObjectMeta"
 _TIME: Final = r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$"
 _QUANTITY: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?\s*$"
@@ -48,8 +50,19 @@ def type_problems(kind: Kind, obj: Object) -> list[Cause]:
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at `")
         where = place.removesuffix("`").removeprefix("key in ").removeprefix("$").removeprefix(".")
-        return [Cause(where, "FieldValueTypeInvalid", f"Invalid value: {problem.replace('`', '')}")]
+        return [Cause(where, "FieldValueTypeInvalid", f"Invalid value: {_worded(problem)}")]
     return []
+
+
+def _worded(problem: str) -> str:
+    """In the words of JSON."""
+    words = re.sub(r"`([^`]*)`", lambda match: _names(match[1]), problem)
+    return words[:1].lower() + words[1:]
+
+
+def _names(types: str) -> str:
+    known = [name for name in types.split(" | ") if name not in ("null", types)] or [types]
+    return " or ".join(_JSON_NAMES.get(name, name) for name in known)
 
 
 @cache

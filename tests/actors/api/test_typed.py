@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from actors.api.kinds import KINDS
 from actors.api.store import Store
 from actors.api.typed import type_problems
-from core.messages.commands import Create
+from core.messages.commands import Create, Patch, Update
 from core.messages.replies import Accepted, Refused
 from storage.codec import pack
 from tests.actors.cluster import START
@@ -98,3 +98,28 @@ def test_of_a_users_own_kind_the_metadata_is_typed() -> None:
     odd = widget("odd")
     odd["metadata"]["managedFields"] = "mine"
     assert isinstance(store.apply(Create(pack(odd), user="submit"), START), Refused)
+
+
+@pytest.mark.parametrize("levels", [129, 300, 490])
+@pytest.mark.parametrize("form", ["merge", "apply", "json", "strategic"])
+def test_what_is_nested_too_deeply_is_refused(levels: int, form: str) -> None:
+    deep: Any = {}
+    for _ in range(levels):
+        deep = {"a": [deep]}
+    config_map: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    store = Store(strict=True)
+    assert isinstance(store.apply(Create(pack(config_map), user="submit"), START), Accepted)
+    body = [{"op": "add", "path": "/data", "value": deep}] if form == "json" else {**config_map, "more": deep}
+    for request in (
+        Create(pack({**config_map, "metadata": {"name": "d"}, "more": deep}), user="submit"),
+        Update(pack({**config_map, "more": deep})),
+        Patch("ConfigMap", "default", "c", pack(body), form=form, manager="m"),
+    ):
+        reply = store.apply(request, START)
+        assert isinstance(reply, Refused)
+        assert reply.code in (400, 422)
+
+
+def test_types_are_named_as_json_names_them() -> None:
+    (cause,) = type_problems(KINDS["Pod"], {"spec": {"terminationGracePeriodSeconds": "30"}})
+    assert cause.message == "Invalid value: expected integer, got string"
