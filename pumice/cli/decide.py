@@ -24,7 +24,7 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, load_manifests
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
-from pumice.history.rewind import rewind_file
+from pumice.history.rewind import rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.oneshot.moment import parse_moment
@@ -69,7 +69,7 @@ def decide(
         setup, whole = from_manifests(manifests, settings, moment, terminal)
     elif db is not None and at is not None and not manifests:
         anyio.run(demand_plugins, db, plugins_dir, terminal.warn)
-        setup, whole = from_journal(db, at, moment), True
+        setup, whole = from_journal(db, at, moment, terminal), True
         if config is not None:
             settings = load_config(config, lenient, terminal, plugins=plugins_dir)
             setup = dataclasses.replace(setup, config=settings)
@@ -99,9 +99,10 @@ def from_manifests(
     return Setup(objects, settings, now, options=SessionOptions(node_usage=usage_of(objects))), whole
 
 
-def from_journal(db: Path, cycle: int, moment: float | None) -> Setup:
+def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal) -> Setup:
     """What a recorded cycle saw: objects, configuration, clock, seed, carry."""
     past = anyio.run(rewind_file, db, cycle)
+    warn_of_damage(past, db, terminal.warn)
     record = past.cycle.record
     settings = parse_scheduler_config(
         past.config or default_text(),

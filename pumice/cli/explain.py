@@ -22,7 +22,7 @@ from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, Plugins
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account, Scene, account_of, scene_of
 from pumice.explain.server import Server, fetch
-from pumice.history.rewind import rewind_file
+from pumice.history.rewind import rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
 from pumice.replay.plugins import demand_plugins
 from storage import codec
@@ -79,14 +79,16 @@ def explain(
             raise UsageError("a journal holds its own configuration; --config goes with --server", path="--config")
         file = db or Path("pumice.db")
         anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
-        account = anyio.run(_explain, file, known, whole, cycle)
+        account = anyio.run(_explain, file, known, whole, cycle, terminal)
     terminal.emit(account.to_dict(), lambda console: show(console, account, recorded=server is None))
     return Exit.DONE
 
 
-async def _explain(db: Path, kind: str, name: str, cycle: int | None) -> Account:
+async def _explain(db: Path, kind: str, name: str, cycle: int | None, terminal: Terminal) -> Account:
     number = cycle if cycle is not None else await _telling_cycle(db, kind, name)
-    return account_of(scene_of(await rewind_file(db, number, path="--cycle")), kind, name)
+    past = await rewind_file(db, number, path="--cycle")
+    warn_of_damage(past, db, terminal.warn)
+    return account_of(scene_of(past), kind, name)
 
 
 def _present(server: Server, settings: SchedulerConfig, terminal: Terminal) -> Scene:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from core.messages.decisions import Bind, Evict
 from core.state.view import View
 from storage import codec
 from storage.history import RecordedCycle
-from storage.journal import Journal
+from storage.journal import FirstBad, Journal
 from storage.replay import Replayer, ReplayReport, recorded
 from storage.sqlite import SqliteJournal
 
@@ -21,11 +22,14 @@ Object = dict[str, Any]
 
 @dataclass(slots=True)
 class Rewound:
-    """The cycle as recorded, and the replayer with the very view of it. `config`: the text of what was in force."""
+    """The cycle as recorded, and the replayer with the very view of it. `config`: the text of what was in force;
+    `first_bad`: the first record before it that is not as it was written, if any.
+    """
 
     cycle: RecordedCycle
     replayer: Replayer
     config: str
+    first_bad: FirstBad | None = None
 
     @property
     def view(self) -> View:
@@ -50,16 +54,29 @@ class Rewound:
 
 async def rewind(journal: Journal, cycle: int, source: str, *, path: str = "--at") -> Rewound:
     """What the cycle of that number saw. ConfigError naming `source` when the journal has no such cycle."""
-    async with aclosing(recorded(journal, ReplayReport(), first=cycle)) as cycles:
+    report = ReplayReport()
+    async with aclosing(recorded(journal, report, first=cycle)) as cycles:
         async for replayer, found in cycles:
             if found.record.cycle == cycle:
                 if replayer.past.view is None:
                     replayer.past.materialised()
-                return Rewound(found, replayer, replayer.configurations.texts.get(found.record.config_digest, ""))
-    raise ConfigError(f"the journal has no cycle {cycle}", source=source, path=path)
+                text = replayer.configurations.texts.get(found.record.config_digest, "")
+                first_bad = report.chain.first_bad if report.chain is not None else None
+                bad_before = first_bad if first_bad is not None and first_bad.sequence <= found.sequence else None
+                return Rewound(found, replayer, text, bad_before)
+    bad = report.chain.first_bad if report.chain is not None else None
+    why = f" that can be read: record {bad.sequence} is bad ({bad.why})" if bad is not None else ""
+    raise ConfigError(f"the journal has no cycle {cycle}{why}", source=source, path=path)
 
 
 async def rewind_file(db: Path, cycle: int, *, path: str = "--at") -> Rewound:
     """The same from a file, which is only read."""
     async with await SqliteJournal.open(db, read_only=True) as journal:
         return await rewind(journal, cycle, str(db), path=path)
+
+
+def warn_of_damage(past: Rewound, db: Path, warn: Callable[[str], None]) -> None:
+    """Say so when what is told rests on records that were changed."""
+    if past.first_bad is not None:
+        bad = past.first_bad
+        warn(f"{db}: not as it was written: record {bad.sequence} is bad ({bad.why}); what follows rests on it")

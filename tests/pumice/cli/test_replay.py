@@ -76,6 +76,8 @@ def test_a_record_that_was_edited_is_found(file: Path, tmp_path: Path) -> None:
     assert said.code == 1
     assert said.json["first_bad"]["sequence"] == sequence
     assert f"record {sequence} is bad" in pumice("replay", copy, "-o", "table").out
+    for command in (("explain", "--db", copy, "pod", "g1-1"), ("explain", "--db", copy, "pod", "huge-0")):
+        assert f"record {sequence} is bad" in pumice(*command).err
 
 
 def test_a_decision_that_was_edited_in_place_is_named(file: Path, tmp_path: Path) -> None:
