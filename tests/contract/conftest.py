@@ -1,14 +1,11 @@
 """Servers that the contract tests speak to: real processes on real ports, started once a session."""
 
-import itertools
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
 from tests.kit.serving import PASSIVE, Served, served
-
-_NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +30,6 @@ def namespace(http: httpx.Client) -> str:
 
 def new_namespace(http: httpx.Client) -> str:
     """A namespace that no other test knows."""
-    name = f"t{next(_NUMBERS)}"
-    http.post("/api/v1/namespaces", json={"metadata": {"name": name}}).raise_for_status()
+    made = http.post("/api/v1/namespaces", json={"metadata": {"generateName": "t-"}}).raise_for_status()
+    name: str = made.json()["metadata"]["name"]
     return name
