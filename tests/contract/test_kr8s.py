@@ -66,20 +66,21 @@ def test_a_node_is_cordoned(api: Any, http: httpx.Client) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_watch_tells_what_happens(passive: Served, namespace: str, http: httpx.Client) -> None:
+async def test_a_watch_tells_what_happens(passive: Served, namespace: str) -> None:
     api = await kr8s.asyncio.api(url=passive.url, kubeconfig=str(passive.kubeconfig()))
     seen: list[tuple[str, str]] = []
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     merge = {"content-type": "application/merge-patch+json"}
-    http.post(path, json={"metadata": {"name": "w"}}).raise_for_status()
+    client = httpx.AsyncClient(base_url=passive.url, trust_env=False)
     with anyio.fail_after(60):
-        async with aclosing(api.watch("configmaps", namespace=namespace)) as events:
+        async with client, aclosing(api.watch("configmaps", namespace=namespace)) as events:
+            await client.post(path, json={"metadata": {"name": "w"}})
             async for event, one in events:
                 seen.append((event, one.name))
                 if event == "ADDED":
-                    http.patch(f"{path}/w", json={"data": {"a": "1"}}, headers=merge).raise_for_status()
+                    await client.patch(f"{path}/w", json={"data": {"a": "1"}}, headers=merge)
                 elif event == "MODIFIED":
-                    http.delete(f"{path}/w").raise_for_status()
+                    await client.delete(f"{path}/w")
                 else:
                     break
     assert seen == [("ADDED", "w"), ("MODIFIED", "w"), ("DELETED", "w")]
