@@ -162,7 +162,7 @@ def _templated(pod: Object) -> list[Object]:
 def _owner(obj: Object) -> Object:
     """The pod that an object belongs to, {} for none."""
     references: list[Object] = section(obj, "metadata").get("ownerReferences") or []
-    return next((each for each in references if each.get("controller") and each.get("kind") == "Pod"), {})
+    return next((each for each in references if each.get("controller") and each.get("kind") == "Pod"), dict[str, Any]())
 
 
 def _pod_claim(claim: Object) -> str:

@@ -64,6 +64,23 @@ def lonely_claim() -> list[Object]:
     return [waiting(spec={"volumes": using}), claim, *storage_classes]
 
 
+def bound_claim(*beside: Object, **labels: str) -> list[Object]:
+    """A claim with a CSI volume that has these labels, and a pod that uses it."""
+    using = pod_using("p", ["c"])["spec"]["volumes"]
+    csi = {"driver": "csi.example.com", "volumeHandle": "h"}
+    volume: Object = {"kind": "PersistentVolume", "metadata": {"name": "v", "labels": labels}, "spec": {"csi": csi}}
+    bound = {"pv.kubernetes.io/bind-completed": "yes"}
+    meta = {"name": "c", "namespace": "default", "annotations": bound}
+    claim: Object = {"kind": "PersistentVolumeClaim", "metadata": meta, "spec": {"volumeName": "v"}}
+    return [waiting(spec={"volumes": using}), claim, volume, *beside]
+
+
+FULL_NODE: Object = {
+    "kind": "CSINode",
+    "metadata": {"name": "n0"},
+    "spec": {"drivers": [{"name": "csi.example.com", "allocatable": {"count": 0}}]},
+}
+REAL_ZONE = "topology.kubernetes.io/zone"
 SPREAD: Object = {"topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": WEB}
 SWITCHES: list[tuple[str, list[Object]]] = [
     ("NodeAffinityEnable", [node("n0"), waiting(node_selector={ZONE: "a"})]),
@@ -72,6 +89,8 @@ SWITCHES: list[tuple[str, list[Object]]] = [
     ("PodAffinityEnable", [node("n0"), waiting(affinity=near("podAffinity", ZONE))]),
     ("PodTopologySpreadEnable", [node("n0"), waiting(spec={"topologySpreadConstraints": [SPREAD]})]),
     ("VolumeBindingEnable", [node("n0"), *lonely_claim()]),
+    ("VolumeZoneEnable", [node("n0", labels={REAL_ZONE: "z1"}), *bound_claim(**{REAL_ZONE: "z0"})]),
+    ("NodeVolumeLimitsEnable", [node("n0"), *bound_claim(FULL_NODE)]),
 ]
 
 
