@@ -29,12 +29,12 @@ class GivenObjects:
 
     def __init__(self, objects: Iterable[Object]) -> None:
         self._by_name = {_identity(obj): obj for obj in objects}
-        self._queues = self._of_kind("Queue")
-        defaults = [obj for obj in self._of_kind("PriorityClass") if obj.get("globalDefault")]
+        self._queues = self.all("Queue")
+        defaults = [obj for obj in self.all("PriorityClass") if obj.get("globalDefault")]
         self._default_class = min(defaults, key=lambda obj: obj.get("value", 0), default=None)
 
-    def _of_kind(self, kind: str) -> list[Object]:
-        keys = sorted(key for key in self._by_name if key[0] == kind)
+    def all(self, kind: str, namespace: str | None = None) -> list[Object]:
+        keys = sorted(key for key in self._by_name if key[0] == kind and namespace in (None, key[1]))
         return [self._by_name[key] for key in keys]
 
     def get(self, kind: str, namespace: str, name: str) -> Object | None:

@@ -12,6 +12,7 @@ from core.messages.decisions import (
     QueueStatus,
     TaskAtOpen,
 )
+from core.messages.queue_columns import QueueColumns
 from pumice.oneshot.outcome import at_open, outcome_of
 from pumice.oneshot.standing import Standing
 
@@ -66,7 +67,7 @@ def test_an_update_shows_the_nomination_that_the_pod_has_after_it() -> None:
 
 def test_what_was_seen_at_the_opening() -> None:
     report = CycleReport(
-        queues={"q": {"weight": 1}},
+        queues=QueueColumns(["q"], {"weight": [1]}),
         tasks_at_open={"a/p": TaskAtOpen("", {"n0": "no"}, {"n1": 5.0}), "a/q": TaskAtOpen("bad", {}, {})},
     )
     assert at_open(report) == {

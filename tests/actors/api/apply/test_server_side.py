@@ -252,7 +252,7 @@ def test_the_annotation_of_client_side_apply_belongs_to_it() -> None:
     owned = {
         one["manager"]: one["fieldsV1"] for one in applied(live, queue(weight=2), "x")["metadata"]["managedFields"]
     }
-    kept = {"f:annotations": {f"f:{LAST_APPLIED}": {}}}
+    kept: dict[str, Any] = {"f:annotations": {f"f:{LAST_APPLIED}": {}}}
     assert owned["kubectl-client-side-apply"] == {"f:metadata": kept, "f:spec": {"f:weight": {}}}
     assert LAST_APPLIED not in json.dumps(owned["before-first-apply"])
     assert "f:parent" in owned["before-first-apply"]["f:spec"]
