@@ -11,8 +11,10 @@ instance starts another one; when the actor is taken away the process is killed.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 import anyio
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from core.actions.dry_run import DryRun as CoreDryRun
 
 PROGRAM = "actors.dry_run_child"
+LAST_WORDS_S = 0.5
+"""How long is waited for the status of a process that has closed its output."""
 
 
 class DryRunProcess(Actor[Chunk, Candidates | DryRunFailed]):
@@ -57,7 +61,8 @@ class DryRunProcess(Actor[Chunk, Candidates | DryRunFailed]):
             try:
                 await super().run()
             except BaseException:
-                process.kill()
+                with suppress(ProcessLookupError):  # it may be what has ended, and that is what is to be told
+                    process.kill()
                 raise
 
     async def handle(self, message: Chunk) -> Candidates | DryRunFailed:
@@ -80,7 +85,7 @@ class DryRunProcess(Actor[Chunk, Candidates | DryRunFailed]):
             length = int.from_bytes(await answers.receive_exactly(LENGTH_BYTES), "big")
             answer = await answers.receive_exactly(length)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, anyio.IncompleteRead) as error:
-            raise DryRunProcessError(f"{self.name}: its process has ended") from error
+            raise DryRunProcessError(f"{self.name}: its process has ended{await _how(process)}") from error
         return codec.decode(answer, Candidates | DryRunFailed)
 
 
@@ -91,6 +96,14 @@ async def _started() -> Process:
     return await anyio.open_process(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, env=environment
     )
+
+
+async def _how(process: Process) -> str:
+    """With what, where that is known soon: its output may be closed before it has ended."""
+    with anyio.move_on_after(LAST_WORDS_S):
+        status = await process.wait()
+        return f", killed by {signal.Signals(-status).name}" if status < 0 else f" with status {status}"
+    return ""
 
 
 def _framed(tag: Tag, body: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 WorldError
 ├── RecorderFailedError       the journal cannot be written: the process stops rather than run unlogged
+├── DryRunProcessError        the process of a dry-run worker has ended; it is started anew
 └── ListenError               the gateway's address is taken, or none of this machine's
 InternalError
 ├── UnknownMessageError       a message that its receiver does not know
@@ -12,7 +13,6 @@ InternalError
 ├── CycleLostError            an action, or the core, raised in the middle of a cycle; the session is dropped
 ├── DryRunLostError           a chunk of a dry run failed wherever it was tried
 ├── WiringError               the table of links in actors/system.py is broken
-├── DryRunProcessError        the process of a dry-run worker has ended; it is started anew
 └── BrokenViewError           the scheduler's own view contradicts itself
 """
 
@@ -25,6 +25,10 @@ from config.errors import InternalError, WorldError
 
 class RecorderFailedError(WorldError):
     """The recorder could not write; nothing may go on unlogged."""
+
+
+class DryRunProcessError(WorldError):
+    """The process of a dry-run worker has ended unasked: killed, or it has said on stderr what went wrong."""
 
 
 class ListenError(WorldError):
@@ -66,10 +70,6 @@ class CycleLostError(InternalError):
 
 class DryRunLostError(InternalError):
     """A chunk of a dry run failed wherever it was tried."""
-
-
-class DryRunProcessError(InternalError):
-    """The process of a dry-run worker has ended unasked."""
 
 
 class WiringError(InternalError):

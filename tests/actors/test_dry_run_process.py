@@ -84,7 +84,11 @@ def test_processes_decide_the_same(
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_killed_processes_are_replaced(
-    monkeypatch: pytest.MonkeyPatch, expected: Outcome, processes: list[int], backend: str
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    expected: Outcome,
+    processes: list[int],
+    backend: str,
 ) -> None:
     def befalls(process: int, chunk: int) -> None:
         if chunk in (1, 7, 12):
@@ -94,6 +98,9 @@ def test_killed_processes_are_replaced(
     assert anyio.run(live_through, settings(), list[System](), backend=backend) == expected
     assert len(processes) == 5
     assert not any(map(alive, processes))
+    crashes = [record.message for record in caplog.records if "crashed" in record.message]
+    assert len(crashes) == 3
+    assert all("its process has ended, killed by SIGKILL" in crash for crash in crashes)
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
