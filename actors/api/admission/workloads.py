@@ -11,6 +11,7 @@ from actors.api.admission.run_annotations import run_problems
 from actors.api.fields import containers_of, labels_of, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value, required
 from actors.api.selectors import matches, selector_of
+from core.kube.selectors import SelectorError, label_selector
 from core.objects.metadata import Object
 
 
@@ -35,6 +36,10 @@ def validate(workload: Object, lookup: Lookup) -> list[Cause]:
     if spec["replicas"] < 0:
         found.append(invalid_value("spec.replicas", spec["replicas"], "must be greater than or equal to 0"))
     template = section(spec, "template")
+    try:
+        label_selector(spec.get("selector"))
+    except SelectorError as error:
+        return [*found, invalid_value("spec.selector", spec["selector"], str(error))]
     selector = selector_of(spec.get("selector"))
     labels = labels_of(template)
     if not selector:

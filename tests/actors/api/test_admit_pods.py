@@ -279,6 +279,7 @@ def test_workloads(cluster: Cluster, kind: str) -> None:
     ("spec", "field"),
     [
         ({"replicas": -1}, "spec.replicas"),
+        ({"selector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}, "spec.selector"),
         ({"selector": {"matchLabels": {"app": "db"}}}, "spec.template.metadata.labels"),
         ({"template": {"metadata": {"labels": {"app": "web"}}, "spec": {}}}, "spec.template.spec.containers"),
     ],

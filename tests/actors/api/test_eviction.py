@@ -6,28 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.budgets import Scale, budget_status, is_ready, share
+from actors.budgets import is_ready
 from actors.controllers.disruption_machine import DisruptionMachine
 from core.messages.commands import RequestEviction
 from core.messages.replies import Accepted, ApiReply, Refused
-from tests.actors.cluster import START, Cluster
+from tests.actors.cluster import Cluster
+from tests.kit.budgets import READY, budget
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
 Object = dict[str, Any]
-
-READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-
-
-def budget(name: str = "pdb", selector: Object | None = None, **spec: Any) -> Object:
-    chosen = {"matchLabels": {"app": "web"}} if selector is None else selector
-    meta = {"name": name, "namespace": "default"}
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": meta,
-        "spec": {"selector": chosen, **spec},
-    }
 
 
 def running(cluster: Cluster, name: str, *, ready: bool = True, owner: Object | None = None) -> Object:
@@ -285,36 +273,3 @@ def test_evictions_never_take_more_than_the_budget_lets_go(steps: list[tuple[str
     cluster.settle()
     left = [pod for pod in cluster.all("Pod") if "deletionTimestamp" not in pod["metadata"] and is_ready(pod)]
     assert counted(cluster)[1] == len(left)
-
-
-# --- the arithmetic
-
-
-def test_who_has_a_controller_that_cannot_be_scaled_is_not_counted() -> None:
-    owned = {"metadata": {"name": "p", "ownerReferences": [{"uid": "u", "controller": True}]}, "status": READY}
-    status = budget_status(budget(maxUnavailable=1), [owned], lambda _: None, START)
-    assert (status["disruptionsAllowed"], status["conditions"][0]["reason"]) == (0, "SyncFailed")
-
-
-@given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.booleans())
-def test_what_is_allowed_never_breaks_the_budget(healthy: int, sick: int, amount: int, least: bool) -> None:
-    pods = [
-        {
-            "metadata": {"name": f"p{n}", "ownerReferences": [{"uid": "u", "controller": True}]},
-            "status": READY if n < healthy else {},
-        }
-        for n in range(healthy + sick)
-    ]
-    scale = Scale("u", len(pods))
-    spec: Object = {"minAvailable": amount} if least else {"maxUnavailable": amount}
-    status = budget_status(budget(**spec), pods, lambda _: scale, START)
-    wanted = amount if least else max(len(pods) - amount, 0)
-    assert status["currentHealthy"] == healthy
-    assert status["disruptionsAllowed"] == (max(healthy - wanted, 0) if pods else 0)
-
-
-@given(st.integers(0, 100), st.integers(0, 1000))
-def test_a_share_is_rounded_up(percent: int, whole: int) -> None:
-    found = share(f"{percent}%", whole)
-    assert found * 100 >= percent * whole
-    assert (found - 1) * 100 < percent * whole
