@@ -30,7 +30,7 @@ FIXES: Final[tuple[Fix, ...]] = (
         "A job counts as admitted when the plugin votes for it: also when another plugin then refuses it, and not when "
         "an earlier tier admits it.",
         "A job is charged when it was admitted, by every plugin that keeps a count.",
-        "mended after v1.15.1",
+        "mended after v1.15.1 (#5387)",
     ),
     Fix(
         "overcommit-counts-once",
@@ -44,6 +44,7 @@ FIXES: Final[tuple[Fix, ...]] = (
         "enqueue, allocate",
         "A queue's dequeueStrategy is not read: who comes after a job that cannot go on is tried all the same.",
         "With dequeueStrategy fifo the first job that cannot go on ends its queue's turn for the cycle.",
+        "#4572, #4690, #3950",
     ),
     Fix(
         "discard-pipelined-only",
@@ -57,12 +58,14 @@ FIXES: Final[tuple[Fix, ...]] = (
         "victims",
         "A plugin that lets nobody be evicted is overruled by the next tier.",
         "Nobody is evicted.",
+        "#1791",
     ),
     Fix(
         "intersection-stays-empty",
         "victims",
         "When the plugins of a tier agree on nobody, the next one of that tier starts anew with its own candidates.",
         "The tier has no victims.",
+        "#5963",
     ),
     Fix(
         "unevict-restores-bound",
@@ -111,7 +114,7 @@ FIXES: Final[tuple[Fix, ...]] = (
         "PodGroup phase, gang",
         "Members that are being deleted do not count: the PodGroup leaves Running, and is called unschedulable.",
         "They count while they have a node, and a gang that only waits for them to end is not called unschedulable.",
-        "mended after v1.15.1",
+        "mended after v1.15.1 (#5794)",
     ),
     Fix(
         "preempt-rechecks-predicates",
@@ -157,12 +160,28 @@ FIXES: Final[tuple[Fix, ...]] = (
         "Without metricsPeriod the average of 5m is read, which the collector of Prometheus and Elasticsearch never "
         "fills in: nobody is evicted.",
         "The average of 10m is read.",
+        "#3582",
     ),
     Fix(
         "nodegroup-refusal-counts",
         "nodegroup",
         "A group that is both required and preferred to be avoided is let in.",
         "It is refused.",
+    ),
+    Fix(
+        "nominated-domains-last",
+        "gangpreempt, gangreclaim, allocate",
+        "The domain in which room was made for a gang is forgotten when the cycle ends, and others may take the room.",
+        "It is kept until the gang is there or no longer fits, and such gangs are placed before all others.",
+        "mended after v1.15.1 (#5476)",
+    ),
+    Fix(
+        "refused-nodes-asked-again",
+        "allocate, backfill, preempt, reclaim, gangpreempt, gangreclaim",
+        "A node that a filter refused to one pod of a role stays refused to the next, whatever was placed in between: "
+        "a gang larger than the domains it has to spread over never starts.",
+        "Each pod is tried on every node, as with predicateErrorCacheEnable: false.",
+        "#3666",
     ),
     Fix(
         "topology-idle-follows",

@@ -13,6 +13,7 @@ from core.actions.nomination import allocate_as_nominated
 from core.actions.task_loop import allocate_tasks
 from core.actions.worksheet import Worksheet, organize
 from core.life.pod_group import Phase
+from core.session.action_arguments import caches_errors
 from core.session.heap import PriorityQueue
 
 if TYPE_CHECKING:
@@ -34,9 +35,18 @@ class Context:
 
 
 def execute(session: Session) -> None:
-    """Allocate until no queue has a job left that may try."""
-    context = build_context(session)
-    cache_errors = session.action_flag("allocate", "predicateErrorCacheEnable", default=True)
+    """Allocate until no queue has a job left that may try.
+
+    Under the fix nominated-domains-last those for whom room was made come before all others.
+    """
+    nominated = session.nominations.rows()
+    if nominated:
+        _drain(session, build_context(session, nominated))
+    _drain(session, build_context(session))
+
+
+def _drain(session: Session, context: Context) -> None:
+    cache_errors = caches_errors(session, "allocate")
     queues = context.queues
     while len(queues):
         queue = queues.pop()
@@ -62,11 +72,13 @@ def execute(session: Session) -> None:
             queues.push(queue)
 
 
-def build_context(session: Session) -> Context:
-    """Every valid, admitted job with tasks to place, in job order."""
+def build_context(session: Session, only: frozenset[int] | None = None) -> Context:
+    """Every valid, admitted job with tasks to place, in job order; `only`: of these rows."""
     context = Context(Decisions(session), PriorityQueue(session.orders.queue_before))
     admits = "enqueue" in session.config.actions
     for job in session.jobs.in_order:
+        if only is not None and job.row not in only:
+            continue
         if session.jobs.is_pending(job):
             if admits:
                 continue

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.life.task import TaskStatus
+from core.session.action_arguments import caches_errors
 from core.session.heap import PriorityQueue
 from core.session.reasons import FitErrors, FitFailure
 from core.session.search import ErrorCache
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def execute(session: Session) -> None:
     """Place best-effort tasks one by one; a failure stops nobody else."""
-    cache_errors = session.action_flag("backfill", "predicateErrorCacheEnable", default=True)
+    cache_errors = caches_errors(session, "backfill")
     for task in pick_up(session):
         _backfill(session, task, ErrorCache(cache_errors))
 

@@ -14,6 +14,7 @@ import numpy as np
 from core.actions.bundles import Bundle, Cost, bundles_of, may_lose_tasks, requests
 from core.actions.gang_trial import GangTrial
 from core.actions.worksheet import organize, ungated
+from core.session.action_arguments import caches_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +60,7 @@ class GangEviction:
         most = session.action_number(name, "maxDomains", default=MAX_DOMAINS)
         self._most = most if most > 0 else MAX_DOMAINS
         self._takes_whole = session.action_flag(name, "allowWholeBundle", default=True)
-        self._cache_errors = session.action_flag("allocate", "predicateErrorCacheEnable", default=True)
+        self._cache_errors = caches_errors(session, "allocate")
 
     def pending(self, job: Job) -> list[Task]:
         """What room is wanted for: all waiting tasks, of a job that runs already those of its first group."""
@@ -91,8 +92,8 @@ class GangEviction:
             statement.discard()
             return
         statement.commit()
-        for uid, name in placed.items():
-            session.sub_jobs(job)[uid].nominated_hyper_node = name
+        if placed:
+            session.nominations.set(job, placed)
 
     def _domains(self, job: Job) -> list[Domain]:
         """The first few domains that the topology suggests; the whole cluster where it has nothing to say."""

@@ -14,6 +14,7 @@ from core.actions.dry_run import DryRun, drive
 from core.actions.screen import movable, worth_trying
 from core.actions.starving import pending_tasks, starving_jobs
 from core.actions.victims import is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
+from core.session.action_arguments import caches_errors
 from core.session.reasons import FitFailure
 from core.session.residents import Residents
 from core.session.victim_order import victim_queue
@@ -51,7 +52,7 @@ class Preempt:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        cache_errors = session.action_flag(NAME, "predicateErrorCacheEnable", default=True)
+        cache_errors = caches_errors(session, NAME)
         self._candidates = CandidateNodes(session, cache_errors=cache_errors)
         self._facts = Residents(session)
         self._pushes_once = "preempt-pushes-once" in session.config.pumice.fix

@@ -11,6 +11,7 @@ from core.actions.candidates import CandidateNodes
 from core.actions.screen import reclaimable, worth_trying
 from core.actions.starving import pending_tasks, starving_jobs
 from core.actions.victims import NEVER, add_request, available, fits, make_room, of_other_queues, tasks_that
+from core.session.action_arguments import caches_errors
 from core.session.reasons import FitFailure
 from core.session.residents import Residents
 from core.session.victim_order import victim_queue
@@ -29,7 +30,7 @@ NAME = "reclaim"
 
 def execute(session: Session) -> None:
     """Queue by queue; a queue's first turn takes all its jobs, overused or not by then."""
-    cache_errors = session.action_flag(NAME, "predicateErrorCacheEnable", default=True)
+    cache_errors = caches_errors(session, NAME)
     starving, facts = starving_jobs(session, every_queue=True), Residents(session)
     while len(starving.queues):
         queue = starving.queues.pop()

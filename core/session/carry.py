@@ -13,16 +13,19 @@ class Carry:
     """`start`: index into the node list at which the next search begins (sampling). `actions`: arguments an action was
     once given stay until a restart, as Volcano's action singletons have them. `plugins`: timers and the like, by
     plugin.
-    `hyper_nodes`: job -> "" or group id -> the HyperNode it occupies."""
+    `hyper_nodes`: job -> "" or group id -> the HyperNode it occupies. `nominated`: job -> group id -> the HyperNode in
+    which room was made for it (only under the fix nominated-domains-last)."""
 
     start: int = 0
     actions: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
     plugins: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
     hyper_nodes: dict[str, dict[str, str]] = field(default_factory=dict[str, "dict[str, str]"])
+    nominated: dict[str, dict[str, str]] = field(default_factory=dict[str, "dict[str, str]"])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for messages."""
-        return {"start": self.start, "actions": self.actions, "plugins": self.plugins, "hyper_nodes": self.hyper_nodes}
+        plain = {"start": self.start, "actions": self.actions, "plugins": self.plugins, "hyper_nodes": self.hyper_nodes}
+        return {**plain, "nominated": self.nominated} if self.nominated else plain
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Carry:
@@ -32,6 +35,7 @@ class Carry:
             {k: dict(v) for k, v in data.get("actions", {}).items()},
             {k: dict(v) for k, v in data.get("plugins", {}).items()},
             {k: dict(v) for k, v in data.get("hyper_nodes", {}).items()},
+            {k: dict(v) for k, v in data.get("nominated", {}).items()},
         )
 
     def copy(self) -> Carry:

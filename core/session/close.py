@@ -137,6 +137,7 @@ def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
     `status`: counts by job and status after the last action, for the report.
     """
     session.topology.remember()
+    session.nominations.remember()
     pod_groups = tuple(job_statuses(session))
     pods = tuple(pod_conditions(session))
     queues = tuple(queue_statuses(session))

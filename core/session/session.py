@@ -15,6 +15,7 @@ from core.session.action_arguments import argument_of
 from core.session.fit import JobFit
 from core.session.jobs import SessionJobs
 from core.session.nodes import KubeNodes, SessionNodes
+from core.session.nominations import Nominations
 from core.session.orders import Orders
 from core.session.points import Points
 from core.session.reasons import ReasonTable
@@ -89,6 +90,8 @@ class Session:
         self._sub_jobs: dict[int, dict[str, SubJob]] = {}
         self._voided: set[int] = set()  # rows of tasks whose nomination did not hold
         self.topology = SessionTopology(self)
+        self.nominations = Nominations(self)
+        self.nominations.recall()
 
     # --- lookups -----------------------------------------------------------------------------------------------------
 

@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.actions.bundles import Cost, bundles_of
+from core.cycle import run_action
 from core.life.task import TaskStatus
+from core.session.carry import Carry
+from core.session.session import Session
 from tests.core.actions.crowds import after, classes, crowds, evictions, running, waiting, with_arguments
-from tests.core.plugins.world import configuration, open_world
+from tests.core.plugins.world import configuration, job_of, open_world
 from tests.kit import node, queue
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.objects import Object
@@ -97,3 +100,49 @@ def test_without_whole_bundles_no_ready_gang_breaks(objects: list[Object], actio
     for job in session.jobs.in_order:
         promised = session.jobs.tasks_in(job, TaskStatus.PIPELINED)
         assert not promised or session.job_pipelined(job)
+
+
+def next_morning(fix: tuple[str, ...], *rest: Object) -> Session:
+    """The cycle after one in which gangpreempt made room on the second node; its victims are gone."""
+    config = configuration(["priority", "gang", "conformance"], ["predicates", "nodeorder"], fix=fix)
+    firm = running("firm", ["n0"] * 4, group="high", least=4, queue="q")
+    new = waiting("new", 2, queue="q", cpu="2", created="2026-01-01T05:00:00Z")
+    session = after("gangpreempt", config, *WORLD, firm, running("low", ["n1"] * 4, least=0, queue="q"), new)
+    assert {evict.node for evict in session.evicts} == {"n1"}
+    nominated = {task.name: "n1" for task in session.jobs.tasks_in(job_of(session, "new"), TaskStatus.PIPELINED)}
+    session.nominations.remember()
+    carry = Carry.from_dict(session.carry.to_dict())
+    for one in new[1:]:
+        one["status"]["nominatedNodeName"] = nominated[one["metadata"]["name"]]
+    later = open_world(config, *WORLD, firm, new, *rest, carry=carry)
+    run_action(later, "allocate")
+    return later
+
+
+FIX = ("nominated-domains-last",)
+
+
+@pytest.mark.parametrize(("fix", "first"), [((), "rival"), (FIX, "new")])
+def test_room_that_was_made_is_kept_unless_mended(fix: tuple[str, ...], first: str) -> None:
+    """The rival comes first by its age, and there is room for one of them."""
+    later = next_morning(fix, *waiting("rival", 2, queue="q", cpu="2", created="2026-01-01T00:00:00Z"))
+    assert {bind.name for bind in later.binds} == {f"{first}-0", f"{first}-1"}
+    later.nominations.remember()
+    assert later.carry.nominated == {}  # redeemed, or never carried
+
+
+def test_room_that_is_still_in_use_stays_nominated() -> None:
+    tenant = running("tenant", ["n1"] * 4, least=1, queue="q")
+    for one in tenant[1:]:
+        one["metadata"]["deletionTimestamp"] = "2026-01-01T11:59:00Z"
+    later = next_morning(FIX, *tenant)
+    assert later.binds == []
+    later.nominations.remember()
+    assert [list(places.values()) for places in later.carry.nominated.values()] == [[later.topology.tree.top.name]]
+
+
+def test_a_nomination_that_cannot_be_kept_is_void() -> None:
+    later = next_morning(FIX, *running("thief", ["n1"] * 4, group="high", least=4, queue="q"))
+    assert later.binds == []
+    later.nominations.remember()
+    assert later.carry.nominated == {}

@@ -179,6 +179,17 @@ def test_a_gang_spreads_evenly_over_zones() -> None:
     assert sorted(zones.count(zone) for zone in range(3)) == [2, 2, 3]
 
 
+def test_a_refusal_binds_nobody_else_when_mended() -> None:
+    three = [node(f"n{i}", labels={ZONE: f"z{i}"}, cpu="4") for i in range(3)]
+    each = web_gang(8)
+    for one in each[1:]:
+        one["spec"]["topologySpreadConstraints"] = [SPREAD]
+    config = configuration(["gang"], ["predicates"], fix=("refused-nodes-asked-again",), actions=["allocate"])
+    snapshot = view_of(queue("default"), three, each).snapshot()
+    placed = [bind.node for bind in run_cycle(snapshot, config, Clock(1, parse_time(NOW)), Carry()).binds]
+    assert sorted(placed.count(f"n{i}") for i in range(3)) == [2, 3, 3]
+
+
 def test_two_jobs_of_one_template_are_told_apart_by_their_labels() -> None:
     """The same pod spec in two namespaces: each seeks company of its own."""
     objects: list[Object] = [*nodes(2), queue("default")]
