@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from actors.api import refusals
+from actors.api.admission import ADMISSION
 from actors.api.admission.rules import Lookup
 from actors.api.admission.shapes import shape_problems
 from actors.api.decoding import MOST_DEPTH, drop_nulls, is_too_deep
 from actors.api.definitions.pruning import prune, settle
 from actors.api.definitions.values import value_problems
+from actors.api.definitions.volcano import schema_of
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
 from actors.api.lookup import TablesLookup
@@ -77,11 +79,21 @@ class Registry:
         causes = shape_problems(kind.key, obj)
         if self.strict and not causes:
             causes = type_problems(kind, obj)
-        if schema is None or causes:
+        if causes:
             return causes
+        if schema is None:
+            return self._settle_volcanos(kind, obj)
         prune(obj, schema)
         settle(obj, schema)
         return value_problems(obj, schema)
+
+    def _settle_volcanos(self, kind: Kind, obj: Object) -> list[Cause]:
+        """What Volcano's own definitions do at every write; a kind with rules in admission has theirs there."""
+        schema = schema_of(kind.group, kind.version, kind.kind) if self.strict else None
+        if schema is None:
+            return []
+        settle(obj, schema)
+        return [] if kind.key in ADMISSION else value_problems(obj, schema)
 
     def unchanged(self, key: Key) -> Accepted:
         """The answer of a request that changed nothing."""
