@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from core.messages.decisions import CycleResult, PendingReason
+from core.messages.decisions import CycleReport, CycleResult, PendingReason
 from core.objects.metadata import section
+from core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from pumice.oneshot.between import Object, object_key
 
 GROUP: Final = "scheduling.k8s.io/group-name"
@@ -26,9 +27,20 @@ def left_pending(objects: Iterable[Object], result: CycleResult) -> dict[str, di
     for obj in listed:
         key = object_key(obj)
         if obj["kind"] == "Pod" and key not in placed and _waits(obj):
-            found = result.report.pending.get(key) or _unseen(obj, groups, queues)
+            found = result.report.pending.get(key) or _promised(key, result.report) or _unseen(obj, groups, queues)
             reasons[key] = {"reason": found.reason, "message": found.message}
     return dict(sorted(reasons.items()))
+
+
+def _promised(key: str, report: CycleReport) -> PendingReason | None:
+    """In the words of the pod's condition: it was promised room, or had some without its gang being whole."""
+    if node := report.pipelined.get(key):
+        where = f"can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
+        return PendingReason(UNSCHEDULABLE, f"Pod {key} {where}")
+    if node := report.uncommitted.get(key):
+        where = f"can possibly be assigned to {node}, once minAvailable is satisfied"
+        return PendingReason(SCHEDULABLE, f"Pod {key} {where}")
+    return None
 
 
 def _waits(pod: Object) -> bool:

@@ -219,3 +219,17 @@ def test_a_pod_larger_than_every_node_is_told_so(decide: Any, minimum: dict[str,
     said = decide(objects).json
     assert said["pending"]["default/g-0"]["message"].endswith("; no node is large enough: cpu 64 of at most 8")
     assert "large enough" not in str(said["cycles"])  # conditions keep Volcano's words
+
+
+def test_a_pod_that_is_promised_room_is_told_where(decide: Any) -> None:
+    """Four tasks of which two fit now, and two when a pod that is leaving has left."""
+    leaving = pod("old", group="old", node="n0", cpu="2")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    gang = [pod_group("j", min_member=4, phase="Inqueue"), *(pod(f"j-{i}", group="j") for i in range(4))]
+    said = decide([node("n0", cpu="4"), queue("default"), pod_group("old", phase="Running"), leaving, *gang])
+    (outcome,) = said.json["cycles"]
+    assert set(outcome["pipelined"]) == {"default/j-2", "default/j-3"}
+    for name, why in said.json["pending"].items():
+        told = outcome["podConditions"][name]
+        assert (why["reason"], why["message"]) == (told["reason"], told["message"])
+    assert {why["reason"] for why in said.json["pending"].values()} == {"Schedulable", "Unschedulable"}
