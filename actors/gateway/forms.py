@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -17,6 +17,7 @@ from actors.gateway.tables.table import definitions, row
 from core.objects.metadata import Object, section
 
 Include = Literal["None", "Metadata", "Object"]
+_INCLUDES: Final[dict[str, Include]] = {"None": "None", "Metadata": "Metadata", "Object": "Object"}
 
 _ENCODER: Final = msgspec.json.Encoder()
 encode = _ENCODER.encode
@@ -106,11 +107,12 @@ def writer(kinds: KindTable, kind: Kind, api_version: str, form: Form, query: Qu
     """Raises ApiError (400) for an `includeObject` nobody knows."""
     if form.shape != "Table":
         return Writer(kind, api_version, form, None, "Metadata")
-    include = query.text("includeObject") or "Metadata"
-    if include not in ("None", "Metadata", "Object"):
-        raise bad_request(f"unrecognized includeObject value: {include!r}")
+    wanted = query.text("includeObject") or "Metadata"
+    include = _INCLUDES.get(wanted)
+    if include is None:
+        raise bad_request(f"unrecognized includeObject value: {wanted!r}")
     printer = printer_of(kind.key, printer_columns(kinds, kind, api_version))
-    return Writer(kind, api_version, form, printer, cast("Include", include))
+    return Writer(kind, api_version, form, printer, include)
 
 
 def printer_columns(kinds: KindTable, kind: Kind, api_version: str) -> list[Object] | None:

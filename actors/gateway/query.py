@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, cast
+from typing import Final, Literal
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from msgspec import Struct
 from actors.gateway.problems import bad_request, invalid
 
 Form = Literal["", "Ignore", "Warn", "Strict"]
+_FORMS: Final[dict[str, Form]] = {"": "", "Ignore": "Ignore", "Warn": "Warn", "Strict": "Strict"}
 
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE: Final = ("0", "f", "F", "FALSE", "false", "False", "")
@@ -156,16 +157,17 @@ class WriteOptions(Struct, frozen=True, gc=False):
 
 def write_options(query: Query) -> WriteOptions:
     """Read and check; raises ApiError (400, 422)."""
-    validation = query.text("fieldValidation")
-    if validation not in ("", "Ignore", "Warn", "Strict"):
+    asked = query.text("fieldValidation")
+    validation = _FORMS.get(asked)
+    if validation is None:
         known = '"Ignore", "Strict", "Warn"'
-        why = f'Unsupported value: "{validation}": supported values: {known}'
+        why = f'Unsupported value: "{asked}": supported values: {known}'
         raise invalid("CreateOptions", "", [("FieldValueNotSupported", "fieldValidation", why)], "meta.k8s.io")
     manager = query.text("fieldManager")
     if len(manager) > 128:
         why = "Too long: may not be more than 128 bytes"
         raise invalid("CreateOptions", "", [("FieldValueTooLong", "fieldManager", why)], "meta.k8s.io")
-    return WriteOptions(dry_run(query.all("dryRun")), manager, cast("Form", validation), query.flag("force"))
+    return WriteOptions(dry_run(query.all("dryRun")), manager, validation, query.flag("force"))
 
 
 def dry_run(values: list[str]) -> bool:

@@ -83,8 +83,13 @@ def test_leaving_out_what_a_later_change_makes_up_for_changes_nothing(steps: lis
 def test_only_the_last_of_many_changes_is_applied() -> None:
     applied: list[int] = []
     window = [Mutation(number, "MODIFIED", "Pod", "default", "a", b"") for number in range(5)]
-    show(window, lambda mutation: applied.append(mutation.revision) is None, lambda mutation: False)
+
+    def apply(mutation: Mutation) -> bool:
+        applied.append(mutation.revision)
+        return True
+
+    show(window, apply, lambda mutation: False)
     assert applied == [4]
     applied.clear()
-    show(window, lambda mutation: applied.append(mutation.revision) is None, lambda mutation: True)
+    show(window, apply, lambda mutation: True)
     assert applied == [0, 1, 2, 3, 4]
