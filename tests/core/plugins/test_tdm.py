@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.objects.metadata import parse_time
 from core.plugins.tdm.budget import MAX_UNAVAILABLE, MIN_AVAILABLE, amount_of, evictable_count
 from core.session.carry import Carry
 from core.session.reasons import Code
@@ -18,10 +17,6 @@ from tests.core.plugins.world import configuration, evictable, job_of, names, op
 from tests.kit import gang, node, pod, pod_group, queue
 
 ZONE, PREEMPTABLE = "volcano.sh/revocable-zone", "volcano.sh/preemptable"
-
-
-def at(clock: str) -> float:
-    return parse_time(f"2026-01-01T{clock}Z")
 
 
 # --- filter and score
