@@ -80,6 +80,13 @@ FIXES: Final[tuple[Fix, ...]] = (
         "It is there again.",
     ),
     Fix(
+        "promises-reserve",
+        "predicates",
+        "Reservations go by spec.nodeName, which an allocation sets and nothing clears: a pod that is only promised "
+        "room has no volumes reserved, or those of a node tried before; one that waits for devices is promised none.",
+        "Volumes and devices are reserved on the node that is promised.",
+    ),
+    Fix(
         "capacity-best-effort-last",
         "capacity",
         "A queue that deserves nothing has share 1, and goes before queues that have more than they deserve.",

@@ -142,6 +142,10 @@ class Plan:
     volumes: list[Object]
     chosen: list[tuple[Object, RowArray]]
 
+    def works(self, row: int) -> bool:
+        """Whether nothing stands against the node."""
+        return not (self.out_of_reach[row] or self.lost[row] or self.nothing_to_bind[row] or self.broken[row])
+
     def promise(self, row: int) -> Promise:
         """What a pod placed there is promised."""
         got = [(claim, int(rows[row])) for claim, rows in self.chosen]

@@ -205,12 +205,13 @@ class DynamicResources:
         return mask
 
     def reserve(self, task: Task, node: int) -> str | None:
-        """Keep the devices of a placed pod's claims. A text: they cannot be had."""
+        """Keep the devices of a placed pod's claims; a negative node has none. A text: they cannot be had."""
         if not task.template.resource_claims:
             return None
         try:
             waiting = [(k, c) for k, c in self._claims(task) if section(c, "status").get("allocation") is None]
-            chosen = self.choose(node, [self._asked(claim) for _, claim in waiting])
+            nowhere = bool(waiting) and node < 0
+            chosen = None if nowhere else self.choose(node, [self._asked(claim) for _, claim in waiting])
         except (FitFailure, ExpressionError) as error:
             return str(error)
         if chosen is None:

@@ -16,6 +16,7 @@ from core.plugins.predicates.pod_affinity import PodAffinity
 from core.plugins.predicates.pod_affinity_trial import Trials
 from core.plugins.predicates.pod_count import PodCount
 from core.plugins.predicates.ports import NodePorts
+from core.plugins.predicates.reservations import Reservations
 from core.plugins.predicates.static import StaticFilter
 from core.plugins.predicates.taints import UntoleratedTaints
 from core.plugins.predicates.taken_back import TakenBack
@@ -83,24 +84,20 @@ class Predicates:
             reserving.append(resources)
         session.add_predicate(self.name, self.filters(placed, reserving))
 
-        taken_back = TakenBack(session)
+        taken_back, reservations = TakenBack(session), Reservations(session, reserving)
 
         def allocate(task: Task, node: int) -> str | None:
             if taken_back.loses(task):
                 return None
-            if task.template.volumes or task.template.resource_claims:
-                for reserves in reserving:
-                    refused = reserves.reserve(task, node)
-                    if refused is not None:
-                        return refused
+            refused = reservations.make(task, node)
+            if refused is not None:
+                return refused
             kube.add(task, node)
             placed.add(task, node)
             return None
 
         def deallocate(task: Task, node: int) -> str | None:
-            for reserves in reversed(reserving):
-                reserves.unreserve(task)
-            if not taken_back.has_lost(task):
+            if not reservations.drop(task) and not taken_back.has_lost(task):
                 kube.remove(task, node)
                 placed.remove(task, node)
             return None

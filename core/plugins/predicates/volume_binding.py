@@ -95,16 +95,17 @@ class VolumeBinding:
         return VolumeBindingCheck(self._planner, self.promises, claims, session.reasons)
 
     def reserve(self, task: Task, node: int) -> str | None:
-        """Promise a placed pod its volumes. A text: they cannot be had."""
+        """Promise a placed pod its volumes, where the node can have any (a negative one cannot). A text: an error."""
         if not uses_claims(task.template):
             return None
         try:
             claims = read_claims(self._storage, task)
         except StorageError as error:
             return str(error)
-        if claims.waiting:
-            promise = self._planner.plan(claims).promise(node)
-            self.promises.make(task.key, self._session.nodes.names[node], promise)
+        if claims.waiting and node >= 0:
+            plan = self._planner.plan(claims)
+            if plan.works(node):
+                self.promises.make(task.key, self._session.nodes.names[node], plan.promise(node))
         return None
 
     def promised(self, task: Task) -> Promise:
