@@ -23,10 +23,29 @@ Panics of Volcano are never reproduced. This table is made from `config/fixes.py
 
 """
 
+NOTHING_TO_MEND = {
+    'shuffle with tdm ends the process on an assertion ("resource is not sufficient to do operation")': (
+        "a panic: the victims are evicted, as was meant"
+    ),
+    "backfill uses the node it did not find when scoring fails": "a panic: the task stays pending",
+    "`volumebinding.weight` counts in the first session only": (
+        "the score that it weighs stands behind a feature gate that is off in Kubernetes 1.35 "
+        "(StorageCapacityScoring), and is always 0"
+    ),
+    "the extender's jobReady is the wrong way round": "the plugin is not part of this release",
+    "a session over 10,000 nodes and 100,000 running pods takes seconds to open": "see `pumice bench open`",
+}
+
+
+def tail() -> str:
+    """What has no switch."""
+    head = "\nWithout a switch:\n\n| Volcano v1.15.1 | why |\n|---|---|\n"
+    return head + "".join(f"| {what} | {why} |\n" for what, why in NOTHING_TO_MEND.items())
+
 
 def page() -> str:
     """The whole page."""
-    return HEAD + table()
+    return HEAD + table() + tail()
 
 
 if __name__ == "__main__":

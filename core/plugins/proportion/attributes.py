@@ -115,12 +115,11 @@ class Attributes:
         return columns.columns()
 
     def amounts(self) -> QueueColumns:
-        """What Volcano has no metric for, of the queues that have a job."""
-        demand, limits, busy = self._demand, self._limits, self._demand.present
-        columns = GaugeColumns(self._dims, list(self._rows))
-        columns.put("guarantee", limits.guarantee, limits.guaranteed, busy)
-        columns.put("real_capacity", limits.real, np.isfinite(limits.real), busy)
-        return columns.put("inqueue", demand.inqueue, None, busy).put("elastic", demand.elastic, None, busy).columns()
+        """What proportion has no metric for, of every queue."""
+        demand, limits = self._demand, self._limits
+        columns = GaugeColumns(self._dims, list(self._rows)).put("guarantee", limits.guarantee, limits.guaranteed)
+        columns.put("real_capacity", limits.real, np.isfinite(limits.real))
+        return columns.put("inqueue", demand.inqueue).put("elastic", demand.elastic).columns()
 
     def overused(self) -> QueueColumns:
         """1 for the queues that have all they deserve now, 0 for the others that have a job."""
