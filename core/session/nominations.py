@@ -22,8 +22,9 @@ class Nominations:
         self._session = session
         self._jobs: dict[int, Job] = {}
         self._lasts = OUTLIVES in session.config.pumice.fix
+        self._recall()
 
-    def recall(self) -> None:
+    def _recall(self) -> None:
         """What an earlier cycle nominated, for groups and domains that still exist."""
         known = self._session.carry.nominated
         if not (known and self._lasts):

@@ -74,7 +74,7 @@ class Session:
         self.orders = Orders(self.points)
         self.fit = JobFit(self)
         self.plugins: dict[str, Plugin] = {}
-        self.binds: list[Bind] = []
+        self.binds, self.bound = list[Bind](), list[Task]()  # each with its task
         self.evicts: list[Evict] = []
         self.conditions: dict[int, list[PodGroupCondition]] = {}
         self.unready: dict[str, int] = {}  # job -> tasks that are short of its minimum
@@ -91,7 +91,6 @@ class Session:
         self._voided: set[int] = set()  # rows of tasks whose nomination did not hold
         self.topology = SessionTopology(self)
         self.nominations = Nominations(self)
-        self.nominations.recall()
 
     # --- lookups -----------------------------------------------------------------------------------------------------
 
@@ -254,6 +253,7 @@ class Session:
         claims = task.template.volumes or task.template.resource_claims
         needs = self.points.first_answer("PreBind", task) if claims else None
         self.binds.append(Bind(task.namespace, task.name, task.uid, node, task.job, needs))
+        self.bound.append(task)
 
     def emit_evict(self, task: Task, reason: str, preemptor: str = "", score: float = 0.0) -> None:
         """An eviction is final."""
