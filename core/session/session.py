@@ -74,7 +74,8 @@ class Session:
         self.orders = Orders(self.points)
         self.fit = JobFit(self)
         self.plugins: dict[str, Plugin] = {}
-        self.binds, self.bound = list[Bind](), list[Task]()  # each with its task
+        self.binds: list[Bind] = []
+        self.bound: list[Task] = []  # the task of each bind
         self.evicts: list[Evict] = []
         self.conditions: dict[int, list[PodGroupCondition]] = {}
         self.unready: dict[str, int] = {}  # job -> tasks that are short of its minimum
@@ -246,12 +247,11 @@ class Session:
 
     def emit_bind(self, task: Task) -> None:
         """An allocation is final: Binding."""
-        job = self.job_of(task)
+        job, template = self.job_of(task), task.template
         assert job is not None
         self.jobs.move(job, task, TaskStatus.BINDING)
         node = self.nodes.names[self.jobs.node[task.row]]
-        claims = task.template.volumes or task.template.resource_claims
-        needs = self.points.first_answer("PreBind", task) if claims else None
+        needs = self.points.first_answer("PreBind", task) if template.volumes or template.resource_claims else None
         self.binds.append(Bind(task.namespace, task.name, task.uid, node, task.job, needs))
         self.bound.append(task)
 
