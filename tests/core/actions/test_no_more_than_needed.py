@@ -20,13 +20,16 @@ from tests.core.actions.crowds import crowds, evictions, running, with_arguments
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import Object
 
-MENDED = ("dry-run-asks-queue", "empty-answer-vetoes", "intersection-stays-empty")
+ASKS = ("dry-run-asks-queue",)
+MENDED = (*ASKS, "empty-answer-vetoes", "intersection-stays-empty")
+"""With the last two each node is tried by itself, without them by columns where plugins can answer so."""
 AWARE = {"enableTopologyAwarePreemption": True, "minCandidateNodesPercentage": 100}
 TIERS = (
     (["priority", "gang", "conformance"], ["drf", "predicates", "nodeorder"]),
     (["priority", "gang"], ["predicates", "proportion"]),
     (["priority"], ["predicates", "capacity"]),
 )
+COLUMNS = (["priority", "conformance"], ["predicates", "nodeorder"])
 LONELY = {
     "podAntiAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -36,8 +39,8 @@ LONELY = {
 }
 
 
-def aware(tiers: tuple[list[str], ...]) -> SchedulerConfig:
-    return with_arguments(configuration(*tiers, fix=MENDED), "preempt", **AWARE)
+def aware(tiers: tuple[list[str], ...], fix: tuple[str, ...] = MENDED) -> SchedulerConfig:
+    return with_arguments(configuration(*tiers, fix=fix), "preempt", **AWARE)
 
 
 @st.composite
@@ -89,6 +92,12 @@ def test_whoever_goes_must_go(objects: list[Object], tiers: tuple[list[str], ...
     checked(open_world(aware(tiers), objects))
 
 
+@settings(max_examples=200)
+@given(crowds())
+def test_also_where_victims_are_found_by_columns(objects: list[Object]) -> None:
+    checked(open_world(aware(COLUMNS, ASKS), objects))
+
+
 @pytest.mark.parametrize("tiers", TIERS, ids=["drf", "proportion", "capacity"])
 @pytest.mark.parametrize("crowd", [crowds(), lonely_crowds()], ids=["crowds", "lonely"])
 def test_these_crowds_put_it_to_the_test(crowd: st.SearchStrategy[list[Object]], tiers: tuple[list[str], ...]) -> None:
@@ -108,6 +117,8 @@ GUARDED = {
     "preempt": configuration(["gang", "priority"], ["predicates", "nodeorder"], fix=MENDED),
     "reclaim": configuration(["gang", "conformance"], ["proportion", "predicates"], fix=MENDED),
 }
+ALONE = configuration(["gang"], ["predicates", "nodeorder"])
+"""Nobody overrules the guard here, with no switch on: victims are found by columns."""
 
 
 def ready_below(config: SchedulerConfig, action: str, objects: list[Object]) -> tuple[list[str], int]:
@@ -129,6 +140,11 @@ def test_no_guarded_gang_falls_below_its_minimum(objects: list[Object], action: 
     if by_topology:
         config = with_arguments(config, "preempt", **AWARE)
     assert ready_below(config, action, objects)[0] == []
+
+
+@given(crowds())
+def test_no_gang_does_where_victims_are_found_by_columns(objects: list[Object]) -> None:
+    assert ready_below(with_arguments(ALONE, "preempt", **AWARE), "preempt", objects)[0] == []
 
 
 @pytest.mark.parametrize("action", [*GUARDED])

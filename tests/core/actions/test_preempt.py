@@ -202,3 +202,27 @@ def test_what_is_promised_fits(objects: Any) -> None:
     before = open_world(PLAIN, objects).nodes.future
     now = after("preempt", PLAIN, objects).nodes.future
     assert np.all(now > np.minimum(before, 0.0) - 0.1)  # nodes that were too full before stay so
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+@given(crowds(queues=("q", "p")), st.sampled_from(["3", "6", "12"]))
+def test_who_is_let_go_on_trial_is_kept_or_evicted(action: str, objects: Any, capability: str) -> None:
+    """Queues are full as well, so that trials end in vain after victims were taken away."""
+    for each in objects:
+        if each["kind"] == "Queue":
+            each["spec"]["capability"] = {"cpu": capability, "memory": "64Gi"}
+    session = after(action, configuration(["priority"], ["predicates", "capacity"]), objects)
+    status = session.jobs.status
+    leaving = [task for task in session.snapshot.tasks.handles if task and status[task.row] == TaskStatus.RELEASING]
+    assert sorted(task.name for task in leaving) == sorted(evictions(session))
+
+
+def test_victims_who_were_let_go_in_vain_are_kept() -> None:
+    """The queue may not have more, whoever goes."""
+    config = configuration(["priority"], ["predicates", "capacity"])
+    narrow = queue("narrow", capability={"cpu": "4"})
+    low = running("low", ["n0"] * 2, queue="narrow", cpu="1")
+    session = full(narrow, low, waiting("new", 1, queue="narrow", cpu="5"), config=config, cpu="5")
+    assert evictions(session) == []
+    assert session.jobs.status[task_of(session, "low-0").row] == TaskStatus.RUNNING
+    assert session.jobs.status[task_of(session, "low-1").row] == TaskStatus.RUNNING
