@@ -74,7 +74,9 @@ class BindWorker(Actor[BindOrder, Done]):
         for item in batch:
             item.reply(Done())  # reported: a crash from here on must not have them carried out again
         now = self.clock.now()
-        await self._metrics.tell(TasksBound(tuple(now - order.decided_at for order in orders for _ in order.binds)))
+        since_decided = tuple(now - order.decided_at for order in orders for _ in order.binds)
+        since_created = tuple(now - created for order in orders for created in order.created)
+        await self._metrics.tell(TasksBound(since_decided, since_created))
 
 
 def _may_yet_come_true(reply: ApiReply | None) -> bool:

@@ -79,7 +79,8 @@ class Commit:
         await self._cache.ask_for(Assume(result.cycle, result.binds, result.evicts), Assumed)
         for start, binds in _cut(result.binds, _claims):
             binder = next(self._binders) if binds[0].pre_bind is None else self._pre_binder
-            await binder.tell(BindOrder(result.cycle, first + start, binds, now))
+            created = result.report.created[start : start + len(binds)]
+            await binder.tell(BindOrder(result.cycle, first + start, binds, now, created))
         for start, evicts in _cut(result.evicts):
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
             await next(self._evictors).tell(order)

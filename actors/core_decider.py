@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from actors.decider import Decider, Moment
+from actors.plugin_times import PluginTimes
 from core.actions import ACTIONS, DRY_RUNNING
 from core.cycle import close_session, open_session, run_action
 from core.plugins import PLUGINS
@@ -17,26 +19,37 @@ if TYPE_CHECKING:
 
     from actors.decider import Steps
     from config.schema import SchedulerConfig
+    from core.messages.decisions import CycleResult
 
 
-def core_decider(*, report: bool = False) -> Decider:
-    """`report`: every cycle computes its full report."""
+def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.perf_counter) -> Decider:
+    """`report`: every cycle computes its full report. `stopwatch` (seconds) feeds the metrics and nothing else."""
+    times = PluginTimes(stopwatch)
     stepped: dict[str, Callable[[Any], Steps]] = {name: partial(_steps, name) for name in DRY_RUNNING}
     return Decider(
         View,
-        partial(_open, report),
+        partial(_open, report, times),
         run_action,
-        close_session,
+        partial(_close, times),
         tuple(ACTIONS),
         plugins=tuple(PLUGINS),
         stepped=stepped,
     )
 
 
-def _open(report: bool, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]) -> Any:
+def _open(
+    report: bool, times: PluginTimes, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]
+) -> Any:
     clock, carried = Clock(moment.cycle, moment.now, moment.seed), Carry.from_dict(dict(carry))
     recorded = config.pumice.dry_run_processes > 0  # replicas there are to follow
-    return open_session(snapshot, config, clock, carried, report=report, gauges=True, recorded=recorded)
+    times.forget()
+    return open_session(
+        snapshot, config, clock, carried, report=report, gauges=True, recorded=recorded, watch=times.watch
+    )
+
+
+def _close(times: PluginTimes, session: Any) -> CycleResult:
+    return times.told(close_session(session, times.watch))
 
 
 def _steps(name: str, session: Any) -> Steps:

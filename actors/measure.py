@@ -22,7 +22,6 @@ class Measure:
         self._began = stopwatch()
         self._open_s = self._close_s = 0.0
         self._actions: dict[str, float] = {}
-        self._plugins: dict[str, float] = {}
 
     @contextmanager
     def opening(self) -> Generator[None]:
@@ -41,11 +40,9 @@ class Measure:
     def action(self, done: ActionDone) -> None:
         """An action has run."""
         self._actions[done.action] = done.seconds
-        for plugin, seconds in done.plugins.items():
-            self._plugins[plugin] = self._plugins.get(plugin, 0.0) + seconds
 
-    def finish(self, result: CycleResult) -> CycleMeasured:
-        """Everything of this cycle."""
+    def finish(self, result: CycleResult, now: float) -> CycleMeasured:
+        """Everything of this cycle; `now` is the moment it decided for."""
         unschedulable = sum(1 for condition in result.pod_conditions if condition.reason)
         return CycleMeasured(
             cycle=result.cycle,
@@ -53,10 +50,13 @@ class Measure:
             open_s=self._open_s,
             close_s=self._close_s,
             actions=self._actions,
-            plugins=self._plugins,
+            plugins=result.report.timings,
             attempts={"scheduled": len(result.binds), "unschedulable": unschedulable},
             victims=len(result.evicts),
             preemption_attempts=len({evict.preemptor for evict in result.evicts if evict.preemptor}),
             unscheduled=result.report.unready,
             queues=result.report.queues.beside(result.report.queue_amounts),
+            now=now,
+            binding=result.report.binding,
+            created=result.report.created,
         )

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from actors.job_families import JobFamilies
 from actors.queue_families import QueueFamilies
+from actors.stage_families import StageFamilies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,8 +19,11 @@ if TYPE_CHECKING:
     from actors.mailbox import MailboxStatistics
     from core.messages.events import CycleMeasured, TasksBound
 
-MILLISECONDS = tuple(5.0 * 2**power for power in range(10))
-"""Volcano's buckets: 5 ms doubling ten times."""
+
+def bounds(least: float, most: float, count: int) -> tuple[float, ...]:
+    """Bounds of buckets that grow by a factor from `least` to `most`, as Volcano's do, to four digits."""
+    factor = (most / least) ** (1 / (count - 1))
+    return tuple(float(f"{least * factor**power:.4g}") for power in range(count))
 
 
 class Families:
@@ -29,16 +34,22 @@ class Families:
         self._children: dict[tuple[str, ...], Histogram] = {}
         self._latencies()
         self._counts()
-        self._queues = QueueFamilies()
+        self._queues, self._jobs = QueueFamilies(), JobFamilies()
         self.registry.register(self._queues)
+        self.registry.register(self._jobs)
         self._own()
 
     def _latencies(self) -> None:
-        self._e2e = self._histogram("e2e_scheduling_latency_milliseconds", "One session, from snapshot to commit")
-        self._open = self._histogram("open_session_duration_milliseconds", "Opening a session")
-        self._action = self._histogram("action_scheduling_latency_milliseconds", "One action", "action")
-        self._plugin = self._histogram("plugin_scheduling_latency_milliseconds", "One plugin", "plugin", "OnSession")
-        self._task = self._histogram("task_scheduling_latency_milliseconds", "One task, by stage", "stage")
+        session, waits = bounds(1, 5000, 20), bounds(100, 120_000, 30)
+        self._e2e = self._histogram("e2e_scheduling_latency", "One session, from snapshot to commit", session)
+        self._open = self._histogram("open_session_duration", "Opening a session", session)
+        self._action = self._histogram("action_scheduling_latency", "One action", bounds(1, 2000, 20), "action")
+        self._plugin = self._histogram(
+            "plugin_scheduling_latency", "One plugin at a point", bounds(0.1, 100, 15), "plugin", "OnSession"
+        )
+        self._job = self._histogram("e2e_job_scheduling_latency", "One job that got nodes, from its creation", waits)
+        self._task = self._stages("task_scheduling_latency", "One task, from creation", bounds(50, 60_000, 30))
+        self._stage = self._stages("scheduling_stage_duration", "One task at a stage", bounds(0.1, 500, 20))
 
     def _counts(self) -> None:
         self._attempts = self._counter("schedule_attempts_total", "Attempts to schedule a task, by result", "result")
@@ -68,8 +79,12 @@ class Families:
         self._open.observe(measured.open_s * 1e3)
         for action, seconds in measured.actions.items():
             self._child(self._action, action).observe(seconds * 1e3)
-        for plugin, seconds in measured.plugins.items():
-            self._child(self._plugin, plugin, "OnSessionOpen").observe(seconds * 1e3)
+        for point, plugins in measured.plugins.items():
+            for plugin, seconds in plugins.items():
+                self._child(self._plugin, plugin, point).observe(seconds * 1e3)
+        for waited in self._jobs.placed(measured.binding, measured.now):
+            self._job.observe(waited)
+        self._task.observe("Assumed", ((measured.now - created) * 1e3 for created in measured.created))
         for result, count in measured.attempts.items():
             self._attempts.labels(result).inc(count)
         self._victims.set(measured.victims)
@@ -78,10 +93,9 @@ class Families:
         self._queues.show(measured.queues)
 
     def bound(self, tasks: TasksBound) -> None:
-        """Note how long binds took, from decision to outcome."""
-        stage = self._task.labels("Bound")
-        for seconds in tasks.seconds:
-            stage.observe(seconds * 1e3)
+        """Note how long binds took, from decision to outcome, and from the pods' creation."""
+        self._stage.observe("Bind", (seconds * 1e3 for seconds in tasks.seconds))
+        self._task.observe("Bound", (seconds * 1e3 for seconds in tasks.since_created))
 
     def mailboxes(self, statistics: Sequence[MailboxStatistics]) -> None:
         """Note how full the mailboxes are."""
@@ -108,8 +122,13 @@ class Families:
 
     # --- making families
 
-    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
-        return Histogram(f"volcano_{name}", text, labels, registry=self.registry, buckets=MILLISECONDS)
+    def _histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        return Histogram(f"volcano_{name}_milliseconds", text, labels, registry=self.registry, buckets=buckets)
+
+    def _stages(self, name: str, text: str, buckets: Sequence[float]) -> StageFamilies:
+        families = StageFamilies(f"volcano_{name}_milliseconds", text, buckets)
+        self.registry.register(families)
+        return families
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"volcano_{name}", text, labels, registry=self.registry)

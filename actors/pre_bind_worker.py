@@ -53,13 +53,14 @@ class NoAnswerError(PreBindError):
 
 @dataclass(frozen=True, slots=True)
 class WaitingBind:
-    """`deadline`: event-loop time, seconds."""
+    """`deadline`: event-loop time, seconds. `created`: when its pod was made; None when nobody knows."""
 
     bind: Bind
     cycle: int
     sequence: int
     decided_at: float
     deadline: float
+    created: float | None = None
 
     @property
     def cause(self) -> str:
@@ -123,9 +124,11 @@ class PreBindWorker(Actor[BindOrder, Done]):
     async def handle(self, message: BindOrder) -> Done:
         """Write what the binds need, and look at each at once: perhaps there is nothing to wait for."""
         async with self._lock:
-            for sequence, bind in enumerate(message.binds, message.first_sequence):
+            for place, bind in enumerate(message.binds):
                 deadline = anyio.current_time() + (bind.pre_bind.timeout_s if bind.pre_bind else 0.0)
-                waiting = WaitingBind(bind, message.cycle, sequence, message.decided_at, deadline)
+                sequence = message.first_sequence + place
+                created = message.created[place] if message.created else None
+                waiting = WaitingBind(bind, message.cycle, sequence, message.decided_at, deadline, created)
                 if self._waiting.recent.is_new(waiting.cause):
                     self._waiting.by_cause[waiting.cause] = waiting
                 if waiting.cause in self._waiting.by_cause:  # also when a crash cut its writes off
@@ -236,7 +239,10 @@ class PreBindWorker(Actor[BindOrder, Done]):
         if isinstance(reply, Accepted):
             del self._waiting.by_cause[waiting.cause]
             await self._outcomes.report([Bound(*whose, reply.revision)])
-            await self._metrics.tell(TasksBound((self.clock.now() - waiting.decided_at,)))
+            now, created = self.clock.now(), waiting.created
+            await self._metrics.tell(
+                TasksBound((now - waiting.decided_at,), () if created is None else (now - created,))
+            )
         elif isinstance(reply, Refused):
             await self._fail(waiting, reply.message, reply)
         else:  # bound or not: nothing may be taken back before that is known

@@ -143,7 +143,7 @@ class SessionRunner(Actor[RunCycle, Done]):
         await self._commit.record(self._record(taken, loaded.digest, moment, result), result, memory)
         await self._commit.carry_out(memory)
         self._settle(taken.version, result)
-        await self._metrics.tell(measure.finish(result))
+        await self._metrics.tell(measure.finish(result, moment.now))
         memory.cycles.raise_to(moment.cycle)
 
     async def _decide(self, snapshot: Any, config: SchedulerConfig, moment: Moment, measure: Measure) -> CycleResult:

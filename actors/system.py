@@ -80,7 +80,7 @@ class System:
         self.memory = CycleMemory()
         self.recovered = Recovered()
         self._journal = journal
-        self._decider = decider or core_decider(report=settings.report)
+        self._decider = decider or core_decider(report=settings.report, stopwatch=settings.stopwatch)
         self.source = config_source(settings, self._decider)
         self._snapshots: Shelf[Any] = Shelf()
         self._sessions: Shelf[Any] = Shelf()

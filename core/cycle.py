@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,17 +24,27 @@ if TYPE_CHECKING:
     from core.messages.decisions import CycleResult
     from core.state.snapshot import NodeColumns, Snapshot
 
+Watch = Callable[[str, str], AbstractContextManager[object]]
+"""Is told which plugin works, and at which point, OnSessionOpen or OnSessionClose; a watcher may take the time."""
+
 __all__ = [
     "Carry",
     "Clock",
     "Session",
     "SessionOptions",
+    "Watch",
     "close_session",
     "let_go",
     "open_session",
     "run_action",
     "run_cycle",
 ]
+
+
+def unwatched(plugin: str, point: str) -> AbstractContextManager[object]:
+    """Nobody watches."""
+    del plugin, point
+    return nullcontext()
 
 
 def open_session(
@@ -45,6 +57,7 @@ def open_session(
     report: bool = False,
     gauges: bool = False,
     recorded: bool = False,
+    watch: Watch = unwatched,
 ) -> Session:
     """Open a session on the snapshot (which it takes over) and let the plugins register.
 
@@ -60,7 +73,8 @@ def open_session(
         for option in tier.plugins:
             if option.name in PLUGINS and option.name not in session.plugins:
                 plugin = session.plugins[option.name] = PLUGINS[option.name](option.arguments)
-                plugin.on_session_open(session)
+                with watch(option.name, "OnSessionOpen"):
+                    plugin.on_session_open(session)
     if report:
         session.opening = _report.at_open(session)
     return session
@@ -72,13 +86,14 @@ def run_action(session: Session, name: str) -> None:
     ACTIONS[name](session)
 
 
-def close_session(session: Session) -> CycleResult:
+def close_session(session: Session, watch: Watch = unwatched) -> CycleResult:
     """Let the plugins close, write phases, conditions and queue status, and hand over the decisions. The session is
     of no use afterwards.
     """
     status = _report.task_status(session) if session.wants_report else {}
     for name in sorted(session.plugins):
-        session.plugins[name].on_session_close(session)
+        with watch(name, "OnSessionClose"):
+            session.plugins[name].on_session_close(session)
     result = close.finish(session, status)
     let_go(session)
     return result

@@ -136,14 +136,22 @@ class TaskAtOpen(Struct, frozen=True, gc=False):
     scores: dict[str, float] = field(default_factory=dict[str, float])
 
 
+class BindingJob(Struct, frozen=True, gc=False):
+    """A job some of whose tasks are bound: its queue, and when its PodGroup was made (seconds since the epoch)."""
+
+    queue: str
+    created: float
+
+
 class CycleReport(Struct, frozen=True, gc=False):
     """What a reader wants to know beside the decisions. Without report=True there are only `unready` (tasks short of a
-    gang's minimum) and, when asked for, `queues` and `queue_amounts`.
+    gang's minimum) and, when asked for, `queues`, `queue_amounts`, `binding` and `created`.
 
     Keys are "namespace/pod" (pipelined, uncommitted, pending, tasks_at_open) or "namespace/podgroup" (phases,
     task_status, conditions). `queues` holds the gauges at opening under Volcano's metric names, `queue_amounts` what
-    Volcano knows of a queue and has no metric for (and who is overused at the end). `timings` (seconds by stage) is
-    left empty by the core.
+    Volcano knows of a queue and has no metric for (and who is overused at the end). `binding` are the jobs of the
+    binds, `created` when the pod of each bind was made. `timings` (seconds by OnSessionOpen and OnSessionClose, and
+    plugin) is left empty by the core.
     """
 
     pipelined: dict[str, str] = field(default_factory=dict[str, str])
@@ -156,7 +164,9 @@ class CycleReport(Struct, frozen=True, gc=False):
     queue_amounts: QueueColumns = QueueColumns()
     unready: dict[str, int] = field(default_factory=dict[str, int])
     tasks_at_open: dict[str, TaskAtOpen] = field(default_factory=dict[str, TaskAtOpen])
-    timings: dict[str, float] = field(default_factory=dict[str, float])
+    binding: dict[str, BindingJob] = field(default_factory=dict[str, BindingJob])
+    created: tuple[float, ...] = ()
+    timings: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
 
 
 class CycleResult(Message, frozen=True):

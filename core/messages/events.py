@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from core.messages.decisions import PreBind
+from core.messages.decisions import BindingJob, PreBind
 from core.messages.message import Message
 from core.messages.queue_columns import QueueColumns
 
@@ -108,25 +108,33 @@ CacheEvent = Bound | BindRefused | BindTimedOut | Evicted | EvictRefused | Evict
 
 
 class CycleMeasured(Message, frozen=True):
-    """How long the parts of a cycle took (seconds) and what came out (counts)."""
+    """How long the parts of a cycle took (seconds) and what came out (counts).
+
+    `plugins`: by OnSessionOpen and OnSessionClose, and plugin. `binding` are the jobs that got nodes at `now`,
+    `created` when their pods were made.
+    """
 
     cycle: int
     total_s: float
     open_s: float
     close_s: float
     actions: dict[str, float] = field(default_factory=dict[str, float])
-    plugins: dict[str, float] = field(default_factory=dict[str, float])
+    plugins: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     attempts: dict[str, int] = field(default_factory=dict[str, int])
     victims: int = 0
     preemption_attempts: int = 0
     unscheduled: dict[str, int] = field(default_factory=dict[str, int])
     queues: QueueColumns = QueueColumns()
+    now: float = 0.0
+    binding: dict[str, BindingJob] = field(default_factory=dict[str, BindingJob])
+    created: tuple[float, ...] = ()
 
 
 class TasksBound(Message, frozen=True):
-    """Seconds from decision to outcome of a batch of binds."""
+    """Seconds to the outcome of a batch of binds: from the decision, and from the pod's creation where it is known."""
 
     seconds: tuple[float, ...] = ()
+    since_created: tuple[float, ...] = ()
 
 
 MetricsEvent = CycleMeasured | TasksBound

@@ -9,13 +9,14 @@ from core.messages.message import Message
 class BindOrder(Message, frozen=True):
     """Carry out these binds. `first_sequence` is the journal number of the first one's decision; they are in a row.
 
-    `decided_at`: the cycle's `now`, for the metrics.
+    For the metrics: `decided_at`, the cycle's `now`, and `created`, when each pod was made; empty when nobody knows.
     """
 
     cycle: int
     first_sequence: int
     binds: tuple[Bind, ...]
     decided_at: float = 0.0
+    created: tuple[float, ...] = ()
 
 
 class EvictOrder(Message, frozen=True):

@@ -100,12 +100,11 @@ class Assumed(Message, frozen=True):
 
 
 class ActionDone(Message, frozen=True):
-    """An action has run to its end; the baton is back. `plugins`: seconds by plugin, as far as known."""
+    """An action has run to its end; the baton is back."""
 
     session: int
     action: str
     seconds: float
-    plugins: dict[str, float] = field(default_factory=dict[str, float])
 
 
 class ActionFailed(Message, frozen=True):

@@ -9,7 +9,7 @@ import numpy as np
 
 from core.life.pod_group import LABELS as PHASES
 from core.life.task import COUNT, LABELS, TaskStatus
-from core.messages.decisions import CycleReport, PendingReason, TaskAtOpen
+from core.messages.decisions import BindingJob, CycleReport, PendingReason, TaskAtOpen
 from core.messages.queue_columns import QueueColumns
 from core.session.fit import ALL_NODES_UNAVAILABLE
 from core.session.reasons import FitFailure
@@ -96,7 +96,19 @@ def brief(session: Session) -> CycleReport:
     unready = dict(session.unready)
     if not session.wants_gauges:
         return CycleReport(unready=unready)
-    return CycleReport(queues=queue_gauges(session), queue_amounts=queue_amounts(session), unready=unready)
+    return CycleReport(
+        queues=queue_gauges(session),
+        queue_amounts=queue_amounts(session),
+        unready=unready,
+        binding=binding_jobs(session),
+        created=tuple(task.created for task in session.bound),
+    )
+
+
+def binding_jobs(session: Session) -> dict[str, BindingJob]:
+    """The jobs of this session's binds."""
+    jobs = {task.job: session.job_of(task) for task in session.bound}
+    return {key: BindingJob(job.pod_group.queue, job.pod_group.created) for key, job in jobs.items() if job is not None}
 
 
 def closing(session: Session, status: dict[str, dict[str, int]], opening: Opening) -> CycleReport:
@@ -119,6 +131,8 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         queue_amounts=queue_amounts(session),
         unready=dict(session.unready),
         tasks_at_open=opening.tasks,
+        binding=binding_jobs(session),
+        created=tuple(task.created for task in session.bound),
     )
 
 
