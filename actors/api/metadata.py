@@ -89,7 +89,7 @@ def change_problems(meta: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
     new = [name for name in meta.get("finalizers") or () if name not in before]
     if not new:
         return []
-    why = f"no new finalizers can be added if the object is being deleted, found new finalizers {new}"
+    why = f"no new finalizers can be added if the object is being deleted, found new finalizers: {', '.join(map(str, new))}"
     return [forbidden_field("metadata.finalizers", why)]
 
 

@@ -55,6 +55,7 @@ async def replace(site: Site, exchange: Exchange, target: Target, row: Kind) -> 
     """PUT of an object, or of its status."""
     options = write_options(exchange.query)
     obj = await read_object(exchange, site.settings.body_limit)
+    _check_name(obj, target)
     fit(obj, target, row)
     obj, warnings = fitting(site, exchange, row, obj, options.validation)
     update = commands.Update(packed(obj), subresource=target.subresource, **who(exchange, options))
@@ -222,6 +223,15 @@ def fit(obj: Object, target: Target, row: Kind) -> None:
     if not isinstance(meta, dict):
         raise bad_request("metadata: expected an object")
     _fit_place(cast("Object", meta), target, row)
+
+
+def _check_name(obj: Object, target: Target) -> None:
+    """What replaces an object is to say which: a body that says nothing would empty it."""
+    meta: Any = obj.get("metadata")
+    if not isinstance(meta, dict) or not cast("Object", meta).get("name"):
+        raise bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided"
+        )
 
 
 def _fit_place(meta: Object, target: Target, row: Kind) -> None:

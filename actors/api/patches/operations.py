@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from jsonpatch import JsonPatch, JsonPatchException, JsonPointerException
+from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointerException
 
 from actors.api import refusals
 from core.messages.replies import Refused
@@ -35,7 +35,19 @@ def apply_operations(obj: Object, operations: list[Any]) -> Object | Refused:
     try:
         result: Any = JsonPatch(operations).apply(obj)
     except (JsonPatchException, JsonPointerException, TypeError, ValueError, KeyError, IndexError) as error:
-        return Refused(422, "Invalid", f"{_CALLER}: {error}")
+        return Refused(422, "Invalid", f"{_CALLER}: {_told(error)}")
     if not isinstance(result, dict) or not isinstance(cast("Object", result).get("metadata"), dict):
         return Refused(422, "Invalid", f"{_CALLER}: nothing is left of the object")
     return cast("Object", result)
+
+
+def _told(error: Exception) -> str:
+    """What went wrong, without the objects that the library shows and the names that Python has for them."""
+    text = str(error)
+    if isinstance(error, JsonPatchTestFailed):
+        return "testing a value failed: it is another one"
+    if isinstance(error, KeyError):
+        return f"there is no {text}"
+    if text.startswith("Document "):
+        return "a path leads through a value that is neither a map nor a list"
+    return text.partition(" in {")[0].partition(" in [")[0]

@@ -78,6 +78,22 @@ def test_operations_that_do_not_apply_change_nothing(cluster: Cluster, body: Any
     assert cluster.get("Pod", "p") == before
 
 
+@pytest.mark.parametrize(
+    ("operation", "told"),
+    [
+        ({"op": "test", "path": "/metadata", "value": [1]}, "testing a value failed: it is another one"),
+        ({"op": "add", "path": "/a/b", "value": 1}, "member 'a' not found"),
+        ({"op": "add", "path": "/kind/b", "value": 1}, "a path leads through a value that is neither a map nor a list"),
+        ({"op": "move", "path": "/a", "from": "/b"}, "there is no 'b'"),
+        ({"op": "remove", "path": "/a"}, "can't remove a non-existent object 'a'"),
+    ],
+)
+def test_what_is_wrong_with_an_operation_is_told_shortly(cluster: Cluster, operation: Object, told: str) -> None:
+    reply = patch(cluster, "Pod", "p", [operation], "json")
+    assert isinstance(reply, Refused)
+    assert reply.message == f"the server rejected our request due to an error in our request: {told}"
+
+
 def test_a_json_patch_is_a_list_and_not_too_long(cluster: Cluster) -> None:
     assert refused(patch(cluster, "Pod", "p", {"op": "add"}, "json"))[:2] == (400, "BadRequest")
     many = [{"op": "test", "path": "/metadata/name", "value": "p"}] * 10_001
