@@ -242,10 +242,11 @@ class Cache(Actor[CacheMessage, CacheReply]):
         for item, reply in zip(due, replies, strict=True):
             if isinstance(reply, Accepted):
                 await self._applied.wait_beyond(reply.revision - 1)
-            if self._awaited.holds(item.namespace, item.name):
-                continue  # another pod of that name, or a later decision, is on its way by now
-            (self.view.unevict if item.evicting else self.view.forget)(item.namespace, item.name)
-            operation = "unevict" if item.evicting else "forget"
-            revision = self._watcher.revision
-            self._operations.append(ViewOperation(revision, operation, 0, item.namespace, item.name))
+            if item.uid in self._awaited:
+                continue  # a later decision about it is on its way by now
+            whose = (item.namespace, item.name, item.uid)  # never a namesake's that has come since
+            if (self.view.unevict if item.evicting else self.view.forget)(*whose):
+                operation = "unevict" if item.evicting else "forget"
+                revision = self._watcher.revision
+                self._operations.append(ViewOperation(revision, operation, 0, *whose[:2], uid=item.uid))
         self._announce()

@@ -5,7 +5,6 @@ Source: Volcano `pkg/scheduler/cache` (errTasks): 5 ms doubling up to 1000 s for
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
@@ -95,11 +94,13 @@ class Awaited:
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
         self._in_flight: dict[str, InFlight] = {}
-        self._names: Counter[tuple[str, str]] = Counter()
         self._with_claims: dict[str, InFlight] = {}  # few; their patience is their own
 
     def __len__(self) -> int:
         return len(self._in_flight) + len(self._with_claims)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._in_flight or uid in self._with_claims
 
     def __iter__(self) -> Iterator[InFlight]:
         """Oldest first, those with claims after the others."""
@@ -119,20 +120,11 @@ class Awaited:
         deadline = now + self._patience_s + (needs.timeout_s if needs is not None and needs.waits else 0.0)
         whose = (decision.namespace, decision.name, uid, decision.node, evicting)
         (self._in_flight if needs is None else self._with_claims)[uid] = InFlight(deadline, *whose, needs)
-        self._names[decision.namespace, decision.name] += 1
 
     def came(self, uid: str) -> None:
         """There it is."""
-        each = self._in_flight.pop(uid, None) or self._with_claims.pop(uid, None)
-        if each is None:
-            return
-        self._names[each.namespace, each.name] -= 1
-        if not self._names[each.namespace, each.name]:
-            del self._names[each.namespace, each.name]
-
-    def holds(self, namespace: str, name: str) -> bool:
-        """Whether a decision about a pod of that name is in flight, whatever its uid."""
-        return (namespace, name) in self._names
+        self._in_flight.pop(uid, None)
+        self._with_claims.pop(uid, None)
 
     def take_overdue(self, now: float) -> list[InFlight]:
         """Take out all whose time is up."""

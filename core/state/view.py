@@ -236,10 +236,7 @@ class View:
     def assume(
         self, namespace: str, name: str, node: str, pre_bind: PreBind | None = None, uid: str | None = None
     ) -> bool:
-        """A bind is on its way: Binding on that node, be it there or not.
-
-        False when the pod is placed, or gone (of another `uid` when one is given).
-        """
+        """A bind is on its way: Binding on that node, be it there or not. False when the pod is placed, or not there."""
         task = self._known(namespace, name, uid)
         if task is None or self.tasks.status[task.row] != TaskStatus.PENDING:
             return False
@@ -247,12 +244,14 @@ class View:
         self._recount(task)
         return True
 
-    def forget(self, namespace: str, name: str) -> None:
-        """The bind failed: back to what the API last said."""
-        task = self.tasks.by_key.get(key_of(namespace, name))
-        if task is not None and task.key in self._assumed:
-            self._assumed.drop(task.key)
-            self._recount(task)
+    def forget(self, namespace: str, name: str, uid: str | None = None) -> bool:
+        """The bind failed: back to what the API last said. False when none of this pod was on its way."""
+        task = self._known(namespace, name, uid)
+        if task is None or task.key not in self._assumed:
+            return False
+        self._assumed.drop(task.key)
+        self._recount(task)
+        return True
 
     def evicting(self, namespace: str, name: str, uid: str | None = None) -> None:
         """An eviction is on its way: Releasing. Nothing happens to a pod of another `uid`."""
@@ -261,12 +260,14 @@ class View:
             self._evicting.add(task.key)
             self._recount(task)
 
-    def unevict(self, namespace: str, name: str) -> None:
-        """The eviction failed: back to what the API last said."""
-        task = self.tasks.by_key.get(key_of(namespace, name))
-        if task is not None and task.key in self._evicting:
-            self._evicting.discard(task.key)
-            self._recount(task)
+    def unevict(self, namespace: str, name: str, uid: str | None = None) -> bool:
+        """The eviction failed: back to what the API last said. False when none of this pod was on its way."""
+        task = self._known(namespace, name, uid)
+        if task is None or task.key not in self._evicting:
+            return False
+        self._evicting.discard(task.key)
+        self._recount(task)
+        return True
 
     # --- snapshots
 

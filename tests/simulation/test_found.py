@@ -69,6 +69,20 @@ def test_a_new_cache_does_not_take_a_pod_for_its_namesake_on_its_way() -> None:
         assert simulate(Script(steps, (NODE, job, *first, third, touch, *faults, crash))).violations == []
 
 
+def test_the_refused_bind_of_a_pod_is_undone_though_its_namesake_is_still_on_its_way() -> None:
+    """An answer was late for the pod that had gone, so the one made in its place was held as bound for ever."""
+    job = Event("vcjob", 3.6, target="j", details={"pods": 2, "cpu": "2", "memory": "2Gi", "grace": 0})
+    faults = (
+        Event("bind-answered-late", on="bind default/j-worker-0 #1", amount=8.0),
+        Event("bind-refused", on="bind default/j-worker-0 #2"),
+    )
+    for seed in range(5):
+        again = Event("delete-pod", 4.5, target="j")
+        outcome = simulate(Script(seed, (NODE, job, again, *faults)))
+        assert outcome.violations == []
+        assert outcome.pods["default/j-worker-0"][0] == "n7"
+
+
 def test_a_bind_of_a_worker_that_crashed_may_still_come_true() -> None:
     """Its successor was refused and said so; the pod was decided anew, and then bound to the first node after all."""
     job = Event("job", 3.6, target="j", details={"pods": 1, "cpu": "2", "memory": "2Gi"})

@@ -173,8 +173,13 @@ def test_what_is_on_its_way_for_one_pod_is_not_for_its_namesake() -> None:
     row = view.tasks.by_key["default/p"].row
     view.evicting("default", "p", "another uid")
     assert view.tasks.status[row] == TaskStatus.RUNNING
-    view.evicting("default", "p", view.tasks.by_key["default/p"].uid)
+    uid = view.tasks.by_key["default/p"].uid
+    view.evicting("default", "p", uid)
     assert view.tasks.status[row] == TaskStatus.RELEASING
+    assert not view.unevict("default", "p", "another uid")
+    assert not view.forget("default", "p", uid)
+    assert view.unevict("default", "p", uid)
+    assert view.tasks.status[row] == TaskStatus.RUNNING
 
 
 def test_a_bind_to_a_node_that_has_gone_is_on_its_way_all_the_same() -> None:
