@@ -89,8 +89,8 @@ def change_problems(meta: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
     new = [name for name in meta.get("finalizers") or () if name not in before]
     if not new:
         return []
-    why = f"no new finalizers can be added if the object is being deleted, found new finalizers: {', '.join(map(str, new))}"
-    return [forbidden_field("metadata.finalizers", why)]
+    why = "no new finalizers can be added if the object is being deleted, found new finalizers"
+    return [forbidden_field("metadata.finalizers", f"{why}: {', '.join(map(str, new))}")]
 
 
 def label_problems(labels: dict[str, str], path: str) -> list[Cause]:

@@ -96,7 +96,8 @@ async def test_replace_and_conflicts() -> None:
         same = await web.send("PUT", f"{QUEUES}/q", second)
         assert same["metadata"]["resourceVersion"] == second["metadata"]["resourceVersion"]
         await web.send("PUT", f"{QUEUES}/other", first, 400)
-        for nameless in ({}, {"metadata": {}}, {"metadata": {"name": None}}, {"spec": {"weight": 7}}):
+        bodies: list[dict[str, Any]] = [{}, {"metadata": {}}, {"metadata": {"name": None}}, {"spec": {"weight": 7}}]
+        for nameless in bodies:
             refused = await web.send("PUT", f"{QUEUES}/q", nameless, 400)
             assert refused["message"].endswith("name must be provided")
         assert (await web.get(f"{QUEUES}/q"))["spec"]["weight"] == 5
