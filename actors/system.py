@@ -100,11 +100,11 @@ class System:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[System]:
         """Recover what the journal holds, run everything, stop in order. Raises what a vital actor crashed with."""
-        await self._recover()
-        self._began = anyio.current_time()
         thresholds = gc.get_threshold()
         gc.set_threshold(*self.settings.gc_thresholds or thresholds)
         try:
+            await self._recover()
+            self._began = anyio.current_time()
             async with anyio.create_task_group() as tasks:
                 await tasks.start(self.supervisor.run)
                 served = self.settings.gateway is not None

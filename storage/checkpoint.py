@@ -81,14 +81,14 @@ class State:
         return Checkpoint(self.sequence, at, zlib.compress(codec.pack(content), LEVEL))
 
 
-def read_checkpoint(checkpoint: Checkpoint) -> State:
-    """Raises CodecError when it cannot be read."""
+def read_checkpoint(checkpoint: Checkpoint, *, past: bool = True) -> State:
+    """Raises CodecError when it cannot be read. Without `past`, which a restart has no use for, it takes less time."""
     try:
         content: Plain = codec.unpack(zlib.decompress(checkpoint.content))
         if content["format"] != FORMAT:
             raise CodecError(f"checkpoint {checkpoint.sequence} has format {content['format']}, known is {FORMAT}")
         recovered, truth = _recovered_in(content["recovered"]), _truth_in(content["truth"])
-        return State(recovered, truth, _past_in(content["past"], truth))
+        return State(recovered, truth, _past_in(content["past"], truth) if past else Past())
     except (zlib.error, KeyError, TypeError, ValueError) as problem:
         raise CodecError(f"checkpoint {checkpoint.sequence} cannot be read: {problem!r}") from problem
 

@@ -32,7 +32,7 @@ async def recover(
     Without `load`, `restore` gets an ADDED for every object of the checkpoint.
     """
     head = await journal.head()
-    state = await newest_state(journal, head)
+    state = await newest_state(journal, head, past=False)
     recovered, after = Recovered(), None
     if state is not None:
         recovered = state.recovered
@@ -47,12 +47,12 @@ async def recover(
     return recovered
 
 
-async def newest_state(journal: Journal, head: Head) -> State | None:
+async def newest_state(journal: Journal, head: Head, *, past: bool = True) -> State | None:
     """The newest checkpoint that can be read; None when there is none and none is needed. Raises DamagedError."""
     for checkpoint in await journal.checkpoints():
         if head.cut <= checkpoint.sequence <= head.sequence:
             try:
-                return read_checkpoint(checkpoint)
+                return read_checkpoint(checkpoint, past=past)
             except CodecError:
                 continue
     if head.cut:

@@ -60,8 +60,8 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
             with settled():
                 with rarely():
                     anyio.run(_alone, db, samples)
+                    anyio.run(_restart, db, samples)
                 _together(db, samples)
-                anyio.run(_restart, db, samples)
             advance(1)
 
 

@@ -34,7 +34,7 @@ async def _configurations(journal: Journal) -> list[ConfigLoaded]:
     if head.cut:
         for checkpoint in await journal.checkpoints():
             try:
-                config = read_checkpoint(checkpoint).recovered.config
+                config = read_checkpoint(checkpoint, past=False).recovered.config
             except CodecError:
                 continue
             found += [config] if config is not None else []
