@@ -26,11 +26,11 @@ BoolArray = npt.NDArray[np.bool_]
 ALL = slice(None)
 
 
-def _plus(total: FloatArray | float, further: FloatArray | float) -> FloatArray | float:
-    """Their sum, in the memory of `total` when it is an array (it is the caller's own)."""
+def _plus(total: FloatArray | float, further: FloatArray | float, out: FloatArray | None) -> FloatArray | float:
+    """Their sum, in the memory of `total` when it is an array (it is the caller's own), else in that of `out`."""
     if isinstance(total, np.ndarray):
         return np.add(total, further, out=total)
-    return total + further
+    return np.add(total, further, out=out) if isinstance(further, np.ndarray) else total + further
 
 
 class Scoring:
@@ -49,7 +49,7 @@ class Scoring:
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
         self._parts: list[tuple[MutableSequence[float] | None, float]] = []
         self._moving: list[tuple[MutableSequence[float], Callable[[int], float]]] = []
-        self.ranked: FloatArray = np.full(self._count, -np.inf)
+        self.ranked: FloatArray = np.empty(self._count)  # `rescore` writes it whole
         self._ranked_at = floats(self.ranked)
         # Asked anew at every choice, whatever was or was not touched.
         self._momentary = any(getattr(score, "momentary", False) for score in self._scores)
@@ -63,6 +63,7 @@ class Scoring:
         self._look_closer()
         if self._momentary:
             self._dirty = True
+            self.ranked.fill(-np.inf)
         else:
             self._rank(candidates)
 
@@ -126,9 +127,9 @@ class Scoring:
             self.ranked.fill(-np.inf)
             self.ranked[rows] = self.totals(rows)
             return
-        totals = self._sum(ALL)
-        np.copyto(self.ranked, totals)
-        self.ranked[~candidates] = -np.inf
+        self._sum(ALL, self.ranked)
+        if not candidates.all():
+            self.ranked[~candidates] = -np.inf
 
     def totals(self, rows: npt.NDArray[np.intp]) -> FloatArray:
         """Total scores of these candidates (normalised over just them), shape [len(rows)]."""
@@ -144,13 +145,15 @@ class Scoring:
         assert raw is not None
         return score.finish(raw[rows]) if score.normalised else raw[rows]
 
-    def _sum(self, rows: Rows) -> FloatArray:
-        order = self._sum_of(range(self._split), rows)
-        batch = self._sum_of(range(self._split, len(self._scores)), rows)
-        return np.asarray(_plus(order, batch))
+    def _sum(self, rows: Rows, out: FloatArray | None = None) -> FloatArray:
+        order = self._sum_of(range(self._split), rows, out)
+        batch = self._sum_of(range(self._split, len(self._scores)), rows, None if order is out else out)
+        if isinstance(order, np.ndarray) and isinstance(batch, float) and batch == 0.0:
+            return order  # it began with 0.0, so it holds no -0.0 that this would turn
+        return np.add(order, batch, out=out)
 
-    def _sum_of(self, scores: range, rows: Rows) -> FloatArray | float:
+    def _sum_of(self, scores: range, rows: Rows, out: FloatArray | None) -> FloatArray | float:
         total: FloatArray | float = 0.0
         for i in scores:
-            total = _plus(total, self._finished(i, rows))
+            total = _plus(total, self._finished(i, rows), out)
         return total

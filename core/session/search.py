@@ -7,6 +7,8 @@ touched since (all of them when a filter or score depends on placements anywhere
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import ulp
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +26,21 @@ if TYPE_CHECKING:
 ALL = slice(None)
 BoolArray = npt.NDArray[np.bool_]
 RESCAN_FRACTION = 8  # more touched rows than an eighth of all: looking at all is cheaper
+TOLERANCE = 0.1
 FEW = 5  # up to so many rows are looked at one by one
+
+
+@lru_cache(maxsize=4096)
+def most_too_small(request: float) -> float:
+    """The greatest float that a request does not fit into: request - column >= 0.1 up to it, and nowhere above.
+
+    One comparison of a column in place of a difference and a comparison. Rounding is monotone, so there is one such
+    float; it is sought by halves.
+    """
+    low, high = request - max(1.0, 2.0 * ulp(request)), request
+    while low < (middle := low + (high - low) / 2) < high:
+        low, high = (middle, high) if request - middle >= TOLERANCE else (low, middle)
+    return low
 
 
 class ErrorCache:
@@ -169,11 +185,9 @@ class NodeSearch:
     def _fits(self, columns: npt.NDArray[np.float64], rows: Rows, count: int) -> BoolArray:
         """Request <= column in every dimension, tolerant: l < r or |l - r| < 0.1 is l - r < 0.1."""
         fits = np.ones(count, dtype=np.bool_)
-        shared = self.session.searches
-        scratch, mask = shared.scratch[:count], shared.mask[:count]
+        mask = self.session.searches.mask[:count]
         for dimension, value in self.template.items:
-            np.subtract(value, columns[dimension][rows], out=scratch)
-            np.less(scratch, 0.1, out=mask)
+            np.greater(columns[dimension][rows], most_too_small(value), out=mask)
             np.logical_and(fits, mask, out=fits)
         return fits
 

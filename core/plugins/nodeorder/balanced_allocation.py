@@ -12,7 +12,7 @@ import numpy as np
 
 from core.kube.allocatable import capacity
 from core.kube.requests import scored_request
-from core.plugins.nodeorder.shares import NAMES, Taken
+from core.plugins.nodeorder.shares import Taken, taken_of
 from core.session.node_points import Volatility
 
 if TYPE_CHECKING:
@@ -56,16 +56,23 @@ class BalancedAllocationScore:
 
     def score(self, rows: Rows) -> FloatArray:
         """Weighted score per row."""
+        balance = self._of_two(rows) if self._plain else self._of_present(rows)
+        np.floor(balance, out=balance)
+        return balance if self._weight == 1.0 else np.multiply(balance, self._weight, out=balance)
+
+    def _of_two(self, rows: Rows) -> FloatArray:
+        """100 * (1 - distance / 2), as 50 * (2 - distance): twice and half are exact, so both round alike."""
+        (cpu, memory), (own_cpu, own_memory) = self._taken, self._own
+        distance = cpu.fraction(own_cpu, rows)
+        np.subtract(distance, memory.fraction(own_memory, rows, memory.spare(rows)), out=distance)
+        np.subtract(2.0, np.abs(distance, out=distance), out=distance)
+        return np.multiply(distance, 50.0, out=distance)
+
+    def _of_present(self, rows: Rows) -> FloatArray:
         fractions = [taken.fraction(own, rows) for taken, own in zip(self._taken, self._own, strict=True)]
-        deviation = np.subtract(fractions[0], fractions[1], out=fractions[0]) if self._plain else None
-        if deviation is None:
-            deviation = self._deviation(fractions, [taken.capacity.present[rows] for taken in self._taken])
-        else:
-            np.multiply(np.abs(deviation, out=deviation), 0.5, out=deviation)
+        deviation = self._deviation(fractions, [taken.capacity.present[rows] for taken in self._taken])
         np.subtract(1.0, deviation, out=deviation)
-        np.multiply(deviation, 100.0, out=deviation)
-        np.floor(deviation, out=deviation)
-        return deviation if self._weight == 1.0 else np.multiply(deviation, self._weight, out=deviation)
+        return np.multiply(deviation, 100.0, out=deviation)
 
     @staticmethod
     def _deviation(
@@ -107,7 +114,7 @@ class BalancedAllocation:
 
     def __init__(self, session: Session, weight: int) -> None:
         self._weight = float(weight)
-        self._taken = [Taken(capacity(session.nodes, name), session.kube.requested[i]) for i, name in enumerate(NAMES)]
+        self._taken = list(taken_of(session, session.kube.requested))
 
     def prepare(self, session: Session, task: Task) -> BalancedAllocationScore | None:
         """For the task's template; None when it asks for nothing."""
@@ -120,4 +127,5 @@ class BalancedAllocation:
         dimension = next((d for d, _ in template.items if session.dims.names[d] == GPU), -1)
         gpus = capacity(session.nodes, GPU)
         column = session.kube.requested[dimension] if dimension >= 0 else np.zeros_like(gpus.amount)
-        return BalancedAllocationScore([*self._taken, Taken(gpus, column)], [*own, gpu], self._weight)
+        taken = [*self._taken, Taken(gpus, column, session.searches.scratch)]
+        return BalancedAllocationScore(taken, [*own, gpu], self._weight)

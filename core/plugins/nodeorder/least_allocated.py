@@ -35,7 +35,8 @@ class LeastAllocatedScore:
 
     def score(self, rows: Rows) -> FloatArray:
         """Weighted score per row."""
-        cpu, memory = self._cpu.percent_left(self._own_cpu, rows), self._memory.percent_left(self._own_memory, rows)
+        cpu = self._cpu.percent_left(self._own_cpu, rows)
+        memory = self._memory.percent_left(self._own_memory, rows, self._memory.spare(rows))
         return mean_percent(self._cpu, self._memory, cpu, memory, rows, self._weight)
 
     def score_one(self, row: int) -> float:

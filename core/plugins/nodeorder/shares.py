@@ -23,21 +23,26 @@ NAMES = ("cpu", "memory")
 class Taken:
     """A column of taken amounts over node rows beside the nodes' capacity, both with memoryviews for one row."""
 
-    __slots__ = ("amount", "amount_at", "capacity", "everywhere", "present_at", "taken", "taken_at")
+    __slots__ = ("amount", "amount_at", "capacity", "everywhere", "scratch", "taken", "taken_at")
 
-    def __init__(self, capacity: Capacity, taken: FloatArray) -> None:
+    def __init__(self, capacity: Capacity, taken: FloatArray, scratch: FloatArray) -> None:
         self.capacity, self.everywhere = capacity, capacity.everywhere
         self.taken, self.taken_at = taken, taken.data
         self.amount, self.amount_at = capacity.amount, capacity.amount_at
+        self.scratch = scratch
 
-    def percent_left(self, own: float, rows: Rows) -> FloatArray:
-        """floor(100 * (allocatable - taken - own) / allocatable), at least 0; 0 where nothing is allocatable. A new
-        array [len(rows)].
+    def spare(self, rows: Rows) -> FloatArray:
+        """Memory for what is thrown away at once [len(rows)]: fresh memory costs more than the arithmetic on it."""
+        return self.scratch[: len(rows)] if isinstance(rows, np.ndarray) else self.scratch[rows]
+
+    def percent_left(self, own: float, rows: Rows, out: FloatArray | None = None) -> FloatArray:
+        """floor(100 * (allocatable - taken - own) / allocatable), at least 0; 0 where nothing is allocatable. `out`
+        or a new array [len(rows)].
 
         Go's integer division, exactly: whole numbers below 2**46 (64 TiB) whose float quotient is at most 100 never
         round up to a whole one.
         """
-        left: FloatArray = np.subtract(self.amount[rows], self.taken[rows])
+        left: FloatArray = np.subtract(self.amount[rows], self.taken[rows], out=out)
         np.subtract(left, own, out=left)
         return self._percent(np.maximum(left, 0.0, out=left), rows)
 
@@ -47,12 +52,12 @@ class Taken:
         left = amount - self.taken_at[row] - own
         return float(left * 100.0 / amount // 1.0) if left > 0.0 and amount else 0.0
 
-    def percent_taken(self, own: float, rows: Rows) -> FloatArray:
+    def percent_taken(self, own: float, rows: Rows, out: FloatArray | None = None) -> FloatArray:
         """floor(100 * (taken + own) / allocatable), at most 100; 0 where nothing is allocatable.
 
-        A new array [len(rows)].
+        `out` or a new array [len(rows)].
         """
-        taken: FloatArray = np.add(self.taken[rows], own)
+        taken: FloatArray = np.add(self.taken[rows], own, out=out)
         return self._percent(np.minimum(taken, self.amount[rows], out=taken), rows)
 
     def percent_taken_one(self, own: float, row: int) -> float:
@@ -65,9 +70,9 @@ class Taken:
         np.divide(part, self.capacity.divisor[rows], out=part)
         return np.floor(part, out=part)
 
-    def fraction(self, own: float, rows: Rows) -> FloatArray:
-        """(taken + own) / allocatable, at most 1; 0 where nothing is allocatable. A new array [len(rows)]."""
-        part: FloatArray = np.add(self.taken[rows], own)
+    def fraction(self, own: float, rows: Rows, out: FloatArray | None = None) -> FloatArray:
+        """(taken + own) / allocatable, at most 1; 0 where nothing is allocatable. `out` or a new array [len(rows)]."""
+        part: FloatArray = np.add(self.taken[rows], own, out=out)
         np.divide(part, self.capacity.divisor[rows], out=part)
         return np.minimum(part, 1.0, out=part)
 
@@ -79,5 +84,11 @@ class Taken:
 
 def nonzero_taken(session: Session) -> tuple[Taken, Taken]:
     """cpu and memory of the pods on each node, with kube-scheduler's defaults for containers that ask for nothing."""
-    cpu, memory = (Taken(capacity(session.nodes, name), session.kube.nonzero[i]) for i, name in enumerate(NAMES))
+    return taken_of(session, session.kube.nonzero)
+
+
+def taken_of(session: Session, columns: FloatArray) -> tuple[Taken, Taken]:
+    """The same of other columns, the first being cpu and the second memory. [2 or more, N]."""
+    scratch = session.searches.scratch
+    cpu, memory = (Taken(capacity(session.nodes, name), columns[i], scratch) for i, name in enumerate(NAMES))
     return cpu, memory

@@ -33,11 +33,14 @@ class PodCountCheck:
         self._number = int(self._code)
         self._pods_at, self._most_at = self._pods.data, self._most.data
         self._full = np.empty(len(self._most), dtype=np.bool_)
+        self._nobody: IntArray = np.zeros(len(self._most), dtype=np.int32)
+        self._nobody.flags.writeable = False
 
     def reject(self, rows: Rows) -> IntArray:
-        """Reason number per row, int32 [len(rows)]."""
+        """Reason number per row, int32 [len(rows)]; for all rows possibly one that must not be written to."""
         if isinstance(rows, slice) and rows == slice(None):
-            return np.multiply(np.greater_equal(self._pods, self._most, out=self._full), self._code)
+            full = np.greater_equal(self._pods, self._most, out=self._full)
+            return np.multiply(full, self._code) if full.any() else self._nobody
         return np.multiply(self._pods[rows] >= self._most[rows], self._code)
 
     def reject_one(self, row: int) -> int:

@@ -28,6 +28,7 @@ def session_over(view: View) -> "Session":
         reasons=ReasonTable(),
         nodes=SessionNodes(snapshot),
         kube=KubeNodes(snapshot),
+        searches=SimpleNamespace(scratch=np.empty(len(snapshot.nodes.names))),
     )
     return cast("Session", session)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, nextafter
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from config.load import parse_scheduler_config
 from core.cycle import Carry, Clock, Session, open_session
 from core.life.task import TaskStatus
 from core.objects.pod import Task
-from core.session.search import ErrorCache, NodeSearch
+from core.session.search import ErrorCache, NodeSearch, most_too_small
 from core.session.statement import Statement
 from core.state.view import View
 from tests.kit.jobs import gang
@@ -125,3 +126,14 @@ def test_within_one_error_cache_a_refused_node_stays_refused(data: st.DataObject
         for row, code in known.items():
             assert search.codes[row] == code
         known.update({row: int(search.codes[row]) for row in np.flatnonzero(search.codes).tolist()})
+
+
+@given(
+    st.one_of(st.integers(0, 2**62).map(float), st.floats(0.0, 1e18)),
+    st.one_of(st.floats(-1e18, 1e18), st.floats(-1.0, 1.0).map(lambda near: (near,))),
+)
+def test_one_comparison_says_what_the_difference_says(request: float, column: float | tuple[float]) -> None:
+    limit = most_too_small(request)
+    there = request + column[0] if isinstance(column, tuple) else column
+    for room in (there, limit, nextafter(limit, inf), nextafter(limit, -inf), request, request - 0.1):
+        assert (room > limit) == (request - room < 0.1)
