@@ -236,7 +236,7 @@ class View:
     def assume(
         self, namespace: str, name: str, node: str, pre_bind: PreBind | None = None, uid: str | None = None
     ) -> bool:
-        """A bind is on its way: Binding on that node, be it there or not. False when the pod is placed, or not there."""
+        """A bind is on its way: Binding on that node, be it there or not. False when the pod is placed or gone."""
         task = self._known(namespace, name, uid)
         if task is None or self.tasks.status[task.row] != TaskStatus.PENDING:
             return False
