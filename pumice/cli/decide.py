@@ -28,6 +28,7 @@ from pumice.history.rewind import rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.oneshot.moment import parse_moment
+from pumice.oneshot.outcome import waits
 from pumice.oneshot.pending import left_pending
 from pumice.oneshot.prepare import usable
 from pumice.replay.plugins import demand_plugins
@@ -169,7 +170,8 @@ def show(console: Console, decided: Sequence[Cycle], result: dict[str, Any]) -> 
 def _show_decisions(console: Console, cycle: Cycle) -> None:
     table = Table("decision", "pod", "node", "job", "why")
     for bind in cycle.result.binds:
-        table.add_row("bind", f"{bind.namespace}/{bind.name}", bind.node, bind.job, "")
+        why = "once its volumes are bound" if waits(bind) else ""
+        table.add_row("bind", f"{bind.namespace}/{bind.name}", bind.node, bind.job, why)
     for evict in cycle.result.evicts:
         why = f"{evict.action}: for {evict.preemptor}" if evict.preemptor else evict.action or evict.reason
         table.add_row("evict", f"{evict.namespace}/{evict.name}", evict.node, evict.job, why)

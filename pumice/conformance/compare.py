@@ -16,6 +16,7 @@ GROUP_OF: Final[Mapping[str, Group]] = {
     "evictions": "decisions",
     "pipelined": "decisions",
     "uncommitted": "decisions",
+    "awaitingVolumes": "decisions",
     "phases": "decisions",
     "taskStatus": "decisions",
     "nominated": "decisions",

@@ -21,10 +21,11 @@ def outcome_of(result: CycleResult, before: Mapping[str, Standing]) -> Outcome:
     """
     report = result.report
     return {
-        "binds": {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds if not _waits(bind)},
+        "binds": {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds if not waits(bind)},
         "evictions": sorted(f"{evict.namespace}/{evict.name}" for evict in result.evicts),
         "pipelined": dict(sorted(report.pipelined.items())),
         "uncommitted": dict(sorted(report.uncommitted.items())),
+        "awaitingVolumes": {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds if waits(bind)},
         "phases": dict(sorted(report.phases.items())),
         "taskStatus": {job: _counts(counts) for job, counts in sorted(report.task_status.items())},
         "nominated": _nominated(result, before),
@@ -42,7 +43,7 @@ def at_open(report: CycleReport) -> dict[str, Any]:
     }
 
 
-def _waits(bind: Bind) -> bool:
+def waits(bind: Bind) -> bool:
     """Its volumes have to be bound first: the pod is on its way to its node, and not bound in this cycle."""
     return bind.pre_bind is not None and bind.pre_bind.waits
 

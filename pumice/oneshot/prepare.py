@@ -70,7 +70,9 @@ def usable(loaded: Loaded) -> tuple[list[Object], list[InputError]]:
 
 
 def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
-    """The object with what its author left out, and what is wrong with it. A queue is open and weighs 1."""
+    """The object with what its author left out, and what is wrong with it. A queue is open and weighs 1, a volume can
+    be had.
+    """
     kind: str = given["kind"]
     if causes := shape_problems(kind, given):
         return given, _said(causes)
@@ -89,6 +91,8 @@ def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
         spec.setdefault("queue", "default")
     elif kind == "Pod":
         status.setdefault("phase", "Pending")
+    elif kind == "PersistentVolume":  # where there is a cluster, its controller says so
+        status.setdefault("phase", "Available")
     return obj, _complete(obj, lookup)
 
 

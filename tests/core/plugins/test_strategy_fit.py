@@ -100,6 +100,16 @@ def test_who_asks_for_the_scarce_resource_passes() -> None:
     assert refused == [f"proportional of resource {GPU} check failed"]
 
 
+def test_just_enough_left_beside_the_scarce_resource_passes() -> None:
+    session = opened(
+        node("n0", cpu="5", gpus=4, memory="4001M"), node("n1", cpu="4999m", gpus=4, memory="8G"),
+        node("n2", cpu="8", gpus=4, memory="3999M"), pod("p", cpu="1", memory="1M"),
+    )  # fmt: skip
+    check = Proportional({GPU: Share(1.0, 1.0)}).prepare(session, task_named(session, "default/p"))
+    refused = f"proportional of resource {GPU} check failed"
+    assert texts(session, check) == ["", refused, refused]
+
+
 def test_tasks_share_a_search_only_with_the_same_annotations() -> None:
     marks = {TYPE_ANNOTATION: "MostAllocated", WEIGHT_ANNOTATION: '{"cpu": 1}'}
     session = opened(node("n0"), pod("p", annotations=marks), pod("q"), pod("r", annotations=dict(marks)))

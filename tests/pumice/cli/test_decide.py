@@ -15,6 +15,37 @@ from tests.kit.pods import pod
 from tests.kit.queues import queue
 from tests.pumice.cli.terminal import Said, pumice
 
+IN_ZONE_B = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
+LOCAL_STORAGE: list[dict[str, Any]] = [
+    {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "local"},
+        "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "there"},
+        "spec": {
+            "storageClassName": "local",
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [IN_ZONE_B]}},
+        },
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "c", "namespace": "default"},
+        "spec": {
+            "storageClassName": "local",
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    },
+]
 GANG = [pod_group("g", min_member=2), pod("g-0", group="g"), pod("g-1", group="g")]
 
 
@@ -46,6 +77,17 @@ def test_in_the_next_cycle_the_bound_pods_run(decide: Any) -> None:
     assert first["taskStatus"] == {"default/g": {"Binding": 2}}
     assert second["taskStatus"] == {"default/g": {"Running": 2}}
     assert (second["binds"], second["phases"]) == ({}, {"default/g": "Running"})
+
+
+def test_a_pod_whose_volume_is_yet_to_be_bound_says_where_it_goes(decide: Any, tmp_path: Path) -> None:
+    waiting = pod("g-0", group="g")
+    waiting["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+    there = node("n1", labels={"zone": "b"})
+    (outcome,) = decide([node("n0"), there, queue("default"), pod_group("g"), waiting, *LOCAL_STORAGE]).json["cycles"]
+    assert outcome["binds"] == {}
+    assert outcome["awaitingVolumes"] == {"default/g-0": "n1"}
+    table = pumice("decide", "-f", tmp_path / "objects.yaml", "-o", "table").out
+    assert "once its volumes are bound" in " ".join(table.split())
 
 
 def test_a_gang_that_does_not_fit_waits_and_every_task_has_a_reason(decide: Any) -> None:

@@ -20,8 +20,8 @@ from pumice.oneshot.standing import Standing
 def test_every_key_of_an_empty_cycle_is_there_and_empty() -> None:
     outcome = outcome_of(CycleResult(1, ""), {})
     assert list(outcome) == [
-        "binds", "evictions", "pipelined", "uncommitted", "phases", "taskStatus", "nominated", "conditions",
-        "podConditions", "queueAllocated",
+        "binds", "evictions", "pipelined", "uncommitted", "awaitingVolumes", "phases", "taskStatus", "nominated",
+        "conditions", "podConditions", "queueAllocated",
     ]  # fmt: skip
     assert not any(outcome.values())
 
