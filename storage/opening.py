@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Protocol
 
 from storage import queries
@@ -27,8 +28,16 @@ class Connection(Protocol):
 
 
 def uri(path: Path, read_only: bool) -> str:
-    """How SQLite is told what it may do to the file."""
-    return f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    """How SQLite is told what it may do to the file.
+
+    Even to read, it wants to lay a file beside one in write-ahead mode; where it may not, and no log is waiting there,
+    nobody can be writing either.
+    """
+    if not read_only:
+        return f"{path.absolute().as_uri()}?mode=rwc"
+    alone = not path.with_name(f"{path.name}-wal").exists()
+    still = "&immutable=1" if alone and not os.access(path.absolute().parent, os.W_OK) else ""
+    return f"{path.absolute().as_uri()}?mode=ro{still}"
 
 
 async def prepare(connection: Connection, path: str, read_only: bool, migrations: tuple[str, ...]) -> None:

@@ -20,7 +20,7 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
-from pumice.explain.account import Account, Scene, account_of, scene_of
+from pumice.explain.account import Account, Scene, account_of, is_waiting, scene_of
 from pumice.explain.server import Server, fetch
 from pumice.history.rewind import rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
@@ -55,7 +55,9 @@ def explain(
     config: Config = None,
     cycle: Annotated[
         int | None,
-        typer.Option("--cycle", min=1, help="The cycle. Default: the last that decided about it, else the newest."),
+        typer.Option(
+            "--cycle", min=1, help="The cycle. Default: the newest while it waits, else the last to decide about it."
+        ),
     ] = None,
     plugins_dir: PluginsDir = None,
     output: Output = None,
@@ -85,8 +87,10 @@ def explain(
 
 
 async def _explain(db: Path, kind: str, name: str, cycle: int | None, terminal: Terminal) -> Account:
-    number = cycle if cycle is not None else await _telling_cycle(db, kind, name)
-    past = await rewind_file(db, number, path="--cycle")
+    found, newest = await _telling_cycles(db, kind, name) if cycle is None else (cycle, cycle)
+    past = await rewind_file(db, newest, path="--cycle")
+    if found not in (0, newest) and not is_waiting(past.view, kind, name):
+        past = await rewind_file(db, found, path="--cycle")
     warn_of_damage(past, db, terminal.warn)
     return account_of(scene_of(past), kind, name)
 
@@ -103,8 +107,8 @@ def _present(server: Server, settings: SchedulerConfig, terminal: Terminal) -> S
     return Scene(view, settings, Clock(1, time.time(), 0), Carry(), recorded=False, options=options)
 
 
-async def _telling_cycle(db: Path, kind: str, name: str) -> int:
-    """The last cycle that decided about the pod, or about a pod of the job; else the newest."""
+async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
+    """The last cycle that decided about the pod, or about a pod of the job (0: none), and the newest."""
     async with await SqliteJournal.open(db, read_only=True) as journal:
         newest = found = after = 0
         while batch := await journal.read(after, (CYCLE, DECISION)):
@@ -116,7 +120,7 @@ async def _telling_cycle(db: Path, kind: str, name: str) -> int:
             after = batch[-1].sequence
     if not newest:
         raise UsageError("the journal has no cycle", path=str(db))
-    return found or newest
+    return found, newest
 
 
 def _is_about(decision: Bind | Evict, kind: str, name: str) -> bool:

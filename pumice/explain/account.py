@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from config.errors import RequestError
 from config.schema import SchedulerConfig
-from core.messages.decisions import Evict
+from core.life.task import TaskStatus
+from core.messages.decisions import Bind, Evict
 from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
 from pumice.explain.look import FITS, Asked, Look, Watched, watch_cycle
@@ -82,7 +83,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     asked = Asked(frozenset(pods), frozenset(jobs))
     watched = watch_cycle(view.snapshot(), scene.config, scene.clock, scene.carry, asked, scene.options)
     tasks = {pod: watched.statuses[pod] for pod in pods}
-    told = next((pod for pod in pods if tasks[pod] == "Pending"), pods[0] if pods else "")
+    told = _worth_telling(pods, tasks, watched)
     account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks)
     if told:
         _tell(account, told, watched)
@@ -90,6 +91,20 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     if not scene.recorded:
         _say_would(account, tasks.get(told, account.state))
     return account
+
+
+def is_waiting(view: View, kind: str, name: str) -> bool:
+    """Whether the pod, or a pod of the job, has no node and none is on its way."""
+    tasks = (view.tasks.by_key[pod] for pod in _pods_of(view, kind, name, _jobs_of(view, kind, name)))
+    return any(view.tasks.status[task.row] == TaskStatus.PENDING for task in tasks)
+
+
+def _worth_telling(pods: list[str], tasks: dict[str, str], watched: Watched) -> str:
+    """One pod of many: one that waits, else one that the cycle decided about, else the first."""
+    decisions: tuple[Bind | Evict, ...] = (*watched.result.evicts, *watched.result.binds)
+    decided = {f"{one.namespace}/{one.name}" for one in decisions}
+    waiting = (pod for pod in pods if tasks[pod] == "Pending")
+    return next(waiting, None) or next((pod for pod in pods if pod in decided), pods[0] if pods else "")
 
 
 def _say_would(account: Account, state: str) -> None:
