@@ -62,7 +62,8 @@ def capacity(nodes: NodeRows, name: str) -> Capacity:
     if known is None:
         amount = np.array(_amounts(nodes, name), dtype=np.float64)
         present = amount != 0.0
-        divisor = np.where(present, amount, np.inf)
-        known = Capacity(amount, divisor, present, bool(present.all()), amount.data, divisor.data)
+        everywhere = bool(present.all())
+        divisor = amount if everywhere else np.where(present, amount, np.inf)  # one array is read faster than two
+        known = Capacity(amount, divisor, present, everywhere, amount.data, divisor.data)
         nodes.memo[key] = known
     return known

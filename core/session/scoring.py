@@ -148,8 +148,9 @@ class Scoring:
     def _sum(self, rows: Rows, out: FloatArray | None = None) -> FloatArray:
         order = self._sum_of(range(self._split), rows, out)
         batch = self._sum_of(range(self._split, len(self._scores)), rows, None if order is out else out)
-        if isinstance(order, np.ndarray) and isinstance(batch, float) and batch == 0.0:
-            return order  # it began with 0.0, so it holds no -0.0 that this would turn
+        for one, other in ((order, batch), (batch, order)):
+            if isinstance(one, np.ndarray) and isinstance(other, float) and other == 0.0:
+                return one  # it began with 0.0, so it holds no -0.0 that this would turn
         return np.add(order, batch, out=out)
 
     def _sum_of(self, scores: range, rows: Rows, out: FloatArray | None) -> FloatArray | float:
