@@ -166,9 +166,11 @@ async def test_a_volume_that_never_comes_is_given_up_and_nothing_of_it_stays() -
                 await anyio.sleep(0.05)
         assert NODE in stored(system, "PersistentVolumeClaim")[0]["metadata"]["annotations"]
         outcomes = await heard_of(journal, "a-0")
-        pod = named(stored(system, "Pod"))["a-0"]
-        (said,) = [each for each in pod["status"]["conditions"] if each["type"] == "PodScheduled"]
-        assert (said["reason"], said["message"]) == ("SchedulerError", "its volumes were not bound in time")
+        with anyio.fail_after(10):  # the outcome may be in the journal before the status is written
+            while not (said := named(stored(system, "Pod"))["a-0"]["status"].get("conditions")):
+                await system.context.news.wait_beyond(system.context.news.value)
+        (why,) = [(each["reason"], each["message"]) for each in said if each["type"] == "PodScheduled"]
+        assert why == ("SchedulerError", "its volumes were not bound in time")
     assert isinstance(outcomes[0], BindRefused)
     assert outcomes[0].reason == "PreBindFailed"
     writes = [m for m in await journaled(journal, "api", Mutation) if m.user == "pre-bind-worker"]
