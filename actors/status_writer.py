@@ -2,8 +2,8 @@
 
 Owns: what it last said about each PodGroup.
 Accepts: `WriteStatus`.
-Sends: asks the api (read, then write guarded by the resource version; on a conflict it reads again and retries); tells
-the recorder what could not be written.
+Sends: asks the api (read, then write guarded by the resource version; after a conflict, or when no answer comes, it
+reads again and retries); tells the recorder what could not be written.
 When full: the session runner waits.
 Stops: after what is queued. After a crash the next instance writes what was in hand again.
 """
@@ -31,8 +31,14 @@ if TYPE_CHECKING:
 
 Wanted = PodCondition | PodGroupStatus | QueueStatus
 ATTEMPTS = 5
+FIRST_WAIT_S = 1.0
+"""So long the first answer is waited for, and twice as long each time after: one slow answer must not hold up the others.
+
+To write again what may still arrive is harmless, since every write is guarded by the version that it read.
+"""
 SOURCE = "volcano"
-CONFLICT = 409
+CONFLICT, GONE = 409, 404
+GIVEN_UP = Refused(CONFLICT, "Conflict", f"somebody else kept writing, or no answer came, {ATTEMPTS} times")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +70,11 @@ class StatusWriter(Actor[WriteStatus, Done]):
         """Of several statuses for one object only the newest is written."""
         newest = {(write.kind, write.namespace, write.name): write for item in batch for write in _writes(item.message)}
         left = list(newest.values())
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             if not left:
                 break
-            left = await self._attempt(left)
-        await self._refused([(write, Refused(CONFLICT, "Conflict", "somebody else kept writing")) for write in left])
+            left = await self._attempt(left, FIRST_WAIT_S * 2**attempt)
+        await self._refused([(write, GIVEN_UP) for write in left])
         await self._announce([event for item in batch for event in item.message.events])
         for item in batch:
             item.reply(Done())
@@ -76,22 +82,23 @@ class StatusWriter(Actor[WriteStatus, Done]):
     async def _announce(self, events: Sequence[PodGroupEvent]) -> None:
         """Events about PodGroups that were not the last thing said of them."""
         news = {(event.namespace, event.name): event for event in events if self._is_news(event)}
-        found = await self._api.ask_many([Get("PodGroup", *where) for where in news])
+        found = await self._api.ask_each([Get("PodGroup", *where) for where in news], FIRST_WAIT_S)
         requests: list[ApiRequest] = []
         for said, reply in zip(news.values(), found, strict=True):
             if isinstance(reply, Accepted):
                 about = codec.unpack_shared(reply.blob)
                 obj = event(about, said.reason, said.message, self.clock.now(), source=SOURCE, warning=True)
                 requests.append(Create(codec.pack(obj)))
-        await self._api.ask_many(requests)
+        await self._api.ask_each(requests, FIRST_WAIT_S)
         self._said.update({where: said.message for where, said in news.items()})
 
     def _is_news(self, event: PodGroupEvent) -> bool:
         return self._said.get((event.namespace, event.name)) != event.message
 
-    async def _attempt(self, writes: Sequence[Write]) -> list[Write]:
-        """Returns those that met a conflict."""
-        found = await self._api.ask_many([Get(write.kind, write.namespace, write.name) for write in writes])
+    async def _attempt(self, writes: Sequence[Write], wait_s: float) -> list[Write]:
+        """Returns those to be tried again: they met a conflict, or nobody knows what became of them."""
+        found = await self._api.ask_each([Get(write.kind, write.namespace, write.name) for write in writes], wait_s)
+        again = [write for write, reply in zip(writes, found, strict=True) if reply is None]
         tried: list[Write] = []
         requests: list[ApiRequest] = []
         for write, reply in zip(writes, found, strict=True):
@@ -99,10 +106,14 @@ class StatusWriter(Actor[WriteStatus, Done]):
                 new = self._requests(write, codec.unpack_shared(reply.blob))
                 requests.extend(new)
                 tried.extend([write] * len(new))
-        answers = await self._api.ask_many(requests)
-        refused = [(write, reply) for write, reply in zip(tried, answers, strict=True) if isinstance(reply, Refused)]
-        await self._refused([(write, reply) for write, reply in refused if reply.code not in (CONFLICT, 404)])
-        return list({id(write): write for write, reply in refused if reply.code == CONFLICT}.values())
+        refused: list[tuple[Write, Refused]] = []
+        for write, reply in zip(tried, await self._api.ask_each(requests, wait_s), strict=True):
+            if reply is None or (isinstance(reply, Refused) and reply.code == CONFLICT):
+                again.append(write)
+            elif isinstance(reply, Refused) and reply.code != GONE:
+                refused.append((write, reply))
+        await self._refused(refused)
+        return list({id(write): write for write in again}.values())
 
     def _requests(self, write: Write, stored: Object) -> list[ApiRequest]:
         patch = _patch(write, stored, self.clock.now())
