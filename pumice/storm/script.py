@@ -38,7 +38,7 @@ class Script(Struct, frozen=True, omit_defaults=True):
     planted: str = ""
     invariant: str = ""
     faults_end_s: float = 20.0
-    period_s: float = 0.5
+    period_s: float = 1.0
     config: str = ""
     version: int = VERSION
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from actors.api.changes import Changes as ApiChanges
 from actors.api.server import ApiServer
 from actors.api.tables import Tables
 from actors.cache import Cache
@@ -17,7 +16,6 @@ from actors.outcomes import Outcomes
 from actors.watcher import Changes, Watcher
 from core.messages.commands import Entry
 from core.messages.events import BindTimedOut, Bound, Mutation
-from core.messages.replies import Accepted
 from core.plugins.gang import Gang
 from core.plugins.proportion.plugin import Proportion
 from core.state.nodes import NodeTable
@@ -58,20 +56,31 @@ def _always(*_: Any, **__: Any) -> bool:
     return True
 
 
-def _accept(*_: Any) -> Accepted:
-    return Accepted(0)
+def _counts_retries_twice(assume: Any) -> Any:
+    """A pod that is tried a second time takes its room a second time."""
+    tried: set[str] = set()
+
+    def patched(self: View, namespace: str, name: str, node: str, pre_bind: Any = None, uid: str | None = None) -> bool:
+        held: bool = assume(self, namespace, name, node, pre_bind, uid)
+        task = self.tasks.by_key.get(f"{namespace}/{name}")
+        if held and task is not None and task.uid in tried:
+            self.nodes.place(int(self.tasks.node[task.row]), task.template, int(self.tasks.status[task.row]), 1)
+        tried.add(uid or "")
+        return held
+
+    return patched
 
 
 def _keeps_room(forget: Any) -> Any:
     """The bind failed, the job is told, the node keeps the room taken."""
 
-    def patched(self: View, namespace: str, name: str) -> None:
+    def patched(self: View, namespace: str, name: str, uid: str | None = None) -> bool:
         task = self.tasks.by_key.get(f"{namespace}/{name}")
         row = -1 if task is None else int(self.tasks.node[task.row])
-        assumed = task is not None and task.key in self._assumed
-        forget(self, namespace, name)
-        if assumed and row >= 0 and task is not None:
+        undone: bool = forget(self, namespace, name, uid)
+        if undone and row >= 0 and task is not None:
             self.nodes.place(row, task.template, int(self.tasks.status[task.row]), 1)
+        return undone
 
     return patched
 
@@ -167,5 +176,5 @@ BUGS: dict[str, Bug] = {
     "one failed bind loses the outcomes of others": Bug(_replace(Outcomes, "report", _reports_first_only)),
     "gangs are ready with one pod": Bug(_replace(Gang, "job_ready", _always)),
     "capability is not asked": Bug(_replace(Proportion, "allocatable", _always)),
-    "a conflict is taken for success": Bug(_replace(ApiChanges, "update_status", _accept)),
+    "a second try takes its room twice": Bug(_wrap(View, "assume", _counts_retries_twice)),
 }
