@@ -8,7 +8,6 @@ meets the faults that are left of it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -94,7 +93,7 @@ class Occasions:
     """Names occasions, and counts how often each came up."""
 
     def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
+        self._seen: dict[str, int] = {}
 
     def of(self, request: commands.ApiRequest) -> str:
         """The name of this occasion."""
@@ -102,12 +101,15 @@ class Occasions:
 
     def count(self, what: str) -> str:
         """`what #n`."""
-        self._seen[what] += 1
-        return f"{what} #{self._seen[what]}"
+        number = self._seen[what] = self._seen.get(what, 0) + 1
+        return f"{what} #{number}"
 
 
 class SeededFaults:
-    """From rates: the probability of each kind on each occasion that it can strike."""
+    """From rates: the probability of each kind on each occasion that it can strike.
+
+    What no kind with a rate can strike is no occasion, and not counted.
+    """
 
     def __init__(
         self,
@@ -130,22 +132,33 @@ class SeededFaults:
 
     def strike(self, request: commands.ApiRequest) -> Fault | None:
         """See `Faults`."""
-        return None if self._stopped else self._first(possible(request), self._occasions.of(request))
+        if self._stopped:
+            return None
+        odds = self._odds_of(possible(request))
+        return self._first(odds, self._occasions.of(request)) if odds else None
 
     def strike_append(self) -> Fault | None:
         """See `Faults`."""
-        return None if self._stopped else self._first(JOURNAL, self._occasions.count("append"))
+        if self._stopped:
+            return None
+        odds = self._odds_of(JOURNAL)
+        return self._first(odds, self._occasions.count("append")) if odds else None
 
     def stop(self) -> None:
         """See `Faults`."""
         self._stopped = True
 
-    def _first(self, kinds: tuple[str, ...], on: str) -> Fault | None:
-        """One throw for all kinds: each has its own part of the way from 0 to 1."""
+    def _odds_of(self, kinds: tuple[str, ...]) -> list[tuple[str, float]]:
         odds = self._odds.get(kinds)
         if odds is None:
             odds = self._odds[kinds] = self._parts(kinds)
-        thrown = chance(self._seed, on) if odds else 1.0
+        return odds
+
+    def _first(self, odds: list[tuple[str, float]], on: str) -> Fault | None:
+        """One throw for all kinds: each has its own part of the way from 0 to 1."""
+        thrown = chance(self._seed, on)
+        if thrown >= odds[-1][1]:
+            return None
         for what, end in odds:
             if thrown < end:
                 fault = self._made(what, on)
@@ -207,14 +220,14 @@ _BIND, _EVICT, _STATUS, _WATCH, _OTHER = (*BIND, CRASH), (*EVICT, CRASH), (*STAT
 def possible(request: commands.ApiRequest) -> tuple[str, ...]:
     """The kinds of faults that can strike a request."""
     match request:
+        case commands.Watch():
+            return _WATCH
+        case commands.UpdateStatus() | commands.Patch():
+            return _STATUS if request.user == SCHEDULER else _OTHER
         case commands.BindPod():
             return _BIND
         case commands.EvictPod():
             return _EVICT
-        case commands.UpdateStatus() | commands.Patch():
-            return _STATUS if request.user == SCHEDULER else _OTHER
-        case commands.Watch():
-            return _WATCH
         case commands.Create():
             return () if request.user == "submit" else _OTHER
         case _:
@@ -224,14 +237,14 @@ def possible(request: commands.ApiRequest) -> tuple[str, ...]:
 def subject(request: commands.ApiRequest) -> str:
     """What is asked about what, in words that stay the same when other events of a storm are left out."""
     match request:
-        case commands.BindPod():
-            return f"bind {request.namespace}/{request.name}"
-        case commands.EvictPod():
-            return f"evict {request.namespace}/{request.name}"
         case commands.Watch():
             return f"watch {'+'.join(request.kinds[:2])}"
         case commands.UpdateStatus():
             return f"status {request.kind} {request.namespace}/{request.name} by {request.user}"
+        case commands.BindPod():
+            return f"bind {request.namespace}/{request.name}"
+        case commands.EvictPod():
+            return f"evict {request.namespace}/{request.name}"
         case commands.Patch():
             return f"patch {request.kind} {request.namespace}/{request.name} by {request.user}"
         case commands.Delete() | commands.Get():
