@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from core.session.heap import KeyedQueue, PriorityQueue, SortedQueue, Source
@@ -36,6 +37,7 @@ class Orders:
 
     def __init__(self, points: Points) -> None:
         self._points = points
+        self._keys: dict[str, tuple[object, list[Callable[[Any], Any]] | None]] = {}
 
     def job_before(self, left: Job, right: Job) -> bool:
         """JobOrder, then creation, then "namespace/name"."""
@@ -47,16 +49,29 @@ class Orders:
 
     def job_queue(self) -> JobQueue:
         """An empty queue in JobOrder, for actions in which a job's place changes only while it is out of the queue."""
-        keys = [self._points.job_keys.get(name) for name in self._points.enabled_names("JobOrder")]
-        known = [key for key in keys if key is not None]
-        if len(known) < len(keys):
-            return PriorityQueue(self.job_before)
+        key = self._job_key()
+        return PriorityQueue(self.job_before) if key is None else KeyedQueue(key)
+
+    def _job_key(self) -> Callable[[Job], Any] | None:
+        """A sort key that says the same as `job_before` for as long as nothing is placed, None where there is none."""
+        keys = self._keys_of("JobOrder", self._points.job_keys)
+        if keys is None:
+            return None
 
         def key_of(job: Job) -> tuple[Any, ...]:
             spec = job.pod_group
-            return (*[key(job) for key in known], spec.created, spec.key)
+            return (*[key(job) for key in keys], spec.created, spec.key)
 
-        return KeyedQueue(key_of)
+        return key_of
+
+    def _keys_of(self, point: str, known: dict[str, Callable[[Any], Any]]) -> list[Callable[[Any], Any]] | None:
+        """The sort keys of the plugins that order at a point, None where one has none."""
+        functions = self._points.flat(point)
+        if point not in self._keys or self._keys[point][0] is not functions:
+            keys = [known.get(name) for name in self._points.enabled_names(point)]
+            present = [key for key in keys if key is not None]
+            self._keys[point] = functions, (present if len(present) == len(keys) else None)
+        return self._keys[point][1]
 
     def queue_before(self, left: Queue, right: Queue) -> bool:
         """QueueOrder, then creation, then name."""
@@ -75,21 +90,18 @@ class Orders:
 
     def task_queue(self, tasks: list[Task]) -> Source[Task]:
         """The tasks in TaskOrder: a sorted list where the order is total and fixed, a live heap otherwise."""
-        key = self._static_key(tasks)
-        if key is None:
+        keys, default = self._keys_of("TaskOrder", self._points.task_keys), _default_key(tasks)
+        if keys is None or default is None:
             return PriorityQueue(self.task_before, tasks)
-        return SortedQueue(sorted(tasks, key=key))
+        in_order = sorted(tasks, key=default)
+        for key in reversed(keys):  # sorting is stable: the last pass counts most
+            in_order.sort(key=key)
+        return SortedQueue(in_order)
 
-    def _static_key(self, tasks: list[Task]) -> Callable[[Task], Any] | None:
-        """A sort key that says the same as `task_before` on these tasks, None where there is none."""
-        names = self._points.enabled_names("TaskOrder")
-        keys = [self._points.task_keys.get(name) for name in names]
-        if any(key is None for key in keys):
-            return None
-        known = [key for key in keys if key is not None]
-        indexes = [task.index for task in tasks]
-        if all(index is None for index in indexes):
-            return lambda task: (*(key(task) for key in known), task.created, task.uid)
-        if None not in indexes and len(set(indexes)) == len(indexes):
-            return lambda task: (*(key(task) for key in known), task.index)
-        return None
+
+def _default_key(tasks: list[Task]) -> Callable[[Task], Any] | None:
+    """A sort key that says the same as `task_before` on these tasks, None where there is none."""
+    indexes = {task.index for task in tasks}
+    if indexes == {None}:
+        return attrgetter("created", "uid")
+    return attrgetter("index") if None not in indexes and len(indexes) == len(tasks) else None

@@ -13,11 +13,13 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from core.session.batches import BatchPoints
+from core.session.listed import FLAGS, listed_plugins
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.objects.pod import Task
     from core.objects.queue import Queue
+    from core.session.listed import Tiers
     from core.state.jobs import Job
 
 
@@ -59,52 +61,11 @@ class Handler(Protocol):
     def __call__(self, task: Task, node: int) -> str | None: ...
 
 
-# Point -> the flag that switches it; None: no flag, always on.
-FLAGS: dict[str, str | None] = {
-    "JobOrder": "JobOrder",
-    "QueueOrder": "QueueOrder",
-    "VictimQueueOrder": None,
-    "TaskOrder": "TaskOrder",
-    "SubJobOrder": "SubJobOrder",
-    "ClusterOrder": "ClusterOrder",
-    "JobValid": None,
-    "JobReady": "JobReady",
-    "SubJobReady": "SubJobReady",
-    "JobPipelined": "JobPipelined",
-    "SubJobPipelined": "SubJobPipelined",
-    "JobEnqueueable": "JobEnqueued",
-    "JobEnqueued": "JobEnqueued",
-    "JobStarving": "JobStarving",
-    "Overused": "Overused",
-    "Preemptive": "Preemptive",
-    "Allocatable": "Allocatable",
-    "SimulateAllocatable": "Allocatable",
-    "Preemptable": "Preemptable",
-    "Reclaimable": "Reclaimable",
-    "UnifiedEvictable": None,
-    "VictimTasks": "Victim",
-    "PrePredicate": "Predicate",
-    "Predicate": "Predicate",
-    "SimulatePredicate": "Predicate",
-    "SimulateAddTask": "Preemptable",  # or Allocatable: see _enabled
-    "SimulateRemoveTask": "Preemptable",
-    "BestNode": "BestNode",
-    "NodeOrder": "NodeOrder",
-    "BatchNodeOrder": "NodeOrder",
-    "HyperNodeOrder": "HyperNodeOrder",
-    "HyperNodeGradientForJob": "HyperNodeGradient",
-    "HyperNodeGradientForSubJob": "HyperNodeGradient",
-    "TargetJob": "TargetJob",
-    "ReservedNodes": "ReservedNodes",
-    "PreBind": None,
-}
-
-
 class Points:
     """The functions the plugins registered, and their merged answers."""
 
-    def __init__(self, config: SchedulerConfig) -> None:
-        self._config = config
+    def __init__(self, config: SchedulerConfig, kept: dict[str, Any] | None = None) -> None:
+        self._listed = listed_plugins(config, {} if kept is None else kept)
         self._empty_vetoes = "empty-answer-vetoes" in config.pumice.fix
         self._stays_empty = "intersection-stays-empty" in config.pumice.fix
         self._registered: dict[str, dict[str, Any]] = {point: {} for point in FLAGS}
@@ -122,8 +83,9 @@ class Points:
     def add(self, point: str, plugin: str, function: Any) -> None:
         """Register `function` of `plugin` at `point` (a key of FLAGS); a second registration replaces the first."""
         self._registered[point][plugin] = function
-        self._tiers.pop(point, None)
-        self._flat.pop(point, None)
+        if self._tiers:  # somebody has asked already
+            self._tiers.pop(point, None)
+            self._flat.pop(point, None)
 
     def handle(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
         """Register event handlers; all are called, in order of registration."""
@@ -132,31 +94,22 @@ class Points:
         if deallocate is not None:
             self.on_deallocate.append(deallocate)
 
-    def _enabled(self, point: str, option: Any) -> bool:
-        flag = FLAGS[point]
-        if flag is None:
-            return True
-        if point in ("SimulateAddTask", "SimulateRemoveTask"):
-            return bool(option.is_enabled("Preemptable") or option.is_enabled("Allocatable"))
-        return bool(option.is_enabled(flag))
-
     def tiers(self, point: str) -> tuple[tuple[Any, ...], ...]:
         """The enabled functions of a point, tier by tier; tiers without one are left out."""
         found = self._tiers.get(point)
         if found is None:
             functions = self._registered[point]
             named = self.tiers_of_names(point)
-            found = self._tiers[point] = tuple(tuple(functions[name] for name in tier) for tier in named)
+            found = self._tiers[point] = tuple([tuple([functions[name] for name in tier]) for tier in named])
         return found
 
-    def tiers_of_names(self, point: str) -> tuple[tuple[str, ...], ...]:
+    def tiers_of_names(self, point: str) -> Tiers:
         """The plugins behind `tiers`."""
         functions = self._registered[point]
-        tiers = (
-            tuple(o.name for o in tier.plugins if o.name in functions and self._enabled(point, o))
-            for tier in self._config.tiers
-        )
-        return tuple(tier for tier in tiers if tier)
+        if not functions:
+            return ()
+        tiers = [tuple([name for name in tier if name in functions]) for tier in self._listed[point]]
+        return tuple([tier for tier in tiers if tier])
 
     @property
     def mends_empty_answers(self) -> bool:
@@ -167,7 +120,7 @@ class Points:
         """The enabled functions of a point in tier order."""
         found = self._flat.get(point)
         if found is None:
-            found = self._flat[point] = tuple(function for tier in self.tiers(point) for function in tier)
+            found = self._flat[point] = tuple([function for tier in self.tiers(point) for function in tier])
         return found
 
     def enabled_names(self, point: str) -> tuple[str, ...]:
@@ -189,7 +142,10 @@ class Points:
 
         AND over all tiers, True with no plugin.
         """
-        return all(test(*subject) for test in self.flat(point))
+        for test in self.flat(point):  # noqa: SIM110 - asked for every task, several times
+            if not test(*subject):
+                return False
+        return True
 
     def any_true(self, point: str, *subject: Any) -> bool:
         """Overused: OR over all tiers, False with no plugin."""

@@ -70,7 +70,7 @@ class Session:
         self.jobs = SessionJobs(snapshot)
         self.queues: dict[str, Queue] = {queue.name: queue for queue in snapshot.queues}
         self.total = total
-        self.points = Points(config)
+        self.points = Points(config, snapshot.kept)
         self.orders = Orders(self.points)
         self.fit = JobFit(self)
         self.plugins: dict[str, Plugin] = {}

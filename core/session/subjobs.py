@@ -80,6 +80,8 @@ def _group(job: Job, task: Task) -> tuple[dict[str, Any] | None, list[str]]:
 
 def build_sub_jobs(job: Job) -> dict[str, SubJob]:
     """The job's groups by id, in id order; every task is in exactly one."""
+    if not job.pod_group.sub_group_policy:
+        return _one_group(job)
     found: dict[str, SubJob] = {}
     for task in job.in_uid_order():
         policy, values = _group(job, task)
@@ -89,11 +91,21 @@ def build_sub_jobs(job: Job) -> dict[str, SubJob]:
     return {uid: found[uid] for uid in sorted(found)}
 
 
+def _one_group(job: Job) -> dict[str, SubJob]:
+    """The whole job as its default group, where it has a task at all."""
+    if not job.tasks:
+        return {}
+    spec = job.pod_group
+    whole = SubJob(job, job.key, job.key, spec.min_member, spec.network_topology)
+    whole.tasks = list(job.in_uid_order())
+    whole.priority = max(0, *[task.priority for task in whole.tasks])
+    return {job.key: whole}
+
+
 def _sub_job(found: dict[str, SubJob], job: Job, policy: dict[str, Any] | None, values: list[str]) -> SubJob:
     spec = job.pod_group
     if policy is None:
-        size = 1 if spec.sub_group_policy else spec.min_member
-        return found.setdefault(job.key, SubJob(job, job.key, job.key, size, spec.network_topology))
+        return found.setdefault(job.key, SubJob(job, job.key, job.key, 1, spec.network_topology))
     name = policy.get("name") or ""
     uid = f"{job.key}/{name}-{'-'.join(values)}"
     if uid not in found:

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.plugins.user.nodes import GuardedFilter, GuardedScorer
-from core.session.points import FLAGS, Verdict, Vote
+from core.session.listed import FLAGS
+from core.session.points import Verdict, Vote
 from core.session.reasons import FitFailure
 
 if TYPE_CHECKING:

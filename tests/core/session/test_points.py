@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from config.known import FLAGS as KNOWN_FLAGS
 from config.pumice_arguments import PumiceArguments
 from config.schema import PluginOption, SchedulerConfig, Tier
-from core.session.points import FLAGS, Points, Verdict, Vote
+from core.session.listed import FLAGS
+from core.session.points import Points, Verdict, Vote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,0 +1,77 @@
+"""Which plugins a configuration lets speak at which extension point."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from config.schema import PluginOption, SchedulerConfig
+
+# Point -> the flag that switches it; None: no flag, always on.
+FLAGS: Final[dict[str, str | None]] = {
+    "JobOrder": "JobOrder",
+    "QueueOrder": "QueueOrder",
+    "VictimQueueOrder": None,
+    "TaskOrder": "TaskOrder",
+    "SubJobOrder": "SubJobOrder",
+    "ClusterOrder": "ClusterOrder",
+    "JobValid": None,
+    "JobReady": "JobReady",
+    "SubJobReady": "SubJobReady",
+    "JobPipelined": "JobPipelined",
+    "SubJobPipelined": "SubJobPipelined",
+    "JobEnqueueable": "JobEnqueued",
+    "JobEnqueued": "JobEnqueued",
+    "JobStarving": "JobStarving",
+    "Overused": "Overused",
+    "Preemptive": "Preemptive",
+    "Allocatable": "Allocatable",
+    "SimulateAllocatable": "Allocatable",
+    "Preemptable": "Preemptable",
+    "Reclaimable": "Reclaimable",
+    "UnifiedEvictable": None,
+    "VictimTasks": "Victim",
+    "PrePredicate": "Predicate",
+    "Predicate": "Predicate",
+    "SimulatePredicate": "Predicate",
+    "SimulateAddTask": "Preemptable",  # or Allocatable: see _is_consulted
+    "SimulateRemoveTask": "Preemptable",
+    "BestNode": "BestNode",
+    "NodeOrder": "NodeOrder",
+    "BatchNodeOrder": "NodeOrder",
+    "HyperNodeOrder": "HyperNodeOrder",
+    "HyperNodeGradientForJob": "HyperNodeGradient",
+    "HyperNodeGradientForSubJob": "HyperNodeGradient",
+    "TargetJob": "TargetJob",
+    "ReservedNodes": "ReservedNodes",
+    "PreBind": None,
+}
+
+Tiers = tuple[tuple[str, ...], ...]
+
+_MEMO: Final = "listed plugins"
+
+
+def _is_consulted(point: str, option: PluginOption) -> bool:
+    flag = FLAGS[point]
+    if flag is None:
+        return True
+    if point in ("SimulateAddTask", "SimulateRemoveTask"):
+        return option.is_enabled("Preemptable") or option.is_enabled("Allocatable")
+    return option.is_enabled(flag)
+
+
+def listed_plugins(config: SchedulerConfig, kept: dict[str, Any]) -> dict[str, Tiers]:
+    """Point -> the plugins whose flag is on, tier by tier, whether they will register or not.
+
+    Kept for as long as sessions have the same configuration.
+    """
+    known: tuple[SchedulerConfig, dict[str, Tiers]] | None = kept.get(_MEMO)
+    if known is not None and known[0] is config:
+        return known[1]
+    found = {
+        point: tuple(tuple(o.name for o in tier.plugins if _is_consulted(point, o)) for tier in config.tiers)
+        for point in FLAGS
+    }
+    kept[_MEMO] = (config, found)
+    return found
