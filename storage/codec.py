@@ -3,7 +3,8 @@
 Plain data is what JSON knows plus bytes: None, bool, int (64 bits), float, str, bytes, lists and dictionaries; a tuple
 comes back as a list. Messages are msgspec Structs, stored as dictionaries with a tag, so a union of them decodes to
 the right class and a field added later (with a default) is no obstacle to reading what was written earlier. msgspec
-writes and reads them in one step, to the same bytes as the msgpack library, five times faster.
+writes and reads them in one step, to the same bytes as the msgpack library, five times faster. Plain data is written by
+the library, which refuses what is not plain, and read by msgspec, in half the time.
 
 Encoded values are self-delimiting: a batch is the concatenation of encoded records, read back by `unpack_many` and
 `decode_many`.
@@ -28,8 +29,10 @@ T = TypeVar("T")
 _library = cast("Any", msgpack)  # it has no types
 _BINARY = (bytes,)
 _UNPACK: dict[str, Any] = {"strict_map_key": False, "use_list": True, "raw": False}
-# ValueError covers broken bytes, broken UTF-8 and depth; TypeError a dictionary or list as key; OverflowError 65 bits.
-_REFUSALS = (ValueError, TypeError, OverflowError, _library.exceptions.UnpackException)
+# ValueError covers broken bytes, broken UTF-8 and depth; TypeError a dictionary or list as key; OverflowError 65 bits;
+# RecursionError is msgspec's word for depth.
+_REFUSALS = (ValueError, TypeError, OverflowError, RecursionError, _library.exceptions.UnpackException)
+_read_plain = msgspec.msgpack.Decoder().decode
 
 
 class _Packer(threading.local):
@@ -56,7 +59,7 @@ def pack(data: Any) -> bytes:
 def unpack(data: bytes) -> Any:
     """The plain data in `data`, which must hold one value and nothing after it. Raises CodecError."""
     try:
-        return _library.unpackb(data, **_UNPACK)
+        return _read_plain(data)
     except _REFUSALS as problem:
         raise CodecError(_cannot_unpack(data, problem)) from problem
 
