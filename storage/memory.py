@@ -43,16 +43,18 @@ class MemoryJournal:
         if self.failure is not None:
             raise self.failure
         self.appends += 1
-        for record in records:
-            self._chain(record)
-        return self._head.sequence
+        return self._chain(records)
 
-    def _chain(self, record: Record) -> None:
-        head, sequence = self._head, self._head.sequence + 1
-        name, payload, cause, at = record.kind, record.payload, record.cause, record.at
-        hash_ = link(head.hash, sequence, name, cause, at, payload)
-        self._records.append(Stored(sequence, name, payload, cause, at, hash_))
-        self._head = Head(sequence, hash_, head.cut, head.cut_hash, sequence)
+    def _chain(self, records: Sequence[Record]) -> int:
+        head = self._head
+        hash_ = head.hash
+        for sequence, record in enumerate(records, head.sequence + 1):
+            name, payload, cause, at = record.kind, record.payload, record.cause, record.at
+            hash_ = link(hash_, sequence, name, cause, at, payload)
+            self._records.append(Stored(sequence, name, payload, cause, at, hash_))
+        last = head.sequence + len(records)
+        self._head = Head(last, hash_, head.cut, head.cut_hash, last)
+        return last
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
         """At most `limit` records (of these kinds) above `after`."""

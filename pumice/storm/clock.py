@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,14 +16,15 @@ class JumpingClock:
     """trio's time since the first look, and all jumps so far (seconds, either way), after START."""
 
     offset_s: float = START
-    _began: float | None = None
+    _began: float = 0.0
+    _elapsed: Callable[[], float] | None = None
 
     def now(self) -> float:
         """Seconds since the epoch."""
-        elapsed = trio.current_time()
-        if self._began is None:
-            self._began = elapsed
-        return elapsed - self._began + self.offset_s
+        if self._elapsed is None:
+            self._elapsed = trio.lowlevel.current_clock().current_time
+            self._began = self._elapsed()
+        return self._elapsed() - self._began + self.offset_s
 
     def jump(self, seconds: float) -> None:
         """Be so much later, or earlier, from now on."""

@@ -1,45 +1,21 @@
-"""The books of a storm's monitor: what the api's mutations say, with as much history as judging a decision needs."""
+"""The books of a storm's monitor: what the api's mutations say, with as much history as judging a decision needs.
+
+Sums over nodes and queues are kept up to date, so that judging a pod that fits needs no walk over the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from core.messages.events import Mutation
 from core.objects.metadata import section
-from core.quantity import parse_quantity
+from pumice.storm.pod_book import Amounts, Object, PodBook, amounts, read_pod
 from storage import codec
 
 if TYPE_CHECKING:
     from actors.api.store import Store
-
-Object = dict[str, Any]
-Amounts = dict[str, int]
-ENDED: Final = ("Succeeded", "Failed")
-GROUP: Final = "scheduling.k8s.io/group-name"
-SCHEDULER: Final = "volcano"
-
-
-@dataclass(slots=True)
-class PodBook:
-    """A pod as the api has it. `job` is "namespace/group"."""
-
-    key: str
-    uid: str
-    job: str
-    requests: Amounts
-    ports: tuple[int, ...]
-    node: str = ""
-    phase: str = "Pending"
-    deleting: bool = False
-    condition: str = ""
-
-    @property
-    def on_node(self) -> bool:
-        """Takes up room."""
-        return bool(self.node) and self.phase not in ENDED
 
 
 @dataclass(slots=True)
@@ -55,7 +31,9 @@ class History:
 
     def since(self, revision: int) -> list[Any]:
         """All that were in force at `revision` or later."""
-        first = max((index for index, (at, _) in enumerate(self.values) if at <= revision), default=0)
+        first = len(self.values) - 1
+        while first > 0 and self.values[first][0] > revision:
+            first -= 1
         return [value for _, value in self.values[first:]]
 
     @property
@@ -75,7 +53,10 @@ class Truth:
         self.groups: dict[str, History] = {}
         self.queues: dict[str, History] = {}
         self.blobs: dict[tuple[str, str, str], bytes] = {}
-        self._on: dict[str, dict[str, PodBook]] = {}
+        self._members: dict[str, dict[str, None]] = {}
+        self._on: dict[str, dict[str, None]] = {}
+        self._used: dict[str, Amounts] = {}
+        self._held: dict[str, Amounts] = {}
         self._losses: dict[str, list[int]] = {}
 
     def begin(self, store: Store) -> None:
@@ -103,7 +84,7 @@ class Truth:
                 )
             case "PodGroup":
                 name = f"{mutation.namespace}/{mutation.name}"
-                self._note(self.groups, name, None if gone else _group(codec.unpack_shared(mutation.blob)))
+                self._group(name, None if gone else _read_group(codec.unpack_shared(mutation.blob)))
             case "Queue":
                 self._note(
                     self.queues, mutation.name, None if gone else _capability(codec.unpack_shared(mutation.blob))
@@ -115,30 +96,68 @@ class Truth:
     def _note(self, table: dict[str, History], name: str, value: Any) -> None:
         table.setdefault(name, History()).add(self.revision, value)
 
+    def _group(self, job: str, value: tuple[int, str] | None) -> None:
+        """Its members count in the queue that it names from now on."""
+        before = self._queue_of(job)
+        self._note(self.groups, job, value)
+        after = self._queue_of(job)
+        if before != after:
+            for pod in self._staying(self._members.get(job, ())):
+                _add(self._held, before, pod.requests, -1)
+                _add(self._held, after, pod.requests, 1)
+
     def _pod(self, mutation: Mutation, *, gone: bool) -> tuple[PodBook, str] | None:
         key = f"{mutation.namespace}/{mutation.name}"
         before = self.pods.get(key)
-        if before is not None and before.node:
-            self._on[before.node].pop(key, None)
         if gone:
-            self.pods.pop(key, None)
+            self._replace(key, before, None)
             self._lost(before)
             return None
-        pod = _read_pod(key, codec.unpack_shared(mutation.blob), before)
-        self.pods[key] = pod
+        pod = read_pod(key, codec.unpack_shared(mutation.blob), before)
+        self._replace(key, before, pod)
         if pod.phase == "Failed" and before is not None and before.phase != "Failed":
             self._lost(before)
-        if pod.node:
-            self._on.setdefault(pod.node, {})[key] = pod
         was = before.node if before is not None and before.uid == pod.uid else ""
         if not pod.node or pod.node == was:
             return None
         self.bound_at[pod.uid] = self.revision
         return pod, was
 
+    def _replace(self, key: str, before: PodBook | None, after: PodBook | None) -> None:
+        """In the table and in all sums."""
+        if after is None:
+            self.pods.pop(key, None)
+        else:
+            self.pods[key] = after
+        if before is not None and after is not None and before.counts_as(after):
+            return
+        if before is not None:
+            self._count(before, -1)
+            self._members[before.job].pop(key, None)
+        if after is not None:
+            self._count(after, 1)
+            self._members.setdefault(after.job, {})[key] = None
+
+    def _count(self, pod: PodBook, sign: int) -> None:
+        if not pod.on_node:
+            return
+        there = self._on.setdefault(pod.node, {})
+        if sign > 0:
+            there[pod.key] = None
+        else:
+            there.pop(pod.key, None)
+        _add(self._used, pod.node, pod.requests, sign)
+        if not pod.deleting:
+            _add(self._held, self._queue_of(pod.job), pod.requests, sign)
+
     def _lost(self, pod: PodBook | None) -> None:
         if pod is not None:
             self._losses.setdefault(pod.job, []).append(self.revision)
+
+    def _queue_of(self, job: str) -> str:
+        """The queue of a job's group; "" when there is no group."""
+        group = self.groups.get(job)
+        return group.last[1] if group is not None and group.last is not None else ""
 
     # --- judging
 
@@ -147,46 +166,40 @@ class Truth:
 
         Volcano does not count against a queue what it is evicting: `leaving`, by uid.
         """
-        others = [each for each in self._on[pod.node].values() if each.on_node]
         history = self.nodes.get(pod.node)
         allowed = [each for each in history.since(revision) if each is not None] if history is not None else []
         if allowed:
-            yield from self._over("within-allocatable", f"node {pod.node}", others, _most(allowed), len(others))
-        for other in others:
-            if other is not pod and set(other.ports) & set(pod.ports):
-                yield "within-allocatable", f"node {pod.node}: {pod.key} and {other.key} share a host port"
+            for excess in _over(self._used[pod.node], _most(allowed), 0):
+                yield "within-allocatable", f"node {pod.node}: {excess} by {', '.join(sorted(self._on[pod.node]))}"
+        if pod.ports:
+            yield from self._judge_ports(pod)
         yield from self._judge_queue(pod, revision, leaving)
 
+    def _judge_ports(self, pod: PodBook) -> Iterator[tuple[str, str]]:
+        for key in self._on[pod.node]:
+            if key != pod.key and set(self.pods[key].ports) & set(pod.ports):
+                yield "within-allocatable", f"node {pod.node}: {pod.key} and {key} share a host port"
+
     def _judge_queue(self, pod: PodBook, revision: int, leaving: frozenset[str]) -> Iterator[tuple[str, str]]:
-        group = self.groups.get(pod.job)
-        if group is None or group.last is None:
-            return
-        name = group.last[1]
+        name = self._queue_of(pod.job)
         capabilities: list[Amounts] = self.queues[name].since(revision) if name in self.queues else []
         if not capabilities or not all(capabilities):
             return
-        staying = [
-            each for each in self.pods.values() if each.on_node and not each.deleting and each.uid not in leaving
+        allowed = _most(capabilities)
+        if not any(_over(self._held.get(name, {}), allowed, None)):
+            return
+        members = [
+            each for each in self._staying(self.pods) if each.uid not in leaving and self._queue_of(each.job) == name
         ]
-        members = [each for each in staying if self._in(each, name)]
-        yield from self._over("within-capability", f"queue {name}", members, _most(capabilities), None)
+        totals: dict[str, Amounts] = {}
+        for each in members:
+            _add(totals, name, each.requests, 1)
+        for excess in _over(totals.get(name, {}), allowed, None):
+            yield "within-capability", f"queue {name}: {excess} by {', '.join(sorted(each.key for each in members))}"
 
-    def _in(self, pod: PodBook, queue: str) -> bool:
-        group = self.groups.get(pod.job)
-        return group is not None and group.last is not None and group.last[1] == queue
-
-    def _over(
-        self, invariant: str, what: str, pods: list[PodBook], allowed: Amounts, count: int | None
-    ) -> Iterator[tuple[str, str]]:
-        totals = {} if count is None else {"pods": count * 1000}
-        for pod in pods:
-            for name, amount in pod.requests.items():
-                totals[name] = totals.get(name, 0) + amount
-        for name, amount in totals.items():
-            limit = allowed.get(name, 0 if count is not None else None)
-            if limit is not None and amount > limit:
-                pods_there = ", ".join(sorted(pod.key for pod in pods))
-                yield invariant, f"{what}: {name} {amount / 1000:g} of {limit / 1000:g} by {pods_there}"
+    def _staying(self, keys: Collection[str]) -> list[PodBook]:
+        """Those of these pods that are on nodes and not on their way out."""
+        return [pod for pod in map(self.pods.__getitem__, keys) if pod.on_node and not pod.deleting]
 
     def partial_gang(self, job: str, decided: set[str], revision: int) -> str:
         """Words when the job's pods that are placed or decided are fewer than it needs; "" when all is well."""
@@ -195,7 +208,7 @@ class Truth:
             return ""
         groups = [each for each in history.since(revision) if each is not None]
         needed = min((each[0] for each in groups), default=0)
-        members = [pod for pod in self.pods.values() if pod.job == job]
+        members = [self.pods[key] for key in self._members.get(job, ())]
         gone = self._lost_after(job, revision)
         placed = [pod for pod in members if pod.phase != "Failed" and (pod.node or pod.uid in decided)]
         if len(placed) + gone >= needed:
@@ -207,60 +220,39 @@ class Truth:
         return sum(1 for at in self._losses.get(job, ()) if at > revision)
 
 
-def _read_pod(key: str, obj: Object, before: PodBook | None) -> PodBook:
-    meta, spec, status = obj["metadata"], obj["spec"], section(obj, "status")
-    uid = meta["uid"]
-    scheduled = next((each for each in status.get("conditions") or () if each["type"] == "PodScheduled"), None)
-    reason = scheduled.get("reason", "") if scheduled is not None and scheduled["status"] == "False" else ""
-    annotations: Object = meta.get("annotations") or {}
-    same = before is not None and before.uid == uid
-    return PodBook(
-        key=key,
-        uid=uid,
-        job=f"{meta['namespace']}/{annotations.get(GROUP, '')}",
-        requests=before.requests if before is not None and same else _requests(spec),
-        ports=before.ports if before is not None and same else _ports(spec),
-        node=spec.get("nodeName") or "",
-        phase=status.get("phase") or "Pending",
-        deleting="deletionTimestamp" in meta,
-        condition=reason,
-    )
+def _add(sums: dict[str, Amounts], name: str, requests: Amounts, sign: int) -> None:
+    totals = sums.setdefault(name, {})
+    for resource, amount in requests.items():
+        totals[resource] = totals.get(resource, 0) + sign * amount
 
 
-def _requests(spec: Object) -> Amounts:
-    total: Amounts = {}
-    for container in spec["containers"]:
-        asked: Object = section(container, "resources").get("requests") or {}
-        for name, amount in asked.items():
-            total[name] = total.get(name, 0) + _milli(str(amount))
-    return total
+def _over(totals: Amounts, allowed: Amounts, unnamed: int | None) -> Iterator[str]:
+    """What is too much, in words. `unnamed`: the limit of what `allowed` does not name; None: there is none."""
+    for resource, amount in totals.items():
+        limit = allowed.get(resource, unnamed)
+        if limit is not None and amount > limit:
+            yield f"{resource} {amount / 1000:g} of {limit / 1000:g}"
 
 
-def _ports(spec: Object) -> tuple[int, ...]:
-    return tuple(
-        port["hostPort"] for each in spec["containers"] for port in each.get("ports") or () if port.get("hostPort")
-    )
+def _most(all_of: list[Amounts]) -> Amounts:
+    """Of each amount the greatest."""
+    if len(all_of) == 1:
+        return all_of[0]
+    names = {name for each in all_of for name in each}
+    return {name: max(each.get(name, 0) for each in all_of) for name in sorted(names)}
 
 
 def _allocatable(node: Object) -> Amounts:
-    return {name: _milli(str(amount)) for name, amount in section(node, "status").get("allocatable", {}).items()}
+    return amounts(section(node, "status").get("allocatable", {}))
 
 
-def _group(obj: Object) -> tuple[int, str]:
+def _read_group(obj: Object) -> tuple[int, str]:
     spec = section(obj, "spec")
     return int(spec.get("minMember", 0)), spec.get("queue") or "default"
 
 
 def _capability(obj: Object) -> Amounts:
-    capability: Object = section(obj, "spec").get("capability") or {}
-    return {name: _milli(str(amount)) for name, amount in capability.items()}
-
-
-def _most(all_of: list[Amounts]) -> Amounts:
-    names = {name for each in all_of for name in each}
-    return {name: max(each.get(name, 0) for each in all_of) for name in sorted(names)}
-
-
-@lru_cache(maxsize=4096)
-def _milli(text: str) -> int:
-    return parse_quantity(text).milli_value()
+    """Of anything but pods, which no queue counts."""
+    return {
+        name: most for name, most in amounts(section(obj, "spec").get("capability") or {}).items() if name != "pods"
+    }

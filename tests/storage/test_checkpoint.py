@@ -45,7 +45,7 @@ def noted(records: list[Record]) -> State:
     state = State()
     journal = MemoryJournal()
     for record in records:
-        journal._chain(record)  # pyright: ignore[reportPrivateUsage]
+        journal._chain([record])  # pyright: ignore[reportPrivateUsage]
     for stored in journal._records:  # pyright: ignore[reportPrivateUsage]
         state.note(stored)
     return state

@@ -1,0 +1,97 @@
+"""A pod as the monitor's books have it, and how it is read from an object of the api."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from core.objects.metadata import section
+from core.quantity import parse_quantity
+
+Object = dict[str, Any]
+Amounts = dict[str, int]
+ENDED: Final = ("Succeeded", "Failed")
+GROUP: Final = "scheduling.k8s.io/group-name"
+
+
+@dataclass(slots=True)
+class PodBook:
+    """A pod as the api has it. `job` is "namespace/group"; `requests` in thousandths, the pod itself among them."""
+
+    key: str
+    uid: str
+    job: str
+    requests: Amounts
+    ports: tuple[int, ...]
+    node: str = ""
+    phase: str = "Pending"
+    deleting: bool = False
+    condition: str = ""
+
+    @property
+    def on_node(self) -> bool:
+        """Takes up room."""
+        return bool(self.node) and self.phase not in ENDED
+
+    def counts_as(self, other: PodBook) -> bool:
+        """Whether no sum tells them apart."""
+        return (
+            self.uid == other.uid
+            and self.job == other.job
+            and self.node == other.node
+            and self.deleting == other.deleting
+            and self.on_node == other.on_node
+        )
+
+
+def read_pod(key: str, obj: Object, before: PodBook | None) -> PodBook:
+    """What the object says; what never changes of a pod is taken from `before` when that is the same pod."""
+    meta, spec, status = obj["metadata"], obj["spec"], section(obj, "status")
+    annotations: Object = meta.get("annotations") or {}
+    same = before is not None and before.uid == meta["uid"]
+    return PodBook(
+        key,
+        meta["uid"],
+        f"{meta['namespace']}/{annotations.get(GROUP, '')}",
+        before.requests if before is not None and same else _requests(spec),
+        before.ports if before is not None and same else _ports(spec),
+        spec.get("nodeName") or "",
+        status.get("phase") or "Pending",
+        "deletionTimestamp" in meta,
+        _unscheduled(status),
+    )
+
+
+def _unscheduled(status: Object) -> str:
+    """The reason why it is not scheduled; "" when nobody says one."""
+    for each in status.get("conditions") or ():
+        if each["type"] == "PodScheduled":
+            return (each.get("reason") or "") if each["status"] == "False" else ""
+    return ""
+
+
+def _requests(spec: Object) -> Amounts:
+    total: Amounts = {"pods": 1000}
+    for container in spec["containers"]:
+        asked: Object = section(container, "resources").get("requests") or {}
+        for name, amount in asked.items():
+            total[name] = total.get(name, 0) + milli(str(amount))
+    return total
+
+
+def _ports(spec: Object) -> tuple[int, ...]:
+    return tuple(
+        port["hostPort"] for each in spec["containers"] for port in each.get("ports") or () if port.get("hostPort")
+    )
+
+
+def amounts(quantities: Object) -> Amounts:
+    """Quantities by name, in thousandths."""
+    return {name: milli(str(amount)) for name, amount in quantities.items()}
+
+
+@lru_cache(maxsize=4096)
+def milli(text: str) -> int:
+    """A quantity in thousandths. Raises QuantityError."""
+    return parse_quantity(text).milli_value()
