@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
+from actors.histogram_family import HistogramFamily
 from actors.job_families import JobFamilies
+from actors.pending_families import PendingFamilies
 from actors.queue_families import QueueFamilies
-from actors.stage_families import StageFamilies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from actors.mailbox import MailboxStatistics
     from core.messages.events import CycleMeasured, TasksBound
@@ -31,12 +32,11 @@ class Families:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._children: dict[tuple[str, ...], Histogram] = {}
         self._latencies()
         self._counts()
-        self._queues, self._jobs = QueueFamilies(), JobFamilies()
-        self.registry.register(self._queues)
-        self.registry.register(self._jobs)
+        self._queues, self._jobs, self._pending = QueueFamilies(), JobFamilies(), PendingFamilies()
+        for families in (self._queues, self._jobs, self._pending):
+            self.registry.register(families)
         self._own()
 
     def _latencies(self) -> None:
@@ -48,17 +48,17 @@ class Families:
             "plugin_scheduling_latency", "One plugin at a point", bounds(0.1, 100, 15), "plugin", "OnSession"
         )
         self._job = self._histogram("e2e_job_scheduling_latency", "One job that got nodes, from its creation", waits)
-        self._task = self._stages("task_scheduling_latency", "One task, from creation", bounds(50, 60_000, 30))
-        self._stage = self._stages("scheduling_stage_duration", "One task at a stage", bounds(0.1, 500, 20))
+        self._task = self._histogram(
+            "task_scheduling_latency", "One task, from creation", bounds(50, 60_000, 30), "stage"
+        )
+        self._stage = self._histogram("scheduling_stage_duration", "One task at a stage", bounds(0.1, 500, 20), "stage")
 
     def _counts(self) -> None:
         self._attempts = self._counter("schedule_attempts_total", "Attempts to schedule a task, by result", "result")
+        self._attempts_by: dict[str, Counter] = {}
         # Counters whose names do not end in _total, which this library insists on: gauges that only rise.
         self._preemptions = self._gauge("total_preemption_attempts")
         self._victims = self._gauge("pod_preemption_victims")
-        self._unscheduled_tasks = self._gauge("unschedule_task_count", "job_id")
-        self._unscheduled_jobs = self._gauge("unschedule_job_count")
-        self._retries = self._gauge("job_retry_counts", "job_id")
 
     def _own(self) -> None:
         registry = self.registry
@@ -75,27 +75,26 @@ class Families:
     def cycle(self, measured: CycleMeasured) -> None:
         """Note one cycle."""
         self._cycle.set(measured.cycle)
-        self._e2e.observe(measured.total_s * 1e3)
-        self._open.observe(measured.open_s * 1e3)
+        self._e2e.observe((measured.total_s * 1e3,))
+        self._open.observe((measured.open_s * 1e3,))
         for action, seconds in measured.actions.items():
-            self._child(self._action, action).observe(seconds * 1e3)
+            self._action.observe((seconds * 1e3,), action)
         for point, plugins in measured.plugins.items():
             for plugin, seconds in plugins.items():
-                self._child(self._plugin, plugin, point).observe(seconds * 1e3)
-        for waited in self._jobs.placed(measured.binding, measured.now):
-            self._job.observe(waited)
-        self._task.observe("Assumed", ((measured.now - created) * 1e3 for created in measured.created))
+                self._plugin.observe((seconds * 1e3,), plugin, point)
+        self._job.observe(self._jobs.placed(measured.binding, measured.now))
+        self._task.observe([(measured.now - created) * 1e3 for created in measured.created], "Assumed")
         for result, count in measured.attempts.items():
-            self._attempts.labels(result).inc(count)
+            self._attempts_with(result).inc(count)
         self._victims.set(measured.victims)
         self._preemptions.inc(measured.preemption_attempts)
-        self._pending(measured.unscheduled)
+        self._pending.show(measured.unscheduled)
         self._queues.show(measured.queues)
 
     def bound(self, tasks: TasksBound) -> None:
         """Note how long binds took, from decision to outcome, and from the pods' creation."""
-        self._stage.observe("Bind", (seconds * 1e3 for seconds in tasks.seconds))
-        self._task.observe("Bound", (seconds * 1e3 for seconds in tasks.since_created))
+        self._stage.observe([seconds * 1e3 for seconds in tasks.seconds], "Bind")
+        self._task.observe([seconds * 1e3 for seconds in tasks.since_created], "Bound")
 
     def mailboxes(self, statistics: Sequence[MailboxStatistics]) -> None:
         """Note how full the mailboxes are."""
@@ -105,33 +104,22 @@ class Families:
             self._received.labels(each.name).set(each.received)
             self._blocked.labels(each.name).set(each.blocked_senders)
 
-    def _pending(self, unscheduled: Mapping[str, int]) -> None:
-        """Jobs that are pending no more vanish."""
-        self._unscheduled_tasks.clear()
-        for job, count in unscheduled.items():
-            self._unscheduled_tasks.labels(job).set(count)
-            self._retries.labels(job).inc()
-        self._unscheduled_jobs.set(len(unscheduled))
-
-    def _child(self, family: Histogram, *labels: str) -> Histogram:
-        """The library makes sure of the labels, slowly, at every call; those of actions and plugins are few."""
-        known = self._children.get(labels)
+    def _attempts_with(self, result: str) -> Counter:
+        """The library makes sure of the labels, slowly, at every call; results are few."""
+        known = self._attempts_by.get(result)
         if known is None:
-            known = self._children[labels] = family.labels(*labels)
+            known = self._attempts_by[result] = self._attempts.labels(result)
         return known
 
     # --- making families
 
-    def _histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
-        return Histogram(f"volcano_{name}_milliseconds", text, labels, registry=self.registry, buckets=buckets)
-
-    def _stages(self, name: str, text: str, buckets: Sequence[float]) -> StageFamilies:
-        families = StageFamilies(f"volcano_{name}_milliseconds", text, buckets)
-        self.registry.register(families)
-        return families
+    def _histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> HistogramFamily:
+        family = HistogramFamily(f"volcano_{name}_milliseconds", text, buckets, labels)
+        self.registry.register(family)
+        return family
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"volcano_{name}", text, labels, registry=self.registry)
 
-    def _gauge(self, name: str, *labels: str) -> Gauge:
-        return Gauge(f"volcano_{name}", name.replace("_", " "), labels, registry=self.registry)
+    def _gauge(self, name: str) -> Gauge:
+        return Gauge(f"volcano_{name}", name.replace("_", " "), registry=self.registry)

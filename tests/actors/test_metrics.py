@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.histogram_family import HistogramFamily
 from actors.job_families import MOST
 from actors.mailbox import MailboxStatistics
 from actors.metric_families import Families
 from actors.queue_families import AMOUNTS
-from actors.stage_families import StageFamilies
 from core.messages.decisions import BindingJob
 from core.messages.events import CycleMeasured, TasksBound
 from core.messages.queue_columns import QueueColumns
@@ -88,9 +88,9 @@ def test_jobs_that_got_nodes() -> None:
 
 
 @given(st.lists(st.floats(-1.0, 1e6)), st.lists(st.floats(0.1, 1e5), min_size=1, unique=True).map(sorted))
-def test_a_histogram_by_stage_counts_what_lies_below_each_bound(values: list[float], uppers: list[float]) -> None:
-    stages = StageFamilies("f", "text", uppers)
-    stages.observe("s", values)
+def test_a_histogram_counts_what_lies_below_each_bound(values: list[float], uppers: list[float]) -> None:
+    stages = HistogramFamily("f", "text", uppers, ("stage",))
+    stages.observe(values, "s")
     (family,) = stages.collect()
     told = {sample.labels.get("le", sample.name): sample.value for sample in family.samples}
     for bound in uppers:

@@ -1,0 +1,38 @@
+"""Jobs that wait for nodes as Prometheus families, made when somebody asks. Source: Volcano `metrics.go`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+class PendingFamilies(Collector):
+    """A job that is pending no more is shown no more, but for how often it was tried."""
+
+    def __init__(self) -> None:
+        self._tasks: Mapping[str, int] = {}
+        self._tries: Counter[str] = Counter()
+
+    def show(self, unscheduled: Mapping[str, int]) -> None:
+        """From now on these tasks without a node, by job; each job was tried once more."""
+        self._tasks = unscheduled
+        self._tries.update(unscheduled.keys())
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Tasks and tries by job, and how many jobs."""
+        yield _by_job("unschedule_task_count", self._tasks)
+        yield GaugeMetricFamily("volcano_unschedule_job_count", "unschedule job count", value=len(self._tasks))
+        yield _by_job("job_retry_counts", self._tries)
+
+
+def _by_job(name: str, values: Mapping[str, int]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"volcano_{name}", name.replace("_", " "), labels=("job_id",))
+    for job, value in values.items():
+        family.add_metric((job,), value)
+    return family
