@@ -7,8 +7,7 @@ constructor, and `actors.system` alone decides whose they are.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator
-from contextlib import contextmanager
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Generic, Protocol, TypeVar
@@ -78,8 +77,9 @@ class LevelSignal:
         if value <= self.value:
             return
         self.value = value
-        for passed in [each for each in self._waited_for if each < value]:
-            self._waited_for.pop(passed).set()
+        if self._waited_for:
+            for passed in [each for each in self._waited_for if each < value]:
+                self._waited_for.pop(passed).set()
 
     async def wait_beyond(self, value: int) -> int:
         """Wait until the level is above `value`; returns it."""
@@ -105,12 +105,12 @@ class News(LevelSignal):
             for kinds in self._heads:
                 self._raise(kinds)
 
-    def publish(self, value: int, changed: Collection[str]) -> None:
+    def publish(self, value: int, changed: AbstractSet[str]) -> None:
         """Raise the level; objects of the kinds `changed` are what is new."""
         if value > self.value:
             super().raise_to(value)
             for kinds in self._heads:
-                if not kinds or any(kind in changed for kind in kinds):
+                if not kinds or not changed.isdisjoint(kinds):
                     self._raise(kinds)
 
     def head(self, kinds: tuple[str, ...]) -> int:
@@ -120,9 +120,10 @@ class News(LevelSignal):
     async def wait_for(self, kinds: tuple[str, ...], value: int) -> int:
         """Wait until the head of these kinds is above `value`; returns it."""
         while (head := self.head(kinds)) <= value:
-            if kinds not in self._woken:
-                self._woken[kinds] = anyio.Event()
-            await self._woken[kinds].wait()
+            event = self._woken.get(kinds)
+            if event is None:
+                event = self._woken[kinds] = anyio.Event()
+            await event.wait()
         return head
 
     def _raise(self, kinds: tuple[str, ...]) -> None:
@@ -130,6 +131,21 @@ class News(LevelSignal):
         event = self._woken.pop(kinds, None)
         if event is not None:
             event.set()
+
+
+class Busy:
+    """Counts as one piece of work under way for as long as it is entered; by several at a time, if need be."""
+
+    __slots__ = ("_activity",)
+
+    def __init__(self, activity: Activity) -> None:
+        self._activity = activity
+
+    def __enter__(self) -> None:
+        self._activity.begin()
+
+    def __exit__(self, *exception: object) -> None:
+        self._activity.end()
 
 
 class Activity:
@@ -143,6 +159,7 @@ class Activity:
     def __init__(self, news: News) -> None:
         self._news = news
         self._in_flight = 0
+        self._busy = Busy(self)
         self._seen: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._timers: dict[str, int] = {}
         self._unsettled: set[str] = set()
@@ -158,14 +175,9 @@ class Activity:
         if not self._in_flight:
             self._changed()
 
-    @contextmanager
-    def busy(self) -> Generator[None]:
-        """Work in hand that no mailbox counts."""
-        self.begin()
-        try:
-            yield
-        finally:
-            self.end()
+    def busy(self) -> Busy:
+        """Around work in hand that no mailbox counts."""
+        return self._busy
 
     def seen(self, watcher: str, revision: int, kinds: tuple[str, ...] = ()) -> None:
         """The watcher has dealt with everything of its kinds (all) up to this revision, its own requests included."""
@@ -174,8 +186,9 @@ class Activity:
 
     def timers(self, actor: str, due: int) -> None:
         """So many timers of this actor will go off some day."""
-        self._timers[actor] = due
-        self._changed()
+        if self._timers.get(actor) != due:
+            self._timers[actor] = due
+            self._changed()
 
     def settled(self, actor: str, settled: bool) -> None:
         """Whether another turn of this actor, with no new input, would change nothing."""

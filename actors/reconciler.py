@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
+FOREVER = float("inf")
 AGAIN_MOST = 1000
 """Rounds of asking that one piece of news may lead to; more is a machine that talks to itself."""
 
@@ -83,7 +84,7 @@ class Reconciler(Actor[Poke, Done]):
         self._api = api
         self._lock = anyio.Lock(fast_acquire=True)
         self._due_changed = anyio.Event()
-        self._until = float("inf")  # the one who keeps the time sleeps until then (event-loop time, seconds)
+        self._until = FOREVER  # the one who keeps the time sleeps until then (event-loop time, seconds)
         kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
         self._interested = {kind: [each for each in machines if kind in each.kinds] for kind in kinds}
         # from before the beginning: it lists first, so that a restart does not live through history again
@@ -110,34 +111,47 @@ class Reconciler(Actor[Poke, Done]):
                     self._watcher.done(changes)
 
     def _tell(self, changes: Changes) -> None:
+        known_to = self._watcher.revision
         for event in changes.events:
-            interested = self._interested[event.kind]
-            obj = codec.unpack_shared(event.blob)
             deleted = event.type == "DELETED"
-            revision = event.revision if deleted else int(obj["metadata"]["resourceVersion"])
-            for machine in interested:
-                machine.observe(event.kind, obj, revision, deleted=deleted)
+            if event.revision <= known_to and not deleted:
+                continue  # listed again as it was
+            obj = codec.unpack_shared(event.blob)
+            for machine in self._interested[event.kind]:
+                machine.observe(event.kind, obj, event.revision, deleted=deleted)
 
     async def _work(self) -> None:
         """Let the machines ask until none has anything more to ask."""
+        asking: Sequence[Machine] = self.machines
         for _ in range(AGAIN_MOST):
-            if not [machine for machine in self.machines if await self._turn(machine)]:
+            asking = await self._round(asking)
+            if not asking:
                 break
         else:
             log.error("bug in Pumice: %s is not done after %d rounds", self.name, AGAIN_MOST)
-        self.activity.timers(self.name, sum(machine.running_timers() for machine in self.machines))
-        if self._wait_s() < self._until - anyio.current_time():
+        self.activity.timers(self.name, sum([machine.running_timers() for machine in self.machines]))
+        wait_s = self._wait_s()
+        if wait_s < FOREVER and wait_s < self._until - anyio.current_time():
             self._due_changed.set()
 
-    async def _turn(self, machine: Machine) -> bool:
-        requests = machine.step(self.clock.now())
-        if not requests:
-            return False
+    async def _round(self, machines: Sequence[Machine]) -> Sequence[Machine]:
+        """Let each ask once. Returns those that did: the others have heard nothing since."""
+        now = self.clock.now()
+        asked: list[Machine] = []
+        for machine in machines:
+            requests = machine.step(now)
+            if requests:
+                now = await self._ask(machine, requests)
+                asked.append(machine)
+        return asked
+
+    async def _ask(self, machine: Machine, requests: Sequence[ApiRequest]) -> float:
+        """Returns the time at which the answers have come."""
         replies = await self._api.ask_many(requests)
         now = self.clock.now()
         for request, reply in zip(requests, replies, strict=True):
             machine.answered(request, reply, now)
-        return True
+        return now
 
     async def _keep_time(self) -> None:
         while True:
@@ -154,4 +168,4 @@ class Reconciler(Actor[Poke, Done]):
 
     def _wait_s(self) -> float:
         due = [at for machine in self.machines if (at := machine.next_due()) is not None]
-        return max(min(due) - self.clock.now(), 0.0) if due else float("inf")
+        return max(min(due) - self.clock.now(), 0.0) if due else FOREVER

@@ -102,7 +102,7 @@ class Watcher:
             # what changes between two of these lists is seen again from the oldest of them on
             revision = min(revision, listing.revision)
             listed[kind] = listing.revision
-            events.extend(_as_event(kind, listing.revision, blob) for blob in listing.blobs)
+            events.extend([_as_event(kind, blob) for blob in listing.blobs])
         present = {(event.kind, event.namespace, event.name) for event in events}
         vanished = [_vanished(*key, revision) for key in sorted(self._known - present)]
         self._known = present
@@ -110,12 +110,14 @@ class Watcher:
 
     def _remember(self, events: Iterable[WatchEvent]) -> None:
         for event in events:
-            key = (event.kind, event.namespace, event.name)
-            (self._known.discard if event.type == "DELETED" else self._known.add)(key)
+            if event.type != "MODIFIED":  # which can only be of an object that was there
+                key = (event.kind, event.namespace, event.name)
+                (self._known.discard if event.type == "DELETED" else self._known.add)(key)
 
 
-def _as_event(kind: str, revision: int, blob: bytes) -> WatchEvent:
+def _as_event(kind: str, blob: bytes) -> WatchEvent:
     metadata = codec.unpack_shared(blob)["metadata"]
+    revision = int(metadata["resourceVersion"])
     return WatchEvent("MODIFIED", kind, metadata.get("namespace", ""), metadata["name"], revision, blob)
 
 

@@ -53,12 +53,12 @@ class NodeAgentsMachine:
         self._fresh.update(dict.fromkeys(key for key, run in self._runs.items() if run.node == name))
 
     def _pod(self, pod: Object, revision: int) -> None:
-        run = read_run(pod, revision)
-        if run is None:
-            return
-        key = (run.namespace, run.name)
+        key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
         known = self._runs.get(key)
         if known is not None and revision <= known.revision:
+            return
+        run = read_run(pod, revision)
+        if run is None:
             return
         self._runs[key] = run
         if known is not None and known.uid == run.uid:

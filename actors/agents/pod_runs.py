@@ -42,10 +42,11 @@ class PodRun(Struct):
 
 def read_run(pod: Object, revision: int) -> PodRun | None:
     """A pod that has a node; None for one that has not. Annotations that make no sense count as absent."""
-    meta, spec, status = section(pod, "metadata"), section(pod, "spec"), section(pod, "status")
+    spec = section(pod, "spec")
     node = spec.get("nodeName")
     if not node:
         return None
+    meta, status = section(pod, "metadata"), section(pod, "status")
     annotations = text_map(meta.get("annotations"))
     phase = status.get("phase") or "Pending"
     state = State.ENDED if phase in _ENDED else State.RUNNING if phase == "Running" else State.STARTING
@@ -60,7 +61,7 @@ def read_run(pod: Object, revision: int) -> PodRun | None:
         duration_s=_duration(meta, annotations),
         exit_code=_exit_code(annotations),
         termination_s=min(DEFAULT_TERMINATION_S if termination is None else max(termination, 0.0), grace),
-        containers=tuple((each.get("name", ""), each.get("image", "")) for each in spec.get("containers") or ()),
+        containers=tuple([(each.get("name", ""), each.get("image", "")) for each in spec.get("containers") or ()]),
         scheduled=_scheduled(status),
         started=parse_time(status.get("startTime")),
         delete_by=parse_time(meta.get("deletionTimestamp")),
@@ -84,6 +85,7 @@ def _exit_code(annotations: dict[str, str]) -> int:
 
 def _scheduled(status: Object) -> str:
     conditions: list[Object] = status.get("conditions") or []
-    return next(
-        (str(each.get("lastTransitionTime", "")) for each in conditions if each.get("type") == "PodScheduled"), ""
-    )
+    for each in conditions:
+        if each.get("type") == "PodScheduled":
+            return str(each.get("lastTransitionTime", ""))
+    return ""

@@ -39,20 +39,23 @@ class DeviceMachine:
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """See `Machine`."""
-        name = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
-        if kind == "ResourceClaim":
-            old = self._claims.get(name)
-            if old is None or revision > int(old["metadata"]["resourceVersion"]):
-                self._claims.pop(name, None)
-                if not deleted:
-                    self._claims[name] = obj
-                    self._dirty[name] = None
+        if kind == "Pod":
+            self._pod(obj, deleted=deleted)
             return
-        ended = deleted or section(obj, "status").get("phase") in _ENDED
-        if not ended:
-            if section(obj, "spec").get("resourceClaims"):
-                self._live[name] = obj["metadata"]["uid"]
+        name = _name(obj)
+        old = self._claims.get(name)
+        if old is None or revision > int(old["metadata"]["resourceVersion"]):
+            self._claims.pop(name, None)
+            if not deleted:
+                self._claims[name] = obj
+                self._dirty[name] = None
+
+    def _pod(self, pod: Object, *, deleted: bool) -> None:
+        if not deleted and section(pod, "status").get("phase") not in _ENDED:
+            if section(pod, "spec").get("resourceClaims"):
+                self._live[_name(pod)] = pod["metadata"]["uid"]
             return
+        name = _name(pod)
         uid = self._live.pop(name, None)
         if uid is not None:
             self._gone.add(uid)
@@ -135,6 +138,10 @@ class DeviceMachine:
     def running_timers(self) -> int:
         """See `Machine`."""
         return len(self._retries)
+
+
+def _name(obj: Object) -> Name:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def _pods(claim: Object) -> list[dict[str, Any]]:

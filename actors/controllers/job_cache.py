@@ -102,12 +102,12 @@ class JobCache:
         self._forget_if_empty(state)
 
     def _pod(self, pod: Object, revision: int) -> None:
-        new = view_of(pod, revision)
-        if new is None:
-            return
         where = key_of(pod)
         old = self._pods.get(where)
         if old is not None and revision <= old.revision:
+            return
+        new = view_of(pod, revision)
+        if new is None:
             return
         if old is not None and old.uid != new.uid:
             old = None

@@ -91,10 +91,12 @@ class JobState(Struct):
 def view_of(pod: Object, revision: int) -> PodView | None:
     """The view of a pod that a Job controls; None for any other (it lacks an owner, a task or a version)."""
     meta = pod["metadata"]
-    owner = controlling_job(meta)
     annotations: dict[str, str] = meta.get("annotations") or {}
     version = annotations.get(keys.JOB_VERSION, "")
-    if owner is None or keys.TASK_SPEC not in annotations or keys.JOB_NAME not in annotations or not version.isdigit():
+    if not version.isdigit() or keys.TASK_SPEC not in annotations or keys.JOB_NAME not in annotations:
+        return None
+    owner = controlling_job(meta)
+    if owner is None:
         return None
     status: Object = pod.get("status") or {}
     containers: list[Object] = status.get("containerStatuses") or []
@@ -118,10 +120,11 @@ def view_of(pod: Object, revision: int) -> PodView | None:
 
 def controlling_job(meta: Object) -> Object | None:
     """The ownerReference to the Job that controls the object, or None."""
-    for reference in meta.get("ownerReferences") or ():
+    references: list[Object] = meta.get("ownerReferences") or []
+    for reference in references:
         if reference.get("controller"):
             volcano = reference.get("apiVersion") == keys.JOB_API_VERSION and reference["kind"] == "Job"
-            return dict(reference) if volcano else None
+            return reference if volcano else None
     return None
 
 

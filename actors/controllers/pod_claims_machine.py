@@ -42,7 +42,8 @@ class PodClaimsMachine:
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """See `Machine`."""
-        name = (section(obj, "metadata").get("namespace") or "", str(section(obj, "metadata").get("name")))
+        meta = section(obj, "metadata")
+        name = (meta.get("namespace") or "", str(meta.get("name")))
         if kind == "Pod":
             self._see_pod(name, obj, deleted)
         elif kind == "ResourceClaimTemplate":
@@ -54,9 +55,9 @@ class PodClaimsMachine:
             self._see_claim(kind, name, obj, revision, deleted)
 
     def _see_pod(self, name: Name, pod: Object, deleted: bool) -> None:
-        self._pods.pop(name, None)
-        self._dirty.pop(name, None)
-        if not deleted and (_ephemeral(pod) or _templated(pod)):
+        if self._pods.pop(name, None) is not None:
+            self._dirty.pop(name, None)
+        if not deleted and _brings_claims(pod):
             self._pods[name] = pod
             self._dirty[name] = None
 
@@ -147,6 +148,13 @@ class PodClaimsMachine:
     def running_timers(self) -> int:
         """See `Machine`."""
         return len(self._retries)
+
+
+def _brings_claims(pod: Object) -> bool:
+    spec = section(pod, "spec")
+    if not spec.get("volumes") and not spec.get("resourceClaims"):
+        return False
+    return bool(_ephemeral(pod) or _templated(pod))
 
 
 def _ephemeral(pod: Object) -> list[Object]:

@@ -62,8 +62,9 @@ class PodGroupMachine:
 
     def _pod(self, key: PodKey, pod: Object, *, deleted: bool) -> None:
         if deleted or not needs_group(pod):
-            for known in (self._ungrouped, self._todo, self._refused):
-                known.pop(key, None)
+            if self._ungrouped.pop(key, None) is not None:
+                self._todo.pop(key, None)
+                self._refused.pop(key, None)
             return
         old = self._ungrouped.get(key)
         self._ungrouped[key] = pod

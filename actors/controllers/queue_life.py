@@ -44,11 +44,12 @@ TRANSITIONS: Final[dict[tuple[State, Action], tuple[State, State]]] = {
 """Every state and action."""
 
 
+_BY_TEXT: Final = {"": State.OPEN, **{str(state): state for state in State}}
+
+
 def state_of(text: str) -> State:
     """The state a queue is in; Open when it has none yet, Unknown for what is no state."""
-    if not text:
-        return State.OPEN
-    return State(text) if text in set(State) else State.UNKNOWN
+    return _BY_TEXT.get(text, State.UNKNOWN)
 
 
 def move(state: State, action: Action, *, has_pod_groups: bool) -> State:

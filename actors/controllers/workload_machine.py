@@ -244,7 +244,10 @@ def _reference(owner: Object) -> Object:
 
 def _controller(obj: Object, kind: str) -> Object | None:
     references: list[Object] = obj["metadata"].get("ownerReferences") or []
-    return next((each for each in references if each.get("controller") and each["kind"] == kind), None)
+    for each in references:
+        if each.get("controller") and each["kind"] == kind:
+            return each
+    return None
 
 
 def _owned_by(replica_set: Object, uid: str) -> bool:
