@@ -73,7 +73,7 @@ class Changes:
 
     def update_status(self, request: UpdateStatus, moment: Moment) -> Accepted | Refused:
         """Merge a patch into the status; nothing else changes."""
-        found = self._registry.existing(request.kind, request.namespace, request.name)
+        found = self._registry.for_status(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
             return found
         key, kind, old = found
@@ -86,8 +86,8 @@ class Changes:
         after = merge_patch(before, patch)
         if after == before:
             return self._registry.unchanged(key)
-        new = {**old, STATUS: after}
-        if causes := self._registry.settle_shape(kind, new, nulls=may_hold_null(request.blob)):
+        new = {**old, "metadata": dict(old["metadata"]), STATUS: after}
+        if causes := self._registry.settle_status(kind, new, nulls=may_hold_null(request.blob)):
             return refusals.invalid(kind, key[2], causes)
         blob = self._tables.put(key, new, request.user, owners_changed=False)
         return Accepted(self._tables.revision, blob)

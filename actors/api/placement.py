@@ -11,9 +11,10 @@ from actors.api.requests import Moment
 from actors.api.tables import Key, Tables
 from core.messages.commands import BindPod, EvictPod, StatusCondition
 from core.messages.replies import Accepted, Refused
-from core.objects.metadata import Object
+from core.objects.metadata import Object, section
 
 _PODS: Final = KINDS["Pod"]
+_SCHEDULED: Final = StatusCondition("PodScheduled", "True")
 
 
 class Placement:
@@ -26,7 +27,7 @@ class Placement:
     def bind(self, request: BindPod, moment: Moment) -> Accepted | Refused:
         """Set the node and PodScheduled=True. The same node again changes nothing; another one is a conflict."""
         key = ("Pod", request.namespace, request.name)
-        pod = self._tables.read(key)
+        pod = self._tables.seen(key)
         if pod is None:
             return refusals.not_found(_PODS, request.name)
         spec: dict[str, Any] = pod["spec"]
@@ -36,13 +37,13 @@ class Placement:
             return refusals.conflict(_PODS, request.name, why)
         if spec.get("nodeName") == request.node:
             return Accepted(self._tables.revision, self._blob(key))
-        spec["nodeName"] = request.node
+        meta: dict[str, Any] = dict(pod["metadata"])
         if request.annotations:
-            meta: dict[str, Any] = pod["metadata"]
             meta["annotations"] = {**(meta.get("annotations") or {}), **request.annotations}
-        status: dict[str, Any] = pod.setdefault("status", {})
-        set_condition(status, StatusCondition("PodScheduled", "True"), moment.text)
-        blob = self._tables.put(key, pod, moment.user, owners_changed=False)
+        status = dict(section(pod, "status"))
+        set_condition(status, _SCHEDULED, moment.text)
+        bound = {**pod, "metadata": meta, "spec": {**spec, "nodeName": request.node}, "status": status}
+        blob = self._tables.put(key, bound, moment.user, owners_changed=False)
         return Accepted(self._tables.revision, blob)
 
     def evict(self, request: EvictPod, moment: Moment) -> Accepted | Refused:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from actors.api import refusals
 from actors.api.admission import ADMISSION
 from actors.api.admission.rules import Lookup
-from actors.api.admission.shapes import shape_problems
+from actors.api.admission.shapes import shape_problems, status_problems
 from actors.api.decoding import MOST_DEPTH, drop_nulls, is_too_deep
 from actors.api.definitions.pruning import prune, settle
 from actors.api.definitions.values import value_problems
@@ -26,7 +27,7 @@ _DEFINITION: Final = "CustomResourceDefinition"
 
 
 class Found(NamedTuple):
-    """An object that is there; `obj` is a copy."""
+    """An object that is there; `obj` is a copy, unless it says otherwise where it comes from."""
 
     key: Key
     kind: Kind
@@ -59,11 +60,18 @@ class Registry:
 
     def existing(self, key: str, namespace: str, name: str) -> Found | Refused:
         """The object of a kind's key, or the refusal that says what is missing."""
+        return self._find(key, namespace, name, self.tables.read)
+
+    def for_status(self, key: str, namespace: str, name: str) -> Found | Refused:
+        """`existing` for a change of the status alone: all that is not replaced of `obj` is read only."""
+        return self._find(key, namespace, name, self.tables.read if self._settles_whole(key) else self.tables.seen)
+
+    def _find(self, key: str, namespace: str, name: str, read: Callable[[Key], Object | None]) -> Found | Refused:
         kind = self.kinds.by_key(key)
         if kind is None:
             return refusals.unknown_kind(key)
         place = (key, namespace if kind.namespaced else "", name)
-        obj = self.tables.read(place)
+        obj = read(place)
         return refusals.not_found(kind, name) if obj is None else Found(place, kind, obj)
 
     def settle_shape(self, kind: Kind, obj: Object, *, nulls: bool = True) -> list[Cause]:
@@ -86,6 +94,18 @@ class Registry:
         prune(obj, schema)
         settle(obj, schema)
         return value_problems(obj, schema)
+
+    def settle_status(self, kind: Kind, obj: Object, *, nulls: bool) -> list[Cause]:
+        """`settle_shape` when nothing but the status has changed: what has not was settled when it was written."""
+        if self._settles_whole(kind.key):
+            return self.settle_shape(kind, obj, nulls=nulls)
+        if nulls:
+            drop_nulls(obj["status"])
+        return status_problems(kind.key, obj["status"])
+
+    def _settles_whole(self, key: str) -> bool:
+        """Whether any write may change any part of an object, to what a schema says."""
+        return self.strict or self.kinds.schema(key) is not None
 
     def _settle_volcanos(self, kind: Kind, obj: Object) -> list[Cause]:
         """What Volcano's own definitions do at every write; a kind with rules in admission has theirs there."""

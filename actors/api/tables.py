@@ -13,7 +13,7 @@ from actors.api.watch import RevisionLog
 from core.messages.events import Mutation
 from core.messages.replies import WatchEvent
 from core.objects.metadata import Object, section
-from storage.codec import pack, unpack
+from storage.codec import pack, unpack, unpack_shared
 from storage.truth import Truth
 
 Key = tuple[str, str, str]
@@ -48,6 +48,11 @@ class Tables:
         """A copy of the object that is the caller's to change, or None."""
         record = self.get(key)
         return None if record is None else cast("Object", unpack(record.blob))
+
+    def seen(self, key: Key) -> Object | None:
+        """The object, shared with the watchers that read the same bytes: read only."""
+        record = self.get(key)
+        return None if record is None else cast("Object", unpack_shared(record.blob))
 
     def shared(self, key: Key) -> Object | None:
         """The object, decoded once a revision and shared: read only. For the few that admission asks for often."""

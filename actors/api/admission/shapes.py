@@ -227,3 +227,8 @@ def shape_problems(kind: str, obj: dict[str, Any]) -> list[Cause]:
         problem, place = (match[1], match[2]) if match else (str(error), "")
         return [Cause(place or "metadata", "FieldValueTypeInvalid", f"Invalid value: {problem.replace('`', '')}")]
     return []
+
+
+def status_problems(kind: str, status: Any) -> list[Cause]:
+    """`shape_problems` of an object's status alone."""
+    return shape_problems(kind, {"metadata": {}, "spec": {}, "status": status})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.api.admission.shapes import SHAPES, shape_problems
+from actors.api.admission.shapes import SHAPES, shape_problems, status_problems
 from core.state.watched import WATCHED
 from tests.actors.cluster import Cluster
 
@@ -29,6 +29,12 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 def test_a_wrong_type_is_named(kind: str, fields: dict[str, Any], place: str) -> None:
     (cause,) = shape_problems(kind, {"metadata": {"name": "x"}, **fields})
     assert place in cause.field
+
+
+def test_a_status_is_judged_alone() -> None:
+    assert [kind for kind in SHAPES if status_problems(kind, {})] == []
+    (cause,) = status_problems("Queue", {"allocated": 3})
+    assert cause.field == "status.allocated"
 
 
 def test_every_kind_the_scheduler_watches_has_a_shape() -> None:
