@@ -19,6 +19,7 @@ class KindTable:
         self._by_type: dict[tuple[str, str], Kind] = {}
         self._by_resource: dict[tuple[str, str, str], Kind] = {}
         self._definitions: dict[str, Object] = {}
+        self._defining: dict[str, Object] = {}
         for row in built_in:
             self._add(row)
 
@@ -42,16 +43,15 @@ class KindTable:
 
     def definition(self, key: str) -> Object | None:
         """The CustomResourceDefinition behind a kind; None for a built-in one."""
-        row = self._by_key.get(key)
-        return None if row is None else self._definitions.get(row.resource)
+        return self._defining.get(key)
 
     def schema(self, key: str) -> dict[str, Any] | None:
         """The schema of a defined kind, in the version in which it is stored; None for a built-in kind."""
-        definition, row = self.definition(key), self._by_key.get(key)
-        if definition is None or row is None:
+        definition = self._defining.get(key)
+        if definition is None:
             return None
-        versions = rows(definition["spec"], "versions")
-        schemas = [section(each, "schema") for each in versions if each["name"] == row.version]
+        versions, stored = rows(definition["spec"], "versions"), self._by_key[key].version
+        schemas = [section(each, "schema") for each in versions if each["name"] == stored]
         return section(schemas[0], "openAPIV3Schema") if schemas else {}
 
     def add_definition(self, definition: Object) -> Kind | None:
@@ -67,7 +67,7 @@ class KindTable:
         if taken or row.key in self._by_key:
             return None
         self._add(row)
-        self._definitions[row.resource] = definition
+        self._definitions[row.resource] = self._defining[row.key] = definition
         return row
 
     def remove_definition(self, name: str) -> Kind | None:
@@ -76,6 +76,7 @@ class KindTable:
         if definition is None:
             return None
         row = self._by_key.pop(kind_row(definition["spec"]).key)
+        del self._defining[row.key]
         for held in (self._by_type, self._by_resource):
             _drop(held, row)
         return row

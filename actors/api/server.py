@@ -13,7 +13,7 @@ or any watcher woken: what has been acknowledged, or seen, is on disk.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -85,6 +85,9 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self.news.publish(self.store.revision, changed)
 
 
+_DECIDED: Final = (commands.BindPod, commands.EvictPod)
+
+
 def cause_of(request: commands.ApiRequest) -> int:
     """The journal number of the decision that a binding or an eviction carries out."""
-    return request.sequence if isinstance(request, commands.BindPod | commands.EvictPod) else 0
+    return request.sequence if isinstance(request, _DECIDED) else 0

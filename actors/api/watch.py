@@ -6,12 +6,16 @@ nobody else anything.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from operator import attrgetter
 from typing import Final
 
 from core.messages.replies import Events, WatchEvent
 
 _SCAN: Final = 8192
 """Entries looked at in one call at most, so that a watcher of a rare kind cannot hold the loop for long."""
+
+_REVISION: Final = attrgetter("revision")
 
 
 class RevisionLog:
@@ -56,30 +60,19 @@ class RevisionLog:
         """Published changes after `since` of the named kinds (all when empty), at most `limit`."""
         if since < self._dropped_to or since > self._published:
             return Events(self._published, gone=True)
-        start = self._position(since)
+        start, end = self._position(since), self._position(self._published)
         found: list[WatchEvent] = []
         seen = since
-        for index in range(start, min(start + _SCAN, len(self._entries))):
-            entry = self._entries[index]
-            if entry.revision > self._published:
-                break
+        for entry in self._entries[start : min(start + _SCAN, end)]:
             if not kinds or entry.kind in kinds:
                 if len(found) == limit:
                     return Events(seen, tuple(found), more=True)
                 found.append(entry)
             seen = entry.revision
-        else:
-            if start + _SCAN < len(self._entries) and seen < self._published:
-                return Events(seen, tuple(found), more=True)
+        if start + _SCAN < end:
+            return Events(seen, tuple(found), more=True)
         return Events(max(seen, self._published), tuple(found))
 
     def _position(self, since: int) -> int:
         """Index of the first entry after `since`; revisions may have gaps, so it is searched."""
-        low, high = 0, len(self._entries)
-        while low < high:
-            middle = (low + high) // 2
-            if self._entries[middle].revision <= since:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return bisect_right(self._entries, since, key=_REVISION)
