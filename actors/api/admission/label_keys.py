@@ -17,6 +17,8 @@ _OPERATORS: Final = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
 def settle_label_keys(pod: Object) -> None:
     """Extend the selectors in place; a term without one selects nothing and stays so."""
     affinity = section(pod["spec"], "affinity")
+    if not affinity:
+        return
     labels = labels_of(pod)
     for side in ("podAffinity", "podAntiAffinity"):
         terms = section(affinity, side)

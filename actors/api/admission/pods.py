@@ -21,8 +21,8 @@ _MUTABLE: Final = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "t
 
 
 def initial_status(pod: Object) -> None:
-    """A new pod is Pending, whatever its author says of it."""
-    pod["status"] = {"phase": "Pending", "qosClass": qos_class(section(pod, "spec"))}
+    """A new pod is Pending, whatever its author says of it; its class of service is known once defaults are filled in."""
+    pod["status"] = {"phase": "Pending"}
 
 
 def default(pod: Object, lookup: Lookup) -> None:
