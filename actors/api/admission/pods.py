@@ -21,7 +21,7 @@ _MUTABLE: Final = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "t
 
 
 def initial_status(pod: Object) -> None:
-    """A new pod is Pending, whatever its author says of it; its class of service is known once defaults are filled in."""
+    """A new pod is Pending, whatever its author says of it; its class of service is told by what `default` fills in."""
     pod["status"] = {"phase": "Pending"}
 
 
