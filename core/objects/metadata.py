@@ -25,6 +25,24 @@ def key_of(namespace: str, name: str) -> str:
     return f"{namespace}/{name}"
 
 
+def object_key(obj: Object) -> str:
+    """The key of an object of a namespaced kind; no namespace is the default one."""
+    meta = section(obj, "metadata")
+    return key_of(meta.get("namespace") or "default", meta.get("name") or "")
+
+
+_LASTING = ("uid", "labels", "annotations", "creationTimestamp")
+
+
+def same_metadata(before: Object, after: Object) -> bool:
+    """Whether two objects of one name are the same one and described alike; versions and deletion times may differ."""
+    was, meta = section(before, "metadata"), section(after, "metadata")
+    for name in _LASTING:  # noqa: SIM110 - asked of every change, and a generator costs as much as the loop
+        if was.get(name) != meta.get(name):
+            return False
+    return True
+
+
 @lru_cache(maxsize=65536)
 def parse_time(text: str | None) -> float:
     """Seconds since the epoch of an RFC 3339 time; 0.0 for an absent one (Go's zero time sorts first as well)."""

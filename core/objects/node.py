@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from core.objects.metadata import Object, parse_bool, section, text_map
+import msgspec
+
+from core.objects.metadata import Object, parse_bool, same_metadata, section, text_map
 from core.resources import Resource
 
 OVERSUBSCRIPTION = "volcano.sh/oversubscription"
@@ -15,9 +16,8 @@ OFFLINE_JOB_EVICTING = "volcano.sh/offline-job-evicting"
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 
 
-@dataclass(slots=True, eq=False)
-class NodeSpec:
-    """One node as the API describes it.
+class NodeSpec(msgspec.Struct, eq=False, gc=False):
+    """One node as the API describes it, a Struct as pods are.
 
     `allocatable` includes oversubscription; `max_pods` is allocatable pods (a count).
     """
@@ -35,16 +35,6 @@ class NodeSpec:
     offline_job_evicting: bool
     images: tuple[dict[str, Any], ...]
     node: Object
-
-    def means_the_same_as(self, other: NodeSpec) -> bool:
-        """Whether nothing differs that a decision could depend on: times and conditions may."""
-        mine, theirs = self._content(), other._content()
-        return mine == theirs and (self.allocatable.scalars is None) is (other.allocatable.scalars is None)
-
-    def _content(self) -> tuple[Any, ...]:
-        status = section(self.node, "status")
-        amounts = (status.get("allocatable"), status.get("capacity"))
-        return (self.name, self.labels, self.annotations, self.taints, self.unschedulable, self.images, *amounts)
 
 
 def _number(text: str | None) -> float:
@@ -75,3 +65,20 @@ def read_node(node: Object) -> NodeSpec:
         images=tuple(status.get("images") or ()),
         node=node,
     )
+
+
+_READ_OF_STATUS = ("allocatable", "capacity", "images")
+
+
+def renewed_node(known: NodeSpec, node: Object) -> NodeSpec | None:
+    """The spec `known` after a heartbeat; None when something differs that a decision could depend on: times and
+    conditions may.
+    """
+    before = known.node
+    if not same_metadata(before, node) or section(before, "spec") != section(node, "spec"):
+        return None
+    was, status = section(before, "status"), section(node, "status")
+    for name in _READ_OF_STATUS:
+        if was.get(name) != status.get(name):
+            return None
+    return msgspec.structs.replace(known, node=node)

@@ -1,6 +1,4 @@
-"""A pod as the scheduler sees it: a task. Source: Volcano `NewTaskInfo` and `getTaskStatus` (`api/job_info.go`,
-`api/helpers.go`).
-"""
+"""A pod as the scheduler sees it: a task. Source: Volcano `NewTaskInfo` (`api/job_info.go`)."""
 
 from typing import Any
 
@@ -8,6 +6,7 @@ import msgspec
 
 from core.life.task import TaskStatus
 from core.objects.metadata import Object, key_of, parse_bool, parse_time, section, text_map
+from core.objects.pod_state import pod_state
 from core.objects.pod_template import PodTemplate, read_template
 from core.state.dimensions import Dimensions
 
@@ -114,23 +113,6 @@ class TemplateTable:
         return template
 
 
-def task_status(pod: Object) -> TaskStatus:
-    """Status from phase, deletion and node (getTaskStatus)."""
-    phase = section(pod, "status").get("phase") or ""
-    deleting = bool(section(pod, "metadata").get("deletionTimestamp"))
-    if phase == "Running":
-        return TaskStatus.RELEASING if deleting else TaskStatus.RUNNING
-    if phase == "Pending":
-        if deleting:
-            return TaskStatus.RELEASING
-        return TaskStatus.BOUND if section(pod, "spec").get("nodeName") else TaskStatus.PENDING
-    if phase == "Succeeded":
-        return TaskStatus.SUCCEEDED
-    if phase == "Failed":
-        return TaskStatus.FAILED
-    return TaskStatus.UNKNOWN
-
-
 def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
     for source in (annotations, labels):
         if PREEMPTABLE in source:
@@ -170,70 +152,32 @@ def pod_index(name: str) -> int | None:
     return int(last) if digits.isdigit() and digits.isascii() else None
 
 
-def _condition(status: dict[str, Any]) -> tuple[str, str] | None:
-    for condition in status.get("conditions") or ():
-        if condition.get("type") == "PodScheduled":
-            if condition.get("status") == "False":
-                return condition.get("reason") or "", condition.get("message") or ""
-            return None
-    return None
-
-
-def _scheduled_at(status: dict[str, Any]) -> float:
-    conditions: list[dict[str, Any]] = status.get("conditions") or []
-    for condition in conditions:
-        if (condition.get("type"), condition.get("status")) == ("PodScheduled", "True"):
-            return parse_time(condition.get("lastTransitionTime"))
-    return parse_time(None)
-
-
-def _preempted(status: dict[str, Any]) -> bool:
-    conditions: list[dict[str, Any]] = status.get("conditions") or []
-    for condition in conditions:
-        if condition.get("type") == "DisruptionTarget":
-            return (condition.get("status"), condition.get("reason")) == ("True", "PreemptionByScheduler")
-    return False
-
-
-def _claim_names(status: dict[str, Any]) -> tuple[tuple[str, str | None], ...]:
-    told: list[dict[str, Any]] = status.get("resourceClaimStatuses") or []
-    return tuple((str(each.get("name")), each.get("resourceClaimName")) for each in told)
-
-
 def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
     """Build the task of a pod. Raises QuantityError for a malformed request."""
-    meta, spec, status = section(pod, "metadata"), section(pod, "spec"), section(pod, "status")
+    meta, spec = section(pod, "metadata"), section(pod, "spec")
     annotations, labels = text_map(meta.get("annotations")), text_map(meta.get("labels"))
     namespace, name = meta.get("namespace") or "default", meta.get("name") or ""
-    group = annotations.get(GROUP_NAME)
-    template = templates.intern(spec)
+    key, group = key_of(namespace, name), annotations.get(GROUP_NAME)
+    template, priority = templates.intern(spec), spec.get("priority")
     return Task(
         row=row,
-        uid=meta.get("uid") or key_of(namespace, name),
+        uid=meta.get("uid") or key,
         namespace=namespace,
         name=name,
-        key=key_of(namespace, name),
+        key=key,
         job=key_of(namespace, group) if group else "",
         role=annotations.get(TASK_SPEC) or labels.get(TASK_SPEC) or "",
         priority=_priority(spec, annotations),
         priority_class=spec.get("priorityClassName") or "",
         created=parse_time(meta.get("creationTimestamp")),
-        started=parse_time(status.get("startTime")),
         index=pod_index(name),
         template=template,
         labels=labels,
         annotations=annotations,
-        status=task_status(pod),
-        node_name=spec.get("nodeName") or "",
-        deleting=bool(meta.get("deletionTimestamp")),
         preemptable=_preemptable(annotations, labels),
         revocable_zone=revocable_zone(annotations),
         gated=bool(template.scheduling_gates),
-        nominated=status.get("nominatedNodeName") or "",
-        condition=_condition(status),
         scheduler=spec.get("schedulerName") or "",
-        pod_priority=None if spec.get("priority") is None else int(spec["priority"]),
-        scheduled_at=_scheduled_at(status),
-        preempted=bool(meta.get("deletionTimestamp")) and _preempted(status),
-        claim_names=_claim_names(status),
+        pod_priority=None if priority is None else int(priority),
+        **pod_state(pod),
     )

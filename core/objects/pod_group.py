@@ -1,10 +1,11 @@
 """A PodGroup's immutable part: a job's specification. Source: Volcano `SetPodGroup` (`api/job_info.go`)."""
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from core.messages.decisions import PodGroupCondition
-from core.objects.metadata import Object, key_of, parse_bool, parse_time, section, text_map
+from core.objects.metadata import Object, key_of, parse_bool, parse_time, same_metadata, section, text_map
 from core.objects.pod import PREEMPTABLE, revocable_zone
 from core.resources import Resource
 
@@ -12,9 +13,11 @@ READY = PodGroupCondition("Scheduled", "True", "tasks in gang are ready to be sc
 """What the gang plugin says of every job that is ready, cycle after cycle."""
 
 
-@dataclass(slots=True, eq=False)
-class PodGroupSpec:
-    """One PodGroup. `min_resources` is None when the API has none (then enqueue asks nobody); `created` in seconds."""
+class PodGroupSpec(msgspec.Struct, eq=False, gc=False):
+    """One PodGroup, a Struct as pods are.
+
+    `min_resources` is None when the API has none (then enqueue asks nobody); `created` in seconds.
+    """
 
     key: str
     namespace: str
@@ -64,9 +67,22 @@ def _conditions(status: dict[str, Any]) -> tuple[PodGroupCondition, ...]:
     )
 
 
+def _state(pod_group: Object) -> dict[str, Any]:
+    """What changes while a PodGroup lives."""
+    status = section(pod_group, "status")
+    return {
+        "phase": status.get("phase") or "",
+        "conditions": _conditions(status),
+        "running": int(status.get("running") or 0),
+        "succeeded": int(status.get("succeeded") or 0),
+        "failed": int(status.get("failed") or 0),
+        "pod_group": pod_group,
+    }
+
+
 def read_pod_group(pod_group: Object, default_queue: str = "default") -> PodGroupSpec:
     """Build a job's specification; an empty queue becomes the default one (as Volcano's cache does)."""
-    meta, spec, status = section(pod_group, "metadata"), section(pod_group, "spec"), section(pod_group, "status")
+    meta, spec = section(pod_group, "metadata"), section(pod_group, "spec")
     annotations, labels = text_map(meta.get("annotations")), text_map(meta.get("labels"))
     namespace, name = meta.get("namespace") or "default", meta.get("name") or ""
     minimum = spec.get("minResources")
@@ -81,16 +97,19 @@ def read_pod_group(pod_group: Object, default_queue: str = "default") -> PodGrou
         min_resources=None if minimum is None else Resource.from_list(minimum),
         priority_class=spec.get("priorityClassName") or "",
         created=parse_time(meta.get("creationTimestamp")),
-        phase=status.get("phase") or "",
-        conditions=_conditions(status),
-        running=int(status.get("running") or 0),
-        succeeded=int(status.get("succeeded") or 0),
-        failed=int(status.get("failed") or 0),
         preemptable=_preemptable(annotations, labels),
         revocable_zone=revocable_zone(annotations),
         network_topology=spec.get("networkTopology"),
         sub_group_policy=tuple(spec.get("subGroupPolicy") or ()),
         labels=labels,
         annotations=annotations,
-        pod_group=pod_group,
+        **_state(pod_group),
     )
+
+
+def renewed_pod_group(known: PodGroupSpec, pod_group: Object) -> PodGroupSpec | None:
+    """The specification `known` with a new status; None when more than the status differs."""
+    before = known.pod_group
+    if not same_metadata(before, pod_group) or section(before, "spec") != section(pod_group, "spec"):
+        return None
+    return msgspec.structs.replace(known, **_state(pod_group))

@@ -7,7 +7,7 @@ pending.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from core.life.pod_group import BY_LABEL, Phase
 from core.life.task import COUNT, IS_ALLOCATED, TaskStatus
 from core.objects.pod_group import READY
 from core.state.columns import FloatArray, Rows, grown, heightened
+from core.state.scalars import floats, integers
 from core.state.snapshot import JobColumns
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from core.objects.pod_template import PodTemplate
     from core.state.dimensions import Dimensions
 
-NO_QUEUE = -1
+NO_QUEUE = NO_PHASE = -1
+PENDING = TaskStatus.PENDING
 
 
 class Job:
@@ -117,12 +119,23 @@ class JobTable:
         self.has_topology: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
         self.has_spec: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
         self.has_min_resources: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
+        self._by_number()
+
+    def _by_number(self) -> None:
+        """The columns that tasks change: by status or dimension, number by number."""
+        self._counts_at = [integers(line) for line in self.counts]
+        self._best_effort_at, self._gated_at = integers(self.best_effort), integers(self.gated)
+        self._allocated_at = [floats(line) for line in self.allocated]
+        self._pending_at = [floats(line) for line in self.pending]
+        self._reported_at = [integers(line) for line in self.reported]
+        self._total_at = [floats(line) for line in self.total]
 
     def fit_dimensions(self) -> None:
         """Make room for every known dimension."""
         if len(self.dimensions) > self.allocated.shape[0]:
             for name in self.VECTORS:
                 setattr(self, name, heightened(getattr(self, name), len(self.dimensions)))
+            self._by_number()
 
     def writable(self, key: str) -> Job:
         """The job of that key, created when new, copied first when a snapshot has seen it."""
@@ -140,6 +153,7 @@ class JobTable:
         if row >= len(self.phase):
             for name in (*self.VECTORS, *self.PLAIN):
                 setattr(self, name, grown(getattr(self, name), row + 1))
+            self._by_number()
         job = self.by_key[key] = self.handles[row] = Job(row, key, self.epoch)
         self.queue[row] = NO_QUEUE
         at = bisect_left(self.keys, key)
@@ -178,42 +192,49 @@ class JobTable:
             self.queue[row] = NO_QUEUE
             return
         self.min_member[row] = spec.min_member
-        self.phase[row] = BY_LABEL.get(spec.phase, Phase.PENDING)
-        self.reported[:, row] = (BY_LABEL.get(spec.phase, -1), spec.running, spec.succeeded, spec.failed)
-        self.announced[row] = READY in spec.conditions
         self.has_topology[row] = spec.network_topology is not None or bool(spec.sub_group_policy)
         self.has_min_resources[row] = spec.min_resources is not None
         self.minimum[:, row] = 0.0
         for dimension, value in minimum:
             self.minimum[dimension, row] = value
+        self.set_status(job, spec)
+
+    def set_status(self, job: Job, spec: PodGroupSpec) -> None:
+        """Attach the same PodGroup with another status."""
+        job.spec, row = spec, job.row
+        self.phase[row] = BY_LABEL.get(spec.phase, Phase.PENDING)
+        self.announced[row] = READY in spec.conditions
+        reported = (BY_LABEL.get(spec.phase, NO_PHASE), spec.running, spec.succeeded, spec.failed)
+        for line, number in zip(self._reported_at, reported, strict=True):
+            line[row] = number
 
     def count(self, job: Job, task: Task, status: int, sign: int) -> None:
         """Add (sign 1) or take off (-1) a task of that status in counts and sums."""
         row, template = job.row, task.template
         if task.gated:
-            self.gated[row] += sign
+            self._gated_at[row] += sign
         for dimension, value in template.items:
-            self.total[dimension, row] += sign * value
+            self._total_at[dimension][row] += sign * value
         self._count_status(row, template, status, sign)
 
     def move(self, job: Job, task: Task, before: int, status: int) -> None:
         """A task's status changed from `before`."""
         if IS_ALLOCATED[before] and IS_ALLOCATED[status]:
-            self.counts[before, job.row] -= 1
-            self.counts[status, job.row] += 1
+            self._counts_at[before][job.row] -= 1
+            self._counts_at[status][job.row] += 1
             return
         self._count_status(job.row, task.template, before, -1)
         self._count_status(job.row, task.template, status, 1)
 
     def _count_status(self, row: int, template: PodTemplate, status: int, sign: int) -> None:
-        self.counts[status, row] += sign
-        pending = status == TaskStatus.PENDING
+        self._counts_at[status][row] += sign
+        pending = status == PENDING
         if pending and template.best_effort:
-            self.best_effort[row] += sign
-        column: Any = self.allocated if IS_ALLOCATED[status] else self.pending if pending else None
-        if column is not None:
+            self._best_effort_at[row] += sign
+        columns = self._allocated_at if IS_ALLOCATED[status] else self._pending_at if pending else None
+        if columns is not None:
             for dimension, value in template.items:
-                column[dimension, row] += sign * value
+                columns[dimension][row] += sign * value
 
     def columns(self) -> JobColumns:
         """Copies for a session; `order` has the jobs with a PodGroup whose queue is known."""

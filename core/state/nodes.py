@@ -5,13 +5,14 @@ Accounting follows Volcano's `NodeInfo.AddTask` / `RemoveTask` (reference sectio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from core.life.task import TaskStatus
 from core.state.columns import FloatArray, grown, heightened
+from core.state.scalars import floats, integers
 from core.state.snapshot import NodeColumns
 
 if TYPE_CHECKING:
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
     from core.resources import Resource
     from core.state.dimensions import Dimensions
 
+RELEASING = TaskStatus.RELEASING
+
+
+class Listing(NamedTuple):
+    """Which nodes there are: names by row, rows by name, and rows in the order in which they came (Volcano's NodeList).
+    Never changed.
+    """
+
+    names: list[str]
+    row: dict[str, int]
+    arrival: npt.NDArray[np.intp]
+
 
 class NodeTable:
     """Columns over node rows, float64 [dimension, node]: cpu in milli-cores, memory in bytes, pods a count, scalars in
@@ -27,6 +40,7 @@ class NodeTable:
 
     `pod_count` int32 and `nonzero` float64 [cpu milli, memory bytes; node] are kube-scheduler's count and non-zero
     requests of the pods on it.
+    `idle_at` and the like: the columns by dimension, number by number.
     Rows are in name order after :meth:`compact`; `arrival` numbers the nodes in the order in which they came.
     """
 
@@ -40,6 +54,7 @@ class NodeTable:
         self.sorted = True
         self.memo: dict[Any, Any] = {}
         self.arrivals = 0
+        self._listing: Listing | None = None
         self.allocatable: FloatArray = np.zeros((4, 16))
         self.idle: FloatArray = np.zeros((4, 16))
         self.used: FloatArray = np.zeros((4, 16))
@@ -48,6 +63,14 @@ class NodeTable:
         self.pod_count: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
         self.max_pods: npt.NDArray[np.int64] = np.zeros(16, dtype=np.int64)
         self.arrival: npt.NDArray[np.int64] = np.zeros(16, dtype=np.int64)
+        self._by_number()
+
+    def _by_number(self) -> None:
+        self.idle_at = [floats(line) for line in self.idle]
+        self.used_at = [floats(line) for line in self.used]
+        self.releasing_at = [floats(line) for line in self.releasing]
+        self.nonzero_at = [floats(line) for line in self.nonzero]
+        self.pod_count_at = integers(self.pod_count)
 
     @property
     def count(self) -> int:
@@ -59,6 +82,7 @@ class NodeTable:
         if len(self.dimensions) > self.idle.shape[0]:
             for name in self.VECTORS:
                 setattr(self, name, heightened(getattr(self, name), len(self.dimensions)))
+            self._by_number()
 
     def add(self, spec: NodeSpec) -> int:
         """A new node at the end, nothing on it."""
@@ -68,20 +92,24 @@ class NodeTable:
         if row >= self.idle.shape[1]:
             for name in (*self.VECTORS, *self.PLAIN):
                 setattr(self, name, grown(getattr(self, name), row + 1))
+            self._by_number()
         self.sorted = row == 0 or (self.sorted and self.specs[row - 1].name < spec.name)
         self.arrival[row] = self.arrivals
         self.arrivals += 1
+        self._listing = None
         self.used[:, row] = self.releasing[:, row] = 0.0
         self.nonzero[:, row] = self.pod_count[row] = 0
         self._set_allocatable(row, spec)
         return row
 
     def update(self, row: int, spec: NodeSpec) -> None:
-        """A changed node: what is on it stays. A heartbeat changes nothing that anybody remembers."""
-        alive = spec.means_the_same_as(self.specs[row])
+        """A changed node: what is on it stays."""
         self.specs[row] = spec
-        if not alive:
-            self._set_allocatable(row, spec)
+        self._set_allocatable(row, spec)
+
+    def renew(self, row: int, spec: NodeSpec) -> None:
+        """A node after a heartbeat: nothing changes that anybody remembers."""
+        self.specs[row] = spec
 
     def remove(self, name: str) -> None:
         """Drop a node; the last row moves into its place."""
@@ -94,6 +122,7 @@ class NodeTable:
             self.row[self.specs[row].name] = row
             self.sorted = False
         self.specs.pop()
+        self._listing = None
         self.memo = {}
 
     def _set_allocatable(self, row: int, spec: NodeSpec) -> None:
@@ -115,26 +144,26 @@ class NodeTable:
 
     def place(self, row: int, template: PodTemplate, status: int, sign: int) -> None:
         """Add (sign 1) or take off (-1) a task of that status."""
-        self.pod_count[row] += sign
-        self.nonzero[0, row] += sign * template.nonzero_cpu
-        self.nonzero[1, row] += sign * template.nonzero_memory
+        self.pod_count_at[row] += sign
+        self.nonzero_at[0][row] += sign * template.nonzero_cpu
+        self.nonzero_at[1][row] += sign * template.nonzero_memory
         keeps_scalars = self.specs[row].allocatable.scalars is not None
-        releases = status == TaskStatus.RELEASING
-        idle, used, releasing = self.idle, self.used, self.releasing
+        releases = status == RELEASING
+        idle, used, releasing = self.idle_at, self.used_at, self.releasing_at
         for dimension, value in template.items:
             amount = sign * value
-            used[dimension, row] += amount
+            used[dimension][row] += amount
             if dimension < 2 or keeps_scalars:
-                idle[dimension, row] -= amount
+                idle[dimension][row] -= amount
             if releases:
-                releasing[dimension, row] += amount
+                releasing[dimension][row] += amount
 
     def restate(self, row: int, template: PodTemplate, before: int, status: int) -> None:
         """A task on it changed its status: only what is being released can differ."""
-        sign = (status == TaskStatus.RELEASING) - (before == TaskStatus.RELEASING)
+        sign = (status == RELEASING) - (before == RELEASING)
         if sign:
             for dimension, value in template.items:
-                self.releasing[dimension, row] += sign * value
+                self.releasing_at[dimension][row] += sign * value
 
     def compact(self) -> npt.NDArray[np.int32] | None:
         """Bring the rows into name order. Returns old row -> new row (int32), or None when they were."""
@@ -150,21 +179,26 @@ class NodeTable:
         moved = np.empty(self.count, dtype=np.int32)
         moved[permutation] = np.arange(self.count, dtype=np.int32)
         self.sorted = True
+        self._listing = None
         self.memo = {}
         return moved
 
-    def in_arrival_order(self) -> npt.NDArray[np.intp]:
-        """Rows in the order in which the nodes came (Volcano's NodeList)."""
-        return np.argsort(self.arrival[: self.count], kind="stable")
+    def listing(self) -> Listing:
+        """Shared by all snapshots between two changes of which nodes there are."""
+        if self._listing is None:
+            order = np.argsort(self.arrival[: self.count], kind="stable")
+            order.flags.writeable = False
+            self._listing = Listing([spec.name for spec in self.specs], dict(self.row), order)
+        return self._listing
 
     def columns(self) -> NodeColumns:
         """Copies for a session; rows must be in name order."""
-        count, height = self.count, len(self.dimensions)
+        count, height, listing = self.count, len(self.dimensions), self.listing()
         return NodeColumns(
-            names=[spec.name for spec in self.specs],
+            names=listing.names,
             specs=list(self.specs),
-            row=dict(self.row),
-            arrival=self.in_arrival_order(),
+            row=listing.row,
+            arrival=listing.arrival,
             allocatable=self.allocatable[:height, :count].copy(),
             idle=self.idle[:height, :count].copy(),
             used=self.used[:height, :count].copy(),

@@ -16,13 +16,14 @@ class PriorityClasses:
     def __init__(self) -> None:
         self._classes: dict[str, tuple[int, bool]] = {}
 
-    def apply(self, obj: Object, *, deleted: bool) -> None:
-        """Take over one object."""
+    def apply(self, obj: Object, *, deleted: bool) -> bool:
+        """Take over one object; whether anything has changed."""
         name = section(obj, "metadata").get("name") or ""
         if deleted:
-            self._classes.pop(name, None)
-        else:
-            self._classes[name] = (int(obj.get("value") or 0), bool(obj.get("globalDefault")))
+            return self._classes.pop(name, None) is not None
+        known, told = self._classes.get(name), (int(obj.get("value") or 0), bool(obj.get("globalDefault")))
+        self._classes[name] = told
+        return told != known
 
     def value(self, name: str) -> int:
         """The class's value; for an unknown or no name the default class's, 0 without one."""

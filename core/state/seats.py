@@ -23,24 +23,24 @@ class Seats:
         self.node_tasks: dict[str, dict[str, Task]] = {}
         self._tasks = tasks
         self._nodes = nodes
-        self._shared: set[str] = set()  # node names whose dict a snapshot has seen
+        self._unshared: set[str] = set()  # node names whose dict no snapshot has seen
 
     def share(self) -> dict[str, dict[str, Task]]:
         """For a snapshot."""
-        self._shared = set(self.node_tasks)
+        self._unshared.clear()
         return dict(self.node_tasks)
 
     def enter(self, task: Task, status: TaskStatus, node_name: str) -> None:
         """Count a task that is counted on no node."""
         row, tasks = task.row, self._tasks
-        tasks.node[row] = NOWHERE
+        tasks.node_at[row] = NOWHERE
         tasks.resides[row] = seat = node_name if status not in COMPLETED_STATUSES else ""
         if not seat:
             return
         self._residents(seat)[task.key] = task
         node = self._nodes.row.get(seat)
         if node is not None:
-            tasks.node[row] = node
+            tasks.node_at[row] = node
             self._nodes.place(node, task.template, status, 1)
 
     def leave(self, task: Task, status: int) -> None:
@@ -48,41 +48,44 @@ class Seats:
         name = self._tasks.resides[task.row]
         if name:
             del self._residents(name)[task.key]
-            node = int(self._tasks.node[task.row])
+            node = self._tasks.node_at[task.row]
             if node != NOWHERE:
                 self._nodes.place(node, task.template, status, -1)
 
     def move(self, task: Task, before: int, status: TaskStatus, node_name: str) -> None:
         """A task that was counted with status `before`: what it asks for has not changed, its status or node may."""
         name = self._tasks.resides[task.row]
-        if not name or name != node_name or status in COMPLETED_STATUSES:
+        if name != (node_name if status not in COMPLETED_STATUSES else ""):
             self.leave(task, before)
             self.enter(task, status, node_name)
-            return
+        elif name:
+            self._stay(name, task, before, status)
+
+    def _stay(self, name: str, task: Task, before: int, status: TaskStatus) -> None:
         residents = self._residents(name)
         del residents[task.key]  # the latest change comes last
         residents[task.key] = task
-        node = int(self._tasks.node[task.row])
+        node = self._tasks.node_at[task.row]
         if node != NOWHERE:
             self._nodes.restate(node, task.template, before, status)
 
     def with_node(self, name: str, row: int) -> None:
         """A node has come: what is counted on it already takes its room."""
         for task in self.node_tasks.get(name, {}).values():
-            self._tasks.node[task.row] = row
-            self._nodes.place(row, task.template, int(self._tasks.status[task.row]), 1)
+            self._tasks.node_at[task.row] = row
+            self._nodes.place(row, task.template, self._tasks.status_at[task.row], 1)
 
     def without_node(self, name: str, row: int) -> None:
         """A node is about to go: its tasks stay counted on it by name, and the last node's row becomes `row`."""
         last = self._nodes.count - 1
         for task in self.node_tasks.get(name, {}).values():
-            self._tasks.node[task.row] = NOWHERE
+            self._tasks.node_at[task.row] = NOWHERE
         if row != last:
             for task in self.node_tasks.get(self._nodes.specs[last].name, {}).values():
-                self._tasks.node[task.row] = row
+                self._tasks.node_at[task.row] = row
 
     def _residents(self, node_name: str) -> dict[str, Task]:
-        if node_name in self._shared:
-            self.node_tasks[node_name] = dict(self.node_tasks[node_name])
-            self._shared.discard(node_name)
-        return self.node_tasks.setdefault(node_name, {})
+        if node_name not in self._unshared:
+            self._unshared.add(node_name)
+            self.node_tasks[node_name] = dict(self.node_tasks.get(node_name, {}))
+        return self.node_tasks[node_name]

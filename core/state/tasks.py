@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.state.columns import Rows, grown
+from core.state.scalars import integers
 from core.state.snapshot import TaskColumns
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class TaskTable:
     """Columns over task rows. `status`: int8 TaskStatus; `node`: int32 node row or NOWHERE; `job`: int32 job row or
     NOWHERE.
 
+    `status_at`, `node_at` and `job_at` are the same columns, number by number.
     `resides[row]` is the name of the node on which the task is counted, "" for none; the node itself may not have
     been seen yet.
     """
@@ -32,6 +34,10 @@ class TaskTable:
         self.status: npt.NDArray[np.int8] = np.zeros(16, dtype=np.int8)
         self.node: npt.NDArray[np.int32] = np.full(16, NOWHERE, dtype=np.int32)
         self.job: npt.NDArray[np.int32] = np.full(16, NOWHERE, dtype=np.int32)
+        self._by_number()
+
+    def _by_number(self) -> None:
+        self.status_at, self.node_at, self.job_at = integers(self.status), integers(self.node), integers(self.job)
 
     def take_row(self) -> int:
         """A row for a new task; the columns reach that far afterwards."""
@@ -43,6 +49,7 @@ class TaskTable:
             self.status = cast("npt.NDArray[np.int8]", grown(self.status, row + 1))
             self.node = cast("npt.NDArray[np.int32]", grown(self.node, row + 1))
             self.job = cast("npt.NDArray[np.int32]", grown(self.job, row + 1))
+            self._by_number()
         return row
 
     def renew(self, task: Task) -> None:
@@ -54,7 +61,7 @@ class TaskTable:
         """Forget a task and free its row."""
         del self.by_key[task.key]
         self.handles[task.row] = None
-        self.node[task.row] = self.job[task.row] = NOWHERE
+        self.node_at[task.row] = self.job_at[task.row] = NOWHERE
         self.rows.give_back(task.row)
 
     def columns(self) -> TaskColumns:

@@ -8,25 +8,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
-from core.objects.metadata import Object, key_of, section
-from core.objects.node import read_node
-from core.objects.pod import Task, TemplateTable, read_task
-from core.objects.pod_group import PodGroupSpec, read_pod_group
-from core.objects.queue import Queue, read_queue
+from core.objects.metadata import Object, key_of, object_key, section
+from core.objects.node import read_node, renewed_node
+from core.objects.pod import Task, TemplateTable
 from core.state.assumed import Assumed
 from core.state.check import check_view
 from core.state.dimensions import Dimensions
-from core.state.jobs import NO_QUEUE, JobTable
+from core.state.groups import Groups
+from core.state.jobs import JobTable
 from core.state.nodes import NodeTable
 from core.state.others import Others
-from core.state.priorities import PriorityClasses
+from core.state.pod_reader import PodReader
 from core.state.seats import Seats
 from core.state.snapshot import Snapshot
 from core.state.tasks import NOWHERE, TaskTable
 
 if TYPE_CHECKING:
     from core.messages.decisions import PreBind
-    from core.state.jobs import Job
+    from core.objects.queue import Queue
+
+PENDING, BINDING, RELEASING = TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.RELEASING
 
 
 class View:
@@ -37,25 +38,28 @@ class View:
 
     def __init__(self, default_queue: str = "default") -> None:
         self.version = 0
-        self.default_queue = default_queue
         self.dimensions = Dimensions()
         self.templates = TemplateTable(self.dimensions)
+        self._pods = PodReader(self.templates)
         self.tasks = TaskTable()
         self.jobs = JobTable(self.dimensions)
         self.nodes = NodeTable(self.dimensions)
-        self.queues: dict[str, Queue] = {}
-        self.priorities = PriorityClasses()
+        self.groups = Groups(self.jobs, default_queue)
         self.seats = Seats(self.tasks, self.nodes)
         self.others = Others()
         self._kept: dict[str, Any] = {}  # what sessions leave for the next
         self._assumed = Assumed()  # binds in flight
         self._evicting: set[str] = set()  # pod keys of evictions in flight
-        self._queue_rows: dict[str, int] = {}
 
     @property
     def node_tasks(self) -> dict[str, dict[str, Task]]:
         """Node name -> pod key -> task, nodes not yet seen included."""
         return self.seats.node_tasks
+
+    @property
+    def queues(self) -> dict[str, Queue]:
+        """Queues by name."""
+        return self.groups.queues
 
     # --- events ------------------------------------------------------------------------------------------------------
 
@@ -65,31 +69,30 @@ class View:
         if kind == "Pod":
             self._apply_pod(obj, deleted)
         elif kind == "PodGroup":
-            self._apply_pod_group(obj, deleted)
+            self.groups.apply_pod_group(obj, deleted)
+            self._fit_dimensions()
         elif kind == "Node":
             self._apply_node(obj, deleted)
         elif kind == "Queue":
-            self._apply_queue(obj, deleted)
+            self.groups.apply_queue(obj, deleted)
         elif kind == "PriorityClass":
-            self.priorities.apply(obj, deleted=deleted)
-            self._resolve_all()
+            self.groups.apply_priority_class(obj, deleted)
         elif kind:
             self.others.apply(str(kind), obj, deleted=deleted)
         self.version += 1
 
     def _apply_pod(self, pod: Object, deleted: bool) -> None:
-        meta = section(pod, "metadata")
-        key = key_of(meta.get("namespace") or "default", meta.get("name") or "")
+        key = object_key(pod)
         known = self.tasks.by_key.get(key)
         if deleted:
             self._end_flight(key)
             if known is not None:
                 self._take_out(known)
             return
-        task = read_task(pod, NOWHERE, self.templates)
+        task = self._pods.read(pod, known)
         if known is not None and known.uid != task.uid:
             self._end_flight(key)
-        if task.status != TaskStatus.PENDING:
+        if task.status != PENDING:
             self._assumed.drop(key)  # the API knows by now
         if task.status not in PREEMPTABLE_STATUSES:
             self._evicting.discard(key)
@@ -123,96 +126,68 @@ class View:
 
     def _effective(self, task: Task) -> tuple[TaskStatus, str]:
         """What the API said, overlaid with what is in flight."""
-        if task.status == TaskStatus.PENDING and task.key in self._assumed:
-            return TaskStatus.BINDING, self._assumed[task.key]
+        if task.status == PENDING and task.key in self._assumed:
+            return BINDING, self._assumed[task.key]
         if task.key in self._evicting and task.status in PREEMPTABLE_STATUSES:
-            return TaskStatus.RELEASING, task.node_name
+            return RELEASING, task.node_name
         return task.status, task.node_name
 
     def _renew(self, known: Task, task: Task) -> None:
         """The pod is in the same row of the same job: only what differs is counted anew."""
-        row = task.row = known.row
+        task.row = known.row
         self.tasks.renew(task)
-        if task.job:
-            job = self.jobs.writable(task.job)
-            job.drop(known)
-            job.put(task)
-        self._move(row, task)
+        if task.job and task is not known:
+            self.jobs.writable(task.job).put(task)
+        self._move(task)
 
     def _enter(self, task: Task) -> None:
         """Count a task where it belongs: its job's columns and its node's."""
         row = task.row
         status, node_name = self._effective(task)
-        self.tasks.status[row] = status
-        self.tasks.job[row] = NOWHERE
+        self.tasks.status_at[row] = status
+        self.tasks.job_at[row] = NOWHERE
         if task.job:
             job = self.jobs.by_key[task.job]
             self.jobs.count(job, task, status, 1)
-            self.tasks.job[row] = job.row
+            self.tasks.job_at[row] = job.row
         self.seats.enter(task, status, node_name)
 
     def _leave(self, task: Task) -> None:
         """The reverse of :meth:`_enter`."""
-        status = int(self.tasks.status[task.row])
+        status = self.tasks.status_at[task.row]
         if task.job:
             self.jobs.count(self.jobs.by_key[task.job], task, status, -1)
         self.seats.leave(task, status)
 
-    def _move(self, row: int, task: Task) -> None:
-        """Count a task that was counted in this row where it belongs by now."""
-        before = int(self.tasks.status[row])
+    def _move(self, task: Task) -> None:
+        """Count a task that was counted in its row where it belongs by now."""
+        row = task.row
+        before = self.tasks.status_at[row]
         status, node_name = self._effective(task)
         if task.job and status != before:
             self.jobs.move(self.jobs.by_key[task.job], task, before, status)
-        self.tasks.status[row] = status
+        self.tasks.status_at[row] = status
         self.seats.move(task, before, status, node_name)
 
-    def _apply_pod_group(self, pod_group: Object, deleted: bool) -> None:
-        spec = read_pod_group(pod_group, self.default_queue)
-        if deleted and spec.key not in self.jobs.by_key:
-            return
-        job = self.jobs.writable(spec.key)
-        self.jobs.set_spec(job, None if deleted else spec)
-        if deleted:
-            self.jobs.release_if_empty(job)
-            return
-        self._fit_dimensions()
-        self._resolve(job, spec)
-
-    def _resolve(self, job: Job, spec: PodGroupSpec) -> None:
-        self.jobs.priority[job.row] = self.priorities.value(spec.priority_class)
-        self.jobs.queue[job.row] = self._queue_rows.get(spec.queue, NO_QUEUE)
-
     def _apply_node(self, node: Object, deleted: bool) -> None:
-        spec = read_node(node)
-        row = self.nodes.row.get(spec.name)
+        name = section(node, "metadata").get("name") or ""
+        row = self.nodes.row.get(name)
         if deleted:
             if row is not None:
-                self.seats.without_node(spec.name, row)
-                self.nodes.remove(spec.name)
+                self.seats.without_node(name, row)
+                self.nodes.remove(name)
             return
+        renewed = None if row is None else renewed_node(self.nodes.specs[row], node)
+        if row is not None and renewed is not None:
+            self.nodes.renew(row, renewed)
+            return
+        spec = read_node(node)
         self.dimensions.items(spec.allocatable)
         self._fit_dimensions()
         if row is not None:
             self.nodes.update(row, spec)
             return
         self.seats.with_node(spec.name, self.nodes.add(spec))
-
-    def _apply_queue(self, obj: Object, deleted: bool) -> None:
-        queue = read_queue(obj)
-        changed = deleted or queue.name not in self.queues
-        if deleted:
-            self.queues.pop(queue.name, None)
-        else:
-            self.queues[queue.name] = queue
-        if changed:
-            self._queue_rows = {name: row for row, name in enumerate(sorted(self.queues))}
-            self._resolve_all()
-
-    def _resolve_all(self) -> None:
-        for job in self.jobs.by_key.values():
-            if job.spec is not None:
-                self._resolve(job, job.spec)
 
     def _fit_dimensions(self) -> None:
         self.nodes.fit_dimensions()
@@ -230,7 +205,7 @@ class View:
         return None if task is not None and uid is not None and task.uid != uid else task
 
     def _recount(self, task: Task) -> None:
-        self._move(task.row, task)
+        self._move(task)
         self.version += 1
 
     def assume(
@@ -238,7 +213,7 @@ class View:
     ) -> bool:
         """A bind is on its way: Binding on that node, be it there or not. False when the pod is placed or gone."""
         task = self._known(namespace, name, uid)
-        if task is None or self.tasks.status[task.row] != TaskStatus.PENDING:
+        if task is None or self.tasks.status_at[task.row] != PENDING:
             return False
         self._assumed.hold(task.key, node, pre_bind)
         self._recount(task)
@@ -285,7 +260,7 @@ class View:
             tasks=self.tasks.columns(),
             nodes=self.nodes.columns(),
             jobs=self.jobs.columns(),
-            queues=[self.queues[name] for name in self._queue_rows],
+            queues=self.groups.in_name_order(),
             node_tasks=self.seats.share(),
             objects=self.others.share(),
             promised=self._assumed.promised,

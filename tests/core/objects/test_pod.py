@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from core.life.task import TaskStatus
-from core.objects.pod import TemplateTable, pod_index, read_task, task_status
+from core.objects.pod import TemplateTable, pod_index, read_task
+from core.objects.pod_state import pod_state
 from core.objects.pod_template import nonzero_request, pod_request
 from core.state.dimensions import Dimensions
 from tests.kit.pods import pod
@@ -32,7 +33,7 @@ def test_status(phase: str, node: str, deleting: bool, expected: TaskStatus) -> 
         "spec": {"nodeName": node},
         "status": {"phase": phase},
     }
-    assert task_status(obj) is expected
+    assert pod_state(obj)["status"] is expected
 
 
 def container(cpu: str, memory: str = "0", **more: Any) -> dict[str, Any]:

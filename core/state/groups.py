@@ -1,0 +1,74 @@
+"""What PodGroups say of the view's jobs, and what queues and priority classes make of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.objects.metadata import Object, object_key
+from core.objects.pod_group import PodGroupSpec, read_pod_group, renewed_pod_group
+from core.objects.queue import Queue, read_queue
+from core.state.jobs import NO_QUEUE
+from core.state.priorities import PriorityClasses
+
+if TYPE_CHECKING:
+    from core.state.jobs import Job, JobTable
+
+
+class Groups:
+    """Each event is taken over as a whole or, with QuantityError, not at all."""
+
+    def __init__(self, jobs: JobTable, default_queue: str) -> None:
+        self.queues: dict[str, Queue] = {}
+        self._jobs = jobs
+        self._default_queue = default_queue
+        self._priorities = PriorityClasses()
+        self._queue_rows: dict[str, int] = {}
+
+    def in_name_order(self) -> list[Queue]:
+        """The queues; jobs know theirs by its place."""
+        return [self.queues[name] for name in self._queue_rows]
+
+    def apply_pod_group(self, obj: Object, deleted: bool) -> None:
+        """A PodGroup makes a job, or makes one of what were only pods."""
+        key = object_key(obj)
+        known = self._jobs.by_key.get(key)
+        if deleted:
+            if known is not None:
+                job = self._jobs.writable(key)
+                self._jobs.set_spec(job, None)
+                self._jobs.release_if_empty(job)
+            return
+        renewed = None if known is None or known.spec is None else renewed_pod_group(known.spec, obj)
+        if renewed is not None:
+            self._jobs.set_status(self._jobs.writable(key), renewed)
+            return
+        spec = read_pod_group(obj, self._default_queue)
+        job = self._jobs.writable(key)
+        self._jobs.set_spec(job, spec)
+        self._resolve(job, spec)
+
+    def apply_queue(self, obj: Object, deleted: bool) -> None:
+        """Jobs find their queue when it comes, and lose it when it goes."""
+        queue = read_queue(obj)
+        changed = deleted or queue.name not in self.queues
+        if deleted:
+            self.queues.pop(queue.name, None)
+        else:
+            self.queues[queue.name] = queue
+        if changed:
+            self._queue_rows = {name: row for row, name in enumerate(sorted(self.queues))}
+            self._resolve_all()
+
+    def apply_priority_class(self, obj: Object, deleted: bool) -> None:
+        """What it is worth counts for every job that names it."""
+        if self._priorities.apply(obj, deleted=deleted):
+            self._resolve_all()
+
+    def _resolve(self, job: Job, spec: PodGroupSpec) -> None:
+        self._jobs.priority[job.row] = self._priorities.value(spec.priority_class)
+        self._jobs.queue[job.row] = self._queue_rows.get(spec.queue, NO_QUEUE)
+
+    def _resolve_all(self) -> None:
+        for job in self._jobs.by_key.values():
+            if job.spec is not None:
+                self._resolve(job, job.spec)

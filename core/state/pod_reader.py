@@ -1,0 +1,61 @@
+"""Pods into tasks: of a pod read lately, only what changes while it lives is read again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from core.objects.metadata import Object, same_metadata, section
+from core.objects.pod import read_task
+from core.objects.pod_state import pod_state
+from core.state.tasks import NOWHERE
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task, TemplateTable
+
+LATELY = 4096
+"""So many pods are remembered: as many objects as the codec keeps decoded, so that few are kept for this alone."""
+
+
+class PodReader:
+    """Remembers the last pods as they were read, by key. What it remembers counts only for the very task that was made
+    of it, so whatever else happens to a task cannot make it stale.
+    """
+
+    def __init__(self, templates: TemplateTable) -> None:
+        self._templates = templates
+        self._lately: OrderedDict[str, tuple[Task, Object]] = OrderedDict()
+
+    def read(self, pod: Object, known: Task | None) -> Task:
+        """The pod's task; `known`: the task of that key so far, which is returned when it was made of this very object.
+
+        Raises QuantityError for a malformed request.
+        """
+        remembered = self._lately.get(known.key) if known is not None else None
+        if remembered is None or remembered[0] is not known:
+            task = read_task(pod, NOWHERE, self._templates)
+        elif pod is remembered[1]:
+            return remembered[0]
+        elif _asks_alike(remembered[1], pod):
+            task = replace(remembered[0], **pod_state(pod))
+        else:
+            task = read_task(pod, NOWHERE, self._templates)
+        self._remember(task, pod)
+        return task
+
+    def _remember(self, task: Task, pod: Object) -> None:
+        lately = self._lately
+        lately[task.key] = (task, pod)
+        lately.move_to_end(task.key)
+        if len(lately) > LATELY:
+            lately.popitem(last=False)
+
+
+def _asks_alike(before: Object, pod: Object) -> bool:
+    """Whether it is the same pod and asks for the same: only its state may differ."""
+    if not same_metadata(before, pod):
+        return False
+    asked, asks = section(before, "spec"), section(pod, "spec")
+    return asked == asks or {**asked, "nodeName": None} == {**asks, "nodeName": None}
