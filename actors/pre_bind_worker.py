@@ -208,20 +208,22 @@ class PreBindWorker(Actor[BindOrder, Done]):
         """Bind what is ready, give up what never will be."""
         if self._revision < 0:
             self._revision = self.news.value
+        ready: list[WaitingBind] = []
         unanswered = False
         for waiting in list(self._waiting.by_cause.values()):
             try:
-                ready = is_ready(waiting.bind, await self._read(awaited_places(waiting.bind)))
+                complete = is_ready(waiting.bind, await self._read(awaited_places(waiting.bind)))
             except NoAnswerError:
                 unanswered = True
-                ready = False
+                complete = False
             except PreBindError as error:
                 await self._fail(waiting, str(error))
                 continue
-            if ready:
-                await self._bind(waiting)
+            if complete:
+                ready.append(waiting)
             elif anyio.current_time() >= waiting.deadline:
                 await self._fail(waiting, "its volumes were not bound in time")
+        await self._bind(ready)
         if unanswered:
             await anyio.sleep(AGAIN_S)
         if unanswered or not self._waiting.by_cause:
@@ -231,10 +233,14 @@ class PreBindWorker(Actor[BindOrder, Done]):
 
     # --- ending
 
-    async def _bind(self, waiting: WaitingBind) -> None:
-        bind = waiting.bind
-        pod = BindPod(bind.namespace, bind.name, bind.uid, bind.node, waiting.cause, waiting.sequence)
-        reply = await self._ask(pod)
+    async def _bind(self, ready: Sequence[WaitingBind]) -> None:
+        """All of them at once: an answer that does not come must not hold up the others."""
+        replies = await self._api.ask_each([_order(waiting) for waiting in ready], self._timeout_s)
+        for waiting, reply in zip(ready, replies, strict=True):
+            await self._settle(waiting, reply)
+
+    async def _settle(self, waiting: WaitingBind, reply: ApiReply | None) -> None:
+        pod = _order(waiting)
         whose = (pod.cause, pod.sequence, pod.namespace, pod.name, pod.uid, pod.node)
         if isinstance(reply, Accepted):
             del self._waiting.by_cause[waiting.cause]
@@ -268,3 +274,8 @@ class PreBindWorker(Actor[BindOrder, Done]):
 
     def _note_timers(self) -> None:
         self.activity.timers(self.name, len(self._waiting.by_cause))
+
+
+def _order(waiting: WaitingBind) -> BindPod:
+    bind = waiting.bind
+    return BindPod(bind.namespace, bind.name, bind.uid, bind.node, waiting.cause, waiting.sequence)
