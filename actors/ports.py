@@ -119,11 +119,13 @@ class News(LevelSignal):
 
     async def wait_for(self, kinds: tuple[str, ...], value: int) -> int:
         """Wait until the head of these kinds is above `value`; returns it."""
-        while (head := self.head(kinds)) <= value:
+        head = self.head(kinds)
+        while head <= value:
             event = self._woken.get(kinds)
             if event is None:
                 event = self._woken[kinds] = anyio.Event()
             await event.wait()
+            head = self._heads[kinds]
         return head
 
     def _raise(self, kinds: tuple[str, ...]) -> None:

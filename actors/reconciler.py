@@ -105,10 +105,9 @@ class Reconciler(Actor[Poke, Done]):
         while True:
             changes = await self._watcher.next()
             async with self._lock:
-                with self.activity.busy():
-                    self._tell(changes)
-                    await self._work()
-                    self._watcher.done(changes)
+                self._tell(changes)
+                await self._work()
+                self._watcher.done(changes)
 
     def _tell(self, changes: Changes) -> None:
         known_to = self._watcher.revision
@@ -167,5 +166,9 @@ class Reconciler(Actor[Poke, Done]):
                     await self._work()
 
     def _wait_s(self) -> float:
-        due = [at for machine in self.machines if (at := machine.next_due()) is not None]
-        return max(min(due) - self.clock.now(), 0.0) if due else FOREVER
+        earliest = FOREVER
+        for machine in self.machines:
+            due = machine.next_due()
+            if due is not None and due < earliest:
+                earliest = due
+        return FOREVER if earliest == FOREVER else max(earliest - self.clock.now(), 0.0)

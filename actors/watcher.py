@@ -64,13 +64,15 @@ class Watcher:
         activity.seen(name, since, self._kinds)
 
     async def next(self) -> Changes:
-        """Wait for news of its kinds and return it; may return no events."""
+        """Wait for news of its kinds and return it; may return no events.
+
+        From the news on until it is `done` the watcher is behind, so the board does not take the system for idle.
+        """
         while True:
             if not self._more:
                 await self._news.wait_for(self._kinds, self.revision)
             try:
-                with self._activity.busy():
-                    return await self._pull()
+                return await self._pull()
             except ActorFailedError:
                 await anyio.sleep(AGAIN_S)  # the api crashed over it and comes back
 

@@ -154,7 +154,10 @@ class PodGroupMachine:
 
 def needs_group(pod: Object) -> bool:
     """Whether Volcano schedules the pod and nobody has put it into a group."""
-    return section(pod, "spec").get("schedulerName") == SCHEDULER and not _annotations(pod).get(keys.GROUP_NAME)
+    if section(pod, "spec").get("schedulerName") != SCHEDULER:
+        return False
+    annotations = pod["metadata"].get("annotations")
+    return not annotations or not annotations.get(keys.GROUP_NAME)
 
 
 def group_name(pod: Object) -> str:

@@ -68,14 +68,16 @@ class QueueMachine:
         old = self._groups.get(key)
         if old is not None and revision <= old[2]:
             return
-        if old is not None:
-            self._count(old[0], old[1], -1)
-            del self._groups[key]
-        if not deleted:
-            queue = section(group, "spec").get("queue") or "default"
-            phase = (section(group, "status").get("phase") or "Pending").lower()
-            self._groups[key] = (queue, phase, revision)
-            self._count(queue, phase, 1)
+        before = None if old is None else old[:2]
+        after = None if deleted else _queue_and_phase(group)
+        if after is None:
+            self._groups.pop(key, None)
+        else:
+            self._groups[key] = (*after, revision)
+        if before != after:
+            for counted, by in ((before, -1), (after, 1)):
+                if counted is not None:
+                    self._count(*counted, by)
 
     def _count(self, queue: str, phase: str, by: int) -> None:
         counts = self._counts.setdefault(queue, Counter())
@@ -158,6 +160,11 @@ class QueueMachine:
     def running_timers(self) -> int:
         """See `Machine`."""
         return 0
+
+
+def _queue_and_phase(group: Object) -> tuple[str, str]:
+    phase: str = section(group, "status").get("phase") or "Pending"
+    return section(group, "spec").get("queue") or "default", phase.lower()
 
 
 def _state(queue: Object) -> State:

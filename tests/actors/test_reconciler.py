@@ -34,6 +34,7 @@ class Labeller:
         self.seen: list[tuple[str, bool]] = []
         self.refused: list[str] = []
         self.due: dict[str, float] = {}
+        self.steps = 0
         self._fresh: list[str] = []
         self._period_s = period_s
 
@@ -45,6 +46,7 @@ class Labeller:
             self._fresh.append(name)
 
     def step(self, now: float) -> Sequence[commands.ApiRequest]:
+        self.steps += 1
         fresh, self._fresh = self._fresh, []
         ripe = [name for name, due in self.due.items() if due <= now]
         for name in ripe:
@@ -126,6 +128,41 @@ async def test_two_machines_share_a_watch() -> None:
             await bench.context.activity.wait_idle()
             assert ("n1", False) in first.seen
             assert first.seen == second.seen
+            mailbox.close()
+        mailbox.abort()
+
+
+@pytest.mark.anyio
+async def test_only_who_had_something_to_ask_is_asked_again() -> None:
+    async with running(Bench()) as bench:
+        quiet, busy, mailbox = Labeller(), Labeller(), port(bench, "both")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Reconciler("both", mailbox, bench.context, api=bench.api, machines=[quiet, busy]).run)
+            await bench.context.activity.wait_idle()
+            steps = quiet.steps, busy.steps
+            busy.due["nobody"] = 0.0
+            await mailbox.ask(commands.Poke())
+            assert (quiet.steps, busy.steps) == (steps[0] + 1, steps[1] + 2)
+            mailbox.close()
+        mailbox.abort()
+
+
+@pytest.mark.anyio
+async def test_what_is_listed_again_as_it_was_is_told_once() -> None:
+    async with running(Bench()) as bench:
+        machine, mailbox = Labeller(), port(bench, "labeller")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Reconciler("labeller", mailbox, bench.context, api=bench.api, machines=[machine]).run)
+            await bench.api.ask_many([create(node("gone")), create(node("same"))])
+            await bench.context.activity.wait_idle()
+            told = len(machine.seen)
+            bench.store.delete(commands.Delete("Node", "", "gone"), 0.0)
+            bench.store.create(pack(node("new")), 0.0)
+            bench.store.log.forget_all(bench.store.revision)
+            bench.context.news.raise_to(bench.store.revision)
+            await bench.context.activity.wait_idle()
+            assert label(bench, "new") == "early"
+            assert machine.seen[told:] == [("gone", True), ("new", False), ("new", False)]
             mailbox.close()
         mailbox.abort()
 
