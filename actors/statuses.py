@@ -6,6 +6,7 @@ A patch is a JSON merge patch under `status`; None: nothing to write.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,7 +19,12 @@ Object = dict[str, Any]
 
 def timestamp(now: float) -> str:
     """RFC 3339 in UTC, whole seconds, as Kubernetes writes times."""
-    return datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _written(int(now))
+
+
+@lru_cache(maxsize=256)
+def _written(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def pod_patch(pod: Mapping[str, Any], condition: PodCondition, now: float) -> Object | None:

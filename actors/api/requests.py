@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from functools import lru_cache
-
 from msgspec import Struct
+
+from actors.statuses import timestamp
 
 
 class Moment(Struct, frozen=True, gc=False):
@@ -21,10 +20,4 @@ class Moment(Struct, frozen=True, gc=False):
     @property
     def text(self) -> str:
         """`now` as API timestamps are written."""
-        return timestamp(int(self.now))
-
-
-@lru_cache(maxsize=256)
-def timestamp(seconds: int) -> str:
-    """RFC 3339, UTC, whole seconds."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return timestamp(self.now)
