@@ -29,8 +29,9 @@ class SystemSettings:
     is the last of its wave (None: see `actors.dry_run_crew`). No result depends on either.
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     `user_plugins`: plugins of users, and what tells one version of them from another.
-    `gateway` has the api served over HTTP. Without `scheduler` nothing is scheduled here, without `controllers` jobs,
-    pod groups and queues are left to somebody else's; the node agents stay.
+    `gateway` has the api served over HTTP; the statuses of PodDisruptionBudgets are kept up with it, or with `budgets`.
+    Without `scheduler` nothing is scheduled here, without `controllers` jobs, pod groups and queues are left to others;
+    the node agents stay.
     """
 
     config_text: str = ""
@@ -55,6 +56,7 @@ class SystemSettings:
     retention: Retention = field(default_factory=Retention)
     user_plugins: Mapping[str, str] = field(default_factory=dict[str, str])
     gateway: GatewaySettings | None = None
+    budgets: bool = False
     scheduler: bool = True
     controllers: bool = True
 
@@ -96,7 +98,8 @@ def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence
     }
     unwanted: tuple[str, ...] = () if settings.scheduler else SCHEDULING
     unwanted += () if settings.controllers else CONTROLLING
-    unwanted += () if settings.gateway else ("disruption-controller", "gateway", "pod-events")
+    unwanted += () if settings.gateway else ("gateway", "pod-events")
+    unwanted += () if settings.gateway or settings.budgets else ("disruption-controller",)
     unwanted += () if settings.follows_cluster else ("config-watcher",)
     return {**wanted, **dict.fromkeys(unwanted, ())}
 

@@ -226,7 +226,7 @@ def possible(request: commands.ApiRequest) -> tuple[str, ...]:
             return _STATUS if request.user == SCHEDULER else _OTHER
         case commands.BindPod():
             return _BIND
-        case commands.EvictPod():
+        case commands.EvictPod() | commands.RequestEviction():
             return _EVICT
         case commands.Create():
             return () if request.user == "submit" else _OTHER

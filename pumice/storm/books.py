@@ -10,6 +10,7 @@ from core.messages.events import Mutation
 from core.messages.replies import Listing
 from core.state.view import View
 from core.state.watched import WATCHED
+from pumice.storm.budget_books import BUDGET
 from storage import codec
 from storage.journal import API
 
@@ -28,6 +29,7 @@ def final_problems(system: System, monitor: Monitor, view: View | None) -> list[
     """Broken invariants by name, in words."""
     found = [("books-agree", problem) for problem in compare_views(view, fresh_view(system.store))] if view else []
     found += different(objects_of(system.store), monitor.truth.blobs)
+    found += [("budgets-counted", words) for words in miscounted(system.store, monitor)]
     found += [("reasons", words) for words in without_reason(system.store, monitor)]
     return found
 
@@ -98,6 +100,18 @@ def different(ours: Objects, theirs: Objects) -> list[Found]:
 def objects_of(store: Store) -> Objects:
     """The bytes of everything in a store."""
     return {(kind, *name): record.blob for kind in store.tables.kinds() for name, record in store.tables.of_kind(kind)}
+
+
+def miscounted(store: Store, monitor: Monitor) -> list[str]:
+    """Budgets whose status is not what the pods are."""
+    problems: list[str] = []
+    for name, book in monitor.budgets.by_name.items():
+        record = store.tables.get((BUDGET, *name))
+        status: dict[str, Any] = {} if record is None else codec.unpack_shared(record.blob).get("status") or {}
+        said = (status.get("currentHealthy"), status.get("disruptionsAllowed"))
+        if said != (book.healthy, max(book.spare, 0)):
+            problems.append(f"budget {name[1]} says (healthy, allowed) {said}, it has {book.healthy}: {book.spare}")
+    return problems[:MOST]
 
 
 def without_reason(store: Store, monitor: Monitor) -> list[str]:

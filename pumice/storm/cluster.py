@@ -9,10 +9,11 @@ from pumice.storm.script import Event
 Object = dict[str, Any]
 NAMESPACE: Final = "default"
 GPU: Final = "nvidia.com/gpu"
+JOB: Final = "job"
 
 
 def objects_of(event: Event) -> list[Object]:
-    """What an event hands in: a node, a queue, a priority class, or a job with its pods."""
+    """What an event hands in: a node, a queue, a priority class, a budget, or a job with its pods."""
     details = event.details
     match event.what:
         case "node":
@@ -23,6 +24,8 @@ def objects_of(event: Event) -> list[Object]:
             return [priority(event.target, int(event.amount))]
         case "vcjob":
             return [vcjob(event.target, details)]
+        case "budget":
+            return [budget(event.target, int(event.amount))]
         case "job":
             return [pod_group(event.target, details), *pods(event.target, details, range(int(details["pods"])))]
         case _:
@@ -70,6 +73,16 @@ def priority(name: str, value: int) -> Object:
     }
 
 
+def budget(job: str, least: int) -> Object:
+    """So many pods of a job are to stay healthy."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": f"{job}-budget", "namespace": NAMESPACE},
+        "spec": {"minAvailable": least, "selector": {"matchLabels": {JOB: job}}},
+    }
+
+
 def pod_group(name: str, details: Object) -> Object:
     """min, queue, priority."""
     spec: Object = {"minMember": int(details.get("min") or details["pods"]), "queue": details.get("queue", "default")}
@@ -100,7 +113,7 @@ def pod(name: str, job: str, details: Object) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE, "annotations": annotations},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {JOB: job}, "annotations": annotations},
         "spec": {"schedulerName": "volcano", **spec},
     }
 
@@ -125,7 +138,8 @@ def _pod_spec(details: Object) -> Object:
 def vcjob(name: str, details: Object) -> Object:
     """A Volcano Job of one task; its controller makes the PodGroup and the pods."""
     annotations = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"}
-    template = {"metadata": {"annotations": annotations}, "spec": {**_pod_spec(details), "restartPolicy": "OnFailure"}}
+    metadata = {"labels": {JOB: name}, "annotations": annotations}
+    template = {"metadata": metadata, "spec": {**_pod_spec(details), "restartPolicy": "OnFailure"}}
     replicas = int(details["pods"])
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import msgspec
 
 from actors.errors import ActorFailedError
-from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from core.messages.commands import ApiRequest, Create, Delete, Patch, RequestEviction, UpdateStatus
 from pumice.storm.cluster import NAMESPACE, objects_of, pods
 from storage import codec
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 USER: Final = "submit"
 AGAIN_S: Final = 0.05
+DRAIN_AGAIN_S: Final = 1.0
 NEW: Final = frozenset(("node", "queue", "priority", "job", "vcjob"))
 
 
@@ -80,6 +82,8 @@ class Driver:
                 return self._deleted_job(event.target)
             case "scale-up":
                 return self._scaled(event)
+            case "drain":
+                return self._drained(system, event)
             case _:
                 return [Create(codec.pack(obj), user=USER) for obj in objects_of(event)]
 
@@ -115,6 +119,21 @@ class Driver:
         return [
             Delete("PodGroup", NAMESPACE, name, user=USER),
             *(Delete("Pod", NAMESPACE, f"{name}-{number}", user=USER) for number in range(int(details["pods"]))),
+        ]
+
+    def _drained(self, system: System, event: Event) -> list[ApiRequest]:
+        """Cordon the node and have its pods evicted; those that a budget keeps there are asked for again."""
+        if system.store.tables.get(("Node", "", event.target)) is None:
+            return []
+        there = [pod for pod in self._monitor.truth.pods.values() if pod.on_node and pod.node == event.target]
+        pods = [pod for pod in there if not pod.deleting]
+        if pods and event.amount > 1:
+            again = msgspec.structs.replace(event, at=event.at + DRAIN_AGAIN_S, amount=event.amount - 1)
+            self._left.insert(0, again)
+            self._left.sort(key=lambda each: each.at, reverse=True)
+        return [
+            Patch("Node", "", event.target, _spec({"unschedulable": True}), USER),
+            *(RequestEviction(NAMESPACE, pod.key.partition("/")[2], pod.uid, user=USER) for pod in pods),
         ]
 
     def _scaled(self, event: Event) -> list[ApiRequest]:

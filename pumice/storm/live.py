@@ -67,7 +67,7 @@ class LiveStorm:
         """The same journal, everything that is written to it from now on checked."""
         store = Store()
         await recover(journal, store.restore, store.load)
-        self.monitor.truth.begin(store)
+        self.monitor.begin(store)
         self.monitor.born()
         return WatchedJournal(journal, self.monitor.see)
 

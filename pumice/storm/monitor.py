@@ -25,10 +25,12 @@ from core.messages.events import (
     Outcome,
     ViewOperation,
 )
+from pumice.storm.budget_books import BudgetBooks
 from pumice.storm.truth import Truth
 from storage import codec
 
 if TYPE_CHECKING:
+    from actors.api.store import Store
     from storage.journal import Record
 
 Pod = tuple[str, str]
@@ -83,13 +85,16 @@ class _Cycle:
 class Monitor:
     """Sees every record; `violated` ends the storm at the next event, whoever notices.
 
-    `patience_s`: after so long the cache may have given up an outcome, and decide again.
+    `patience_s`: after so long the cache may have given up an outcome, and decide again. `spares_budgets`: the
+    scheduler is configured to ask what budgets leave before it names victims.
     """
 
     def __init__(self, *, patience_s: float = PATIENCE_S, most_records: int = MOST_RECORDS) -> None:
         self._patience_s = patience_s
         self._most_records = most_records
         self.truth = Truth()
+        self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time)
+        self.spares_budgets = False
         self.began = 0.0
         self.events = 0
         self.cycles = 0
@@ -106,6 +111,11 @@ class Monitor:
         self._scope: anyio.CancelScope | None = None
 
     # --- the life of the storm
+
+    def begin(self, store: Store) -> None:
+        """Start from what a store holds already."""
+        self.truth.begin(store)
+        self.budgets.begin(self.truth.revision)
 
     def born(self) -> None:
         """A process starts."""
@@ -149,6 +159,8 @@ class Monitor:
         if mutation.revision != self.truth.revision + 1:
             self.violated("nothing-lost", f"revision {mutation.revision} follows {self.truth.revision} in the journal")
         bound = self.truth.apply(mutation)
+        for words in self.budgets.see(mutation):
+            self.violated("within-budget", words)
         if bound is None:
             return
         pod, before = bound
@@ -201,6 +213,8 @@ class Monitor:
             self._decide(decision, cycle.record, at)
         else:
             pod = (decision.namespace, decision.name)
+            if self.spares_budgets and self.budgets.forbid(pod, decision.uid, cycle.record.revision):
+                self.violated("spares-budgets", f"pod {'/'.join(pod)} was a victim, though its budget leaves none")
             self._leaving[pod] = self._evicts.setdefault(cycle.record.cycle, {})[pod] = decision.uid
         if not cycle.left:
             self._judge_gangs(cycle)

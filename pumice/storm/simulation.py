@@ -17,6 +17,7 @@ from actors.core_decider import core_decider
 from actors.errors import RecorderFailedError
 from actors.settings import SystemSettings
 from actors.system import System
+from config.schema import SchedulerConfig
 from pumice.storm.books import final_problems
 from pumice.storm.clock import JumpingClock
 from pumice.storm.determinism import deterministic
@@ -34,6 +35,10 @@ LIVES: Final = 20
 
 LONGEST_S: Final = 300.0
 """Seconds of the processor that a storm may take; it needs less than one."""
+
+
+ASKING: Final = frozenset(("enqueue", "allocate", "preempt", "reclaim", "backfill"))
+"""Actions that name no victims, or ask the plugins of the tiers about them."""
 
 
 @dataclass(slots=True)
@@ -124,6 +129,7 @@ class Storm:
         self._views.clear()
         decider = replace(real, new_view=partial(self._new_view, real.new_view))
         system = System(self._settings(), self.journal, self.clock, decider=decider)
+        self.monitor.spares_budgets = asks_budgets(system.source.loaded.config)
         try:
             async with system.running():
                 await self._through(system)
@@ -159,6 +165,7 @@ class Storm:
             faults=self.faults,
             gc_thresholds=(50_000, 20, 100),
             stopwatch=_no_time,
+            budgets=any(event.what == "budget" for event in self.script.events),
         )
 
 
@@ -168,6 +175,12 @@ def faults_of(script: Script) -> Faults:
         return SeededFaults(script.seed, script.rates)
     listed = [event for event in script.events if event.on]
     return ListedFaults(Fault(event.what, event.on, event.amount, event.target) for event in listed)
+
+
+def asks_budgets(config: SchedulerConfig) -> bool:
+    """Whether no victim comes about without the pdb plugin: it has the last word in every tier."""
+    asked = all(tier.plugins and tier.plugins[-1].name == "pdb" for tier in config.tiers)
+    return asked and ASKING.issuperset(config.actions)
 
 
 def event_of(fault: Fault) -> Event:

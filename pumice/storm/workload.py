@@ -33,7 +33,7 @@ def inputs(seed: int, size: Size, disturbances: dict[str, float]) -> list[Event]
         Event("priority", target="low", amount=10),
     ]
     events += _jobs(random, size.pods)
-    events += _disturbances(random, size, disturbances, [event.target for event in events if event.what == "job"])
+    events += _disturbances(random, size, disturbances, events)
     return sorted(events, key=lambda event: event.at)
 
 
@@ -75,19 +75,41 @@ def _job(random: Random, number: int, gang: int) -> Event:
     return Event(what, at, target=f"j{number}", details=details)
 
 
+def _crowd(random: Random, at: float) -> list[Event]:
+    """A job that needs one of its pods and can spare the others, as far as its budget does."""
+    name = f"crowd{int(at * 1000)}"
+    details = {"pods": 12, "min": 1, "cpu": "2", "memory": "1Gi", "priority": "low"}
+    job = Event("job", at, target=name, details=details | {"queue": random.choice(("default", "wide"))})
+    return [job, Event("budget", at, target=name, amount=random.choice((2, 6, 12)))]
+
+
 def _rush(random: Random) -> dict[str, Any]:
     """A gang that may take others' room."""
     details: dict[str, Any] = {"pods": random.choice((2, 4)), "cpu": "3", "memory": "2Gi", "seconds": 5}
     return details | {"priority": "high", "queue": random.choice(("default", "wide"))}
 
 
-def _disturbances(random: Random, size: Size, wanted: dict[str, float], jobs: list[str]) -> list[Event]:
+def _disturbances(random: Random, size: Size, wanted: dict[str, float], inputs: list[Event]) -> list[Event]:
+    jobs = [event.target for event in inputs if event.what == "job"]
+    guarded = [event for event in inputs if event.what in ("job", "vcjob") and int(event.details["pods"]) > 1]
     events: list[Event] = []
     for what, number in sorted(wanted.items()):
         for _ in range(int(number) + (random.random() < number % 1)):
             at = round(random.uniform(0.2, 2 * SPREAD_S), 3)
+            if what == "budget":
+                events += _budget(random, guarded)
+                continue
             events += _disturbance(random, what, at, f"n{random.randrange(max(1, size.nodes))}", jobs)
     return events
+
+
+def _budget(random: Random, jobs: list[Event]) -> list[Event]:
+    """For a job, at its side: some of its pods may go, or none."""
+    if not jobs:
+        return []
+    job = random.choice(jobs)
+    pods = int(job.details["pods"])
+    return [Event("budget", job.at, target=job.target, amount=random.randint(max(1, pods // 2), pods))]
 
 
 def _disturbance(random: Random, what: str, at: float, node: str, jobs: list[str]) -> list[Event]:
@@ -99,6 +121,10 @@ def _disturbance(random: Random, what: str, at: float, node: str, jobs: list[str
             return [Event(what, at, target=random.choice(jobs), amount=random.randrange(1, 4))] if jobs else []
         case "rush":
             return [Event("job", at, target=f"rush{int(at * 1000)}", details=_rush(random))]
+        case "drain":
+            return [Event(what, at, target=node, amount=5), Event("restore-node", round(at + 6.0, 3), target=node)]
+        case "crowd":
+            return _crowd(random, round(at / 4, 3))
         case "clock-jump":
             return [Event(what, at, amount=random.choice((3600.0, 60.0, -5.0)))]
         case "power-cut":

@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 
+from actors.api.eviction import Eviction
 from actors.api.server import ApiServer
 from actors.api.tables import Tables
 from actors.cache import Cache
+from actors.controllers import disruption_machine
 from actors.outcomes import Outcomes
 from actors.watcher import Changes, Watcher
 from core.messages.commands import Entry
 from core.messages.events import BindTimedOut, Bound, Mutation
 from core.plugins.gang import Gang
+from core.plugins.pdb import Pdb
 from core.plugins.proportion.plugin import Proportion
 from core.state.nodes import NodeTable
 from core.state.view import View
@@ -34,7 +37,7 @@ class Bug:
     invariants: tuple[str, ...] = ()
 
 
-def _replace(owner: type, name: str, new: Any) -> Plant:
+def _replace(owner: Any, name: str, new: Any) -> Plant:
     def plant(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(owner, name, new)
 
@@ -69,6 +72,10 @@ def _counts_retries_twice(assume: Any) -> Any:
         return held
 
     return patched
+
+
+def _everybody(_: Pdb, tasks: Sequence[Any]) -> list[Any]:
+    return list(tasks)
 
 
 def _keeps_room(forget: Any) -> Any:
@@ -176,5 +183,15 @@ BUGS: dict[str, Bug] = {
     "one failed bind loses the outcomes of others": Bug(_replace(Outcomes, "report", _reports_first_only)),
     "gangs are ready with one pod": Bug(_replace(Gang, "job_ready", _always)),
     "capability is not asked": Bug(_replace(Proportion, "allocatable", _always)),
+    "an eviction asks no budget": Bug(_replace(Eviction, "_ask_budget", _nothing), "victims", ("within-budget",)),
+    "a budget is not told of a granted eviction": Bug(
+        _replace(Eviction, "_spend", _nothing), "victims", ("within-budget",)
+    ),
+    "budgets count pods that are not ready": Bug(
+        _replace(disruption_machine, "is_ready", _always), "victims", ("budgets-counted", "within-budget")
+    ),
+    "victims are named whatever budgets leave": Bug(
+        _replace(Pdb, "within_budget", _everybody), "victims", ("spares-budgets",)
+    ),
     "a second try takes its room twice": Bug(_wrap(View, "assume", _counts_retries_twice)),
 }

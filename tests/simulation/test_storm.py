@@ -83,6 +83,7 @@ def test_the_storm_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(100):
         outcome = simulate(script_of(seed, Plan(BUGS[name].profile, size=SMALL)))
         if outcome.violations:
+            assert outcome.violations[0].invariant in (BUGS[name].invariants or [outcome.violations[0].invariant])
             return
     pytest.fail("not found within 100 seeds")
 
