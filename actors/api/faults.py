@@ -123,8 +123,7 @@ class SeededFaults:
             raise ConfigError(f"unknown fault {unknown[0]!r}; known: {', '.join(sorted(KINDS))}")
         self.struck: list[Fault] = []
         self._seed = seed
-        self._rates = dict(rates)
-        self._odds: dict[tuple[str, ...], list[tuple[str, float]]] = {}
+        self._odds = {sort: _parts(kinds, rates) for sort, kinds in _POSSIBLE.items()}
         self._longest_s = longest_s
         self._crashable = crashable
         self._occasions = Occasions()
@@ -134,25 +133,19 @@ class SeededFaults:
         """See `Faults`."""
         if self._stopped:
             return None
-        odds = self._odds_of(possible(request))
+        odds = self._odds[sort_of(request)]
         return self._first(odds, self._occasions.of(request)) if odds else None
 
     def strike_append(self) -> Fault | None:
         """See `Faults`."""
         if self._stopped:
             return None
-        odds = self._odds_of(JOURNAL)
+        odds = self._odds["append"]
         return self._first(odds, self._occasions.count("append")) if odds else None
 
     def stop(self) -> None:
         """See `Faults`."""
         self._stopped = True
-
-    def _odds_of(self, kinds: tuple[str, ...]) -> list[tuple[str, float]]:
-        odds = self._odds.get(kinds)
-        if odds is None:
-            odds = self._odds[kinds] = self._parts(kinds)
-        return odds
 
     def _first(self, odds: list[tuple[str, float]], on: str) -> Fault | None:
         """One throw for all kinds: each has its own part of the way from 0 to 1."""
@@ -165,11 +158,6 @@ class SeededFaults:
                 self.struck.append(fault)
                 return fault
         return None
-
-    def _parts(self, kinds: tuple[str, ...]) -> list[tuple[str, float]]:
-        """Those that can strike, with where their parts end."""
-        able = [what for what in kinds if self._rates.get(what)]
-        return list(zip(able, accumulate(self._rates[what] for what in able), strict=True))
 
     def _made(self, what: str, on: str) -> Fault:
         share = chance(self._seed, on, what, "amount")
@@ -214,24 +202,39 @@ def chance(seed: int, *what: str) -> float:
     return int.from_bytes(digest, "big") / 2**56
 
 
-_BIND, _EVICT, _STATUS, _WATCH, _OTHER = (*BIND, CRASH), (*EVICT, CRASH), (*STATUS, CRASH), (*WATCH, CRASH), (CRASH,)
+def _parts(kinds: Sequence[str], rates: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Those that have a rate, with where their parts of the way from 0 to 1 end."""
+    able = [what for what in kinds if rates.get(what)]
+    return list(zip(able, accumulate(rates[what] for what in able), strict=True))
 
 
-def possible(request: commands.ApiRequest) -> tuple[str, ...]:
-    """The kinds of faults that can strike a request."""
+_POSSIBLE: Final = {
+    "bind": (*BIND, CRASH),
+    "evict": (*EVICT, CRASH),
+    "status": (*STATUS, CRASH),
+    "watch": (*WATCH, CRASH),
+    "append": JOURNAL,
+    "submit": (),
+    "other": (CRASH,),
+}
+"""The kinds of faults that can strike, by the sort of request; a write to the journal is one of them."""
+
+
+def sort_of(request: commands.ApiRequest) -> str:
+    """The sort of a request: all of one sort can be struck by the same kinds of faults."""
     match request:
         case commands.Watch():
-            return _WATCH
+            return "watch"
         case commands.UpdateStatus() | commands.Patch():
-            return _STATUS if request.user == SCHEDULER else _OTHER
+            return "status" if request.user == SCHEDULER else "other"
         case commands.BindPod():
-            return _BIND
+            return "bind"
         case commands.EvictPod() | commands.RequestEviction():
-            return _EVICT
+            return "evict"
         case commands.Create():
-            return () if request.user == "submit" else _OTHER
+            return "submit" if request.user == "submit" else "other"
         case _:
-            return _OTHER
+            return "other"
 
 
 def subject(request: commands.ApiRequest) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from anyio import lowlevel
+from msgspec import Struct
 
 from actors.api.disruptions import disrupt
 from actors.api.server import ApiServer, cause_of
@@ -62,8 +63,10 @@ class Network:
         """Deliver it so much later."""
         self._number += 1
         self._activity.begin()
-        heappush(self._held, Held(anyio.current_time() + delay_s, self._number, **what))
-        self.changed.set()
+        held = Held(anyio.current_time() + delay_s, self._number, **what)
+        heappush(self._held, held)
+        if self._held[0] is held:  # who waits for an earlier one finds it then
+            self.changed.set()
 
     def crash(self, actor: str, steps: int) -> None:
         """Crash the actor so many turns of the event loop later."""
@@ -87,8 +90,7 @@ class Network:
         self._activity.end(number)
 
 
-@dataclass(slots=True)
-class _Step:
+class _Step(Struct):
     """One request of a batch; `item` is None when nobody waits for the answer any more."""
 
     request: commands.ApiRequest
@@ -231,14 +233,12 @@ class FaultyApiServer(ApiServer):
             self._network.delivered(len(held))
 
 
-@dataclass(frozen=True, slots=True)
-class _Later:
+class _Later(Struct, frozen=True):
     item: Any
     delay_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
+class _Lost(Struct, frozen=True):
     item: Any
 
 
