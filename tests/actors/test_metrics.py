@@ -26,6 +26,7 @@ def value(families: Families, name: str, **labels: str) -> float | None:
 
 def test_a_cycle_is_told_in_volcanos_names() -> None:
     families = Families()
+    assert value(families, "volcano_e2e_scheduling_latency_milliseconds_count") == 0.0, "shown before the first cycle"
     gpu = "deserved_scalar_resources:nvidia.com/gpu"
     queues = QueueColumns(["p", "q"], {"allocated_milli_cpu": [0.0, 1500.0], "share": [nan, 0.25], gpu: [nan, 4000.0]})
     families.cycle(
