@@ -1,14 +1,19 @@
 """Cutting a failing storm down to the few events that matter.
 
-The faults that struck are written out beside the inputs, so that every event can be left out by itself; then pieces are
-left out, large ones first, as long as the same invariant breaks (delta debugging), and what is left is made smaller.
+The faults that struck are written out beside the inputs, so that every event can be left out by itself. What the words
+of the violation speak of is tried first; then events go by kind, by what they are about, and piece by piece, large
+pieces first, as long as the same invariant breaks (delta debugging), and what is left is made smaller. An event less
+changes the order in which everything else runs, and many defects show in some orders only: a short list that seems
+harmless is therefore tried in several orders before it is believed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
@@ -17,17 +22,57 @@ from pumice.storm.simulation import Outcome, simulate
 
 Simulate = Callable[[Script], Outcome]
 
+RUNS: Final = 400
+"""Storms that may be run to cut one down."""
+ORDERS: Final = (1, 3, 10)
+"""In how many orders a candidate is tried: once everywhere, then more often in what is left."""
+SHORT: Final = 30
+"""Longer lists are tried in one order only."""
+EVERYWHERE: Final = frozenset(("node", "queue", "priority", "crash", "power-cut"))
+"""Kinds of events that belong to no job and may be needed by any."""
 
-@dataclass(slots=True)
-class Budget:
-    """How many storms may still be run."""
 
-    left: int
+class Search:
+    """The smallest script found so far, which breaks `script.invariant`, and how many storms may still be run."""
 
-    def spend(self) -> bool:
-        """False when there is nothing left."""
-        self.left -= 1
-        return self.left >= 0
+    def __init__(self, script: Script, runs: int, simulate: Simulate) -> None:
+        self.script = script
+        self.orders = 1
+        self._left = runs
+        self._simulate = simulate
+        self._harmless: set[tuple[int, bytes]] = set()
+
+    @property
+    def events(self) -> list[Event]:
+        """Of the smallest script."""
+        return list(self.script.events)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no storm may be run any more."""
+        return self._left <= 0
+
+    def take(self, events: Sequence[Event]) -> bool:
+        """Go on from these events when they break the same invariant, in one of the orders."""
+        orders = self.orders if len(events) <= SHORT else 1
+        seeds = dict.fromkeys((self.script.seed, *range(orders)))
+        for seed in list(seeds)[:orders]:
+            tried = msgspec.structs.replace(self.script, events=tuple(events), seed=seed)
+            if self._fails(tried):
+                self.script = tried
+                return True
+        return False
+
+    def _fails(self, script: Script) -> bool:
+        key = (script.seed, msgspec.json.encode(script.events))
+        if self.exhausted or key in self._harmless:
+            return False
+        self._left -= 1
+        found = self._simulate(script).violations
+        if found and found[0].invariant == self.script.invariant:
+            return True
+        self._harmless.add(key)
+        return False
 
 
 def written_out(script: Script, outcome: Outcome) -> Script:
@@ -37,49 +82,96 @@ def written_out(script: Script, outcome: Outcome) -> Script:
     return msgspec.structs.replace(script, events=(*inputs, *outcome.struck), rates={}, invariant=invariant)
 
 
-def shrink(script: Script, outcome: Outcome, *, runs: int = 400, simulate: Simulate = simulate) -> Script:
+def shrink(script: Script, outcome: Outcome, *, runs: int = RUNS, simulate: Simulate = simulate) -> Script:
     """The smallest script found that breaks the same invariant; the written-out one when that does not repeat."""
-    budget = Budget(runs)
-    whole = written_out(script, outcome)
-
-    def fails(events: Sequence[Event]) -> bool:
-        if not budget.spend():
-            return False
-        found = simulate(msgspec.structs.replace(whole, events=tuple(events))).violations
-        return bool(found) and found[0].invariant == whole.invariant
-
-    if not fails(whole.events):
-        return whole
-    events = without_pieces(list(whole.events), fails)
-    events = made_smaller(events, fails)
-    return msgspec.structs.replace(whole, events=tuple(without_pieces(events, fails)))
+    search = Search(written_out(script, outcome), runs, simulate)
+    if not search.take(search.events):
+        return search.script
+    search.orders = ORDERS[-1]
+    take_related(search, outcome.violations[0].words)
+    for orders in ORDERS:
+        search.orders = orders
+        leave_out(search, lambda event: event.what)
+        leave_out_all(search)
+    return search.script
 
 
-def without_pieces(events: list[Event], fails: Callable[[Sequence[Event]], bool]) -> list[Event]:
-    """Leave out pieces of half the list, then a quarter, down to single events."""
-    size = max(1, len(events) // 2)
-    while True:
-        start, before = 0, len(events)
-        while start < len(events):
-            rest = events[:start] + events[start + size :]
-            if fails(rest):
-                events = rest
-            else:
+def leave_out_all(search: Search) -> None:
+    """By subject, one by one and in size, until nothing more can go."""
+    while not search.exhausted:
+        before = search.script.events
+        leave_out(search, partial(subject, jobs=jobs_of(before)))
+        leave_out_pieces(search)
+        make_smaller(search)
+        if search.script.events == before:
+            return
+
+
+def take_related(search: Search, words: str) -> None:
+    """Only what the words name; that with what belongs to everybody."""
+    named = set(re.findall(r"[\w.-]+", words))
+    jobs = jobs_of(search.events)
+    named |= {job for job in jobs if any(name.startswith(f"{job}-") for name in named)}
+    related = [event for event in search.events if subject(event, jobs) in named]
+    wider = [event for event in search.events if event.what in EVERYWHERE or subject(event, jobs) in named]
+    for fewer in (related, wider):
+        if len(fewer) < len(search.events) and search.take(fewer):
+            return
+
+
+def jobs_of(events: Sequence[Event]) -> list[str]:
+    """Their names."""
+    return [event.target for event in events if event.what in ("job", "vcjob")]
+
+
+def subject(event: Event, jobs: Sequence[str]) -> str:
+    """The job, node or queue that an event is about; a fault that strikes no job is about its own occasion."""
+    if not event.on:
+        return event.target or event.what
+    for word in re.findall(r"/([\w.-]+)", event.on):
+        owner = max((job for job in jobs if word == job or word.startswith(f"{job}-")), key=len, default=None)
+        if owner is not None:
+            return owner
+    return event.on
+
+
+def leave_out(search: Search, key: Callable[[Event], Hashable]) -> None:
+    """All events of a key together: of half the keys at once, the most frequent first, then a quarter, down to one."""
+    keys = [each for each, _ in Counter(map(key, search.events)).most_common()]
+    size = len(keys)
+    while size > 1:
+        size = (size + 1) // 2
+        for start in range(0, len(keys), size):
+            gone = keys[start : start + size]
+            rest = [event for event in search.events if key(event) not in gone]
+            if len(rest) < len(search.events):
+                search.take(rest)
+
+
+def leave_out_pieces(search: Search) -> None:
+    """Pieces of half the list, then a quarter, down to single events."""
+    size = max(1, len(search.events) // 2)
+    while not search.exhausted:
+        start, before = 0, len(search.events)
+        while start < len(search.events):
+            events = search.events
+            if not search.take(events[:start] + events[start + size :]):
                 start += size
         if size > 1:
             size //= 2
-        elif len(events) == before:
-            return events
+        elif len(search.events) == before:
+            return
 
 
-def made_smaller(events: list[Event], fails: Callable[[Sequence[Event]], bool]) -> list[Event]:
-    """Fewer pods in each job, plainer details, rounder amounts."""
-    for index in range(len(events)):
-        for simpler in simpler_events(events[index]):
-            tried = [*events[:index], simpler, *events[index + 1 :]]
-            if fails(tried):
-                events = tried
-    return events
+def make_smaller(search: Search) -> None:
+    """Fewer pods in each job, plainer details, sooner crashes."""
+    for index in range(len(search.events)):
+        while any(search.take(_with(search.events, index, each)) for each in simpler_events(search.events[index])):
+            pass
+
+
+def _with(events: list[Event], index: int, event: Event) -> list[Event]:
+    return [*events[:index], event, *events[index + 1 :]]
 
 
 def simpler_events(event: Event) -> Iterator[Event]:

@@ -33,6 +33,8 @@ LIVES: Final = 20
 """How often a process may be started again in one storm."""
 
 
+GC_THRESHOLDS: Final = (50_000, 20, 100)
+"""Those that a system asks for while it runs."""
 LONGEST_S: Final = 300.0
 """Seconds of the processor that a storm may take; it needs less than one."""
 
@@ -163,7 +165,7 @@ class Storm:
             schedule_period_s=self.script.period_s,
             check_view=True,
             faults=self.faults,
-            gc_thresholds=(50_000, 20, 100),
+            gc_thresholds=GC_THRESHOLDS,
             stopwatch=_no_time,
             budgets=any(event.what == "budget" for event in self.script.events),
         )

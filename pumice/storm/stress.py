@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from typing import Any, Final
 from pumice.storm.profiles import Profile, profile
 from pumice.storm.script import Script, write_script
 from pumice.storm.shrink import shrink
-from pumice.storm.simulation import Outcome, simulate
+from pumice.storm.simulation import GC_THRESHOLDS, Outcome, simulate
 from pumice.storm.workload import Size, inputs
 
 SLICE: Final = 8
@@ -72,10 +73,22 @@ def run_seeds(plan: Plan, seeds: Sequence[int]) -> Tally:
     """One after the other, here."""
     tally = Tally()
     chosen = profile(plan.profile)
-    for seed in seeds:
-        script = script_of(seed, plan, chosen)
-        tally.add(script, simulate(script))
+    with rare_collections():
+        for seed in seeds:
+            script = script_of(seed, plan, chosen)
+            tally.add(script, simulate(script))
     return tally
+
+
+@contextmanager
+def rare_collections() -> Generator[None]:
+    """Between storms too: who goes back to Python's thresholds after each looks through all that it leaves, at once."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 def run_storms(plan: Plan, workers: int, advance: Callable[[int], None]) -> Tally:
