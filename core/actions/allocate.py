@@ -13,6 +13,7 @@ from core.actions.nomination import allocate_as_nominated
 from core.actions.task_loop import allocate_tasks
 from core.actions.worksheet import Worksheet, organize
 from core.life.pod_group import Phase
+from core.life.task import TaskStatus
 from core.session.action_arguments import caches_errors
 from core.session.heap import PriorityQueue
 
@@ -75,15 +76,13 @@ def _drain(session: Session, context: Context) -> None:
 def build_context(session: Session, only: frozenset[int] | None = None) -> Context:
     """Every valid, admitted job with tasks to place, in job order; `only`: of these rows."""
     context = Context(Decisions(session), PriorityQueue(session.orders.queue_before))
-    admits = "enqueue" in session.config.actions
-    for job in session.jobs.in_order:
-        if only is not None and job.row not in only:
-            continue
-        if session.jobs.is_pending(job):
-            if admits:
-                continue
-            session.jobs.phase[job.row] = Phase.INQUEUE
-        if not session.jobs.has_pending(job) or not session.job_is_valid(job):
+    if "enqueue" not in session.config.actions:
+        for job in session.jobs.where(session.snapshot.jobs.phase <= Phase.PENDING):
+            if only is None or job.row in only:
+                session.jobs.phase[job.row] = Phase.INQUEUE
+    columns = session.snapshot.jobs
+    for job in session.jobs.where((columns.phase > Phase.PENDING) & (columns.counts[TaskStatus.PENDING] > 0)):
+        if (only is not None and job.row not in only) or not session.job_is_valid(job):
             continue
         if not session.topology.is_ready and session.topology.is_asked_for(job):
             continue

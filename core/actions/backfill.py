@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from core.life.pod_group import Phase
 from core.life.task import TaskStatus
 from core.session.action_arguments import caches_errors
 from core.session.heap import PriorityQueue
@@ -50,8 +51,10 @@ def pick_up(session: Session) -> list[Task]:
     queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
     jobs: dict[str, JobQueue] = {}
     tasks: dict[int, PriorityQueue[Task]] = {}
-    for job in session.jobs.in_order:
-        if not _has_candidates(session, job) or session.jobs.is_pending(job) or not session.job_is_valid(job):
+    columns = session.snapshot.jobs
+    has_candidates = (columns.best_effort > 0) | (columns.counts[TaskStatus.PIPELINED] > 0)
+    for job in session.jobs.where(has_candidates & (columns.phase > Phase.PENDING)):
+        if not session.job_is_valid(job):
             continue
         found = _best_effort_tasks(session, job)
         if not found:
@@ -70,10 +73,6 @@ def pick_up(session: Session) -> list[Task]:
             while len(of_job):
                 picked.append(of_job.pop())
     return picked
-
-
-def _has_candidates(session: Session, job: Job) -> bool:
-    return bool(session.jobs.best_effort[job.row] or session.jobs.counts[TaskStatus.PIPELINED][job.row])
 
 
 def _best_effort_tasks(session: Session, job: Job) -> list[Task]:

@@ -112,7 +112,7 @@ class DomainAllocator:
             and job.pod_group.min_member == len(job.tasks)
             and not self._session.sub_jobs(job)[job.key].nominated_hyper_node
             and not any(domain.children for domain in gradient)
-            and not self._session.searches.sampling.applies(self._session.nodes.count)
+            and not self._session.searches.samples
         )
 
     def _first_by_promise(self, job: Job, worksheet: Worksheet, gradient: Sequence[Domain]) -> Statement | None:

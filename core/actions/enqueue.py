@@ -19,14 +19,15 @@ def execute(session: Session) -> None:
     """Move jobs to Inqueue in the session's columns; it is written when the session closes."""
     queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
     waiting: dict[str, JobQueue] = {}
-    seen: set[str] = set()
-    for job in session.jobs.in_order:
-        queue = session.queue_of(job)
-        if queue.name not in seen:
-            seen.add(queue.name)
-            queues.push(queue)
-        if session.jobs.is_pending(job):
-            waiting.setdefault(queue.name, session.orders.job_queue()).push(job)
+    columns = session.snapshot.jobs
+    rows: list[int] = columns.queue[columns.order].tolist()
+    for row in dict.fromkeys(rows):  # the queues that have a job, as the jobs come
+        queues.push(session.snapshot.queues[row])
+    for job in session.jobs.where(columns.phase <= Phase.PENDING):
+        name = job.pod_group.queue
+        if name not in waiting:
+            waiting[name] = session.orders.job_queue()
+        waiting[name].push(job)
     while len(queues):
         queue = queues.pop()
         jobs = waiting.get(queue.name)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 NOT_ENOUGH_PODS_OF_TASK = "NotEnoughPodsOfTask"
 NOT_ENOUGH_PODS = "NotEnoughTasks"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
+OF_READY = list(READY_STATUSES)
 
 
 class Gang:
@@ -155,8 +156,8 @@ class Gang:
     def on_session_close(self, session: Session) -> None:
         """The Scheduled or Unschedulable condition of every job that has tasks."""
         columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-        counts = columns.counts[:, order]
-        ready = np.add.reduce(counts[list(READY_STATUSES)]) + columns.best_effort[order] >= columns.min_member[order]
+        counts = columns.counts.take(order, axis=1)
+        ready = np.add.reduce(counts[OF_READY]) + columns.best_effort[order] >= columns.min_member[order]
         attention = (np.add.reduce(counts) > 0) & ~(ready & columns.announced[order])
         if "terminating-members" in session.config.pumice.fix:
             attention &= ready | ~only_waits(session)[order]

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from core.session.session import Session
     from core.state.jobs import Job
 
-EXPLAINED = (TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED)
+EXPLAINED = [TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED]
+REPORTED = [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]
+SCHEDULED, COMPLETED = list(SCHEDULED_STATUSES), list(COMPLETED_STATUSES)
 
 
 def set_condition(session: Session, job: Job, condition: PodGroupCondition) -> None:
@@ -42,9 +44,9 @@ def set_condition(session: Session, job: Job, condition: PodGroupCondition) -> N
 def update_phases(session: Session) -> npt.NDArray[np.int8]:
     """The phase each job of the session ends the cycle with, in job order; the column follows."""
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    counts = columns.counts[:, order]
-    scheduled = np.add.reduce(counts[list(SCHEDULED_STATUSES)])  # integers: no order of summation to keep
-    completed = np.add.reduce(counts[list(COMPLETED_STATUSES)])
+    counts = columns.counts.take(order, axis=1)
+    scheduled = np.add.reduce(counts[SCHEDULED])  # integers: no order of summation to keep
+    completed = np.add.reduce(counts[COMPLETED])
     if "terminating-members" in session.config.pumice.fix:
         scheduled += leaving(session)[order]
     unschedulable = np.zeros(len(columns.phase), dtype=np.bool_)
@@ -62,32 +64,25 @@ def update_phases(session: Session) -> npt.NDArray[np.int8]:
 def job_statuses(session: Session) -> list[PodGroupStatus]:
     """The PodGroups whose status changed, in job order."""
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    found = np.stack(
-        [
-            update_phases(session),
-            *columns.counts[[TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]][:, order],
-        ]
-    )
-    changed = (found != columns.reported[:, order]).any(axis=0)
+    found = np.stack([update_phases(session), *columns.counts[REPORTED].take(order, axis=1)])
+    changed = np.logical_or.reduce(found != columns.reported.take(order, axis=1))
     touched = np.zeros(len(columns.phase), dtype=np.bool_)
     touched[list(session.conditions)] = True
+    candidates = np.flatnonzero(changed | touched[order])
     in_order = session.jobs.in_order
-    candidates = (in_order[i] for i in np.flatnonzero(changed | touched[order]).tolist())
-    return [written for job in candidates if (written := _job_status(session, job)) is not None]
+    told = zip(candidates.tolist(), found.take(candidates, axis=1).T.tolist(), strict=True)
+    return [written for i, numbers in told if (written := _job_status(session, in_order[i], numbers)) is not None]
 
 
-def _job_status(session: Session, job: Job) -> PodGroupStatus | None:
-    spec, counts, row = job.pod_group, session.jobs.counts, job.row
-    phase = PHASES[session.jobs.phase[row]]
-    running, succeeded, failed = (
-        int(counts[s][row]) for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
-    )
-    conditions = session.conditions.get(row)
-    same = (phase, running, succeeded, failed) == (spec.phase, spec.running, spec.succeeded, spec.failed)
-    if same and (conditions is None or tuple(conditions) == spec.conditions):
+def _job_status(session: Session, job: Job, numbers: list[int]) -> PodGroupStatus | None:
+    """`numbers`: its phase, then its running, succeeded and failed tasks."""
+    phase, running, succeeded, failed = numbers
+    spec, conditions = job.pod_group, session.conditions.get(job.row)
+    said, label = spec.conditions if conditions is None else tuple(conditions), PHASES[phase]
+    now = (label, said, running, succeeded, failed)
+    if now == (spec.phase, spec.conditions, spec.running, spec.succeeded, spec.failed):
         return None
-    whole = spec.conditions if conditions is None else tuple(conditions)
-    return PodGroupStatus(spec.namespace, spec.name, phase, whole, running, succeeded, failed)
+    return PodGroupStatus(spec.namespace, spec.name, *now)
 
 
 def pod_conditions(session: Session) -> list[PodCondition]:
@@ -116,10 +111,7 @@ def pod_conditions(session: Session) -> list[PodCondition]:
 def jobs_with_waiting_tasks(session: Session) -> list[Job]:
     """Jobs with allocated, pending or pipelined tasks, in job order."""
     columns = session.snapshot.jobs
-    counts: npt.NDArray[np.int32] = columns.counts[:, columns.order]
-    waiting = np.add.reduce(counts[list(EXPLAINED)]) > 0
-    in_order = session.jobs.in_order
-    return [in_order[i] for i in np.flatnonzero(waiting).tolist()]
+    return session.jobs.where(np.add.reduce(columns.counts[EXPLAINED]) > 0)
 
 
 def let_go(session: Session) -> None:

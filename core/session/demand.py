@@ -13,14 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from core.life.pod_group import Phase
-from core.life.task import IS_ALLOCATED, TaskStatus
+from core.life.task import ALLOCATED_STATUSES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from core.resources import Resource
     from core.session.session import Session
     from core.state.columns import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
+OF_ALLOCATED = list(ALLOCATED_STATUSES)
 
 
 def admitted(session: Session) -> tuple[BoolArray, BoolArray]:
@@ -29,7 +32,7 @@ def admitted(session: Session) -> tuple[BoolArray, BoolArray]:
     Inqueue with minResources; Running with minResources and at least minMember tasks of allocated class.
     """
     columns = session.snapshot.jobs
-    tasks = np.add.reduce(columns.counts[[s for s in TaskStatus if IS_ALLOCATED[s]]])
+    tasks = np.add.reduce(columns.counts[OF_ALLOCATED])
     inqueue = (columns.phase == Phase.INQUEUE) & columns.has_min_resources
     running = (columns.phase == Phase.RUNNING) & columns.has_min_resources & (tasks >= columns.min_member)
     return inqueue, running
@@ -79,23 +82,28 @@ class QueueDemand:
 
 def queue_demand(session: Session) -> QueueDemand:
     """The demand of every queue; sums are added in job order."""
-    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    queue, count = columns.queue[order], len(session.snapshot.queues)
-
-    def by_queue(amounts: FloatArray) -> FloatArray:
-        sums = np.zeros((len(session.dims), count))  # queues may have named scalars that no job has
-        for dimension, line in enumerate(amounts):
-            sums[dimension] = np.bincount(queue, weights=line[order], minlength=count)
-        return sums
-
+    columns = session.snapshot.jobs
     inqueue, running = admitted(session)
-    return QueueDemand(
-        allocated=by_queue(columns.allocated),
-        request=by_queue(columns.allocated + columns.pending),
-        inqueue=by_queue(outstanding(session, inqueue | running)),
-        elastic=by_queue(elastic(session)),
-        present=np.bincount(queue, minlength=count) > 0,
-    )
+    height = len(session.dims)  # queues may have named scalars that no job has
+    wanted = columns.allocated + columns.pending
+    owed, spare = outstanding(session, inqueue | running), elastic(session)
+    allocated, request, promised, elastic_ = sums_by_queue(session, (columns.allocated, wanted, owed, spare), height)
+    present = np.bincount(columns.queue[columns.order], minlength=len(session.snapshot.queues)) > 0
+    return QueueDemand(allocated, request, promised, elastic_, present)
+
+
+def sums_by_queue(session: Session, tables: Sequence[FloatArray], height: int) -> list[FloatArray]:
+    """For each table of amounts [line, job] its sums over the jobs of each queue, added in job order: float64
+    [height, queue row].
+    """
+    columns, count = session.snapshot.jobs, len(session.snapshot.queues)
+    order, lines = columns.order, len(tables[0])
+    # Every queue has a bin in every line, so that one pass adds up a whole table.
+    bins = (np.arange(lines)[:, None] * count + columns.queue[order]).ravel()
+    size = height * count
+    in_order = (table.take(order, axis=1).ravel() for table in tables)
+    sums = (np.bincount(bins, weights=amounts, minlength=size) for amounts in in_order)
+    return [line.astype(np.float64, copy=False).reshape(height, count) for line in sums]  # of nothing, whole numbers
 
 
 def over_all(session: Session, amounts: FloatArray) -> Resource:

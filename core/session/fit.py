@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 UNSCHEDULABLE, SCHEDULABLE = "Unschedulable", "Schedulable"
 ALL_NODES_UNAVAILABLE = "all nodes are unavailable"
+WAITING = {TaskStatus.PENDING: UNSCHEDULABLE, TaskStatus.PIPELINED: UNSCHEDULABLE, TaskStatus.ALLOCATED: SCHEDULABLE}
+REASONS = tuple(WAITING.get(status, LABELS[status]) for status in TaskStatus)
+"""The reason of a task's condition, by the status it has reached."""
 
 
 class TaskReason(NamedTuple):
@@ -143,19 +146,16 @@ class JobFit:
         node = last.node if last else session.jobs.node[task.row]
         if status == TaskStatus.ALLOCATED:
             where = session.nodes.names[node]
-            return TaskReason(
-                SCHEDULABLE, f"Pod {task.key} can possibly be assigned to {where}, once minAvailable is satisfied"
-            )
+            text = f"Pod {task.key} can possibly be assigned to {where}, once minAvailable is satisfied"
+            return TaskReason(SCHEDULABLE, text)
         if status == TaskStatus.PIPELINED:
             where = session.nodes.names[node]
             evicted = last.evicted if last else task.row in session.evicted_for
             when = "once resource is released and minAvailable is satisfied"
             text = f"Pod {task.key} can possibly be assigned to {where}, {when}"
             return TaskReason(UNSCHEDULABLE, text, where if evicted else "")
-        if status == TaskStatus.PENDING:
-            errors = self.of(job, task)
-            return TaskReason(UNSCHEDULABLE, errors.message() if errors else "")
-        return TaskReason(LABELS[status], "")
+        errors = self.of(job, task) if status == TaskStatus.PENDING else None
+        return TaskReason(REASONS[status], "" if errors is None else errors.message())
 
     def job_sentence(self, job: Job) -> str:
         """``pod group is not ready, 4 Pending, 4 minAvailable; Pending:
@@ -178,8 +178,9 @@ class JobFit:
         sentence = f"{state}, {histogram(counts)}"
         pending = jobs.tasks_in(job, TaskStatus.PENDING)
         if pending:
-            reasons = Counter(self.task_reason(job, task).reason for task in pending)
-            sentence += f"; Pending: {histogram(reasons)}"
+            last = self._session.last_transaction
+            reached = [last[task.row].status if task.row in last else TaskStatus.PENDING for task in pending]
+            sentence += f"; Pending: {histogram(Counter([REASONS[status] for status in reached]))}"
         errors = self._errors.get(job.row)
         if errors:
             first = next(task for task in job.in_uid_order() if task.uid in errors)

@@ -43,25 +43,25 @@ class GaugeColumns:
         """
         mask: BoolArray = amounts != 0.0 if named is None else named
         known_now = mask if shown is None else mask & shown
-        self._known = known_now if self._known is None else self._known | known_now
-        self._add(f"{metric}_milli_cpu", amounts[CPU], shown)
-        self._add(f"{metric}_memory_bytes", amounts[MEMORY], shown)
-        for dimension in range(PODS, len(amounts)):
-            known: BoolArray = self._known[dimension]
-            if known.any():
-                name = f"{metric}_scalar_resources:{self._dimensions.names[dimension]}"
-                values = np.where(mask[dimension], amounts[dimension], 0.0)
-                self._add(name, values, known if shown is None else known & shown)
+        self._known = known = known_now if self._known is None else self._known | known_now
+        seen = np.where(mask, amounts, 0.0)
+        seen[~known] = np.nan
+        seen[:PODS] = amounts[:PODS]
+        if shown is not None:
+            seen[:, ~shown] = np.nan
+        lines: list[list[float]] = seen.tolist()
+        self._values[f"{metric}_milli_cpu"], self._values[f"{metric}_memory_bytes"] = lines[CPU], lines[MEMORY]
+        anybody: list[bool] = np.logical_or.reduce(known, axis=1).tolist()
+        for dimension in range(PODS, len(lines)):
+            if anybody[dimension]:
+                self._values[f"{metric}_scalar_resources:{self._dimensions.names[dimension]}"] = lines[dimension]
         return self
 
     def number(self, metric: str, values: npt.NDArray[Any], shown: BoolArray | None = None) -> GaugeColumns:
         """A plain number such as share or weight, [queue]; returns self."""
-        self._add(metric, values, shown)
+        seen = values if shown is None else np.where(shown, values, np.nan)
+        self._values[metric] = seen.astype(np.float64, copy=False).tolist()
         return self
-
-    def _add(self, name: str, values: npt.NDArray[Any], shown: BoolArray | None) -> None:
-        seen = values if shown is None or shown.all() else np.where(shown, values, np.nan)
-        self._values[name] = seen.astype(np.float64, copy=False).tolist()
 
     def columns(self) -> QueueColumns:
         """What was put."""

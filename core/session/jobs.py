@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from core.life.task import IS_ALLOCATED, TaskStatus
 from core.state.scalars import floats, integers
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from core.objects.pod import Task
@@ -52,6 +53,11 @@ class SessionJobs:
         member[:] = False
         member[snapshot.jobs.order] = True
         return member
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> list[Job]:
+        """The jobs for whose rows a mask holds, in job order."""
+        in_order = self.in_order
+        return [in_order[i] for i in np.flatnonzero(mask[self.columns.order]).tolist()]
 
     def move(self, job: Job, task: Task, status: int) -> None:
         """Set a task's status; counts and sums follow (UpdateTaskStatus)."""

@@ -6,7 +6,7 @@ releasing - pipelined.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 RELEASING, PIPELINED = TaskStatus.RELEASING, TaskStatus.PIPELINED
 ABSENT = -1
+NOBODY: Final[dict[str, Task]] = {}
 
 
 class SessionNodes:
@@ -73,12 +74,15 @@ class SessionNodes:
 
     def add(self, row: int, task: Task, status: int) -> bool:
         """Put a task on a node with that status. False (and nothing changes) when it is there already."""
-        if self.holds(row, task):
+        key, added, removed = task.key, self._added.get(row, NOBODY), self._removed.get(row)
+        if key in self._residents.get(self.names[row], NOBODY):
+            if removed is None or key not in removed:
+                return False
+            removed.discard(key)
+        elif key in added:
             return False
-        if task.key in self._removed.get(row, ()):
-            self._removed[row].discard(task.key)
-        if task.key not in self._residents.get(self.names[row], ()):
-            self._added.setdefault(row, {})[task.key] = task
+        else:
+            self._added.setdefault(row, {})[key] = task
         self.seen_status[task.row] = status
         self._account(row, task, status, 1.0)
         return True

@@ -61,16 +61,36 @@ class Handler(Protocol):
     def __call__(self, task: Task, node: int) -> str | None: ...
 
 
+class Consulted(dict[str, tuple[Any, ...]]):
+    """Point -> its enabled functions in tier order, found when somebody first asks."""
+
+    def __init__(self, listed: dict[str, Tiers], registered: dict[str, dict[str, Any]]) -> None:
+        super().__init__()
+        self._listed, self._registered = listed, registered
+
+    def names(self, point: str) -> Tiers:
+        """The plugins consulted at a point, tier by tier; tiers without one are left out."""
+        functions = self._registered[point]
+        if not functions:
+            return ()
+        tiers = [tuple([name for name in tier if name in functions]) for tier in self._listed[point]]
+        return tuple([tier for tier in tiers if tier])
+
+    def __missing__(self, point: str) -> tuple[Any, ...]:
+        functions = self._registered[point]
+        found = self[point] = tuple([functions[name] for tier in self.names(point) for name in tier])
+        return found
+
+
 class Points:
     """The functions the plugins registered, and their merged answers."""
 
     def __init__(self, config: SchedulerConfig, kept: dict[str, Any] | None = None) -> None:
-        self._listed = listed_plugins(config, {} if kept is None else kept)
         self._empty_vetoes = "empty-answer-vetoes" in config.pumice.fix
         self._stays_empty = "intersection-stays-empty" in config.pumice.fix
         self._registered: dict[str, dict[str, Any]] = {point: {} for point in FLAGS}
         self._tiers: dict[str, tuple[tuple[Any, ...], ...]] = {}
-        self._flat: dict[str, tuple[Any, ...]] = {}
+        self._flat = Consulted(listed_plugins(config, {} if kept is None else kept), self._registered)
         self.task_keys: dict[str, Callable[[Task], Any]] = {}
         self.job_keys: dict[str, Callable[[Job], Any]] = {}
         self.batches = BatchPoints()
@@ -83,7 +103,7 @@ class Points:
     def add(self, point: str, plugin: str, function: Any) -> None:
         """Register `function` of `plugin` at `point` (a key of FLAGS); a second registration replaces the first."""
         self._registered[point][plugin] = function
-        if self._tiers:  # somebody has asked already
+        if self._flat or self._tiers:  # somebody has asked already
             self._tiers.pop(point, None)
             self._flat.pop(point, None)
 
@@ -105,11 +125,7 @@ class Points:
 
     def tiers_of_names(self, point: str) -> Tiers:
         """The plugins behind `tiers`."""
-        functions = self._registered[point]
-        if not functions:
-            return ()
-        tiers = [tuple([name for name in tier if name in functions]) for tier in self._listed[point]]
-        return tuple([tier for tier in tiers if tier])
+        return self._flat.names(point)
 
     @property
     def mends_empty_answers(self) -> bool:
@@ -118,10 +134,7 @@ class Points:
 
     def flat(self, point: str) -> tuple[Any, ...]:
         """The enabled functions of a point in tier order."""
-        found = self._flat.get(point)
-        if found is None:
-            found = self._flat[point] = tuple([function for tier in self.tiers(point) for function in tier])
-        return found
+        return self._flat[point]
 
     def enabled_names(self, point: str) -> tuple[str, ...]:
         """The plugins consulted at a point, in tier order."""
@@ -131,7 +144,7 @@ class Points:
 
     def first_nonzero(self, point: str, left: Any, right: Any) -> int:
         """The orders: the first plugin that tells the two apart decides; 0 when none does."""
-        for compare in self.flat(point):
+        for compare in self._flat[point]:
             order: int = compare(left, right)
             if order:
                 return order
@@ -142,7 +155,7 @@ class Points:
 
         AND over all tiers, True with no plugin.
         """
-        for test in self.flat(point):  # noqa: SIM110 - asked for every task, several times
+        for test in self._flat[point]:  # noqa: SIM110 - asked for every task, several times
             if not test(*subject):
                 return False
         return True
@@ -174,7 +187,7 @@ class Points:
 
     def first_failing(self, point: str, subject: Any) -> Verdict | None:
         """JobValid: the first verdict; None when all are content."""
-        for check in self.flat(point):
+        for check in self._flat[point]:
             verdict: Verdict | None = check(subject)
             if verdict is not None:
                 return verdict
@@ -182,7 +195,7 @@ class Points:
 
     def first_answer(self, point: str, *subject: Any) -> Any:
         """BestNode, TargetJob, gradients, PreBind: the first plugin with an answer; None when there is none."""
-        for ask in self.flat(point):
+        for ask in self._flat[point]:
             answer = ask(*subject)
             if answer is not None:
                 return answer
@@ -190,7 +203,7 @@ class Points:
 
     def first_error(self, point: str, *subject: Any) -> str | None:
         """SimulateAddTask, SimulateRemoveTask, SimulatePredicate: the first plugin's text; None when all succeed."""
-        for ask in self.flat(point):
+        for ask in self._flat[point]:
             error: str | None = ask(*subject)
             if error is not None:
                 return error
@@ -198,7 +211,7 @@ class Points:
 
     def call_all(self, point: str, *subject: Any) -> None:
         """JobEnqueued, ReservedNodes: every plugin is told."""
-        for tell in self.flat(point):
+        for tell in self._flat[point]:
             tell(*subject)
 
     def tiered_intersection(self, point: str, subject: Any, candidates: Sequence[Task]) -> list[Task]:

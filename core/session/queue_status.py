@@ -5,49 +5,53 @@ Source: Volcano `updateQueueStatus`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from core.errors import QuantityError
-from core.life.task import IS_ALLOCATED, TaskStatus
 from core.messages.decisions import QueueStatus
 from core.quantity import format_bytes, format_milli, format_whole, parse_quantity
+from core.session.demand import OF_ALLOCATED, sums_by_queue
+from core.state.dimensions import PODS
 
 if TYPE_CHECKING:
     from core.objects.queue import Queue
     from core.session.session import Session
 
 ROOT = "root"
+Texts = tuple[list[float], dict[str, str]]
+"""What a queue has allocated, and how that is written."""
+
+_MEMO: Final = "queues' allocated"
 
 
 def queue_statuses(session: Session) -> list[QueueStatus]:
     """The queues whose status.allocated changed, in name order."""
     names = list(session.queues)
-    amounts = _rolled_up(session, _allocated_by_queue(session, len(names)), names)
-    present = _rolled_up(session, _named_by_queue(session, len(names)), names)
+    before: dict[str, Texts] = session.snapshot.kept.get(_MEMO, {})
+    now: dict[str, Texts] = {}
     written: list[QueueStatus] = []
-    for name in names:
-        allocated = _texts(session.dims.names, amounts[name], present[name])
-        if not _same(session.queues[name], allocated):
-            written.append(QueueStatus(name, allocated))
+    for name, amounts in _rolled_up(session, _allocated_by_queue(session), names).items():
+        known = before.get(name)
+        if known is None or known[0] != amounts:
+            known = amounts, _texts(session.dims.names, amounts)
+        now[name] = known
+        if not _same(session.queues[name], known[1]):
+            written.append(QueueStatus(name, dict(known[1])))
+    session.snapshot.kept[_MEMO] = now
     return written
 
 
-def _allocated_by_queue(session: Session, count: int) -> list[list[float]]:
-    """Sum of the jobs' allocated by queue row, each in job order."""
-    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    queue = columns.queue[order]
-    lines = [np.bincount(queue, weights=line[order], minlength=count) for line in columns.allocated]
-    return np.array(lines).T.tolist() if count else []
-
-
-def _named_by_queue(session: Session, count: int) -> list[list[float]]:
-    """How many allocated tasks there are by queue row: their pods' dimension is named even where it sums to 0."""
-    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    tasks = np.add.reduce(columns.counts[[s for s in TaskStatus if IS_ALLOCATED[s]]][:, order])
-    by_queue = np.bincount(columns.queue[order], weights=tasks, minlength=count)
-    return [[number] for number in by_queue.tolist()]
+def _allocated_by_queue(session: Session) -> list[list[float]]:
+    """By queue row: how many allocated tasks there are (their pods' dimension is named even where it sums to 0), and
+    the sum of the jobs' allocated by dimension, in job order.
+    """
+    columns = session.snapshot.jobs
+    tasks = np.add.reduce(columns.counts[OF_ALLOCATED])
+    table = np.concatenate((tasks[None].astype(np.float64), columns.allocated))
+    by_queue: list[list[float]] = sums_by_queue(session, (table,), len(table))[0].T.tolist()
+    return by_queue
 
 
 def _rolled_up(session: Session, by_row: list[list[float]], names: list[str]) -> dict[str, list[float]]:
@@ -76,11 +80,13 @@ def _ancestors(queues: dict[str, Queue], name: str) -> list[str]:
     return path
 
 
-def _texts(dimensions: list[str], amounts: list[float], tasks: list[float]) -> dict[str, str]:
-    texts = {"cpu": format_milli(int(amounts[0])), "memory": format_bytes(int(amounts[1]))}
-    if tasks[0]:
-        texts["pods"] = format_whole(int(amounts[2]))
-    for name, amount in list(zip(dimensions, amounts, strict=False))[3:]:
+def _texts(dimensions: list[str], amounts: list[float]) -> dict[str, str]:
+    """Of the number of tasks, then the amounts by dimension."""
+    tasks, cpu, memory, pods, *scalars = amounts
+    texts = {"cpu": format_milli(int(cpu)), "memory": format_bytes(int(memory))}
+    if tasks:
+        texts["pods"] = format_whole(int(pods))
+    for name, amount in zip(dimensions[PODS + 1 :], scalars, strict=False):
         if amount:
             texts[name] = format_milli(int(amount))
     return texts

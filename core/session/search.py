@@ -225,12 +225,12 @@ class NodeSearch:
         Nodes with idle room go before nodes with room to come, and within both, nodes of one's own shard before others.
         """
         searches = self.session.searches
-        sampled = searches.look(self.codes == 0)
-        if sampled is None and searches.soft_shard is None:
+        if not searches.samples and searches.soft_shard is None:
             return self._best_of_all(), self.codes
-        taken, codes = (self.codes == 0, self.codes)
-        if sampled is not None:
-            taken, codes = sampled[0], np.where(sampled[1], self.codes, np.int32(0))
+        taken, codes = self.codes == 0, self.codes
+        if searches.samples:
+            taken, seen = searches.look(taken)
+            codes = np.where(seen, codes, np.int32(0))
             if self._cache is not None:
                 known = self._cache.seen.get(self.task.role, codes)
                 self._cache.seen[self.task.role] = np.where(known != 0, known, codes)

@@ -44,6 +44,7 @@ class Searches:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.sampling = _sampling(session.config, session.options)
+        self.samples = self.sampling.applies(session.nodes.count)
         self.soft_shard = self._shard("soft")
         self.hard_shard = self._shard("hard")
         self.outside_shard = session.reasons.intern(OUTSIDE_SHARD)
@@ -69,10 +70,8 @@ class Searches:
             code = self._insufficient[dimension] = self._session.reasons.intern(reason)
         return code
 
-    def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray] | None:
-        """Which feasible nodes are taken and which were looked at; None when all of them are."""
-        if not self.sampling.applies(len(feasible)):
-            return None
+    def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """Which feasible nodes are taken and which were looked at, where not all of them are (`samples`)."""
         return look(self.sampling, self._session.carry, self._session.nodes.arrival, feasible)
 
     def by_shard(self, group: BoolArray) -> list[BoolArray]:

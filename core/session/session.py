@@ -97,8 +97,8 @@ class Session:
 
     def job_of(self, task: Task) -> Job | None:
         """The task's job, None when it is not in this session."""
-        row = self.job_row(task)
-        return None if row < 0 else self.snapshot.jobs.handles[row]
+        row = self.jobs.of_task[task.row]
+        return self.snapshot.jobs.handles[row] if row >= 0 and self.jobs.known[row] else None
 
     def job_row(self, task: Task) -> int:
         """Row of the task's job, -1 when it is not in this session."""
@@ -284,13 +284,13 @@ class Session:
 
     def sub_job_ready(self, sub_job: SubJob) -> bool:
         """SubJobReady; without a policy the job's own answer."""
-        if not self.has_sub_job_policy(sub_job.job):
+        if not sub_job.job.pod_group.sub_group_policy:
             return self.points.all_agree("JobReady", sub_job.job)
         return self.points.all_agree("SubJobReady", sub_job)
 
     def sub_job_pipelined(self, sub_job: SubJob) -> bool:
         """SubJobPipelined; without a policy the job's own answer."""
-        if not self.has_sub_job_policy(sub_job.job):
+        if not sub_job.job.pod_group.sub_group_policy:
             return self.points.vote("JobPipelined", sub_job.job)
         return self.points.vote("SubJobPipelined", sub_job)
 

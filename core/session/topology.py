@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from core.life.task import IS_ALLOCATED
 from core.objects.hyper_node import read_hyper_node
 from core.state.hypernodes import HyperNodeTree, build_tree, replaced_tree
@@ -121,8 +119,7 @@ class SessionTopology:
 
     def _candidates(self) -> list[Job]:
         """Jobs that may ask for a topology, in job order."""
-        columns = self._session.snapshot.jobs
-        return [self._session.jobs.in_order[i] for i in np.flatnonzero(columns.has_topology[columns.order]).tolist()]
+        return self._session.jobs.where(self._session.snapshot.jobs.has_topology)
 
     def _recall(self, job: Job, known: dict[str, str]) -> None:
         jobs, domains = self._session.jobs, self.tree.domains

@@ -65,7 +65,9 @@ class Shares:
             lines[dimension][row] += sign * value
         share = 0.0
         for dimension, total in self.totals:
-            share = max(share, lines[dimension][row] / total)
+            part = lines[dimension][row] / total
+            if part > share:
+                share = part
         self.of[row] = share
 
 

@@ -5,6 +5,7 @@ asks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from core.plugins.proportion.limits import limits_of
 from core.plugins.proportion.water_fill import Basin, fill
-from core.resources import MIN_RESOURCE, PODS, Resource
+from core.resources import CPU, MEMORY, MIN_RESOURCE, PODS, Resource
 from core.session.demand import queue_demand
 from core.session.gauges import GaugeColumns
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from core.state.columns import FloatArray
 
 NONE: Final[dict[str, float]] = {}
+Due = tuple[float, float, tuple[tuple[str, float], ...]]
+"""What is deserved of cpu and memory (infinity for what is not: its share is 0), and of each scalar that is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,19 +44,24 @@ class QueueAttributes:
     real_capability: Resource
     deserved: Resource
     share: float = 0.0
-    _due: list[tuple[str, float]] | None = None  # what is deserved, dimension by dimension: it never changes
+    _due: Due | None = None  # it never changes
 
     def update_share(self) -> None:
         """The largest allocated / deserved over the dimensions that are deserved."""
-        due = self._due
-        if due is None:
-            due = self._due = [(name, self.deserved.get(name)) for name in self.deserved.resource_names()]
-        largest, get = 0.0, self.allocated.get
-        for name, amount in due:
-            part = get(name) / amount
+        cpu, memory, scalars = self._due or self._find_due()
+        allocated = self.allocated
+        largest = max(0.0, allocated.milli_cpu / cpu, allocated.memory / memory)
+        held = allocated.scalars or NONE
+        for name, amount in scalars:
+            part = held.get(name, 0.0) / amount
             if part > largest:
                 largest = part
         self.share = largest
+
+    def _find_due(self) -> Due:
+        due = {name: self.deserved.get(name) for name in self.deserved.resource_names()}
+        self._due = due.pop(CPU, inf), due.pop(MEMORY, inf), tuple(due.items())
+        return self._due
 
     def has_room_for(self, request: Resource) -> bool:
         """allocated + request <= deserved in what is requested, exactly; pods are ignored."""

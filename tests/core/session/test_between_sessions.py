@@ -95,15 +95,36 @@ def test_where_there_is_no_topology_its_tree_is_kept() -> None:
 
 def test_a_closed_session_is_gone_without_the_collector() -> None:
     seen = view()
-    for _ in range(2):
-        session = opened(seen, "capacity")
+    for plugin in ("capacity", "proportion", "gang", "priority", "drf") * 2:
+        session = opened(seen, plugin)
+        assert session.points.first_failing("JobValid", session.jobs.in_order[0]) is None
         alive = weakref.ref(session.jobs)
         gc.disable()
         try:
             close_session(session)
-            assert alive() is None
+            assert alive() is None, plugin
         finally:
             gc.enable()
+
+
+def test_what_a_queue_has_is_told_until_its_status_says_so_and_anew_when_it_changes() -> None:
+    seen = view()
+
+    def told() -> dict[str, dict[str, str]]:
+        result = close_session(opened(seen, "gang"))
+        return {status.name: status.allocated for status in result.queues}
+
+    one, two = ({"cpu": str(pods), "memory": f"{pods}Gi", "pods": str(pods)} for pods in (1, 2))
+    assert told() == told() == {"q": one, "root": one}
+    for name in ("q", "root"):
+        seen.apply("MODIFIED", changed(queue(name, weight=2), "status.allocated", one))
+    assert told() == {}
+    for obj in gang("k", queue="q", pods=1, nodes=["n1"], phase="Running"):
+        seen.apply("ADDED", obj)
+    assert told() == {"q": two, "root": two}
+    for name in ("q", "root"):
+        seen.apply("MODIFIED", changed(queue(name, weight=2), "status.allocated", two))
+    assert told() == {}
 
 
 def test_numbers_of_queues_are_those_of_the_opening_whatever_was_done() -> None:
