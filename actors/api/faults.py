@@ -16,6 +16,7 @@ from typing import Final, Protocol, assert_never
 
 from config.errors import ConfigError
 from core.messages import commands
+from storage import codec
 
 BIND: Final = (
     "bind-refused",
@@ -33,6 +34,8 @@ BIND: Final = (
 )
 EVICT: Final = ("evict-blocked", "evict-lost", "evict-delayed", "evict-duplicated")
 STATUS: Final = ("status-conflict", "status-lost", "status-delayed")
+CLAIM: Final = ("claim-conflict", "claim-lost", "claim-delayed")
+"""What is written to claims and volumes before a pod is bound."""
 WATCH: Final = ("watch-broken", "watch-replayed", "watch-gone")
 CRASH: Final = "crash"
 JOURNAL: Final = ("journal-slow", "journal-failing", "journal-unsure")
@@ -54,11 +57,12 @@ CRASHABLE: Final = (
 )
 """Who may crash: everybody but the recorder, whose end is the end of the process."""
 
-KINDS: Final = frozenset((*BIND, *EVICT, *STATUS, *WATCH, *JOURNAL, CRASH))
+KINDS: Final = frozenset((*BIND, *EVICT, *STATUS, *CLAIM, *WATCH, *JOURNAL, CRASH))
 LONGEST_S: Final = 8.0
 """Delays stay below the time after which an answer is given up: a bind that comes later than that is another world."""
 
 SCHEDULER: Final = "scheduler"
+PRE_BINDER: Final = "pre-bind-worker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +216,7 @@ _POSSIBLE: Final = {
     "bind": (*BIND, CRASH),
     "evict": (*EVICT, CRASH),
     "status": (*STATUS, CRASH),
+    "claim": (*CLAIM, CRASH),
     "watch": (*WATCH, CRASH),
     "append": JOURNAL,
     "submit": (),
@@ -231,6 +236,8 @@ def sort_of(request: commands.ApiRequest) -> str:
             return "bind"
         case commands.EvictPod() | commands.RequestEviction():
             return "evict"
+        case commands.Update():
+            return "claim" if request.user == PRE_BINDER else "other"
         case commands.Create():
             return "submit" if request.user == "submit" else "other"
         case _:
@@ -256,6 +263,9 @@ def subject(request: commands.ApiRequest) -> str:
             return f"list {request.kind}"
         case commands.RequestEviction():
             return f"eviction {request.namespace}/{request.name}"
+        case commands.Update() if request.user == PRE_BINDER:
+            obj = codec.unpack_shared(request.blob)
+            return f"claim {obj['kind']} {obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
         case commands.Create() | commands.Update():
             return f"{type(request).__name__.lower()} by {request.user}"
         case _:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 REFUSALS: Final = {
     "bind-refused": replies.Refused(503, "ServiceUnavailable", "injected: the api is overloaded"),
     "status-conflict": replies.Refused(409, "Conflict", "injected: the object has been modified"),
+    "claim-conflict": replies.Refused(409, "Conflict", "injected: the object has been modified"),
     "evict-blocked": replies.Refused(429, "TooManyRequests", "injected: it would violate the pod's disruption budget"),
 }
 

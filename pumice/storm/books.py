@@ -31,6 +31,7 @@ def final_problems(system: System, monitor: Monitor, view: View | None) -> list[
     found += different(objects_of(system.store), monitor.truth.blobs)
     found += [("budgets-counted", words) for words in miscounted(system.store, monitor)]
     found += [("reasons", words) for words in without_reason(system.store, monitor)]
+    found += monitor.truth.claims.left_over({pod.uid for pod in monitor.truth.pods.values() if not pod.ended})
     return found
 
 

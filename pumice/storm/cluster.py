@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pumice.storm.claims import claimed, classes, offers, own_claims
 from pumice.storm.script import Event
 
 Object = dict[str, Any]
@@ -17,17 +18,20 @@ def objects_of(event: Event) -> list[Object]:
     details = event.details
     match event.what:
         case "node":
-            return [node(event.target, details)]
+            return [node(event.target, details), *offers(event.target, details)]
+        case "claims":
+            return list(classes(NAMESPACE))
         case "queue":
             return [queue(event.target, details)]
         case "priority":
             return [priority(event.target, int(event.amount))]
         case "vcjob":
-            return [vcjob(event.target, details)]
+            return [*own_claims(NAMESPACE, details), vcjob(event.target, details)]
         case "budget":
             return [budget(event.target, int(event.amount))]
         case "job":
-            return [pod_group(event.target, details), *pods(event.target, details, range(int(details["pods"])))]
+            members = pods(event.target, details, range(int(details["pods"])))
+            return [*own_claims(NAMESPACE, details), pod_group(event.target, details), *members]
         case _:
             return []
 
@@ -130,6 +134,7 @@ def _pod_spec(details: Object) -> Object:
     spec: Object = {"containers": [container], "terminationGracePeriodSeconds": int(details.get("grace", 1))}
     if details.get("priority"):
         spec["priorityClassName"] = details["priority"]
+    spec |= claimed(details)
     if details.get("claim"):
         spec["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": details["claim"]}}]
     return spec

@@ -30,9 +30,14 @@ class PodBook:
     condition: str = ""
 
     @property
+    def ended(self) -> bool:
+        """Will never run again."""
+        return self.phase in ENDED
+
+    @property
     def on_node(self) -> bool:
         """Takes up room."""
-        return bool(self.node) and self.phase not in ENDED
+        return bool(self.node) and not self.ended
 
     def counts_as(self, other: PodBook) -> bool:
         """Whether no sum tells them apart."""

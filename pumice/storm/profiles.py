@@ -18,12 +18,14 @@ FILE: Final = Path(__file__).with_name("profiles.yaml")
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """`rates`: probability by kind of fault; `disturbances`: how many of each; `include`: profiles to start from.
 
-    `config`: the scheduler configuration of a simulated storm; "" is the stock one.
+    Of simulated storms only: `claims`, the share of the jobs that claim devices or volumes; `config`, the scheduler
+    configuration ("" is the stock one).
     """
 
     rates: dict[str, float] = field(default_factory=dict[str, float])
     disturbances: dict[str, float] = field(default_factory=dict[str, float])
     include: tuple[str, ...] = ()
+    claims: float = 0.0
     config: str = ""
 
 
@@ -48,14 +50,16 @@ def _whole(name: str) -> Profile:
         raise ConfigError(f"unknown fault profile {name!r}; known: {', '.join(profiles())}")
     basis = _together([_whole(each) for each in chosen.include])
     rates, disturbances = basis.rates | chosen.rates, basis.disturbances | chosen.disturbances
-    return Profile(rates, disturbances, config=chosen.config or basis.config)
+    claims, config = max(basis.claims, chosen.claims), chosen.config or basis.config
+    return Profile(rates, disturbances, claims=claims, config=config)
 
 
 def _together(profiles: list[Profile]) -> Profile:
     """Of each number the greatest, and the last configuration."""
     configs = [each.config for each in profiles if each.config]
     rates, disturbances = [each.rates for each in profiles], [each.disturbances for each in profiles]
-    return Profile(_greatest(rates), _greatest(disturbances), config=configs[-1] if configs else "")
+    claims = max((each.claims for each in profiles), default=0.0)
+    return Profile(_greatest(rates), _greatest(disturbances), claims=claims, config=configs[-1] if configs else "")
 
 
 def _greatest(tables: list[dict[str, float]]) -> dict[str, float]:

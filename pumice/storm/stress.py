@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pumice.storm.claims import with_claims
 from pumice.storm.profiles import Profile, profile
 from pumice.storm.script import Script, write_script
 from pumice.storm.shrink import shrink
@@ -65,8 +66,10 @@ class Tally:
 def script_of(seed: int, plan: Plan, chosen: Profile | None = None) -> Script:
     """The storm of a seed."""
     chosen = chosen or profile(plan.profile)
-    events = tuple(inputs(seed, plan.size, chosen.disturbances))
-    return Script(seed, events, chosen.rates, profile=plan.profile, planted=plan.planted, config=chosen.config)
+    events = inputs(seed, plan.size, chosen.disturbances)
+    if chosen.claims:
+        events = list(with_claims(seed, events, chosen.claims))
+    return Script(seed, tuple(events), chosen.rates, profile=plan.profile, planted=plan.planted, config=chosen.config)
 
 
 def run_seeds(plan: Plan, seeds: Sequence[int]) -> Tally:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from core.messages.events import Mutation
 from core.objects.metadata import section
+from pumice.storm.claim_books import KINDS as CLAIM_KINDS
+from pumice.storm.claim_books import ClaimBooks
 from pumice.storm.pod_book import Amounts, Object, PodBook, amounts, read_pod
 from storage import codec
 
@@ -52,6 +54,7 @@ class Truth:
         self.nodes: dict[str, History] = {}
         self.groups: dict[str, History] = {}
         self.queues: dict[str, History] = {}
+        self.claims = ClaimBooks()
         self.blobs: dict[tuple[str, str, str], bytes] = {}
         self._members: dict[str, dict[str, None]] = {}
         self._on: dict[str, dict[str, None]] = {}
@@ -89,6 +92,8 @@ class Truth:
                 self._note(
                     self.queues, mutation.name, None if gone else _capability(codec.unpack_shared(mutation.blob))
                 )
+            case kind if kind in CLAIM_KINDS:
+                self.claims.apply(mutation)
             case _:
                 pass
         return None
@@ -164,8 +169,11 @@ class Truth:
     def judge(self, pod: PodBook, revision: int, leaving: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
         """What is wrong with this pod on its node, decided on what `revision` said: invariant and words.
 
-        Volcano does not count against a queue what it is evicting: `leaving`, by uid.
+        Volcano does not count against a queue what it is evicting: `leaving`, by uid. A pod that has ended takes up no
+        room.
         """
+        if pod.ended:
+            return
         history = self.nodes.get(pod.node)
         allowed = [each for each in history.since(revision) if each is not None] if history is not None else []
         if allowed:
@@ -173,6 +181,8 @@ class Truth:
                 yield "within-allocatable", f"node {pod.node}: {excess} by {', '.join(sorted(self._on[pod.node]))}"
         if pod.ports:
             yield from self._judge_ports(pod)
+        namespace, _, name = pod.key.partition("/")
+        yield from self.claims.judge(codec.unpack_shared(self.blobs["Pod", namespace, name]))
         yield from self._judge_queue(pod, revision, leaving)
 
     def _judge_ports(self, pod: PodBook) -> Iterator[tuple[str, str]]:

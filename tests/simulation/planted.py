@@ -9,17 +9,21 @@ from typing import Any
 
 import pytest
 
+from actors import pre_bind_worker
 from actors.api.eviction import Eviction
 from actors.api.server import ApiServer
 from actors.api.tables import Tables
 from actors.cache import Cache
 from actors.controllers import disruption_machine
+from actors.controllers.device_machine import DeviceMachine
 from actors.outcomes import Outcomes
 from actors.watcher import Changes, Watcher
+from core.kube.devices import Allocator
 from core.messages.commands import Entry
 from core.messages.events import BindTimedOut, Bound, Mutation
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
+from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.proportion.plugin import Proportion
 from core.state.nodes import NodeTable
 from core.state.view import View
@@ -168,6 +172,21 @@ def _forgets_resync(self: Cache, namespace: str, name: str, uid: str, *, evictin
     self._awaited.came(uid)
 
 
+def _asks_nothing(*_: Any) -> tuple[()]:
+    return ()
+
+
+def _chooses_from_all(choose: Any) -> Any:
+    """What a claim of the same cycle was promised counts as free."""
+    del choose
+
+    def patched(self: DynamicResources, row: int, asked: Any) -> Any:
+        here = [device for device in self._known_devices() if device.rows[row]]
+        return Allocator(here, self._in_use).allocate(asked)
+
+    return patched
+
+
 BUGS: dict[str, Bug] = {
     "an assumed pod is forgotten at once": Bug(_replace(View, "assume", _always)),
     "a failed bind is not undone in the view": Bug(_replace(View, "forget", _nothing)),
@@ -181,6 +200,9 @@ BUGS: dict[str, Bug] = {
     "a watcher that fell behind skips what it missed": Bug(_wrap(Watcher, "_pull", _skips_when_behind)),
     "a new list does not tell what vanished": Bug(_wrap(Watcher, "_relist", _without_vanished)),
     "one failed bind loses the outcomes of others": Bug(_replace(Outcomes, "report", _reports_first_only)),
+    "a device is promised twice": Bug(_wrap(DynamicResources, "choose", _chooses_from_all), "claims"),
+    "a pod is bound before its volumes": Bug(_replace(pre_bind_worker, "is_ready", _always), "claims"),
+    "devices do not come back": Bug(_replace(DeviceMachine, "step", _asks_nothing), "claims+pods"),
     "gangs are ready with one pod": Bug(_replace(Gang, "job_ready", _always)),
     "capability is not asked": Bug(_replace(Proportion, "allocatable", _always)),
     "an eviction asks no budget": Bug(_replace(Eviction, "_ask_budget", _nothing), "victims", ("within-budget",)),

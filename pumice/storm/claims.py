@@ -1,0 +1,117 @@
+"""Storage and devices of a storm: what nodes offer, and what pods claim of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from pumice.storm.script import Event
+
+Object = dict[str, Any]
+
+DRIVER: Final = "gpu.example.com"
+DEVICE_CLASS: Final = "gpu"
+MOST_DEVICES: Final = 2
+"""That a pod claims."""
+MOST_SHARING: Final = 4
+LOCAL: Final = "local"
+"""Storage class of volumes that are there already, each on one node."""
+MADE: Final = "made"
+"""Storage class of volumes that are made once a pod has been given a node."""
+HOSTNAME: Final = "kubernetes.io/hostname"
+VOLUME: Final = "data"
+"""The name of a pod's volume."""
+RESOURCE: Final = "resource.k8s.io/v1"
+
+
+def classes(namespace: str) -> Iterator[Object]:
+    """A device class, templates of claims for one device and more, and the two storage classes."""
+    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    yield _object(RESOURCE, "DeviceClass", {"name": DEVICE_CLASS}, spec={"selectors": [selector]})
+    for count in range(1, MOST_DEVICES + 1):
+        spec = {"spec": _asking_for(count)}
+        yield _object(RESOURCE, "ResourceClaimTemplate", {"name": template(count), "namespace": namespace}, spec=spec)
+    for name, provisioner in ((LOCAL, "kubernetes.io/no-provisioner"), (MADE, "csi.example.com")):
+        waits = {"provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
+        yield _object("storage.k8s.io/v1", "StorageClass", {"name": name}, **waits)
+
+
+def with_claims(seed: int, events: Iterable[Event], share: float) -> Iterator[Event]:
+    """The same events, where half of the nodes offer something and a share of the jobs claims some of it."""
+    random = Random(f"claims {seed}")
+    yield Event("claims")
+    for event in events:
+        more: Object = {}
+        if event.what == "node" and random.random() < 0.5:
+            more = {"devices": 4, "volumes": 3}
+        elif event.what in ("job", "vcjob") and random.random() < share:
+            more = _wish(random, event)
+        yield msgspec.structs.replace(event, details=event.details | more) if more else event
+
+
+def _wish(random: Random, job: Event) -> Object:
+    """What each pod of a job claims. Small jobs may share one claim, and with it a node."""
+    wishes: list[Object] = [{"devices": 1}, {"devices": MOST_DEVICES}, {"storage": LOCAL}, {"storage": MADE}]
+    if int(job.details["pods"]) <= MOST_SHARING:
+        wishes.append({"shared": f"{job.target}-gpus"})
+    return random.choice(wishes)
+
+
+def template(devices: int) -> str:
+    """The name of the template of claims for so many devices."""
+    return f"gpus-{devices}"
+
+
+def own_claims(namespace: str, details: Object) -> Iterator[Object]:
+    """The claim that the pods of a job share, named by `shared`."""
+    if details.get("shared"):
+        metadata = {"name": details["shared"], "namespace": namespace}
+        yield _object(RESOURCE, "ResourceClaim", metadata, spec=_asking_for(1))
+
+
+def offers(node: str, details: Object) -> Iterator[Object]:
+    """What a node has to be claimed: `devices`, and local `volumes`, so many of each."""
+    if details.get("devices"):
+        devices = [{"name": f"gpu{number}"} for number in range(int(details["devices"]))]
+        pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
+        yield _object(RESOURCE, "ResourceSlice", {"name": f"{node}-gpus"}, spec=spec)
+    for number in range(int(details.get("volumes", 0))):
+        yield _object("v1", "PersistentVolume", {"name": f"{node}-v{number}"}, spec=_volume(node))
+
+
+def claimed(details: Object) -> Object:
+    """The part of a pod's spec that claims `devices` (how many), `storage` (the class), or what is `shared`."""
+    spec: Object = {}
+    if details.get("shared"):
+        spec["resourceClaims"] = [{"name": "d", "resourceClaimName": details["shared"]}]
+    if details.get("devices"):
+        spec["resourceClaims"] = [{"name": "d", "resourceClaimTemplateName": template(int(details["devices"]))}]
+    if details.get("storage"):
+        asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        claim = {"spec": {**asked, "storageClassName": details["storage"]}}
+        spec["volumes"] = [{"name": VOLUME, "ephemeral": {"volumeClaimTemplate": claim}}]
+    return spec
+
+
+def _asking_for(devices: int) -> Object:
+    request = {"name": "r", "exactly": {"deviceClassName": DEVICE_CLASS, "count": devices}}
+    return {"devices": {"requests": [request]}}
+
+
+def _volume(node: str) -> Object:
+    here = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [node]}]}
+    return {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": LOCAL,
+        "persistentVolumeReclaimPolicy": "Retain",
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [here]}},
+    }
+
+
+def _object(version: str, kind: str, metadata: Object, **more: Any) -> Object:
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **more}
