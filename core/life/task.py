@@ -5,7 +5,7 @@ Pumice's.
 """
 
 from enum import IntEnum, StrEnum
-from typing import Final, cast
+from typing import Final
 
 from core.errors import InvalidTransition
 
@@ -57,7 +57,8 @@ class Trigger(StrEnum):
     UNEVICT_BOUND = "unevict to bound"
 
 
-TRANSITIONS: Final[dict[tuple[TaskStatus, Trigger], TaskStatus]] = {
+# The keys are numbers to the type checkers: columns hold numbers, and an IntEnum's member equals its own.
+TRANSITIONS: Final[dict[tuple[int, Trigger], TaskStatus]] = {
     (TaskStatus.PENDING, Trigger.ALLOCATE): TaskStatus.ALLOCATED,
     (TaskStatus.PENDING, Trigger.PIPELINE): TaskStatus.PIPELINED,
     (TaskStatus.ALLOCATED, Trigger.UNALLOCATE): TaskStatus.PENDING,
@@ -73,7 +74,7 @@ TRANSITIONS: Final[dict[tuple[TaskStatus, Trigger], TaskStatus]] = {
 
 def move(status: int, trigger: Trigger, who: str = "task") -> TaskStatus:
     """Next status, or :class:`InvalidTransition` naming the task, its status and the trigger."""
-    after = TRANSITIONS.get((cast("TaskStatus", status), trigger))  # an IntEnum's member equals its number
+    after = TRANSITIONS.get((status, trigger))
     if after is None:
         raise InvalidTransition(who, LABELS[status], str(trigger))
     return after

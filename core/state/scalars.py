@@ -5,7 +5,6 @@ same memory.
 from __future__ import annotations
 
 from collections.abc import MutableSequence
-from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +12,9 @@ import numpy.typing as npt
 
 def floats(column: npt.NDArray[np.float64]) -> MutableSequence[float]:
     """A one-dimensional float64 column, number by number."""
-    return cast("MutableSequence[float]", memoryview(cast("Any", column)))
+    return memoryview(column)  # type: ignore[return-value,arg-type]
 
 
 def integers(column: npt.NDArray[np.integer | np.bool_]) -> MutableSequence[int]:
     """A one-dimensional integer or boolean column, number by number."""
-    return cast("MutableSequence[int]", memoryview(cast("Any", column)))
+    return memoryview(column)  # type: ignore[return-value,arg-type]
