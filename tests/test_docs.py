@@ -11,10 +11,12 @@ from typing import Any, Final, NamedTuple
 import pytest
 import typer
 
+from actors.api.faults import KINDS as FAULTS
 from actors.system import LINKS
 from docs import draw_actors as drawing
 from docs import list_built, write_settings
 from pumice.cli.app import app
+from pumice.storm.profiles import profiles
 from tests.kit import source
 
 DOCUMENTS: Final = source.files(".md")
@@ -146,3 +148,9 @@ def test_the_build_finds_its_commands_in_the_readme() -> None:
     assert found["tests"].startswith("python3.11 -m venv .venv && ")
     assert re.fullmatch(r"\.venv/bin/python -m pytest( -n \w+)?", found["tests"].split(" && ")[-1])
     assert found["run"].endswith(".venv/bin/pumice run --until idle")
+
+
+def test_the_page_about_storms_names_every_fault_and_profile() -> None:
+    page = (source.ROOT / "docs" / "storms.md").read_text("utf-8")
+    named = set(re.findall(r"`([a-z-]+)`", page))
+    assert FAULTS | profiles().keys() <= named
