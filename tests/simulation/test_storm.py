@@ -94,7 +94,7 @@ def test_a_failing_storm_shrinks_to_a_few_events(name: str, monkeypatch: pytest.
     plan = Plan(BUGS[name].profile, size=SMALL)
     storms = ((script, simulate(script)) for script in (script_of(seed, plan) for seed in range(100)))
     script, outcome = next(found for found in storms if found[1].violations)
-    small = shrink(script, outcome)
+    small = shrink(script, outcome, runs=200)
     assert len(small.events) <= 20
     write_script(small, tmp_path / "storm.json")
     again = simulate(read_script(tmp_path / "storm.json"))
