@@ -29,6 +29,7 @@ class SystemSettings:
     is the last of its wave (None: see `actors.dry_run_crew`). No result depends on either.
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     `user_plugins`: plugins of users, and what tells one version of them from another.
+    `news_delay_s`: with faults, watchers hear of changes up to so much later.
     `gateway` has the api served over HTTP; the statuses of PodDisruptionBudgets are kept up with it, or with `budgets`.
     Without `scheduler` nothing is scheduled here, without `controllers` jobs, pod groups and queues are left to others;
     the node agents stay.
@@ -52,6 +53,7 @@ class SystemSettings:
     gc_thresholds: tuple[int, int, int] | None = (50_000, 20, 100)
     stopwatch: Callable[[], float] = time.perf_counter
     faults: Faults | None = None
+    news_delay_s: float = 0.0
     checkpoint_every: int | None = None
     retention: Retention = field(default_factory=Retention)
     user_plugins: Mapping[str, str] = field(default_factory=dict[str, str])

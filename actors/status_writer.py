@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Wanted = PodCondition | PodGroupStatus | QueueStatus
 ATTEMPTS = 5
 FIRST_WAIT_S = 1.0
-"""So long the first answer is waited for, and twice as long each time after: one slow answer must not hold up the others.
+"""So long the first answer is waited for, and twice as long each time after: a slow one must not hold up the others.
 
 To write again what may still arrive is harmless, since every write is guarded by the version that it read.
 """

@@ -19,7 +19,8 @@ from actors.action_worker import ActionWorker
 from actors.actor import Actor
 from actors.agents.node_agents import NodeAgents
 from actors.api.bootstrap import create_first_objects, first_objects
-from actors.api.faulty_server import Network, api_server
+from actors.api.faulty_server import api_server
+from actors.api.network import Network
 from actors.api.server import ApiServer
 from actors.api.store import Store
 from actors.bind_worker import BindWorker
@@ -89,7 +90,7 @@ class System:
         self.switchboard = Switchboard(LINKS, instances, settings.mailbox_capacity, self.context.activity)
         self.supervisor = Supervisor(self._children(), self.context, self._note)
         self._summary = Summary(self.store)
-        self._network = Network(self.context.activity)
+        self._network = Network(self.context.activity, settings.news_delay_s, settings.seed)
         self._awaited = Awaited(3 * settings.answer_timeout_s)
         self._waiting_binds = WaitingBinds()
         self._written = LevelSignal()
@@ -279,8 +280,7 @@ class System:
     def _checkpointer(self, name: str) -> Checkpointer:
         every = self.settings.records_between(self.source.loaded.config.pumice)
         in_thread = not isinstance(self.context.clock, VirtualClock)  # which would take a thread's work for idleness
-        retention = self.settings.retention
-        return Checkpointer(*self._own(name), self._journal, self._written, every, retention, in_thread)
+        return Checkpointer(*self._own(name), self._journal, self._written, every, self.settings.retention, in_thread)
 
     def _session_runner(self, name: str) -> SessionRunner:
         effects = {"binders": "bind-worker*", "evictors": "evict-worker*", "status": "status-writer"}

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -17,6 +15,7 @@ from anyio import lowlevel
 from msgspec import Struct
 
 from actors.api.disruptions import disrupt
+from actors.api.network import Held, Network
 from actors.api.server import ApiServer, cause_of
 from core.messages import commands, replies
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from actors.api.faults import Fault, Faults
     from actors.api.store import Store
     from actors.envelope import Received
-    from actors.ports import Activity, ApiPort, Context, RecorderPort
+    from actors.ports import ApiPort, Context, RecorderPort
 
 
 REFUSALS: Final = {
@@ -37,58 +36,6 @@ REFUSALS: Final = {
 
 REPLAYED: Final = 10
 """Revisions that a replayed watch goes back."""
-
-
-@dataclass(order=True, slots=True)
-class Held:
-    """Something the network delivers at `at`: a request to carry out, or an answer to give."""
-
-    at: float
-    number: int
-    request: commands.ApiRequest | None = field(compare=False, default=None)
-    item: Any = field(compare=False, default=None)
-    answer: replies.ApiReply | None = field(compare=False, default=None)
-
-
-class Network:
-    """What is under way between the askers and the api; outlives crashes of the api. Counts as activity."""
-
-    def __init__(self, activity: Activity) -> None:
-        self.crashes: list[tuple[str, int]] = []
-        self.changed = anyio.Event()
-        self._activity = activity
-        self._held: list[Held] = []
-        self._number = 0
-
-    def hold(self, delay_s: float, **what: Any) -> None:
-        """Deliver it so much later."""
-        self._number += 1
-        self._activity.begin()
-        held = Held(anyio.current_time() + delay_s, self._number, **what)
-        heappush(self._held, held)
-        if self._held[0] is held:  # who waits for an earlier one finds it then
-            self.changed.set()
-
-    def crash(self, actor: str, steps: int) -> None:
-        """Crash the actor so many turns of the event loop later."""
-        self.crashes.append((actor, steps))
-        self.changed.set()
-
-    @property
-    def next_at(self) -> float:
-        """When the next is due; infinity when there is none."""
-        return self._held[0].at if self._held else float("inf")
-
-    def take(self, now: float) -> list[Held]:
-        """All that is due."""
-        due: list[Held] = []
-        while self._held and self._held[0].at <= now:
-            due.append(heappop(self._held))
-        return due
-
-    def delivered(self, number: int) -> None:
-        """So many of those taken have been dealt with."""
-        self._activity.end(number)
 
 
 class _Step(Struct):
@@ -160,7 +107,7 @@ class FaultyApiServer(ApiServer):
                 item.item.fail(self.name, "injected: the answer was lost")
             else:
                 item.reply(answer)
-        if entries:
+        if entries and not self._network.holds_news():
             self._publish()
 
     # --- one fault
@@ -223,7 +170,9 @@ class FaultyApiServer(ApiServer):
             return
         try:
             async with self._lock:
-                steps = [_Step(each.request or _NOTHING, each.item, each.answer) for each in held]
+                if any(each.news for each in held):
+                    self._publish()  # with the lock: all that was carried out is on disk
+                steps = [_Step(each.request or _NOTHING, each.item, each.answer) for each in held if not each.news]
                 await self._carry_out(steps)
         except BaseException as error:
             for each in held:

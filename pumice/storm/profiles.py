@@ -18,6 +18,7 @@ FILE: Final = Path(__file__).with_name("profiles.yaml")
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """`rates`: probability by kind of fault; `disturbances`: how many of each; `include`: profiles to start from.
 
+    `varied`: the seed says how much of the rates a storm has, from nothing to all of them.
     Of simulated storms only: `claims`, the share of the jobs that claim devices or volumes; `config`, the scheduler
     configuration ("" is the stock one).
     """
@@ -25,6 +26,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     rates: dict[str, float] = field(default_factory=dict[str, float])
     disturbances: dict[str, float] = field(default_factory=dict[str, float])
     include: tuple[str, ...] = ()
+    varied: bool = False
     claims: float = 0.0
     config: str = ""
 
@@ -51,7 +53,7 @@ def _whole(name: str) -> Profile:
     basis = _together([_whole(each) for each in chosen.include])
     rates, disturbances = basis.rates | chosen.rates, basis.disturbances | chosen.disturbances
     claims, config = max(basis.claims, chosen.claims), chosen.config or basis.config
-    return Profile(rates, disturbances, claims=claims, config=config)
+    return Profile(rates, disturbances, varied=chosen.varied, claims=claims, config=config)
 
 
 def _together(profiles: list[Profile]) -> Profile:
@@ -59,7 +61,8 @@ def _together(profiles: list[Profile]) -> Profile:
     configs = [each.config for each in profiles if each.config]
     rates, disturbances = [each.rates for each in profiles], [each.disturbances for each in profiles]
     claims = max((each.claims for each in profiles), default=0.0)
-    return Profile(_greatest(rates), _greatest(disturbances), claims=claims, config=configs[-1] if configs else "")
+    varied, config = any(each.varied for each in profiles), configs[-1] if configs else ""
+    return Profile(_greatest(rates), _greatest(disturbances), varied=varied, claims=claims, config=config)
 
 
 def _greatest(tables: list[dict[str, float]]) -> dict[str, float]:

@@ -29,7 +29,10 @@ class Event(Struct, frozen=True, omit_defaults=True):
 
 
 class Script(Struct, frozen=True, omit_defaults=True):
-    """One storm. `rates`: probability of each fault on each occasion, beside those that are listed."""
+    """One storm. `rates`: probability of each fault on each occasion, beside those that are listed.
+
+    `news_delay_s`: watchers hear of changes up to so much later.
+    """
 
     seed: int
     events: tuple[Event, ...] = ()
@@ -39,6 +42,7 @@ class Script(Struct, frozen=True, omit_defaults=True):
     invariant: str = ""
     faults_end_s: float = 20.0
     period_s: float = 1.0
+    news_delay_s: float = 0.1
     config: str = ""
     version: int = VERSION
 

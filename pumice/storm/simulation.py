@@ -165,6 +165,7 @@ class Storm:
             schedule_period_s=self.script.period_s,
             check_view=True,
             faults=self.faults,
+            news_delay_s=self.script.news_delay_s,
             gc_thresholds=GC_THRESHOLDS,
             stopwatch=_no_time,
             budgets=any(event.what == "budget" for event in self.script.events),

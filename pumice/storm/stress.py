@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from actors.api.faults import chance
 from pumice.storm.claims import with_claims
 from pumice.storm.profiles import Profile, profile
 from pumice.storm.script import Script, write_script
@@ -69,7 +70,9 @@ def script_of(seed: int, plan: Plan, chosen: Profile | None = None) -> Script:
     events = inputs(seed, plan.size, chosen.disturbances)
     if chosen.claims:
         events = list(with_claims(seed, events, chosen.claims))
-    return Script(seed, tuple(events), chosen.rates, profile=plan.profile, planted=plan.planted, config=chosen.config)
+    share = chance(seed, "share") if chosen.varied else 1.0
+    rates = {what: rate * share for what, rate in chosen.rates.items()}
+    return Script(seed, tuple(events), rates, profile=plan.profile, planted=plan.planted, config=chosen.config)
 
 
 def run_seeds(plan: Plan, seeds: Sequence[int]) -> Tally:

@@ -1,0 +1,84 @@
+"""The network between the askers and an api with faults: what is held back, and which actors crash when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from actors.api.faults import chance
+
+if TYPE_CHECKING:
+    from actors.ports import Activity
+    from core.messages import commands, replies
+
+
+@dataclass(order=True, slots=True)
+class Held:
+    """Something the network delivers at `at`: a request to carry out, an answer to give, or news for the watchers."""
+
+    at: float
+    number: int
+    request: commands.ApiRequest | None = field(compare=False, default=None)
+    item: Any = field(compare=False, default=None)
+    answer: replies.ApiReply | None = field(compare=False, default=None)
+    news: bool = field(compare=False, default=False)
+
+
+class Network:
+    """What is under way between the askers and the api; outlives crashes of the api. Counts as activity.
+
+    News reach the watchers up to `news_delay_s` later; how much later follows from `seed`.
+    """
+
+    def __init__(self, activity: Activity, news_delay_s: float = 0.0, seed: int = 0) -> None:
+        self.crashes: list[tuple[str, int]] = []
+        self.changed = anyio.Event()
+        self._activity = activity
+        self._news_delay_s = news_delay_s
+        self._seed = seed
+        self._news = 0
+        self._news_held = False
+        self._held: list[Held] = []
+        self._number = 0
+
+    def hold(self, delay_s: float, **what: Any) -> None:
+        """Deliver it so much later."""
+        self._number += 1
+        self._activity.begin()
+        held = Held(anyio.current_time() + delay_s, self._number, **what)
+        heappush(self._held, held)
+        if self._held[0] is held:  # who waits for an earlier one finds it then
+            self.changed.set()
+
+    def holds_news(self) -> bool:
+        """Whether there is news and it is told later, together with all that comes until then."""
+        if self._news_delay_s and not self._news_held:
+            self._news += 1
+            self._news_held = True
+            self.hold(self._news_delay_s * chance(self._seed, "news", str(self._news)), news=True)
+        return self._news_held
+
+    def crash(self, actor: str, steps: int) -> None:
+        """Crash the actor so many turns of the event loop later."""
+        self.crashes.append((actor, steps))
+        self.changed.set()
+
+    @property
+    def next_at(self) -> float:
+        """When the next is due; infinity when there is none."""
+        return self._held[0].at if self._held else float("inf")
+
+    def take(self, now: float) -> list[Held]:
+        """All that is due."""
+        due: list[Held] = []
+        while self._held and self._held[0].at <= now:
+            due.append(heappop(self._held))
+        self._news_held = self._news_held and not any(each.news for each in due)
+        return due
+
+    def delivered(self, number: int) -> None:
+        """So many of those taken have been dealt with."""
+        self._activity.end(number)
