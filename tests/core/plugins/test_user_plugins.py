@@ -19,9 +19,10 @@ from core.plugins.user.failures import CARRIED, Failures
 from core.plugins.user.nodes import GuardedCheck, GuardedFilter, GuardedScore
 from core.plugins.user.points import INSTEAD, NOTHING, guarded_answer
 from core.session.carry import Carry, Clock
+from core.session.listed import FLAGS
 from core.session.node_points import Volatility
 from core.session.per_node import NodeLook, PerNodeFilter, PerNodeScorer
-from core.session.points import FLAGS, Verdict, Vote
+from core.session.points import Verdict, Vote
 from core.session.reasons import Code, FitFailure, Reason
 from tests.core.plugins.world import NOW, configuration, open_world, view_of
 from tests.kit import gang, node, queue
