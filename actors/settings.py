@@ -30,7 +30,7 @@ class SystemSettings:
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     `user_plugins`: plugins of users, and what tells one version of them from another.
     `news_delay_s`: with faults, watchers hear of changes up to so much later.
-    `gateway` has the api served over HTTP; the statuses of PodDisruptionBudgets are kept up with it, or with `budgets`.
+    `gateway` has the api served over HTTP; `budgets` keeps the statuses of PodDisruptionBudgets up.
     Without `scheduler` nothing is scheduled here, without `controllers` jobs, pod groups and queues are left to others;
     the node agents stay.
     """
@@ -58,7 +58,7 @@ class SystemSettings:
     retention: Retention = field(default_factory=Retention)
     user_plugins: Mapping[str, str] = field(default_factory=dict[str, str])
     gateway: GatewaySettings | None = None
-    budgets: bool = False
+    budgets: bool = True
     scheduler: bool = True
     controllers: bool = True
 
@@ -101,7 +101,7 @@ def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence
     unwanted: tuple[str, ...] = () if settings.scheduler else SCHEDULING
     unwanted += () if settings.controllers else CONTROLLING
     unwanted += () if settings.gateway else ("gateway", "pod-events")
-    unwanted += () if settings.gateway or settings.budgets else ("disruption-controller",)
+    unwanted += () if settings.budgets else ("disruption-controller",)
     unwanted += () if settings.follows_cluster else ("config-watcher",)
     return {**wanted, **dict.fromkeys(unwanted, ())}
 

@@ -20,7 +20,7 @@ from storage.journal import Journal
 from storage.memory import MemoryJournal
 from storage.sqlite import SqliteJournal
 from tests.actors.rig import QUICK, idle, journaled, placed, started, stored, three_nodes
-from tests.kit.jobs import job_task, vcjob
+from tests.kit.jobs import gang, job_task, vcjob
 
 
 def the_job(duration: str) -> dict[str, Any]:
@@ -107,3 +107,19 @@ async def test_where_pods_go_depends_neither_on_workers_nor_on_the_order_of_task
             return placed(system)
 
     assert await where(workers) == await where(4)
+
+
+@pytest.mark.anyio
+async def test_budgets_are_counted_without_anybody_outside() -> None:
+    """Else the pdb plugin would take every budget for used up."""
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}},
+    }
+    async with started(MemoryJournal()) as system:
+        await system.submit([*three_nodes(), budget, *gang("g", pods=3, labels={"app": "x"}, duration="0")])
+        await idle(system)
+        (status,) = (each["status"] for each in stored(system, "PodDisruptionBudget"))
+    assert (status["currentHealthy"], status["disruptionsAllowed"]) == (3, 2)
