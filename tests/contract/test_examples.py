@@ -1,7 +1,7 @@
 """Volcano's own examples, applied by the real kubectl as their readers do, and waited for.
 
-`examples/` is the folder of that name of Volcano's repository, unchanged (Apache License 2.0, beside them). Each file
-is applied in a namespace of its own; all run at the same time.
+They lie beside the repository (`shared/manifests/volcano-examples`). Each file is applied in a namespace of its own;
+all run at the same time.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,10 @@ import yaml
 from tests.kit.kubectl import Kubectl, kubectl_for
 from tests.kit.serving import Served, served
 
-EXAMPLES: Final = Path(__file__).parent / "examples"
+EXAMPLES: Final = Path(__file__).parents[3] / "shared" / "manifests" / "volcano-examples"
 FILES: Final = sorted(path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.yaml"))
+pytestmark = pytest.mark.skipif(not FILES, reason="no shared/manifests beside the repository")
+
 FIRST: Final = ("hierarchical-jobs/queues.yaml", "deployment/queue.yaml")
 OF_DEFAULT: Final = ("jobflow/JobFlow.yaml",)
 """These say which namespace they are for."""
