@@ -34,7 +34,7 @@ BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class MailboxStatistics:
-    """Counts of one mailbox; `high_water` is the largest number of envelopes that ever waited."""
+    """Counts of one mailbox; `high_water` is the largest number of envelopes that were ever found waiting."""
 
     name: str
     capacity: int
@@ -146,6 +146,7 @@ class Mailbox(Generic[M, R]):
     def _drain(self, cap: int) -> list[Received[M, R]]:
         batch: list[Received[M, R]] = list(self._unread)
         self._unread.clear()
+        found = 0
         while len(batch) < cap:
             try:
                 self._open(self._receive.receive_nowait(), batch)
@@ -155,6 +156,9 @@ class Mailbox(Generic[M, R]):
                 if not batch:
                     raise
                 break
+            found += 1
+        if found > self._high_water:
+            self._high_water = found + self._receive.statistics().current_buffer_used
         return batch
 
     def put_back(self, messages: Sequence[Received[M, R]]) -> None:
@@ -208,7 +212,7 @@ class Mailbox(Generic[M, R]):
             self._sent,
             self._received,
             inner.tasks_waiting_send,
-            self._high_water,
+            max(self._high_water, inner.current_buffer_used),
             self.closed,
         )
 
@@ -225,7 +229,6 @@ class Mailbox(Generic[M, R]):
             raise ActorStoppedError(self.name) from None
         self._count(envelope)
         self._sent += len(envelope.frames)
-        self._high_water = max(self._high_water, self._receive.statistics().current_buffer_used)
         self._wake()
 
     async def _put_when_there_is_room(self, envelope: Envelope) -> None:
