@@ -37,7 +37,10 @@ class Summary:
         self._jobs: dict[str, str] = {}
 
     def report(self, cycles: int, seconds: float) -> Object:
-        """The keys of `pumice run`'s JSON but for `db`; `seconds` is how long the system has been running."""
+        """The keys of `pumice run`'s JSON but for `db`; `seconds` is how long the system has been running.
+
+        The rate is that of the binds since then, whatever has become of the pods.
+        """
         self._catch_up()
         pods = dict.fromkeys(("bound", *PHASES), 0)
         jobs: dict[str, Object] = {
@@ -49,7 +52,7 @@ class Summary:
                 pods[pod.phase] += 1
             if pod.job in jobs:
                 jobs[pod.job]["bound" if pod.bound else "pending"] += 1
-        rate = pods["bound"] / seconds if seconds > 0 else 0.0
+        rate = self._store.binds / seconds if seconds > 0 else 0.0
         return {"cycles": cycles, "pods": pods, "jobs": jobs, "seconds": seconds, "pods_per_s": rate}
 
     def _catch_up(self) -> None:

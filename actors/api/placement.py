@@ -18,9 +18,10 @@ _SCHEDULED: Final = StatusCondition("PodScheduled", "True")
 
 
 class Placement:
-    """Puts pods on nodes and takes them off."""
+    """Puts pods on nodes and takes them off. `bound`: how many it has put on a node so far."""
 
     def __init__(self, tables: Tables, deletion: Deletion) -> None:
+        self.bound = 0
         self._tables = tables
         self._deletion = deletion
 
@@ -44,6 +45,7 @@ class Placement:
         set_condition(status, _SCHEDULED, moment.text)
         bound = {**pod, "metadata": meta, "spec": {**spec, "nodeName": request.node}, "status": status}
         blob = self._tables.put(key, bound, moment.user, owners_changed=False)
+        self.bound += 1
         return Accepted(self._tables.revision, blob)
 
     def evict(self, request: EvictPod, moment: Moment) -> Accepted | Refused:

@@ -58,6 +58,11 @@ class Store:
         return self.tables.revision
 
     @property
+    def binds(self) -> int:
+        """Pods that were put on a node since the start; what was restored does not count."""
+        return self._placement.bound
+
+    @property
     def kinds(self) -> KindTable:
         """The kinds of this moment."""
         return self.registry.kinds

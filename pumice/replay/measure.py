@@ -33,7 +33,10 @@ class PodStory:
 
 @dataclass
 class JobFigures:
-    """`wait_s`: from the first pod's creation to the last one's binding, None while one is not bound."""
+    """`wait_s`: from the first pod's creation to the last one's binding, None while one is not bound.
+
+    `finished_s`: from the beginning until the last pod has ended, None while one has not.
+    """
 
     queue: str = ""
     pods: int = 0
@@ -125,10 +128,11 @@ class Measurer:
                 job.bound += 1
                 job.placements[name] = story.node
             spans[story.job] = [min(first, story.created), max(last, story.bound), max(end, story.ended)]
+        going_on = {story.job for story in self._pods.values() if not story.ended}
         for job_name, (first, last, end) in spans.items():
             job = jobs[job_name]
             job.wait_s = round(last - first, 3) if job.bound == job.pods else None
-            job.finished_s = round(end - self._began, 3) if end else None
+            job.finished_s = round(end - self._began, 3) if end and job_name not in going_on else None
             job.evicted = sum(self._evicted.get(group, 0) for group in self._groups(job_name))
         return dict(sorted(jobs.items()))
 

@@ -109,7 +109,6 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
         system = System(storm.settings(plan.settings), journal, clock, decider=storm.decider())
     async with system.running():
         _serve(plan, watching)
-        before = system.summary()["pods"]["bound"]
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_until_signal, tasks.cancel_scope, outcome)
             tasks.start_soon(watching.follow, system)
@@ -118,7 +117,7 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
             tasks.cancel_scope.cancel()
         found = await storm.finish(system, journal) if storm is not None else {}
         cycle_s = mean_cycle_s(await system.metrics_text())
-    outcome.summary = {**_since(before, system.summary()), "mean_cycle_s": cycle_s, "db": str(plan.db), **found}
+    outcome.summary = {**system.summary(), "mean_cycle_s": cycle_s, "db": str(plan.db), **found}
     outcome.waiting = left_waiting(system.store)
     return outcome
 
@@ -130,12 +129,6 @@ def _serve(plan: Plan, watching: Watching) -> None:
         path = plan.db.with_suffix(".kubeconfig")
         write(kubeconfig_of(gateway.url, gateway.token, gateway.certificate), path)
         watching.serving(gateway, path)
-
-
-def _since(bound_before: int, summary: Object) -> Object:
-    """The summary with the rate of this run: what a journal brought along was bound by an earlier one."""
-    gained = max(summary["pods"]["bound"] - bound_before, 0)
-    return {**summary, "pods_per_s": gained / summary["seconds"] if summary["seconds"] > 0 else 0.0}
 
 
 async def _until_signal(scope: anyio.CancelScope, outcome: Outcome) -> None:

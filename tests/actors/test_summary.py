@@ -54,3 +54,12 @@ def test_pods_and_jobs_are_counted(log_capacity: int) -> None:
         "pods_per_s": 0.5,
     }
     assert followed.report(2, 4.0) == Summary(store).report(2, 4.0) == expected
+
+
+def test_the_rate_counts_binds_of_pods_that_have_gone_too() -> None:
+    store = stocked(1000)
+    assert isinstance(store.apply(BindPod("default", "a", uid(store, "a"), "n"), 1.0), Accepted)
+    assert isinstance(store.apply(Delete("Pod", "default", "a", grace_period_s=0), 1.0), Accepted)
+    store.publish()
+    report = Summary(store).report(1, 2.0)
+    assert (report["pods"]["bound"], report["pods_per_s"]) == (0, 0.5)
