@@ -43,13 +43,14 @@ def stress(
     log_level: Level = LogLevel.WARNING,
     lenient: Lenient = False,
 ) -> int:
-    """Exit code 1 when something did not hold."""
+    """Exit code 1 when something did not hold, also when Ctrl-C came after it; else 130 after Ctrl-C."""
     del lenient
     terminal = Terminal(output, quiet, log_level)
     profile(profile_name)
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", path="--into")
     began = time.perf_counter()
+    interrupted = False
     if events is not None:
         found = again(events, began)
     else:
@@ -57,11 +58,16 @@ def stress(
         with terminal.progress("storms", seeds) as advance:
             tally = run_storms(plan, workers, advance)
         seconds = time.perf_counter() - began
-        if tally.failures:
+        if tally.interrupted:
+            terminal.say(f"interrupted: {tally.seeds} of {seeds} storms were done")
+        elif tally.failures:
             terminal.say(f"{len(tally.failures)} storms broke something; cutting them down")
         found = report(tally, seconds, folder)
+        interrupted = tally.interrupted
     terminal.emit(found, lambda console: show(console, found))
-    return Exit.DIFFERS if found["violations"] else Exit.DONE
+    if found["violations"]:
+        return Exit.DIFFERS
+    return Exit.INTERRUPTED if interrupted else Exit.DONE
 
 
 def again(path: Path, began: float) -> dict[str, Any]:
@@ -91,12 +97,17 @@ def again(path: Path, began: float) -> dict[str, Any]:
 def show(console: Console, found: dict[str, Any]) -> None:
     """Faults by kind, then what did not hold and how to see it again."""
     title = f"{found['seeds']} storms, {found['events']} events, {found['seeds_per_s']:.1f} storms/s"
-    table = Table("fault", "injected", title=title)
-    for kind, count in found["faults_injected"].items():
-        table.add_row(kind, str(count))
-    console.print(table)
+    show_faults(console, found["faults_injected"], title)
     if not found["violations"]:
         console.print("everything held")
     for one in found["violations"]:
         console.print(f"seed {one['seed']}: {one['invariant']}: {one['message']}", markup=False, soft_wrap=True)
         console.print(f"    {one['events']} events; again: {one['command']}", markup=False, soft_wrap=True)
+
+
+def show_faults(console: Console, injected: dict[str, int], title: str = "") -> None:
+    """How often each kind of fault struck."""
+    table = Table("fault", "injected", title=title)
+    for kind, count in injected.items():
+        table.add_row(kind, str(count))
+    console.print(table)

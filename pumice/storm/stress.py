@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import signal
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -20,8 +21,6 @@ from pumice.storm.shrink import shrink
 from pumice.storm.simulation import GC_THRESHOLDS, Outcome, simulate
 from pumice.storm.workload import Size, inputs
 
-SLICE: Final = 8
-"""Seeds that a process takes at a time."""
 SHRUNK: Final = 5
 """So many violations are cut down; the others are only named."""
 
@@ -39,12 +38,13 @@ class Plan:
 
 @dataclass(slots=True)
 class Tally:
-    """What came of them."""
+    """What came of them. `interrupted`: by Ctrl-C, so these are not all."""
 
     seeds: int = 0
     events: int = 0
     struck: Counter[str] = field(default_factory=Counter[str])
     failures: list[tuple[Script, Outcome]] = field(default_factory=list[tuple[Script, Outcome]])
+    interrupted: bool = False
 
     def add(self, script: Script, outcome: Outcome) -> None:
         """One more storm."""
@@ -98,31 +98,72 @@ def rare_collections() -> Generator[None]:
 
 
 def run_storms(plan: Plan, workers: int, advance: Callable[[int], None]) -> Tally:
-    """All of them; `advance` is told how many more are done. Failures come in the order of their seeds."""
-    seeds = range(plan.first, plan.first + plan.seeds)
-    slices = [seeds[start : start + SLICE] for start in range(0, len(seeds), SLICE)]
+    """All of them; `advance` is told how many more are done. Failures come in the order of their seeds.
+
+    Ctrl-C ends the workers at once: what was done by then is the result.
+    """
     tally = Tally()
-    for part in _parts(plan, slices, workers):
-        tally.merge(part)
-        advance(part.seeds)
+    try:
+        with closing(_parts(plan, workers)) as parts:
+            for part in parts:
+                tally.merge(part)
+                advance(part.seeds)
+    except KeyboardInterrupt:
+        tally.interrupted = True
     tally.failures.sort(key=lambda failure: failure[0].seed)
     return tally
 
 
-def _parts(plan: Plan, slices: Sequence[Sequence[int]], workers: int) -> Iterator[Tally]:
-    if workers <= 1 or len(slices) <= 1:
-        for seeds in slices:
-            yield run_seeds(plan, seeds)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(slices)), context, initializer=gc.freeze) as pool:
-        for future in as_completed([pool.submit(run_seeds, plan, seeds) for seeds in slices]):
+def _parts(plan: Plan, workers: int) -> Generator[Tally]:
+    """Storm by storm, as they are done; a single worker is a process of its own too, for the sake of Ctrl-C."""
+    with _pool(min(workers, plan.seeds)) as pool:
+        for future in as_completed(_submitted(pool, plan)):
             yield future.result()
 
 
+def _submitted(pool: ProcessPoolExecutor, plan: Plan) -> list[Future[Tally]]:
+    """All seeds. Workers start in here and inherit that SIGINT is blocked: Ctrl-C is for this process to deal with."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        return [pool.submit(run_seeds, plan, (seed,)) for seed in range(plan.first, plan.first + plan.seeds)]
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _pool(workers: int) -> Generator[ProcessPoolExecutor]:
+    """Who leaves before the end, for whatever reason, does not wait for storms under way: the workers are killed."""
+    others = set(multiprocessing.active_children())
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_begin_worker) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in set(multiprocessing.active_children()) - others:
+                child.kill()
+            raise
+
+
+def _begin_worker() -> None:
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)  # between storms too, see `rare_collections`
+
+
 def report(tally: Tally, seconds: float, folder: Path) -> dict[str, Any]:
-    """The JSON of `pumice stress`; failing storms are cut down and written into the folder."""
-    violations = [_violation(*failure, folder, cut=number < SHRUNK) for number, failure in enumerate(tally.failures)]
+    """The JSON of `pumice stress`; failing storms are cut down and written into the folder.
+
+    Ctrl-C ends the cutting down, not the report.
+    """
+    violations: list[dict[str, Any]] = []
+    for number, failure in enumerate(tally.failures):
+        cut = number < SHRUNK and not tally.interrupted
+        try:
+            violations.append(_violation(*failure, folder, cut=cut))
+        except BaseException as error:
+            if not _by_ctrl_c(error):
+                raise
+            tally.interrupted = True
+            violations.append(_violation(*failure, folder, cut=False))
     return {
         "seeds": tally.seeds,
         "events": tally.events,
@@ -131,6 +172,12 @@ def report(tally: Tally, seconds: float, folder: Path) -> dict[str, Any]:
         "faults_injected": dict(sorted(tally.struck.items())),
         "violations": violations,
     }
+
+
+def _by_ctrl_c(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(KeyboardInterrupt) is not None
+    return isinstance(error, KeyboardInterrupt)
 
 
 def _violation(script: Script, outcome: Outcome, folder: Path, *, cut: bool) -> dict[str, Any]:
