@@ -45,17 +45,28 @@ CRASHABLE: Final = (
     "session-runner",
     "bind-worker:0",
     "bind-worker:1",
+    "bind-worker:2",
+    "bind-worker:3",
     "evict-worker:0",
+    "evict-worker:1",
     "status-writer",
+    "pre-bind-worker",
     "node-agents",
     "job-controller",
     "pod-group-controller",
     "queue-controller",
     "volume-controller",
-    "pre-bind-worker",
+    "disruption-controller",
+    "action-worker:enqueue",
     "action-worker:allocate",
+    "action-worker:preempt",
+    "action-worker:reclaim",
+    "action-worker:backfill",
+    "dry-run-worker:0",
+    "checkpointer",
+    "metrics",
 )
-"""Who may crash: everybody but the recorder, whose end is the end of the process."""
+"""Who may crash: everybody who works in a storm but the recorder, whose end is the end of the process."""
 
 KINDS: Final = frozenset((*BIND, *EVICT, *STATUS, *CLAIM, *WATCH, *JOURNAL, CRASH))
 LONGEST_S: Final = 8.0

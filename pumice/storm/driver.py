@@ -9,6 +9,7 @@ import msgspec
 
 from actors.errors import ActorFailedError
 from core.messages.commands import ApiRequest, Create, Delete, Patch, RequestEviction, UpdateStatus
+from core.messages.replies import Accepted
 from pumice.storm.cluster import NAMESPACE, objects_of, pods
 from storage import codec
 
@@ -149,13 +150,16 @@ class Driver:
         ]
 
     async def _ask(self, system: System, requests: Sequence[ApiRequest]) -> None:
-        """Again when the api crashed over it: all of them may be done twice."""
+        """Again when the api crashed over it: all of them may be done twice. What is accepted must be on disk."""
         while requests:
             try:
-                await system.api.ask_many(requests)
+                replies = await system.api.ask_many(requests)
             except ActorFailedError:
                 await anyio.sleep(AGAIN_S)
             else:
+                for reply in replies:
+                    if isinstance(reply, Accepted):
+                        self._monitor.acknowledged(reply.revision, USER)
                 return
 
 

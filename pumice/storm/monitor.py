@@ -134,6 +134,12 @@ class Monitor:
             self.found = Violation(invariant, words, anyio.current_time())
         raise ViolationFoundError(self.found)
 
+    def acknowledged(self, revision: int, whom: str) -> None:
+        """Somebody was told that what he asked for is done, as of a revision: it must be on disk."""
+        if revision > self.truth.revision:
+            words = f"{whom} was told of revision {revision} when the journal was at {self.truth.revision}"
+            self.violated("nothing-lost", words)
+
     # --- records
 
     def see(self, records: Sequence[Record]) -> None:
@@ -181,6 +187,8 @@ class Monitor:
         if before and before != pod.node:
             self.violated("one-node", f"pod {pod.key} moved from {before} to {pod.node}")
         decided = self._decided.get(pod.uid)
+        if decided is None and not self.truth.is_ours(pod):
+            return
         if decided is None or decided.bind.node != pod.node:
             self.violated("decided", f"pod {pod.key} is on {pod.node}, which nobody decided")
             return
@@ -256,10 +264,8 @@ class Monitor:
         decided = self._decided.get(outcome.uid)
         if decided is not None:
             decided.open = False
-        if isinstance(outcome, Bound) and outcome.revision > self.truth.revision:
-            self.violated(
-                "nothing-lost", f"{outcome.name} was bound at {outcome.revision}, which is not in the journal"
-            )
+        if isinstance(outcome, Bound):
+            self.acknowledged(outcome.revision, f"who bound {outcome.name}")
 
     def _life(self, event: ActorEvent) -> None:
         """An actor that crashes must have been made to, or follow one that was."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from core.messages.events import Mutation
 from core.objects.metadata import section
@@ -18,6 +18,9 @@ from storage import codec
 
 if TYPE_CHECKING:
     from actors.api.store import Store
+
+
+SCHEDULER: Final = "volcano"
 
 
 @dataclass(slots=True)
@@ -126,7 +129,12 @@ class Truth:
         if not pod.node or pod.node == was:
             return None
         self.bound_at[pod.uid] = self.revision
-        return pod, was
+        return None if mutation.type == "ADDED" else (pod, was)  # it came with its node: nobody decided that
+
+    def is_ours(self, pod: PodBook) -> bool:
+        """Whether the pod is for this scheduler to place."""
+        obj = codec.unpack_shared(self.blobs["Pod", *_split(pod.key)])
+        return bool(obj["spec"].get("schedulerName") == SCHEDULER)
 
     def _replace(self, key: str, before: PodBook | None, after: PodBook | None) -> None:
         """In the table and in all sums."""
@@ -181,8 +189,7 @@ class Truth:
                 yield "within-allocatable", f"node {pod.node}: {excess} by {', '.join(sorted(self._on[pod.node]))}"
         if pod.ports:
             yield from self._judge_ports(pod)
-        namespace, _, name = pod.key.partition("/")
-        yield from self.claims.judge(codec.unpack_shared(self.blobs["Pod", namespace, name]))
+        yield from self.claims.judge(codec.unpack_shared(self.blobs["Pod", *_split(pod.key)]))
         yield from self._judge_queue(pod, revision, leaving)
 
     def _judge_ports(self, pod: PodBook) -> Iterator[tuple[str, str]]:
@@ -266,3 +273,8 @@ def _capability(obj: Object) -> Amounts:
     return {
         name: most for name, most in amounts(section(obj, "spec").get("capability") or {}).items() if name != "pods"
     }
+
+
+def _split(key: str) -> tuple[str, str]:
+    namespace, _, name = key.partition("/")
+    return namespace, name

@@ -11,6 +11,7 @@ import pytest
 
 from actors import pre_bind_worker
 from actors.api.eviction import Eviction
+from actors.api.faulty_server import FaultyApiServer
 from actors.api.server import ApiServer
 from actors.api.tables import Tables
 from actors.cache import Cache
@@ -19,7 +20,7 @@ from actors.controllers.device_machine import DeviceMachine
 from actors.outcomes import Outcomes
 from actors.watcher import Changes, Watcher
 from core.kube.devices import Allocator
-from core.messages.commands import Entry
+from core.messages.commands import Append, Entry
 from core.messages.events import BindTimedOut, Bound, Mutation
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
@@ -187,6 +188,12 @@ def _chooses_from_all(choose: Any) -> Any:
     return patched
 
 
+async def _answers_first(self: FaultyApiServer, entries: Sequence[Entry]) -> None:
+    """What is done is answered, and written down while the asker goes on."""
+    if entries:
+        await self._recorder.tell(Append(tuple(entries)))
+
+
 BUGS: dict[str, Bug] = {
     "an assumed pod is forgotten at once": Bug(_replace(View, "assume", _always)),
     "a failed bind is not undone in the view": Bug(_replace(View, "forget", _nothing)),
@@ -195,6 +202,7 @@ BUGS: dict[str, Bug] = {
     "a new cache does not count binds in flight": Bug(_replace(Cache, "_hold", _nothing)),
     "a bind without an answer counts as done": Bug(_wrap(Cache, "handle", _believes_timeouts), "binds+nodes"),
     "scalar resources are not taken off a node": Bug(_wrap(NodeTable, "place", _without_scalars)),
+    "what is not on disk yet is acknowledged": Bug(_replace(FaultyApiServer, "_record", _answers_first)),
     "only the first change of a request is written down": Bug(_wrap(ApiServer, "_entries", _loses_the_second)),
     "deleted pods come back with a restart": Bug(_wrap(Tables, "restore", _keeps_the_deleted)),
     "a watcher that fell behind skips what it missed": Bug(_wrap(Watcher, "_pull", _skips_when_behind)),

@@ -35,7 +35,7 @@ def test_a_gang_that_grows_is_not_started_in_part() -> None:
     """Volcano #6010: a cycle on a PodGroup read before minMember rose bound some of the new pods."""
     for seed in range(10):
         outcome = storm(
-            node("n0", 3), job("g", 2), Event("scale-up", 3.0, target="g", amount=2),
+            node("n0", 3), job("g", 2), Event("scale-up", round(2.5 + seed / 10, 1), target="g", amount=2),
             Event("watch-broken", on="watch Node+Queue #5"), seed=seed,
         )  # fmt: skip
         assert len(on_nodes(outcome, "g")) == 2
