@@ -138,7 +138,6 @@ def _pool(workers: int) -> Generator[ProcessPoolExecutor]:
         try:
             yield pool
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
             for child in set(multiprocessing.active_children()) - others:
                 child.kill()
             raise
