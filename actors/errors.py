@@ -61,7 +61,14 @@ class ActorFailedError(InternalError):
 
 
 class HungActorError(InternalError):
-    """The actor gave no sign of life and was taken away."""
+    """The actor gave no sign of life and was taken away; or nothing was wrong with it, and a fault was `injected`."""
+
+    def __init__(self, actor: str, *, injected: bool = False) -> None:
+        self.injected = injected
+        super().__init__(f"actor {actor} was taken away")
+
+    def __str__(self) -> str:
+        return f"injected crash: {self.problem}" if self.injected else super().__str__()
 
 
 class CycleLostError(InternalError):

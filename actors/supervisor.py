@@ -56,6 +56,7 @@ class _Running:
     ended: anyio.Event = field(default_factory=anyio.Event)
     restarts: int = 0
     replaced: bool = False
+    injected: bool = False
 
 
 class Supervisor:
@@ -96,10 +97,10 @@ class Supervisor:
         """Have everything stop in order; `run` returns when it has."""
         self._stop.set()
 
-    def restart(self, name: str) -> None:
-        """Take a hung actor away and put a new instance on its mailbox."""
+    def restart(self, name: str, *, injected: bool = False) -> None:
+        """Take a hung actor away and put a new instance on its mailbox. `injected`: it is a storm's doing, no bug."""
         running = self._running[name]
-        running.replaced = True
+        running.replaced, running.injected = True, injected
         running.scope.cancel()
 
     async def _stop_one(self, running: _Running) -> None:
@@ -163,12 +164,14 @@ class Supervisor:
             return error
         if running.replaced:
             self._context.activity.settled(child.name, False)
-            return HungActorError(f"actor {child.name} was taken away")
+            return HungActorError(child.name, injected=running.injected)
         return None
 
     async def _crashed(self, child: Child, error: Exception, pause: float | None) -> None:
         if self._doomed or self._fell_with_a_vital_one(error):
             log.debug("actor %s ends as well: %s", child.name, chief(error))
+        elif isinstance(error, HungActorError) and error.injected:
+            log.warning("%s", error)
         else:
             log.error("actor %s crashed: %r", child.name, error, exc_info=error)
         await self._note(ActorCrashed(child.name, self._context.clock.now(), repr(chief(error)), pause))

@@ -226,7 +226,7 @@ class System:
         }
 
     def _api_server(self, name: str) -> ApiServer:
-        faults, crash = self.settings.faults, self.supervisor.restart
+        faults, crash = self.settings.faults, partial(self.supervisor.restart, injected=True)
         ports = self._ports(name, recorder="recorder")
         return api_server(self._own(name), {**ports, "store": self.store}, faults, self._network, crash)
 
