@@ -69,15 +69,19 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
 def _exit_of_group(group: BaseExceptionGroup[BaseException]) -> Exit:
     """A task group's errors: an interrupt wins; one that nobody expected is shown whole."""
     leaves = _leaves(group)
-    for error in leaves:
-        if isinstance(error, KeyboardInterrupt):
-            return Exit.INTERRUPTED
+    if interrupts(group):
+        return Exit.INTERRUPTED
     for error in leaves:
         if not isinstance(error, (PumiceError, OSError)):
             raise group
     for error in leaves:
         _say(error)
     return exit_code_of(leaves[0])
+
+
+def interrupts(error: BaseException) -> bool:
+    """Whether Ctrl-C is what it came from."""
+    return any(isinstance(leaf, KeyboardInterrupt) for leaf in _leaves(error))
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

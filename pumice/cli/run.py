@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import anyio
 import typer
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.table import Table
 
@@ -17,9 +18,10 @@ from actors.settings import SystemSettings
 from actors.system import System
 from config.settings import ProcessSettings, process_settings, read_process_settings
 from core.messages.replies import Refused
-from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.exits import Exit, UsageError, guarded, interrupts
 from pumice.cli.inputs import load_config, load_manifests
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
+from pumice.cli.stress import show_faults
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
 from pumice.plugins.loader import identities
@@ -28,7 +30,8 @@ from pumice.runtime.main_job import Object, Outcome, Plan, Watching, run_plan
 from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
 from pumice.runtime.waiting import LeftWaiting
-from pumice.storm.live import LiveStorm
+from pumice.storm.live import LiveStorm, live_rates, simulated_only
+from pumice.storm.profiles import profile, profiles
 from storage.retention import parse_keep
 
 HELP: Final = "Run the whole system: apply the manifests, schedule until told to stop, write the journal."
@@ -38,17 +41,19 @@ LIVE_PERIOD_S: Final = 0.5
 MOST_WAITING: Final = 20
 """So many of what is left pending are listed."""
 
+SEVERAL: Final = f", or several joined by +: {', '.join(profiles())}"
+
 _SETTINGS: Final = process_settings()
 
 
-def _option(name: str) -> Any:
+def _option(name: str, more: str = "") -> Any:
     """A process setting as an option; the environment and the defaults are merged by `config.settings`."""
     setting = _SETTINGS[name]
     expected = "" if setting.expected == "a text" else f" ({setting.expected})"
     return typer.Option(
         setting.flag,
         metavar=setting.flag.removeprefix("--").upper(),
-        help=f"{setting.description[:-1]}{expected}. [{setting.variable}; default: {setting.default}]",
+        help=f"{setting.description[:-1]}{expected}{more}. [{setting.variable}; default: {setting.default}]",
         show_default=False,
     )
 
@@ -71,7 +76,7 @@ def run(
     keep: Annotated[str | None, _option("keep")] = None,
     keep_events: Annotated[int | None, _option("keep_events")] = None,
     plugins_dir: Annotated[str | None, _option("plugins_dir")] = None,
-    faults: Annotated[str | None, _option("faults")] = None,
+    faults: Annotated[str | None, _option("faults", SEVERAL)] = None,
     http: Annotated[str | None, _option("http")] = None,
     token: Annotated[str | None, _option("token")] = None,
     token_file: Annotated[str | None, _option("token_file")] = None,
@@ -84,7 +89,7 @@ def run(
     log_level: Annotated[str | None, _option("log_level")] = None,
     lenient: Annotated[bool | None, _switch("lenient")] = None,
 ) -> int:
-    """Run until told to stop; 130 after Ctrl-C, 2 when some of the input was refused."""
+    """Run until told to stop; 1 when a storm broke something, else 130 after Ctrl-C, 2 when input was refused."""
     flags: dict[str, object] = {
         "config": config, "db": db, "backend": backend, "time": time, "until": until, "seed": seed, "faults": faults,
         "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
@@ -98,13 +103,22 @@ def run(
         raise UsageError("no object could be used")
     asked = backend or os.environ.get("PUMICE_BACKEND")
     plan = plan_of(settings, asked, loaded, terminal, bare=not manifests)
-    outcome = run_plan(plan, Told(terminal, loaded, live=not plan.virtual))
-    terminal.emit(outcome.summary, lambda console: console.print(summary_table(outcome.summary)))
+    try:
+        outcome = run_plan(plan, Told(terminal, loaded, live=not plan.virtual))
+    except BaseException as error:  # a second Ctrl-C, or what the process died of, hides nothing
+        found = plan.storm.found() if plan.storm is not None else {}
+        if not found.get("violations"):
+            raise
+        terminal.emit(found, partial(show_storm, found))
+        if not interrupts(error):
+            raise
+        return Exit.DIFFERS
+    terminal.emit(outcome.summary, partial(show_summary, outcome.summary))
     say_waiting(terminal, outcome.waiting)
-    if outcome.interrupted:
-        return Exit.INTERRUPTED
     if outcome.summary.get("violations"):
         return Exit.DIFFERS
+    if outcome.interrupted:
+        return Exit.INTERRUPTED
     return Exit.USAGE if loaded.problems or outcome.refused else Exit.DONE
 
 
@@ -140,8 +154,19 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
             controllers=not settings.no_controllers,
             user_plugins=identities(),
         ),
-        storm=LiveStorm(settings.faults, settings.seed) if settings.faults else None,
+        storm=storm_of(settings.faults, settings.seed, terminal) if settings.faults else None,
     )
+
+
+def storm_of(names: str, seed: int, terminal: Terminal) -> LiveStorm:
+    """A profile's faults; UsageError when nothing of it can happen here, a warning when only some can."""
+    chosen = profile(names)
+    if absent := ", ".join(simulated_only(chosen)):
+        if not live_rates(chosen):
+            problem = f"{names} has nothing for the real clock, in simulation only: {absent} (pumice stress)"
+            raise UsageError(problem, path="--faults")
+        terminal.warn(f"--faults {names}: in simulation only: {absent}")
+    return LiveStorm(names, seed)
 
 
 class Told(Watching):
@@ -190,6 +215,22 @@ def say_waiting(terminal: Terminal, waiting: LeftWaiting) -> None:
         terminal.say(f"  and {len(waiting.why) - MOST_WAITING} more")
     for scheduler, count in sorted(waiting.strangers.items()):
         terminal.warn(f"pods that ask for scheduler {scheduler}: {count}; nobody here serves it")
+
+
+def show_summary(summary: Object, console: Console) -> None:
+    """The table of a run; after a storm, what struck and what did not hold."""
+    console.print(summary_table(summary))
+    if "violations" in summary:
+        show_storm(summary, console)
+
+
+def show_storm(found: Object, console: Console) -> None:
+    """Faults by kind, then what did not hold."""
+    show_faults(console, found["faults_injected"])
+    if not found["violations"]:
+        console.print("everything held")
+    for one in found["violations"]:
+        console.print(f"{one['invariant']}: {one['message']}", markup=False, soft_wrap=True)
 
 
 def summary_table(summary: Object) -> RenderableType:

@@ -114,9 +114,13 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
             tasks.start_soon(watching.follow, system)
             await _hand_in(plan, system, outcome, watching)
             await reached(plan.until, system)
+            if storm is not None:
+                await storm.rest(system, journal, interrupted=False)
             tasks.cancel_scope.cancel()
-        found = await storm.finish(system, journal) if storm is not None else {}
+        if storm is not None and outcome.interrupted:
+            await storm.rest(system, journal, interrupted=True)
         cycle_s = mean_cycle_s(await system.metrics_text())
+    found = storm.found() if storm is not None else {}
     outcome.summary = {**system.summary(), "mean_cycle_s": cycle_s, "db": str(plan.db), **found}
     outcome.waiting = left_waiting(system.store)
     return outcome

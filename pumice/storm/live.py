@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from actors.api.faults import JOURNAL, Faults, SeededFaults
+from actors.api.faults import Faults, SeededFaults
 from actors.api.store import Store
 from actors.core_decider import core_decider
 from pumice.storm.books import compare_views, fresh_view, lost_in_journal, without_reason
 from pumice.storm.monitor import Monitor
-from pumice.storm.profiles import profile
+from pumice.storm.profiles import Profile, profile
 from pumice.storm.watched import WatchedJournal
 from storage.recovery import recover
 
@@ -29,7 +29,9 @@ LONGEST_S: Final = 1.0
 ANSWER_TIMEOUT_S: Final = 5.0
 REST_S: Final = 120.0
 """Seconds in which the system must come to rest once the faults have stopped."""
-
+INTERRUPTED_S: Final = 2.0
+FATAL: Final = frozenset(("journal-failing", "journal-unsure"))
+"""They end the process; a simulated one is started again."""
 
 GIVEN_UP_S: Final = 3 * ANSWER_TIMEOUT_S - 1.0
 """Until then no outcome is given up."""
@@ -50,6 +52,19 @@ class LiveMonitor(Monitor):
             self.violations.append((invariant, words))
 
 
+def live_rates(chosen: Profile) -> dict[str, float]:
+    """Of the faults that can strike on the real clock."""
+    return {what: rate for what, rate in chosen.rates.items() if rate and what not in FATAL}
+
+
+def simulated_only(chosen: Profile) -> list[str]:
+    """What else the profile asks for, by name: it happens under `pumice stress` and not here."""
+    names = [what for what in chosen.rates if what in FATAL]
+    names += chosen.disturbances
+    names += ["claims"] if chosen.claims else []
+    return names + (["its scheduler configuration"] if chosen.config else [])
+
+
 @dataclass
 class LiveStorm:
     """Faults from a profile; `views` are those the cache has had, the one in use last."""
@@ -60,7 +75,7 @@ class LiveStorm:
     monitor: LiveMonitor = field(default_factory=LiveMonitor)
 
     def __post_init__(self) -> None:
-        rates = {what: rate for what, rate in profile(self.names).rates.items() if what not in JOURNAL}
+        rates = live_rates(profile(self.names))
         self.faults: Faults = SeededFaults(self.seed, rates, longest_s=LONGEST_S)
 
     async def watch(self, journal: Journal) -> Journal:
@@ -69,7 +84,7 @@ class LiveStorm:
         await recover(journal, store.restore, store.load)
         self.monitor.begin(store)
         self.monitor.born()
-        return WatchedJournal(journal, self.monitor.see)
+        return WatchedJournal(journal, self.monitor.see, self.faults)
 
     def settings(self, settings: SystemSettings) -> SystemSettings:
         """The same with the faults, and answers given up sooner."""
@@ -84,18 +99,26 @@ class LiveStorm:
         self.views.append(make())
         return self.views[-1]
 
-    async def finish(self, system: System, journal: Journal) -> dict[str, Any]:
-        """Stop the faults, let the system come to rest, compare the books: the keys it adds to the summary."""
+    async def rest(self, system: System, journal: Journal, *, interrupted: bool) -> None:
+        """Stop the faults, let the system come to rest, compare the books.
+
+        Who interrupts is kept waiting for a moment only: what is not at rest by then is no violation.
+        """
         self.faults.stop()
-        problems = self.monitor.violations
-        with anyio.move_on_after(REST_S) as scope:
+        problems: list[tuple[str, str]] = []
+        with anyio.move_on_after(INTERRUPTED_S if interrupted else REST_S) as scope:
             await system.until_idle()
-        if scope.cancelled_caught:
-            problems.append(("quiesces", "; ".join(system.context.activity.reasons())))
-        else:
+        if not scope.cancelled_caught:
             problems += [("books-agree", words) for words in compare_views(self.views[-1], fresh_view(system.store))]
             problems += await lost_in_journal(system.store, journal)
             problems += [("reasons", words) for words in without_reason(system.store, self.monitor)]
+        elif not interrupted:
+            problems.append(("quiesces", "; ".join(system.context.activity.reasons())))
+        self.monitor.violations += problems  # all at once: it may be interrupted, and asked again
+
+    def found(self) -> dict[str, Any]:
+        """So far: the keys it adds to the summary."""
+        problems = self.monitor.violations
         return {
             "faults_injected": dict(sorted(Counter(fault.what for fault in self.faults.struck).items())),
             "violations": [{"invariant": invariant, "message": words} for invariant, words in problems],

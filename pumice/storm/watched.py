@@ -1,24 +1,34 @@
-"""A journal that somebody looks over the shoulder of: every batch is shown once it is written."""
+"""A journal that somebody looks over the shoulder of: a batch is shown once it is written, late or at once."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from actors.api.faults import Faults
     from storage.journal import ChainReport, Checkpoint, Head, Journal, Record, Stored
 
 
 class WatchedJournal:
-    """See `storage.journal.Journal`: `inner`, and `see` gets what has been appended to it."""
+    """See `storage.journal.Journal`: `inner`, and `see` gets what has been appended to it.
 
-    def __init__(self, inner: Journal, see: Callable[[Sequence[Record]], None]) -> None:
+    `faults` may make it slow, and nothing else: a write that fails ends the process.
+    """
+
+    def __init__(self, inner: Journal, see: Callable[[Sequence[Record]], None], faults: Faults) -> None:
         self._inner = inner
         self._see = see
+        self._faults = faults
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Write, then show."""
+        """Write, at once or late, then show."""
+        fault = self._faults.strike_append()
+        if fault is not None:
+            await anyio.sleep(fault.amount)
         last = await self._inner.append(records)
         self._see(records)
         return last

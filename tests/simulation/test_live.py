@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from actors.api.faults import Fault, ListedFaults
-from pumice.runtime.main_job import Plan, Watching, run_plan
+from pumice.runtime.main_job import Outcome, Plan, Watching, run_plan
 from pumice.runtime.until import parse_until
 from pumice.storm.cluster import node, pod_group, pods, queue
-from pumice.storm.live import LiveStorm
+from pumice.storm.live import LiveStorm, live_rates, simulated_only
+from pumice.storm.profiles import profile
 from tests.simulation.planted import BUGS
 
 BACKENDS = ("asyncio", "trio")
@@ -67,3 +72,56 @@ def test_the_api_may_crash(backend: Literal["asyncio", "trio"], tmp_path: Path) 
     summary = run_plan(plan, Watching()).summary
     assert summary["faults_injected"] == {"crash": 3}
     assert (summary["violations"], summary["pods"]["running"]) == ([], 15)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_journal_may_be_slow(backend: Literal["asyncio", "trio"], tmp_path: Path) -> None:
+    live = LiveStorm("calm", 1)
+    live.faults = ListedFaults([Fault("journal-slow", "append #3", 0.7)])
+    plan = Plan(objects(2), False, tmp_path / "storm.db", parse_until("idle"), backend, storm=live)
+    began = time.monotonic()
+    summary = run_plan(plan, Watching()).summary
+    assert time.monotonic() - began > 0.7
+    assert (summary["faults_injected"], summary["violations"]) == ({"journal-slow": 1}, [])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_injected_crash_says_so_and_is_no_error(
+    backend: Literal["asyncio", "trio"], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    live = LiveStorm("calm", 1)
+    live.faults = ListedFaults([Fault("crash", "bind default/j1-0 #1", 1.0, "cache")])
+    plan = Plan(objects(2), False, tmp_path / "storm.db", parse_until("idle"), backend, storm=live)
+    assert run_plan(plan, Watching()).summary["violations"] == []
+    said = [record for record in caplog.records if "actor cache was taken away" in record.getMessage()]
+    assert [(record.levelname, record.getMessage()) for record in said] == [
+        ("WARNING", "injected crash: actor cache was taken away")
+    ]
+
+
+def test_a_profile_is_divided_into_what_can_strike_here_and_what_cannot() -> None:
+    journal, clock = profile("journal"), profile("clock")
+    assert (list(live_rates(journal)), list(live_rates(clock))) == (["journal-slow"], [])
+    assert simulated_only(journal) == ["journal-failing", "journal-unsure", "power-cut"]
+    assert simulated_only(clock) == ["clock-jump"]
+    assert "claims" in simulated_only(profile("claims"))
+    assert "its scheduler configuration" in simulated_only(profile("victims"))
+    assert simulated_only(profile("live")) == []
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_ctrl_c_hides_no_violation(broken: bool, tmp_path: Path) -> None:
+    """A real SIGINT in this process, once everything has been handed in."""
+
+    class Interrupting(Watching):
+        def submitted(self, outcome: Outcome) -> None:
+            if broken:
+                live.monitor.violated("one-node", "it moved")
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    live = LiveStorm("live", 1)
+    plan = Plan(objects(2), False, tmp_path / "storm.db", parse_until(None), "trio", storm=live)
+    outcome = run_plan(plan, Interrupting())
+    assert outcome.interrupted
+    expected = [{"invariant": "one-node", "message": "it moved"}] if broken else []
+    assert outcome.summary["violations"] == expected
