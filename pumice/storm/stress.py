@@ -174,9 +174,8 @@ def report(tally: Tally, seconds: float, folder: Path) -> dict[str, Any]:
 
 
 def _by_ctrl_c(error: BaseException) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return error.subgroup(KeyboardInterrupt) is not None
-    return isinstance(error, KeyboardInterrupt)
+    members: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # of a task group's errors
+    return isinstance(error, KeyboardInterrupt) or any(_by_ctrl_c(member) for member in members)
 
 
 def _violation(script: Script, outcome: Outcome, folder: Path, *, cut: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pumice.cli import run
-from pumice.runtime.main_job import Outcome, Plan
+from pumice.runtime.main_job import Outcome, Plan, run_plan
 from tests.pumice.cli.terminal import pumice
 
 VIRTUAL = ("--time", "virtual", "--until", "idle")
@@ -35,10 +35,8 @@ def test_no_storm_no_word_of_it(tmp_path: Path) -> None:
 def test_violations_are_shown_and_are_the_exit_code(
     interrupted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = run.run_plan
-
     def broken(plan: Plan, watching: Any) -> Outcome:
-        outcome = real(plan, watching)
+        outcome = run_plan(plan, watching)
         outcome.summary["violations"] = [{"invariant": "one-node", "message": "it [moved]"}]
         outcome.interrupted = interrupted
         return outcome
