@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -78,7 +79,7 @@ def again(path: Path, began: float) -> dict[str, Any]:
     tally.add(script, outcome)
     failures, tally.failures = tally.failures, []
     found = report(tally, time.perf_counter() - began, path.parent)
-    command = f"pumice stress --events {path}"
+    command = f"pumice stress --events {shlex.quote(str(path))}"
     found["violations"] = [
         {
             "seed": script.seed,

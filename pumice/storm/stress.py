@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import shlex
 import signal
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
@@ -189,5 +190,5 @@ def _violation(script: Script, outcome: Outcome, folder: Path, *, cut: bool) -> 
         "message": found.words,
         "events": len(small.events),
         "events_file": str(path),
-        "command": f"pumice stress --events {path}",
+        "command": f"pumice stress --events {shlex.quote(str(path))}",
     }
