@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from actors.api.faults import BIND, CLAIM, CRASH, CRASHABLE, EVICT, JOURNAL, KINDS, STATUS, WATCH
 from config.errors import ConfigError, WrongTypeError, describe, nearest_name

@@ -66,7 +66,7 @@ def read_script(path: Path) -> Script:
     events = parts.get("events", [])
     if not isinstance(events, list):
         raise WrongTypeError("a list of events", events, source=source, path="events")
-    script = _converted(parts | {"events": []}, Script, source, "")
+    script = _converted({**parts, "events": ()}, Script, source, "")
     each = enumerate(cast("list[object]", events))
     read = tuple(_converted(event, Event, source, f"events[{index}]") for index, event in each)
     script = msgspec.structs.replace(script, events=read)
