@@ -16,13 +16,12 @@ from core.actions import ACTIONS
 from core.errors import QuantityError
 from core.plugins import PLUGINS
 from core.quantity import quantity_of
+from pumice.storm.claims import MOST_DEVICES
 from pumice.storm.profiles import profile
 
 if TYPE_CHECKING:
     from pumice.storm.script import Event, Script
 
-MOST_DEVICES: Final = 2
-"""That there are templates of claims for (`pumice.storm.claims`, which imports scripts)."""
 Rule = Callable[[Any], bool]
 OCCASION: Final = re.compile(r"(\S+)(?: \S.*)? #[1-9][0-9]*")
 WORDS: Final = (

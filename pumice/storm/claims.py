@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from random import Random
+from collections.abc import Iterator
 from typing import Any, Final
-
-import msgspec
-
-from pumice.storm.script import Event
 
 Object = dict[str, Any]
 
@@ -37,27 +32,6 @@ def classes(namespace: str) -> Iterator[Object]:
     for name, provisioner in ((LOCAL, "kubernetes.io/no-provisioner"), (MADE, "csi.example.com")):
         waits = {"provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
         yield _object("storage.k8s.io/v1", "StorageClass", {"name": name}, **waits)
-
-
-def with_claims(seed: int, events: Iterable[Event], share: float) -> Iterator[Event]:
-    """The same events, where half of the nodes offer something and a share of the jobs claims some of it."""
-    random = Random(f"claims {seed}")
-    yield Event("claims")
-    for event in events:
-        more: Object = {}
-        if event.what == "node" and random.random() < 0.5:
-            more = {"devices": 4, "volumes": 3}
-        elif event.what in ("job", "vcjob") and random.random() < share:
-            more = _wish(random, event)
-        yield msgspec.structs.replace(event, details=event.details | more) if more else event
-
-
-def _wish(random: Random, job: Event) -> Object:
-    """What each pod of a job claims. Small jobs may share one claim, and with it a node."""
-    wishes: list[Object] = [{"devices": 1}, {"devices": MOST_DEVICES}, {"storage": LOCAL}, {"storage": MADE}]
-    if int(job.details["pods"]) <= MOST_SHARING:
-        wishes.append({"shared": f"{job.target}-gpus"})
-    return random.choice(wishes)
 
 
 def template(devices: int) -> str:

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from actors.api.faults import chance
-from pumice.storm.claims import with_claims
 from pumice.storm.profiles import Profile, profile
 from pumice.storm.script import Script, write_script
 from pumice.storm.shrink import shrink
 from pumice.storm.simulation import GC_THRESHOLDS, Outcome, simulate
-from pumice.storm.workload import Size, inputs
+from pumice.storm.workload import Size, inputs, with_claims
 
 SHRUNK: Final = 5
 """So many violations are cut down; the others are only named."""

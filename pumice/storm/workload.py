@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+import msgspec
+
+from pumice.storm.claims import LOCAL, MADE, MOST_DEVICES, MOST_SHARING
 from pumice.storm.script import Event
 
 SHAPES: Final = (("500m", "512Mi"), ("1", "1Gi"), ("2", "2Gi"), ("1", "4Gi"), ("3", "1Gi"))
@@ -131,3 +135,24 @@ def _disturbance(random: Random, what: str, at: float, node: str, jobs: list[str
             return [Event(what, at)]
         case _:
             raise ValueError(f"unknown disturbance {what!r}")
+
+
+def with_claims(seed: int, events: Iterable[Event], share: float) -> Iterator[Event]:
+    """The same events, where half of the nodes offer something and a share of the jobs claims some of it."""
+    random = Random(f"claims {seed}")
+    yield Event("claims")
+    for event in events:
+        more: dict[str, Any] = {}
+        if event.what == "node" and random.random() < 0.5:
+            more = {"devices": 4, "volumes": 3}
+        elif event.what in ("job", "vcjob") and random.random() < share:
+            more = _wish(random, event)
+        yield msgspec.structs.replace(event, details=event.details | more) if more else event
+
+
+def _wish(random: Random, job: Event) -> dict[str, Any]:
+    """What each pod of a job claims. Small jobs may share one claim, and with it a node."""
+    wishes: list[dict[str, Any]] = [{"devices": 1}, {"devices": MOST_DEVICES}, {"storage": LOCAL}, {"storage": MADE}]
+    if int(job.details["pods"]) <= MOST_SHARING:
+        wishes.append({"shared": f"{job.target}-gpus"})
+    return random.choice(wishes)

@@ -11,8 +11,7 @@ import pytest
 
 from actors.api.faults import KINDS
 from config.errors import ConfigError
-from pumice.storm import claims
-from pumice.storm.checking import HAPPENINGS, MOST_DEVICES
+from pumice.storm.checking import HAPPENINGS
 from pumice.storm.profiles import profiles
 from pumice.storm.script import Event, Script, read_script, write_script
 from pumice.storm.shrink import simpler_events, written_out
@@ -169,7 +168,3 @@ def test_the_command_ends_with_2_and_one_line(tmp_path: Path) -> None:
 def test_version_is_written_even_for_the_least_storm(tmp_path: Path) -> None:
     write_script(Script(3), tmp_path / "storm.json")
     assert json.loads((tmp_path / "storm.json").read_text()) == {"version": 1, "seed": 3, "rates": {}}
-
-
-def test_as_many_devices_as_there_are_templates_for() -> None:
-    assert MOST_DEVICES == claims.MOST_DEVICES
