@@ -82,6 +82,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._watcher = Watcher(name, api, context.news, context.activity, WATCHED, since=NEVER)
         self._applied = LevelSignal()
         self._resyncs = ResyncQueue()
+        self._looking_at: Sequence[Due] = ()
         self._awaited = awaited
         self._timers_changed = anyio.Event()
         self._operations: list[ViewOperation] = [ViewOperation(0, "anew")]
@@ -105,7 +106,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
             case Assume():
                 return self._assume(message)
             case CheckView():
-                return ViewChecked(tuple(self.view.check()))
+                return ViewChecked(tuple(self.view.check()), self._watcher.revision, self._in_doubt())
             case Bound() | Evicted():
                 self._awaited.came(message.uid)
                 self._resyncs.succeeded(message.uid)
@@ -214,6 +215,9 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._resyncs.failed(anyio.current_time(), namespace, name, uid, evicting=evicting)
         self._timers_changed.set()
 
+    def _in_doubt(self) -> tuple[str, ...]:
+        return tuple([each.uid for each in (*self._awaited, *self._resyncs, *self._looking_at)])
+
     def _note_timers(self) -> None:
         self.activity.timers(self.name, len(self._resyncs) + len(self._awaited))
 
@@ -226,9 +230,10 @@ class Cache(Actor[CacheMessage, CacheReply]):
                 for lost in self._awaited.take_overdue(anyio.current_time()):
                     log.warning("no outcome ever came of %s/%s: looking at it again", lost.namespace, lost.name)
                     self._failed(lost.namespace, lost.name, lost.uid, evicting=lost.evicting)
-                due = self._resyncs.take_due(anyio.current_time())
-                if due:
-                    await self._look_again(due)
+                self._looking_at = self._resyncs.take_due(anyio.current_time())
+                if self._looking_at:
+                    await self._look_again(self._looking_at)
+                self._looking_at = ()
                 self._note_timers()
 
     async def _look_again(self, due: Sequence[Due]) -> None:

@@ -132,9 +132,15 @@ class DryRunFailed(Message, frozen=True):
 
 
 class ViewChecked(Message, frozen=True):
-    """Broken invariants of the view; empty when whole."""
+    """Broken invariants of the view as of `revision`; empty when whole.
+
+    `in_doubt`: uids of the pods that the view may hold elsewhere than the api does: their bind or eviction is under
+    way, or failed and they have not been looked at again.
+    """
 
     problems: tuple[str, ...] = ()
+    revision: int = 0
+    in_doubt: tuple[str, ...] = ()
 
 
 class Exposition(Message, frozen=True):
