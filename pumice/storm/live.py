@@ -16,6 +16,7 @@ from actors.core_decider import core_decider
 from pumice.storm.books import compare_views, fresh_view, lost_in_journal, without_reason
 from pumice.storm.monitor import Monitor
 from pumice.storm.profiles import Profile, profile
+from pumice.storm.soon import until_idle
 from pumice.storm.watched import WatchedJournal
 from storage.recovery import recover
 
@@ -30,6 +31,8 @@ ANSWER_TIMEOUT_S: Final = 5.0
 REST_S: Final = 120.0
 """Seconds in which the system must come to rest once the faults have stopped."""
 INTERRUPTED_S: Final = 2.0
+PERIOD_S: Final = 1.0
+"""Volcano's time between two cycles."""
 FATAL: Final = frozenset(("journal-failing", "journal-unsure"))
 """They end the process; a simulated one is started again."""
 
@@ -107,7 +110,8 @@ class LiveStorm:
         self.faults.stop()
         problems: list[tuple[str, str]] = []
         with anyio.move_on_after(INTERRUPTED_S if interrupted else REST_S) as scope:
-            await system.until_idle()
+            found = await until_idle(system, self.monitor.truth, lambda: self.views[-1], PERIOD_S)
+            problems += [("books-agree", words) for words in found]
         if not scope.cancelled_caught:
             problems += [("books-agree", words) for words in compare_views(self.views[-1], fresh_view(system.store))]
             problems += await lost_in_journal(system.store, journal)

@@ -25,7 +25,7 @@ from pumice.storm.driver import Driver, PowerCutError
 from pumice.storm.journal import JournalLostError, StormJournal
 from pumice.storm.monitor import Monitor, Violation, ViolationFoundError
 from pumice.storm.script import Event, Script
-from pumice.storm.soon import agree_soon
+from pumice.storm.soon import until_idle
 from pumice.storm.wall import Alarm, at_most
 
 CALM_S: Final = 4000.0
@@ -148,22 +148,13 @@ class Storm:
         self.faults.stop()
         self.monitor.faults_stopped()
         with anyio.move_on_after(CALM_S) as scope:
-            await self._rest(system)
+            found = await until_idle(system, self.monitor.truth, lambda: self._views[-1], self.script.period_s)
+            for words in found:
+                self.monitor.violated("books-agree", words)
         if scope.cancelled_caught:
             self.monitor.violated("quiesces", "; ".join(system.context.activity.reasons()))
         for invariant, words in final_problems(system, self.monitor, self._views[-1]):
             self.monitor.violated(invariant, words)
-
-    async def _rest(self, system: System) -> None:
-        """Until the system is at rest; soon after the faults, the cache must have got over them."""
-        problems: list[str] = []
-        async with anyio.create_task_group() as tasks:
-            view, period_s = (lambda: self._views[-1]), self.script.period_s
-            tasks.start_soon(agree_soon, system, self.monitor.truth, view, period_s, problems)
-            await system.until_idle()
-            tasks.cancel_scope.cancel()
-        for words in problems:
-            self.monitor.violated("books-agree", words)
 
     def _new_view(self, make: Callable[[], Any]) -> Any:
         """The cache's view, remembered; a restart of the cache makes another one."""

@@ -29,13 +29,23 @@ MOST: Final = 3
 Places = dict[str, tuple[str, str]]
 
 
-async def agree_soon(
+async def until_idle(system: System, truth: Truth, view: Callable[[], View], period_s: float) -> list[str]:
+    """Wait until the system is at rest. Returns what was wrong one cycle (`period_s`) on, in words.
+
+    `view`: the one that the cache has now.
+    """
+    problems: list[str] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_agree_soon, system, truth, view, period_s, problems)
+        await system.until_idle()
+        tasks.cancel_scope.cancel()
+    return problems
+
+
+async def _agree_soon(
     system: System, truth: Truth, view: Callable[[], View], period_s: float, problems: list[str]
 ) -> None:
-    """After `period_s` (one cycle), as soon as the cache has heard of everything: its books, but for what is in doubt.
-
-    `view`: the one that the cache has now. What is wrong is added to `problems`.
-    """
+    """As soon as the cache has heard of everything: its books, but for what is in doubt."""
     cache = cast("CachePort", system.switchboard.mailboxes["cache"])
     await anyio.sleep(period_s)
     while True:
