@@ -10,7 +10,7 @@ from pumice.storm.stress import Plan, run_seeds
 from pumice.storm.workload import Size
 
 DEFAULTS: Final = Parameters(nodes=20, pods=200)
-SEEDS: Final = 5
+SEEDS: Final = 20
 """Storms in one run."""
 
 
