@@ -46,6 +46,7 @@ _packer = _Packer()
 
 SHARED = 4096
 """So many decoded objects are remembered by `unpack_shared`."""
+_handed_in: dict[bytes, Any] = {}  # for as long as `share` takes
 
 
 def pack(data: Any) -> bytes:
@@ -70,7 +71,17 @@ def unpack_shared(data: bytes) -> Any:
 
     All watchers of a change see the same bytes. Raises CodecError.
     """
-    return unpack(data)
+    return _handed_in[data] if data in _handed_in else unpack(data)
+
+
+def share(data: bytes, obj: Any) -> None:
+    """`unpack_shared` gives out `obj` for its bytes `data`, which nobody has to decode then.
+
+    Whoever wrote it may not change it either from now on; it is made of dictionaries and lists as `unpack` makes them.
+    """
+    _handed_in[data] = obj
+    unpack_shared(data)
+    _handed_in.pop(data, None)
 
 
 def unpack_many(data: bytes) -> list[Any]:

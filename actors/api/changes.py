@@ -16,7 +16,7 @@ from actors.merge_patch import merge_patch
 from core.messages.commands import Patch, Update, UpdateStatus
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object, section
-from storage.codec import pack
+from storage.codec import pack, share
 
 STATUS: Final = "status"
 
@@ -90,6 +90,7 @@ class Changes:
         if causes := self._registry.settle_status(kind, new, nulls=may_hold_null(request.blob)):
             return refusals.invalid(kind, key[2], causes)
         blob = self._tables.put(key, new, request.user, owners_changed=False)
+        share(blob, new)
         return Accepted(self._tables.revision, blob)
 
     # --- parts

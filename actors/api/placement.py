@@ -12,6 +12,7 @@ from actors.api.tables import Key, Tables
 from core.messages.commands import BindPod, EvictPod, StatusCondition
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object, section
+from storage.codec import share
 
 _PODS: Final = KINDS["Pod"]
 _SCHEDULED: Final = StatusCondition("PodScheduled", "True")
@@ -45,6 +46,7 @@ class Placement:
         set_condition(status, _SCHEDULED, moment.text)
         bound = {**pod, "metadata": meta, "spec": {**spec, "nodeName": request.node}, "status": status}
         blob = self._tables.put(key, bound, moment.user, owners_changed=False)
+        share(blob, bound)
         self.bound += 1
         return Accepted(self._tables.revision, blob)
 

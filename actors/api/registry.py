@@ -21,7 +21,7 @@ from actors.api.tables import Key, Tables
 from actors.api.typed import type_problems
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object
-from storage.codec import pack
+from storage.codec import pack, share
 
 _DEFINITION: Final = "CustomResourceDefinition"
 
@@ -121,8 +121,9 @@ class Registry:
         return Accepted(self.tables.revision, b"" if record is None else record.blob)
 
     def written(self, key: Key, obj: Object, user: str, *, dry_run: bool) -> Accepted:
-        """Store an object, or only show what would be stored."""
+        """Store an object, which nobody changes any more, or only show what would be stored."""
         if dry_run:
             return Accepted(self.tables.revision, pack(obj))
         blob = self.tables.put(key, obj, user)
+        share(blob, obj)
         return Accepted(self.tables.revision, blob)

@@ -121,3 +121,14 @@ def test_a_message_is_the_same_messagepack_as_its_plain_data(message: Bind | Evi
     plain = msgspec.to_builtins(message, builtin_types=(bytes,))
     assert codec.encode(message) == codec.pack(plain)
     assert codec.unpack(codec.encode(message)) == plain
+
+
+def test_what_its_writer_shares_is_not_decoded() -> None:
+    written = {"kind": "Pod", "spec": {"nodeName": "n1"}}
+    blob = codec.pack(written)
+    codec.share(blob, written)
+    assert codec.unpack_shared(bytes(bytearray(blob))) is written
+    other = codec.pack({"kind": "Pod"})
+    assert codec.unpack_shared(other) == {"kind": "Pod"}
+    codec.share(other, {"late": True})
+    assert codec.unpack_shared(other) == {"kind": "Pod"}, "whoever decoded it first keeps what he has"

@@ -1,4 +1,4 @@
-"""What the store reads without a copy is read by watchers too: no write may change it."""
+"""What the store reads without a copy, and what it has written, is read by watchers too: no write may change it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from core.messages.commands import BindPod, EvictPod, StatusCondition
-from storage.codec import unpack, unpack_shared
+from core.messages.events import Mutation
+from pumice.storm.simulation import simulate
+from pumice.storm.stress import Plan, script_of
+from pumice.storm.truth import Truth
+from pumice.storm.workload import Size
+from storage.codec import SHARED, unpack, unpack_shared
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 
@@ -36,3 +41,30 @@ def test_a_write_leaves_alone_what_others_read(write: Callable[[Cluster], Any]) 
     shared = unpack_shared(bytes_before)
     write(cluster)
     assert shared == unpack(bytes_before)
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_watchers_read_what_the_bytes_say(write: Callable[[Cluster], Any]) -> None:
+    cluster = Cluster()
+    cluster.create(pod("p", annotations={"c": "d"}))
+    write(cluster)
+    cluster.status("Pod", "p", {"conditions": [CONDITION], "reason": "x"})
+    written = [mutation.blob for mutation in cluster.journal]
+    shared = [repr(unpack_shared(blob)) for blob in written]
+    assert shared == [repr(unpack(blob)) for blob in written], "to the type of every value"
+
+
+@pytest.mark.parametrize("profile", ["storm", "victims", "claims"])
+def test_nobody_in_a_storm_changes_what_is_shared(profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
+    see = Truth.apply
+
+    def remember(truth: Truth, mutation: Mutation) -> Any:
+        written.append(mutation.blob)
+        return see(truth, mutation)
+
+    monkeypatch.setattr(Truth, "apply", remember)
+    outcome = simulate(script_of(3, Plan(profile, size=Size(5, 40))))
+    assert not outcome.violations
+    assert 100 < len(written) < SHARED
+    assert [repr(unpack_shared(blob)) for blob in written] == [repr(unpack(blob)) for blob in written]
