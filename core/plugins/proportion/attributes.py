@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,12 @@ from core.session.gauges import GaugeColumns
 
 if TYPE_CHECKING:
     from core.messages.queue_columns import QueueColumns
+    from core.plugins.proportion.limits import Limits
     from core.session.demand import QueueDemand
     from core.session.session import Session
     from core.state.columns import FloatArray
 
+MEMO: Final = "proportion's deserved"
 NONE: Final[dict[str, float]] = {}
 Due = tuple[float, float, tuple[tuple[str, float], ...]]
 """What is deserved of cpu and memory (infinity for what is not: its share is 0), and of each scalar that is."""
@@ -76,36 +78,58 @@ class QueueAttributes:
         return True
 
 
+class Poured(NamedTuple):
+    """What each queue deserves, float64 [dimension, queue]; `filled`: whether anything was poured (some queue had a
+    weight); `named` bool [dimension, queue]: every scalar of the cluster and of the queue's guarantee, be it with 0.
+    """
+
+    deserved: FloatArray
+    filled: bool
+    named: npt.NDArray[np.bool_]
+
+
 class Attributes:
-    """The attributes of every queue that has a job. `filled`: whether anything was poured (some queue had a weight)."""
+    """The attributes of every queue that has a job."""
 
     def __init__(self, session: Session) -> None:
         self._dims, self._total, self._queues = session.dims, session.total, session.snapshot.queues
         self._limits = limits_of(session)
         self._demand: QueueDemand = queue_demand(session)
-        self._named = self._named_by_pouring()
         self._rows = {queue.name: row for row, queue in enumerate(self._queues)}
         self._made: dict[str, QueueAttributes] = {}
-        self._deserved, self.filled = self._fill(session)
+        self._poured = self._pour(session)
         self._share = self._shares()
 
-    def _fill(self, session: Session) -> tuple[FloatArray, bool]:
+    def _pour(self, session: Session) -> Poured:
+        """Poured anew only when a queue's limits, the cluster's total, or what some queue asks for has changed."""
+        kept, demand = session.snapshot.kept, self._demand
+        asked = self._limits, demand.request.tobytes(), demand.present.tobytes()
+        known: tuple[Limits, bytes, bytes, Poured] | None = kept.get(MEMO)
+        if known is not None and known[0] is asked[0] and known[1:3] == asked[1:]:
+            return known[3]
+        poured = self._fill(session)
+        kept[MEMO] = (*asked, poured)
+        return poured
+
+    def _fill(self, session: Session) -> Poured:
         demand, limits, scalars = self._demand, self._limits, self._total.scalars or {}
         rows = np.flatnonzero(demand.present)
         total = np.zeros(len(session.dims))
         for dimension, value in session.dims.items(self._total):
             total[dimension] = value
-        named = np.array([bool(scalars or limits.guarantees[row].scalars) for row in rows.tolist()], dtype=np.bool_)
+        names = np.array([bool(scalars or limits.guarantees[row].scalars) for row in rows.tolist()], dtype=np.bool_)
         columns = (demand.request[:, rows], limits.real[:, rows], limits.guarantee[:, rows])
-        poured, filled = fill(Basin(total, limits.weight[rows], *columns, named, 0.0 in scalars.values()))
+        poured, filled = fill(Basin(total, limits.weight[rows], *columns, names, 0.0 in scalars.values()))
         deserved = np.zeros_like(demand.request)
         deserved[:, rows] = poured
-        return deserved, filled
+        named = limits.guaranteed.copy()
+        named[[session.dims.index(name) for name in scalars]] = True
+        return Poured(deserved, filled, named)
 
     def _shares(self) -> FloatArray:
-        due = self._deserved >= MIN_RESOURCE
-        parts = np.zeros_like(self._deserved)
-        np.divide(self._demand.allocated, self._deserved, out=parts, where=due)
+        deserved = self._poured.deserved
+        parts = np.zeros_like(deserved)
+        np.divide(self._demand.allocated, deserved, out=parts, where=deserved >= MIN_RESOURCE)
         shares: FloatArray = parts.max(axis=0, initial=0.0)
         return shares
 
@@ -118,8 +142,8 @@ class Attributes:
         columns = GaugeColumns(self._dims, list(self._rows))
         columns.put("allocated", demand.allocated).put("request", demand.request)
         columns.number("weight", self._limits.weight, busy)
-        if self.filled:
-            columns.put("deserved", self._deserved, self._named, busy).number("share", self._share, busy)
+        if self._poured.filled:
+            columns.put("deserved", self._poured.deserved, self._poured.named, busy).number("share", self._share, busy)
         return columns.columns()
 
     def amounts(self) -> QueueColumns:
@@ -136,14 +160,8 @@ class Attributes:
             for dimension, value in self._dims.items(made.allocated):
                 if dimension < len(allocated):  # what a queue deserves names nothing newer
                     allocated[dimension, self._rows[name]] = value
-        full: npt.NDArray[np.bool_] = np.logical_and.reduce(self._deserved - allocated < MIN_RESOURCE)
+        full: npt.NDArray[np.bool_] = np.logical_and.reduce(self._poured.deserved - allocated < MIN_RESOURCE)
         return GaugeColumns(self._dims, list(self._rows)).number("overused", full, self._demand.present).columns()
-
-    def _named_by_pouring(self) -> npt.NDArray[np.bool_]:
-        """Every scalar of the cluster and of the queue's guarantee, be it with 0."""
-        named = self._limits.guaranteed.copy()
-        named[[self._dims.index(name) for name in self._total.scalars or ()]] = True
-        return named
 
     def of(self, name: str) -> QueueAttributes:
         """The attributes of a queue; KeyError when it has no job."""
@@ -178,8 +196,9 @@ class Attributes:
 
     def _deserved_of(self, row: int) -> Resource:
         """Pouring names every scalar of the cluster and of the guarantee, be it with 0."""
-        if not self.filled:
+        deserved, filled, named = self._poured
+        if not filled:
             return Resource()
-        values: list[float] = self._deserved[:, row].tolist()
-        named: list[int] = np.flatnonzero(self._named[:, row]).tolist()
-        return Resource(values[0], values[1], {self._dims.names[d]: values[d] for d in named} or None)
+        values: list[float] = deserved[:, row].tolist()
+        scalars: list[int] = np.flatnonzero(named[:, row]).tolist()
+        return Resource(values[0], values[1], {self._dims.names[d]: values[d] for d in scalars} or None)

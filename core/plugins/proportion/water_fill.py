@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.resources.amounts import MIN_RESOURCE
-from core.state.dimensions import CPU, MEMORY, PODS
+from core.state.dimensions import PODS
 
 if TYPE_CHECKING:
     from core.state.columns import FloatArray
@@ -40,35 +40,32 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
     queue order. Source: Volcano's proportion, with Resources per queue; here every step is done for all queues at once,
     with the same operations.
     """
-    remaining, deserved = basin.total.copy(), np.zeros_like(basin.request)
-    unmet = np.ones(len(basin.weight), dtype=np.bool_)
-    first = True
-    while weight := int(basin.weight[unmet].sum()):
-        raised = deserved + remaining[:, None] * (basin.weight / weight)
-        np.minimum(raised, basin.real, out=raised)
-        np.minimum(raised, basin.request, out=raised)
+    remaining, deserved = basin.total.tolist(), np.zeros_like(basin.request)
+    ceiling, weight, first = np.minimum(basin.real, basin.request), basin.weight, True
+    while shares := int(np.add.reduce(weight)):
+        raised = deserved + np.multiply.outer(remaining, weight / shares)
+        np.minimum(raised, ceiling, out=raised)
         np.maximum(raised, basin.guarantee, out=raised)
-        raised[:, ~unmet] = deserved[:, ~unmet]
-        changed = (raised != deserved).any(axis=0) | (first & basin.names_scalars)
-        satisfied = (basin.request - raised < MIN_RESOURCE).all(axis=0)
-        unmet &= ~satisfied & changed
-        left = _left(remaining, raised - deserved)
-        same = bool((left == remaining).all()) and not (first and basin.has_zero_scalar)
+        growth = raised - deserved
+        left = _left(remaining, growth)
+        grew = np.logical_or.reduce(growth)
+        if first:
+            grew |= basin.names_scalars
+        wants = np.logical_or.reduce(basin.request - raised >= MIN_RESOURCE)
+        weight = weight * (grew & wants)  # without a weight a queue keeps what it has
+        same = left == remaining and not (first and basin.has_zero_scalar)
         remaining, deserved, first = left, raised, False
         if same or _is_empty(remaining):
             break
     return deserved, not first
 
 
-def _left(remaining: FloatArray, growth: FloatArray) -> FloatArray:
+def _left(remaining: list[float], growth: FloatArray) -> list[float]:
     """What remains: first what queues gave back is added, then what they took is taken off (ExceededPart)."""
-    taken = np.add.accumulate(np.maximum(growth, 0.0), axis=1)[:, -1]
-    returned = np.add.accumulate(np.maximum(-growth, 0.0), axis=1)[:, -1]
-    before = remaining + returned
-    return np.where(before > taken, before - taken, 0.0)
+    taken: list[float] = np.add.accumulate(np.maximum(growth, 0.0), axis=1)[:, -1].tolist()
+    returned: list[float] = np.add.accumulate(np.minimum(growth, 0.0), axis=1)[:, -1].tolist()
+    return [max(had - gave - took, 0.0) for had, gave, took in zip(remaining, returned, taken, strict=True)]
 
 
-def _is_empty(amounts: FloatArray) -> bool:
-    few = amounts < MIN_RESOURCE
-    few[PODS] = True
-    return bool(few[CPU] and few[MEMORY] and few.all())
+def _is_empty(amounts: list[float]) -> bool:
+    return all(amount < MIN_RESOURCE for dimension, amount in enumerate(amounts) if dimension != PODS)
