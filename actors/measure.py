@@ -55,7 +55,7 @@ class Measure:
             victims=len(result.evicts),
             preemption_attempts=len({evict.preemptor for evict in result.evicts if evict.preemptor}),
             unscheduled=result.report.unready,
-            queues=result.report.queues.beside(result.report.queue_amounts),
+            queues=result.report.queue_tables,
             now=now,
             binding=result.report.binding,
             created=result.report.created,

@@ -1,4 +1,4 @@
-"""The numbers of every queue as Prometheus families, made when somebody asks: a cycle only leaves its columns here.
+"""The numbers of every queue as Prometheus families, made when somebody asks: a cycle only leaves its tables here.
 
 Names as in Volcano (`metrics/queue.go`); guarantee, inqueue and elastic, which Volcano has no metric for, are named
 alike.
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from core.messages.queue_columns import QueueColumns
+from core.messages.queue_tables import QueueTables, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from core.messages.queue_columns import QueueColumns
 
 AMOUNTS: Final = {
     "allocated": "what the tasks of a queue hold",
@@ -36,40 +38,44 @@ CPU, MEMORY, SCALARS = "milli_cpu", "memory_bytes", "scalar_resources"
 
 
 class QueueFamilies(Collector):
-    """Shows the newest columns. A queue that is gone is shown no more; a cycle without columns changes nothing."""
+    """Shows the newest tables. A queue that is gone is shown no more; a cycle without queues changes nothing."""
 
     def __init__(self) -> None:
-        self._newest = QueueColumns()
+        self._newest: tuple[QueueTables, ...] = ()
 
-    def show(self, columns: QueueColumns) -> None:
+    def show(self, tables: tuple[QueueTables, ...]) -> None:
         """From now on these."""
-        if columns.queues:
-            self._newest = columns
+        if any(each.queues for each in tables):
+            self._newest = tables
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """A family a metric; without any queue they are empty."""
+        columns = readable(self._newest)
         for amount, what in AMOUNTS.items():
             for unit in (CPU, MEMORY):
-                yield self._plain(f"{amount}_{unit}", f"{unit.replace('_', ' ')}: {what}")
-            yield self._scalars(f"{amount}_{SCALARS}", f"other resources: {what}")
+                yield _plain(columns, f"{amount}_{unit}", f"{unit.replace('_', ' ')}: {what}")
+            yield _scalars(columns, f"{amount}_{SCALARS}", f"other resources: {what}")
         for number, what in NUMBERS.items():
-            yield self._plain(number, what)
+            yield _plain(columns, number, what)
 
-    def _plain(self, metric: str, text: str) -> GaugeMetricFamily:
-        family = GaugeMetricFamily(f"volcano_queue_{metric}", text, labels=("queue_name",))
-        for queue, value in self._numbers(metric):
-            family.add_metric((queue,), value)
-        return family
 
-    def _scalars(self, metric: str, text: str) -> GaugeMetricFamily:
-        family = GaugeMetricFamily(f"volcano_queue_{metric}", text, labels=("queue_name", "resource"))
-        for name in self._newest.values:
-            known, _, resource = name.partition(":")
-            if known == metric:
-                for queue, value in self._numbers(name):
-                    family.add_metric((queue, resource), value)
-        return family
+def _plain(columns: QueueColumns, metric: str, text: str) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"volcano_queue_{metric}", text, labels=("queue_name",))
+    for queue, value in _numbers(columns, metric):
+        family.add_metric((queue,), value)
+    return family
 
-    def _numbers(self, metric: str) -> Iterator[tuple[str, float]]:
-        values = self._newest.values.get(metric, ())
-        return ((queue, value) for queue, value in zip(self._newest.queues, values, strict=False) if not isnan(value))
+
+def _scalars(columns: QueueColumns, metric: str, text: str) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"volcano_queue_{metric}", text, labels=("queue_name", "resource"))
+    for name in columns.values:
+        known, _, resource = name.partition(":")
+        if known == metric:
+            for queue, value in _numbers(columns, name):
+                family.add_metric((queue, resource), value)
+    return family
+
+
+def _numbers(columns: QueueColumns, metric: str) -> Iterator[tuple[str, float]]:
+    values = columns.values.get(metric, ())
+    return ((queue, value) for queue, value in zip(columns.queues, values, strict=False) if not isnan(value))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.life.pod_group import LABELS as PHASES
 from core.life.task import COUNT, LABELS, TaskStatus
 from core.messages.decisions import BindingJob, CycleReport, PendingReason, TaskAtOpen
-from core.messages.queue_columns import QueueColumns
+from core.messages.queue_tables import QueueTables, readable
 from core.session.fit import ALL_NODES_UNAVAILABLE
 from core.session.reasons import FitFailure
 from core.session.search import ErrorCache
@@ -41,27 +41,14 @@ def _pending_task(session: Session, key: str) -> Task | None:
     return next((t for t in session.snapshot.tasks.handles if t is not None and t.key == key), None)
 
 
-def queue_gauges(session: Session) -> QueueColumns:
-    """Volcano's queue metrics as the plugin that orders queues set them when the session opened: it works with copies,
-    so that they can be asked for at any time.
+def queue_tables(session: Session, *questions: str) -> tuple[QueueTables, ...]:
+    """What the plugins that order queues say of them: `gauges` are Volcano's metrics as they were when the session
+    opened (a plugin works with copies, so that they can be asked for at any time), `amounts` what it knows besides
+    (guarantee, inqueue, elastic, real_capacity at opening), `verdicts` who is overused now.
     """
-    return _of_queues(session, "gauges")
-
-
-def queue_amounts(session: Session) -> QueueColumns:
-    """What such a plugin knows besides: guarantee, inqueue, elastic, real_capacity at opening, and who is overused
-    now.
-    """
-    return _of_queues(session, "amounts").beside(_of_queues(session, "verdicts"))
-
-
-def _of_queues(session: Session, question: str) -> QueueColumns:
-    answers = QueueColumns()
-    for plugin in session.plugins.values():
-        ask: Any = getattr(plugin, question, None)
-        if ask is not None:
-            answers = answers.beside(ask())
-    return answers
+    asked = (getattr(plugin, question, None) for question in questions for plugin in session.plugins.values())
+    answers: list[QueueTables | None] = [ask() for ask in asked if ask is not None]
+    return tuple([answer for answer in answers if answer is not None])
 
 
 def task_at_open(session: Session, task: Task) -> TaskAtOpen:
@@ -97,8 +84,7 @@ def brief(session: Session) -> CycleReport:
     if not session.wants_gauges:
         return CycleReport(unready=unready)
     return CycleReport(
-        queues=queue_gauges(session),
-        queue_amounts=queue_amounts(session),
+        queue_tables=queue_tables(session, "gauges", "amounts", "verdicts"),
         unready=unready,
         binding=binding_jobs(session),
         created=tuple(task.created for task in session.bound),
@@ -120,6 +106,7 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         for where, state in ((pipelined, TaskStatus.PIPELINED), (uncommitted, TaskStatus.ALLOCATED)):
             for task in jobs.tasks_in(job, state):
                 where[task.key] = nodes[jobs.node[task.row]]
+    gauges, amounts = queue_tables(session, "gauges"), queue_tables(session, "amounts", "verdicts")
     return CycleReport(
         pipelined=pipelined,
         uncommitted=uncommitted,
@@ -127,8 +114,9 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         task_status=status,
         conditions={job.key: session.conditions.get(job.row, list(job.pod_group.conditions)) for job in jobs.in_order},
         pending=pending_reasons(session),
-        queues=queue_gauges(session),
-        queue_amounts=queue_amounts(session),
+        queues=readable(gauges),
+        queue_amounts=readable(amounts),
+        queue_tables=(*gauges, *amounts),
         unready=dict(session.unready),
         tasks_at_open=opening.tasks,
         binding=binding_jobs(session),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import nan
-
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +14,7 @@ from actors.metric_families import Families
 from actors.queue_families import AMOUNTS
 from core.messages.decisions import BindingJob
 from core.messages.events import CycleMeasured, TasksBound
-from core.messages.queue_columns import QueueColumns
+from core.messages.queue_tables import QueueTables
 from tests.actors.rig import idle, started, three_nodes
 from tests.kit.jobs import gang
 
@@ -27,8 +26,11 @@ def value(families: Families, name: str, **labels: str) -> float | None:
 def test_a_cycle_is_told_in_volcanos_names() -> None:
     families = Families()
     assert value(families, "volcano_e2e_scheduling_latency_milliseconds_count") == 0.0, "shown before the first cycle"
-    gpu = "deserved_scalar_resources:nvidia.com/gpu"
-    queues = QueueColumns(["p", "q"], {"allocated_milli_cpu": [0.0, 1500.0], "share": [nan, 0.25], gpu: [nan, 4000.0]})
+    empty, only_q = QueueTables(["cpu", "memory", "pods", "nvidia.com/gpu"], ["p", "q"]), np.array([False, True])
+    gauges = empty.put("allocated", np.array([[0.0, 1500.0], [0.0, 0.0]])).number(
+        "share", np.array([0.5, 0.25]), only_q
+    )
+    deserved = empty.put("deserved", np.full((4, 2), 4000.0), shown=only_q)
     families.cycle(
         CycleMeasured(
             7,
@@ -41,7 +43,7 @@ def test_a_cycle_is_told_in_volcanos_names() -> None:
             victims=2,
             preemption_attempts=1,
             unscheduled={"ns/g": 5},
-            queues=queues,
+            queues=(gauges, deserved),
         )
     )
     assert value(families, "volcano_e2e_scheduling_latency_milliseconds_sum") == 12.0

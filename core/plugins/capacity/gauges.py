@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.messages.queue_tables import QueueTables
 from core.plugins.capacity.kept import Columns
-from core.session.gauges import GaugeColumns
 
 if TYPE_CHECKING:
-    from core.messages.queue_columns import QueueColumns
     from core.plugins.capacity.kept import BoolArray
     from core.plugins.capacity.ledger import Ledger
 
 
-def gauges(ledger: Ledger) -> QueueColumns:
+def gauges(ledger: Ledger) -> QueueTables:
     """Volcano's gauges as the session opened. Flat queues without jobs show what their spec says, and no share."""
     kept, demand = ledger.kept, ledger.demand
     busy = np.ones_like(demand.present) if kept.idle is None else demand.present
@@ -25,23 +24,23 @@ def gauges(ledger: Ledger) -> QueueColumns:
         capability = _either(busy, capability, kept.idle.capability)
         real = _either(busy, real, kept.idle.real)
         limited = busy | kept.idle.limited
-    columns = GaugeColumns(ledger.dims, ledger.names)
-    columns.put("deserved", *deserved).put("allocated", demand.allocated).put("request", demand.request)
-    columns.put("capacity", *capability, limited).put("real_capacity", *real)
-    return columns.number("share", ledger.shares, busy).columns()
+    tables = QueueTables(ledger.dims.names, ledger.names).put("deserved", *deserved)
+    tables = tables.put("allocated", demand.allocated).put("request", demand.request)
+    tables = tables.put("capacity", *capability, limited).put("real_capacity", *real)
+    return tables.number("share", ledger.shares, busy)
 
 
-def amounts(ledger: Ledger) -> QueueColumns:
+def amounts(ledger: Ledger) -> QueueTables:
     """What Volcano has no metric for, as the session opened."""
-    columns = GaugeColumns(ledger.dims, ledger.names).put("guarantee", *ledger.kept.guarantee)
-    return columns.put("inqueue", ledger.demand.inqueue).put("elastic", ledger.demand.elastic).columns()
+    tables = QueueTables(ledger.dims.names, ledger.names).put("guarantee", *ledger.kept.guarantee)
+    return tables.put("inqueue", ledger.demand.inqueue).put("elastic", ledger.demand.elastic)
 
 
-def overused(ledger: Ledger) -> QueueColumns:
+def overused(ledger: Ledger) -> QueueTables:
     """Which queues have more than they deserve as the session closes: 1 or 0."""
     seen = ledger.present_shares() > 1.0
     busy = None if ledger.kept.idle is None else ledger.demand.present
-    return GaugeColumns(ledger.dims, ledger.names).number("overused", seen, busy).columns()
+    return QueueTables(ledger.dims.names, ledger.names).number("overused", seen, busy)
 
 
 def _either(busy: BoolArray, ours: Columns, idle: Columns) -> Columns:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from config.arguments import Arguments
-from core.messages.queue_columns import QueueColumns
 from core.plugins.capacity.claims import Claims, quota_of
 from core.plugins.capacity.gauges import amounts, gauges, overused
 from core.plugins.capacity.ledger import Ledger
@@ -15,6 +14,7 @@ from core.plugins.capacity.reclaim import Reclaim
 from core.plugins.capacity.simulate import Simulation
 
 if TYPE_CHECKING:
+    from core.messages.queue_tables import QueueTables
     from core.objects.pod import Task
     from core.session.session import Session
     from core.state.jobs import Job
@@ -119,14 +119,14 @@ class Capacity:
     # --- numbers
     # ------------------------------------------------------------------------------------------------------------------
 
-    def gauges(self) -> QueueColumns:
+    def gauges(self) -> QueueTables | None:
         """The numbers of each queue when the session opened; nothing while the tree cannot be used."""
-        return gauges(self.ledger) if self.ledger.ready else QueueColumns()
+        return gauges(self.ledger) if self.ledger.ready else None
 
-    def amounts(self) -> QueueColumns:
+    def amounts(self) -> QueueTables | None:
         """What Volcano has no metric for; nothing while the tree cannot be used."""
-        return amounts(self.ledger) if self.ledger.ready else QueueColumns()
+        return amounts(self.ledger) if self.ledger.ready else None
 
-    def verdicts(self) -> QueueColumns:
+    def verdicts(self) -> QueueTables | None:
         """Which queues are overused as the session closes; nothing while the tree cannot be used."""
-        return overused(self.ledger) if self.ledger.ready else QueueColumns()
+        return overused(self.ledger) if self.ledger.ready else None

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from core.messages.queue_tables import QueueTables
 from core.plugins.proportion.limits import limits_of
 from core.plugins.proportion.water_fill import Basin, fill
 from core.resources import CPU, MEMORY, MIN_RESOURCE, PODS, Resource
 from core.session.demand import queue_demand
-from core.session.gauges import GaugeColumns
 
 if TYPE_CHECKING:
-    from core.messages.queue_columns import QueueColumns
     from core.plugins.proportion.limits import Limits
     from core.session.demand import QueueDemand
     from core.session.session import Session
@@ -133,27 +132,25 @@ class Attributes:
         shares: FloatArray = parts.max(axis=0, initial=0.0)
         return shares
 
-    def gauges(self) -> QueueColumns:
+    def gauges(self) -> QueueTables:
         """Volcano's gauges, as they were when the session opened.
 
         A queue without jobs has only what it has allocated and asks for: nothing.
         """
         demand, busy = self._demand, self._demand.present
-        columns = GaugeColumns(self._dims, list(self._rows))
-        columns.put("allocated", demand.allocated).put("request", demand.request)
-        columns.number("weight", self._limits.weight, busy)
-        if self._poured.filled:
-            columns.put("deserved", self._poured.deserved, self._poured.named, busy).number("share", self._share, busy)
-        return columns.columns()
+        tables = self._tables().put("allocated", demand.allocated).put("request", demand.request)
+        tables = tables.number("weight", self._limits.weight, busy)
+        deserved, filled, named = self._poured
+        return tables.put("deserved", deserved, named, busy).number("share", self._share, busy) if filled else tables
 
-    def amounts(self) -> QueueColumns:
+    def amounts(self) -> QueueTables:
         """What proportion has no metric for, of every queue."""
         demand, limits = self._demand, self._limits
-        columns = GaugeColumns(self._dims, list(self._rows)).put("guarantee", limits.guarantee, limits.guaranteed)
-        columns.put("real_capacity", limits.real, np.isfinite(limits.real))
-        return columns.put("inqueue", demand.inqueue).put("elastic", demand.elastic).columns()
+        tables = self._tables().put("guarantee", limits.guarantee, limits.guaranteed)
+        tables = tables.put("real_capacity", limits.real, np.isfinite(limits.real))
+        return tables.put("inqueue", demand.inqueue).put("elastic", demand.elastic)
 
-    def overused(self) -> QueueColumns:
+    def overused(self) -> QueueTables:
         """1 for the queues that have all they deserve now, 0 for the others that have a job."""
         allocated = self._demand.allocated.copy()
         for name, made in self._made.items():
@@ -161,7 +158,10 @@ class Attributes:
                 if dimension < len(allocated):  # what a queue deserves names nothing newer
                     allocated[dimension, self._rows[name]] = value
         full: npt.NDArray[np.bool_] = np.logical_and.reduce(self._poured.deserved - allocated < MIN_RESOURCE)
-        return GaugeColumns(self._dims, list(self._rows)).number("overused", full, self._demand.present).columns()
+        return self._tables().number("overused", full, self._demand.present)
+
+    def _tables(self) -> QueueTables:
+        return QueueTables(self._dims.names, list(self._rows))
 
     def of(self, name: str) -> QueueAttributes:
         """The attributes of a queue; KeyError when it has no job."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.messages.queue_columns import QueueColumns
 from core.plugins.proportion.attributes import Attributes
 from core.plugins.proportion.simulate import Simulation
 from core.resources import ZERO, Resource
@@ -13,6 +12,7 @@ from core.session.points import Vote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from core.messages.queue_tables import QueueTables
     from core.objects.pod import Task
     from core.objects.queue import Queue
     from core.plugins.proportion.attributes import QueueAttributes
@@ -143,14 +143,14 @@ class Proportion:
             attributes.allocated.sub_without_assert(task.template.request)
             attributes.update_share()
 
-    def gauges(self) -> QueueColumns:
+    def gauges(self) -> QueueTables:
         """The numbers of each queue when the session opened."""
         return self.attributes.gauges()
 
-    def amounts(self) -> QueueColumns:
+    def amounts(self) -> QueueTables:
         """What Volcano has no metric for, when the session opened."""
         return self.attributes.amounts()
 
-    def verdicts(self) -> QueueColumns:
+    def verdicts(self) -> QueueTables:
         """Which queues are overused as the session closes."""
         return self.attributes.overused()

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from core.messages.queue_tables import QueueTables
 from core.plugins.capacity import Capacity
 from core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
@@ -19,6 +20,11 @@ def plugin(session: Session) -> Capacity:
     found = session.plugins["capacity"]
     assert isinstance(found, Capacity)
     return found
+
+
+def numbers(tables: QueueTables | None) -> dict[str, dict[str, float]]:
+    assert tables is not None
+    return tables.columns().by_queue()
 
 
 def running(name: str, where: str, pods: int, cpu: str = "1") -> list[dict[str, object]]:
@@ -249,7 +255,7 @@ def test_gauges() -> None:
         queue("idle", capability={"memory": "1Gi"}),
         running("a", "q", 1),
     )
-    gauges = plugin(session).gauges().by_queue()
+    gauges = numbers(plugin(session).gauges())
     assert gauges["q"]["share"] == 0.5
     assert gauges["q"]["real_capacity_milli_cpu"] == 16_000
     assert "share" not in gauges["idle"]
@@ -264,6 +270,6 @@ def test_amounts_that_have_no_metric() -> None:
         running("a", "q", 3),
         pod_group("in", queue="q", phase="Inqueue", min_resources={"cpu": "1"}),
     )
-    found = plugin(session).amounts().by_queue()["q"]
+    found = numbers(plugin(session).amounts())["q"]
     shown = {name: found[f"{name}_milli_cpu"] for name in ("guarantee", "inqueue", "elastic")}
     assert shown == {"guarantee": 2000, "inqueue": 1000, "elastic": 3000}

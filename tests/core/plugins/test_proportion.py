@@ -152,7 +152,7 @@ def test_gauges_name_every_queue_in_the_words_of_the_metrics() -> None:
         pod("x"),
         gang("j", queue="q", pods=2, nodes=["n"], phase="Running", min_member=1),
     )
-    gauges = plugin(session).gauges().by_queue()
+    gauges = plugin(session).gauges().columns().by_queue()
     assert gauges["idle"] == {
         "allocated_milli_cpu": 0,
         "allocated_memory_bytes": 0,
@@ -188,7 +188,7 @@ def test_amounts_that_have_no_metric() -> None:
         gang("j", queue="q", pods=2, nodes=["n"] * 2, phase="Running", min_member=1),
         pod_group("in", queue="q", phase="Inqueue", min_resources={"cpu": "1"}),
     )
-    found = plugin(session).amounts().by_queue()
+    found = plugin(session).amounts().columns().by_queue()
     names = ("guarantee", "real_capacity", "inqueue", "elastic")
     shown = {queue: [found[queue][f"{name}_milli_cpu"] for name in names] for queue in ("q", "idle")}
     assert shown == {"q": [2000, 3000, 1000, 2000], "idle": [0, 6000, 0, 0]}  # every queue, one without jobs as well
@@ -205,7 +205,9 @@ def test_overused_is_shown_as_it_is_asked_for() -> None:
         gang("b", queue="p", pods=1, nodes=["n"], phase="Running"),
     )
     for cycle in ("at the opening", "in the end"):
-        shown = {name: numbers.get("overused") for name, numbers in plugin(session).verdicts().by_queue().items()}
+        shown = {
+            name: numbers.get("overused") for name, numbers in plugin(session).verdicts().columns().by_queue().items()
+        }
         asked = {name: float(plugin(session).overused(session.queues[name])) for name in ("p", "q")}
         assert shown == {**asked, "idle": None}, cycle
         run_action(session, "allocate")
@@ -220,4 +222,4 @@ def test_a_queue_may_be_the_first_to_name_a_scalar() -> None:
         gang("j", queue="q", pods=1, nodes=["n"], phase="Running"),
     )
     assert plugin(session).attributes.of("q").deserved.get("fpga.example.com/card") == 2000
-    assert plugin(session).gauges().by_queue()["q"]["deserved_scalar_resources:fpga.example.com/card"] == 2000
+    assert plugin(session).gauges().columns().by_queue()["q"]["deserved_scalar_resources:fpga.example.com/card"] == 2000

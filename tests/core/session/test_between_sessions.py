@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from core.cycle import Carry, Clock, close_session, open_session
+from core.messages.queue_tables import readable
 from core.session.session import Session
 from core.state.view import View
 from tests.core.plugins.world import configuration, view_of
@@ -135,11 +136,12 @@ def test_numbers_of_queues_are_those_of_the_opening_whatever_was_done() -> None:
         statement = session.statement()
         statement.allocate(next(t for t in session.snapshot.tasks.handles if t is not None), 0)
         statement.commit()
-        numbers = close_session(session).report.queues.by_queue()["q"]
+        numbers = readable(close_session(session).report.queue_tables).by_queue()["q"]
         assert numbers["allocated_milli_cpu"] == 0
         assert numbers["request_milli_cpu"] == 2000
 
 
 def test_nobody_asked_for_numbers() -> None:
     report = close_session(opened(view(), "proportion")).report
+    assert report.queue_tables == ()
     assert report.queues.queues == report.queue_amounts.queues == []

@@ -1,0 +1,104 @@
+"""Queues' numbers as a cycle has them, made readable under the names of Volcano's metrics when somebody asks. Source:
+Volcano `metrics/queue.go`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from core.messages.queue_columns import QueueColumns
+from core.state.dimensions import CPU, MEMORY, PODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from core.state.columns import FloatArray
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Table(Struct, frozen=True, gc=False):
+    """One metric of all queues. `values`: float64 [dimension, queue], [queue] where the metric is one number.
+
+    `named` bool [dimension, queue]: the scalars each queue names (None: those that are not 0). `shown` bool [queue]:
+    the queues that have the metric at all (None: every one).
+    """
+
+    metric: str
+    values: bytes
+    named: bytes | None = None
+    shown: bytes | None = None
+    single: bool = False
+
+
+class QueueTables(Struct, frozen=True, gc=False):
+    """The gauges of all queues at once, in the order in which a plugin sets them, as bytes: a cycle tells of a thousand
+    queues, and mostly nobody looks.
+
+    A scalar that any earlier gauge of a queue named is set to 0 where a later one does not name it, as Volcano does.
+    """
+
+    dimensions: list[str]
+    queues: list[str]
+    tables: tuple[Table, ...] = ()
+
+    def put(
+        self, metric: str, amounts: FloatArray, named: BoolArray | None = None, shown: BoolArray | None = None
+    ) -> QueueTables:
+        """With `<metric>_milli_cpu`, `<metric>_memory_bytes` and `<metric>_scalar_resources:<name>` (see Table)."""
+        return self._with(Table(metric, amounts.tobytes(), _bytes(named), _bytes(shown)))
+
+    def number(self, metric: str, values: npt.NDArray[Any], shown: BoolArray | None = None) -> QueueTables:
+        """With a plain number such as share or weight, [queue]."""
+        plain = values.astype(np.float64, copy=False)
+        return self._with(Table(metric, plain.tobytes(), None, _bytes(shown), single=True))
+
+    def _with(self, table: Table) -> QueueTables:
+        return QueueTables(self.dimensions, self.queues, (*self.tables, table))
+
+    def columns(self) -> QueueColumns:
+        """The tables metric by metric."""
+        values: dict[str, list[float]] = {}
+        known: BoolArray = np.zeros((1, 1), dtype=np.bool_)
+        for table in self.tables if self.queues else ():
+            amounts = np.frombuffer(table.values).reshape(-1, len(self.queues))
+            shown = np.frombuffer(table.shown, dtype=np.bool_) if table.shown else np.ones(len(self.queues), np.bool_)
+            if table.single:
+                values[table.metric] = np.where(shown, amounts[0], np.nan).tolist()
+                continue
+            mask = amounts != 0.0 if table.named is None else _mask(table.named, amounts)
+            known = known | (mask & shown)
+            seen = np.where(mask, amounts, 0.0)
+            seen[~known] = np.nan
+            seen[:PODS] = amounts[:PODS]
+            seen[:, ~shown] = np.nan
+            self._name(table.metric, seen, known, values)
+        return QueueColumns(self.queues, values)
+
+    def _name(self, metric: str, seen: FloatArray, known: BoolArray, values: dict[str, list[float]]) -> None:
+        lines: list[list[float]] = seen.tolist()
+        values[f"{metric}_milli_cpu"], values[f"{metric}_memory_bytes"] = lines[CPU], lines[MEMORY]
+        anybody: list[bool] = np.logical_or.reduce(known, axis=1).tolist()
+        for dimension in range(PODS, len(lines)):
+            if anybody[dimension]:
+                values[f"{metric}_scalar_resources:{self.dimensions[dimension]}"] = lines[dimension]
+
+
+def readable(tables: Iterable[QueueTables]) -> QueueColumns:
+    """All of them beside each other; where two have a metric the later one's counts."""
+    found = QueueColumns()
+    for each in tables:
+        found = found.beside(each.columns())
+    return found
+
+
+def _bytes(mask: BoolArray | None) -> bytes | None:
+    return None if mask is None else mask.tobytes()
+
+
+def _mask(named: bytes, amounts: FloatArray) -> BoolArray:
+    return np.frombuffer(named, dtype=np.bool_).reshape(amounts.shape)
