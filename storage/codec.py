@@ -4,7 +4,7 @@ Plain data is what JSON knows plus bytes: None, bool, int (64 bits), float, str,
 comes back as a list. Messages are msgspec Structs, stored as dictionaries with a tag, so a union of them decodes to
 the right class and a field added later (with a default) is no obstacle to reading what was written earlier. msgspec
 writes and reads them in one step, to the same bytes as the msgpack library, five times faster. Plain data is written by
-the library, which refuses what is not plain, and read by msgspec, in half the time.
+the library, which refuses what is not plain, and read by msgspec, in half the time; so is written what was read.
 
 Encoded values are self-delimiting: a batch is the concatenation of encoded records, read back by `unpack_many` and
 `decode_many`.
@@ -33,6 +33,7 @@ _UNPACK: dict[str, Any] = {"strict_map_key": False, "use_list": True, "raw": Fal
 # RecursionError is msgspec's word for depth.
 _REFUSALS = (ValueError, TypeError, OverflowError, RecursionError, _library.exceptions.UnpackException)
 _read_plain = msgspec.msgpack.Decoder().decode
+_write_plain = msgspec.msgpack.Encoder().encode
 
 
 class _Packer(threading.local):
@@ -53,6 +54,17 @@ def pack(data: Any) -> bytes:
     """Plain data as MessagePack. Raises CodecError for anything else."""
     try:
         return _packer.pack(data)
+    except _REFUSALS as problem:
+        raise CodecError(f"cannot pack {type(data).__name__}: {problem}") from problem
+
+
+def repack(data: Any) -> bytes:
+    """`pack` for what `unpack` gave, or was made of it: plain already, so nobody has to look for what is not.
+
+    It takes half the time. Raises CodecError.
+    """
+    try:
+        return _write_plain(data)
     except _REFUSALS as problem:
         raise CodecError(f"cannot pack {type(data).__name__}: {problem}") from problem
 

@@ -13,7 +13,7 @@ from actors.api.watch import RevisionLog
 from core.messages.events import Mutation
 from core.messages.replies import WatchEvent
 from core.objects.metadata import Object, section
-from storage.codec import pack, unpack, unpack_shared
+from storage.codec import repack, unpack, unpack_shared
 from storage.truth import Truth
 
 Key = tuple[str, str, str]
@@ -133,7 +133,7 @@ class Tables:
         revision = self.revision + 1
         meta = obj["metadata"]
         meta["resourceVersion"] = str(revision)
-        blob = pack(obj)
+        blob = repack(obj)
         record = self.get(key)
         if record is None:
             self._add(key, Record(blob, revision, meta["uid"], _labels_of(obj)))

@@ -39,6 +39,18 @@ def test_plain_data_comes_back(data: Any) -> None:
     assert codec.unpack(codec.pack(data)) == data
 
 
+@given(PLAIN)
+def test_what_was_read_is_written_to_the_same_bytes(data: Any) -> None:
+    assert codec.repack(data) == codec.pack(data)
+
+
+@pytest.mark.parametrize("alien", [object(), 1 << 64, [1, {"a": 1j}], "\ud800"])
+def test_what_nobody_can_write_is_refused(alien: Any) -> None:
+    with pytest.raises(CodecError, match="cannot pack"):
+        codec.repack(alien)
+    assert codec.repack([1]) == codec.pack([1])
+
+
 @given(st.lists(PLAIN, max_size=10))
 def test_a_concatenation_comes_apart(values: list[Any]) -> None:
     assert codec.unpack_many(b"".join(map(codec.pack, values))) == values
