@@ -27,20 +27,25 @@ def key_of(namespace: str, name: str) -> str:
 
 def object_key(obj: Object) -> str:
     """The key of an object of a namespaced kind; no namespace is the default one."""
-    meta = section(obj, "metadata")
-    return key_of(meta.get("namespace") or "default", meta.get("name") or "")
-
-
-_LASTING = ("uid", "labels", "annotations", "creationTimestamp")
+    meta: dict[str, Any] = obj.get("metadata") or _EMPTY
+    return f"{meta.get('namespace') or 'default'}/{meta.get('name') or ''}"
 
 
 def same_metadata(before: Object, after: Object) -> bool:
     """Whether two objects of one name are the same one and described alike; versions and deletion times may differ."""
     was, meta = section(before, "metadata"), section(after, "metadata")
-    for name in _LASTING:  # noqa: SIM110 - asked of every change, and a generator costs as much as the loop
-        if was.get(name) != meta.get(name):
-            return False
-    return True
+    return (
+        was.get("uid") == meta.get("uid")
+        and was.get("labels") == meta.get("labels")
+        and was.get("annotations") == meta.get("annotations")
+        and was.get("creationTimestamp") == meta.get("creationTimestamp")
+    )
+
+
+def same_section(before: Object, after: Object, name: str) -> bool:
+    """Whether two objects say the same there; a change of something else mostly leaves the very same there."""
+    was, told = section(before, name), section(after, name)
+    return was is told or was == told
 
 
 @lru_cache(maxsize=65536)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from core.objects.metadata import Object, parse_bool, same_metadata, section, text_map
+from core.objects.metadata import Object, parse_bool, same_metadata, same_section, section, text_map
 from core.resources import Resource
 
 OVERSUBSCRIPTION = "volcano.sh/oversubscription"
@@ -75,7 +75,7 @@ def renewed_node(known: NodeSpec, node: Object) -> NodeSpec | None:
     conditions may.
     """
     before = known.node
-    if not same_metadata(before, node) or section(before, "spec") != section(node, "spec"):
+    if not same_section(before, node, "spec") or not same_metadata(before, node):
         return None
     was, status = section(before, "status"), section(node, "status")
     for name in _READ_OF_STATUS:

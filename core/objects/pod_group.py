@@ -5,7 +5,16 @@ from typing import Any
 import msgspec
 
 from core.messages.decisions import PodGroupCondition
-from core.objects.metadata import Object, key_of, parse_bool, parse_time, same_metadata, section, text_map
+from core.objects.metadata import (
+    Object,
+    key_of,
+    parse_bool,
+    parse_time,
+    same_metadata,
+    same_section,
+    section,
+    text_map,
+)
 from core.objects.pod import PREEMPTABLE, revocable_zone
 from core.resources import Resource
 
@@ -56,14 +65,13 @@ def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
 
 
 def _conditions(status: dict[str, Any]) -> tuple[PodGroupCondition, ...]:
-    return tuple(
-        PodGroupCondition(
-            type=c.get("type") or "",
-            status=c.get("status") or "",
-            reason=c.get("reason") or "",
-            message=c.get("message") or "",
-        )
-        for c in status.get("conditions") or ()
+    told: list[dict[str, Any]] = status.get("conditions") or []
+    return tuple([_condition(each) for each in told])
+
+
+def _condition(told: dict[str, Any]) -> PodGroupCondition:
+    return PodGroupCondition(
+        told.get("type") or "", told.get("status") or "", told.get("reason") or "", told.get("message") or ""
     )
 
 
@@ -110,6 +118,6 @@ def read_pod_group(pod_group: Object, default_queue: str = "default") -> PodGrou
 def renewed_pod_group(known: PodGroupSpec, pod_group: Object) -> PodGroupSpec | None:
     """The specification `known` with a new status; None when more than the status differs."""
     before = known.pod_group
-    if not same_metadata(before, pod_group) or section(before, "spec") != section(pod_group, "spec"):
+    if not same_section(before, pod_group, "spec") or not same_metadata(before, pod_group):
         return None
     return msgspec.structs.replace(known, **_state(pod_group))

@@ -13,17 +13,19 @@ from core.objects.metadata import Object, parse_time, section
 
 def pod_state(pod: Object) -> dict[str, Any]:
     """These fields of the pod's :class:`core.objects.pod.Task`, by name."""
-    meta, spec, status = section(pod, "metadata"), section(pod, "spec"), section(pod, "status")
-    deleting, node = bool(meta.get("deletionTimestamp")), spec.get("nodeName") or ""
+    status = section(pod, "status")
+    deleting = bool(section(pod, "metadata").get("deletionTimestamp"))
+    node = section(pod, "spec").get("nodeName") or ""
     conditions: list[dict[str, Any]] = status.get("conditions") or []
+    condition, scheduled_at = _scheduled(conditions)
     return {
         "status": _status(status.get("phase"), deleting, node),
         "node_name": node,
         "deleting": deleting,
         "started": parse_time(status.get("startTime")),
         "nominated": status.get("nominatedNodeName") or "",
-        "condition": _condition(conditions),
-        "scheduled_at": _scheduled_at(conditions),
+        "condition": condition,
+        "scheduled_at": scheduled_at,
         "preempted": deleting and _preempted(conditions),
         "claim_names": _claim_names(status),
     }
@@ -41,20 +43,16 @@ def _status(phase: str | None, deleting: bool, node: str) -> TaskStatus:
     return TaskStatus.FAILED if phase == "Failed" else TaskStatus.UNKNOWN
 
 
-def _condition(conditions: list[dict[str, Any]]) -> tuple[str, str] | None:
+def _scheduled(conditions: list[dict[str, Any]]) -> tuple[tuple[str, str] | None, float]:
+    """PodScheduled: why it is not, or since when it is."""
     for condition in conditions:
         if condition.get("type") == "PodScheduled":
             if condition.get("status") == "False":
-                return condition.get("reason") or "", condition.get("message") or ""
-            return None
-    return None
-
-
-def _scheduled_at(conditions: list[dict[str, Any]]) -> float:
-    for condition in conditions:
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
-            return parse_time(condition.get("lastTransitionTime"))
-    return 0.0
+                return (condition.get("reason") or "", condition.get("message") or ""), 0.0
+            if condition.get("status") == "True":
+                return None, parse_time(condition.get("lastTransitionTime"))
+            return None, 0.0
+    return None, 0.0
 
 
 def _preempted(conditions: list[dict[str, Any]]) -> bool:
@@ -66,4 +64,4 @@ def _preempted(conditions: list[dict[str, Any]]) -> bool:
 
 def _claim_names(status: dict[str, Any]) -> tuple[tuple[str, str | None], ...]:
     told: list[dict[str, Any]] | None = status.get("resourceClaimStatuses")
-    return tuple((str(each.get("name")), each.get("resourceClaimName")) for each in told) if told else ()
+    return tuple([(str(each.get("name")), each.get("resourceClaimName")) for each in told]) if told else ()

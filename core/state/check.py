@@ -10,8 +10,10 @@ import numpy as np
 
 from core.life.task import COUNT, LABELS, TaskStatus
 from core.state.columns import FloatArray
+from core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
+    from core.objects.pod import Task
     from core.state.view import View
 
 RELEASING = int(TaskStatus.RELEASING)
@@ -64,12 +66,13 @@ def _check_nodes(view: View) -> list[str]:
 def _by_tasks(view: View) -> tuple[FloatArray, FloatArray]:
     """What the tasks of each node use, and release, added up anew: [dimension, node]."""
     height, statuses = view.nodes.used.shape[0], view.tasks.status.tolist()
-    nothing = [0.0] * height
+    nothing, nobody = [0.0] * height, dict[str, "Task"]()
     rows: list[list[float]] = []
     leaving: list[list[float]] = []
     for spec in view.nodes.specs:
-        used, releasing = nothing.copy(), nothing.copy()
-        for task in view.node_tasks.get(spec.name, {}).values():
+        residents = view.node_tasks.get(spec.name, nobody)
+        used, releasing = (nothing.copy(), nothing.copy()) if residents else (nothing, nothing)
+        for task in residents.values():
             leaves = statuses[task.row] == RELEASING
             for dimension, value in task.template.items:
                 used[dimension] += value
@@ -81,14 +84,19 @@ def _by_tasks(view: View) -> tuple[FloatArray, FloatArray]:
 
 
 def _check_places(view: View) -> list[str]:
+    tasks, rows, node_tasks = view.tasks, view.nodes.row, view.node_tasks
     broken: list[str] = []
-    names = [*(spec.name for spec in view.nodes.specs), ""]  # the last for NOWHERE
-    nodes: list[int] = view.tasks.node.tolist()
-    resides, node_tasks = view.tasks.resides, view.node_tasks
-    for key, task in view.tasks.by_key.items():
-        seat, counted_on = resides[task.row], names[nodes[task.row]]
-        if counted_on and counted_on != seat:
-            broken.append(f"task {key} is counted on {seat} but its column says {counted_on}")
-        if seat and key not in node_tasks.get(seat, ()):
-            broken.append(f"task {key} is not among the tasks of its node {seat}")
+    nodes: list[int] = tasks.node.tolist()
+    for task, seat, node in zip(tasks.handles, tasks.resides, nodes, strict=False):
+        if node != rows.get(seat, NOWHERE):
+            named = "" if node == NOWHERE else view.nodes.specs[node].name
+            broken.append(f"task {_key(task)} is counted on {seat} but its column says {named}")
+        if seat and (task is None or task.key not in node_tasks.get(seat, ())):
+            broken.append(f"task {_key(task)} is not among the tasks of its node {seat}")
+    if len(tasks.by_key) != len(tasks.handles) - tasks.handles.count(None):
+        broken.append(f"{len(tasks.by_key)} tasks by name are not those by row")
     return broken
+
+
+def _key(task: Task | None) -> str:
+    return task.key if task is not None else "that has gone"

@@ -55,7 +55,7 @@ class PodReader:
 
 def _asks_alike(before: Object, pod: Object) -> bool:
     """Whether it is the same pod and asks for the same: only its state may differ."""
-    if not same_metadata(before, pod):
-        return False
     asked, asks = section(before, "spec"), section(pod, "spec")
-    return asked == asks or {**asked, "nodeName": None} == {**asks, "nodeName": None}
+    if asked is not asks and asked != asks and {**asked, "nodeName": None} != {**asks, "nodeName": None}:
+        return False
+    return same_metadata(before, pod)

@@ -48,6 +48,7 @@ class Seats:
         name = self._tasks.resides[task.row]
         if name:
             del self._residents(name)[task.key]
+            self._tasks.resides[task.row] = ""
             node = self._tasks.node_at[task.row]
             if node != NOWHERE:
                 self._nodes.place(node, task.template, status, -1)
