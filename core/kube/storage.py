@@ -39,6 +39,8 @@ class ClaimName(NamedTuple):
 
 def uses_claims(template: PodTemplate) -> bool:
     """Whether a pod has any volume behind a claim."""
+    if not template.volumes:
+        return False
     return any(v.get("persistentVolumeClaim") is not None or v.get("ephemeral") is not None for v in template.volumes)
 
 

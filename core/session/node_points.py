@@ -47,7 +47,8 @@ class NodeCheck(Protocol):
 class NodeFilter(Protocol):
     """Merge rule: a node passes when every filter passes. The first plugin that refuses it has said all; within a
     plugin filters run in order, and a plain Unschedulable lets the next ones add their reasons, anything else ends the
-    node's list. `reads_labels`: whether two tasks of one template may get different answers.
+    node's list. `reads_labels`: whether two tasks of one template may get different answers. `concerns(template)`,
+    where there is one: whether the tasks of a template may at all.
     """
 
     name: str

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from config.schema import SchedulerConfig
     from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
     from core.session.carry import SessionOptions
+    from core.session.points import Points
     from core.session.session import Session
 
 BoolArray = npt.NDArray[np.bool_]
@@ -38,6 +40,37 @@ class Reading:
     kinds: list[Callable[[Task], Any]]
 
 
+def _reading(asked: list[Any]) -> Reading:
+    return Reading(
+        placements=[f for f in asked if hasattr(f, "watches_placements")],
+        # what stands in the class stays as it is
+        labels=[f for f in asked if f.reads_labels or "reads_labels" in getattr(f, "__dict__", ())],
+        kinds=[f.kind for f in asked if hasattr(f, "kind")],
+    )
+
+
+class Readings:
+    """What is read of the tasks of a template: there are filters and scorers that concern only some templates."""
+
+    def __init__(self, points: Points) -> None:
+        groups = [group for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in points.flat(point)]
+        self._asked = [f for group in groups for f in group]
+        self._some = [f for f in self._asked if hasattr(f, "concerns")]
+        self._always = _reading([f for f in self._asked if not hasattr(f, "concerns")])
+        self._found: dict[int, Reading] = {}
+
+    def of(self, template: PodTemplate) -> Reading:
+        """Of tasks of this template."""
+        found = self._found.get(template.number)
+        return found if found is not None else self._find(template)
+
+    def _find(self, template: PodTemplate) -> Reading:
+        others = [f for f in self._some if not f.concerns(template)]
+        told = self._always if len(others) == len(self._some) else _reading([f for f in self._asked if f not in others])
+        self._found[template.number] = told
+        return told
+
+
 class Searches:
     """`soft_shard`, `hard_shard`: mask of this scheduler's own nodes under that mode of sharding, else None."""
 
@@ -51,7 +84,7 @@ class Searches:
         self._insufficient: dict[int, int] = {}
         self._kept: dict[Any, NodeSearch] = {}
         self._limit = min(max(KEPT_ROWS // max(session.nodes.count, 1), FEWEST), MOST)
-        self._reading: Reading | None = None
+        self._readings: Readings | None = None
         self.current: Task | None = None  # the task that is being placed
         # For what is thrown away at once: fresh memory costs more than the arithmetic on it.
         self.scratch, self.mask = np.empty(session.nodes.count), np.empty(session.nodes.count, dtype=np.bool_)
@@ -95,26 +128,17 @@ class Searches:
 
     def _kind(self, task: Task) -> Any:
         """What two tasks must share to share a search; None: nothing suffices."""
-        reading = self._reading or self._find_readers()
+        if self._readings is None:
+            self._readings = Readings(self._session.points)
+        reading, template = self._readings.of(task.template), task.template.number
         for each in reading.placements:
             if each.watches_placements:
                 return None  # PreFilter itself reads what was placed: prepare anew for every task
-        beside = tuple([kind(task) for kind in reading.kinds])
+        beside = tuple([kind(task) for kind in reading.kinds]) if reading.kinds else ()
         for each in reading.labels:
             if each.reads_labels:
-                return task.template.number, task.role, beside, task.namespace, tuple(sorted(task.labels.items()))
-        return task.template.number, task.role, beside  # the error cache of one role says nothing of another
-
-    def _find_readers(self) -> Reading:
-        flat = self._session.points.flat
-        asked = [f for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in flat(point) for f in group]
-        self._reading = Reading(
-            placements=[f for f in asked if hasattr(f, "watches_placements")],
-            # what stands in the class stays as it is
-            labels=[f for f in asked if f.reads_labels or "reads_labels" in getattr(f, "__dict__", ())],
-            kinds=[f.kind for f in asked if hasattr(f, "kind")],
-        )
-        return self._reading
+                return template, task.role, beside, task.namespace, tuple(sorted(task.labels.items()))
+        return template, task.role, beside  # the error cache of one role says nothing of another
 
 
 def _sampling(config: SchedulerConfig, options: SessionOptions) -> Sampling:

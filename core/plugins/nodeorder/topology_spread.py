@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from core.kube.placed import Placed
     from core.kube.spread import Constraint
     from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
     from core.session.node_points import FloatArray, Rows
     from core.session.session import Session
 
@@ -92,6 +93,10 @@ class TopologySpread:
     def __init__(self, placed: Placed, weight: int) -> None:
         self._placed, self._weight = placed, float(weight)
         self.reads_labels = False  # until a task with constraints is met
+
+    def concerns(self, template: PodTemplate) -> bool:
+        """Tasks without constraints are all the same to it."""
+        return bool(template.spread_constraints)
 
     def prepare(self, session: Session, task: Task) -> TopologySpreadScore | None:
         """None for a task without soft constraints that can be read."""

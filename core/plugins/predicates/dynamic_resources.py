@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from core.kube.rows import BoolArray
     from core.objects.metadata import Object
     from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
     from core.session.node_points import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
@@ -120,6 +121,10 @@ class DynamicResources:
             self._by_task[pod] = list(found)
         self._devices: list[Device] | None = None
         self._in_use: set[DeviceId] = set()
+
+    def concerns(self, template: PodTemplate) -> bool:
+        """Tasks without claims are all the same to it."""
+        return bool(template.resource_claims)
 
     def _known_devices(self) -> list[Device]:
         if self._devices is None:

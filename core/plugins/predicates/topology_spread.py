@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from core.kube.placed import Placed
     from core.kube.spread import Constraint
     from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
     from core.session.node_points import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
@@ -80,6 +81,10 @@ class TopologySpread:
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
         self.reads_labels = False  # until a task with constraints is met: most clusters have none
+
+    def concerns(self, template: PodTemplate) -> bool:
+        """Tasks without constraints are all the same to it."""
+        return bool(template.spread_constraints)
 
     def prepare(self, session: Session, task: Task) -> SpreadCheck | None:
         """None for a task without hard constraints. Raises FitFailure for a selector that is no valid one."""

@@ -72,6 +72,7 @@ class VolumeBinding:
     """The filter, and the reservations of a session."""
 
     name = NAME
+    concerns = staticmethod(uses_claims)
 
     def __init__(self, session: Session) -> None:
         self._session, self._storage, self.promises = session, Storage(session.objects), Promises()

@@ -65,6 +65,7 @@ class VolumeLimits:
     """The filter."""
 
     name = NAME
+    concerns = staticmethod(uses_claims)
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed

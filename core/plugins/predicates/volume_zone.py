@@ -85,6 +85,7 @@ class VolumeZone:
     """The filter."""
 
     name = NAME
+    concerns = staticmethod(uses_claims)
 
     def __init__(self) -> None:
         self.reads_labels = False  # until a pod with claims is met: they are found by namespace

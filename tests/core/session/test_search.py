@@ -6,6 +6,7 @@ from math import inf, nextafter
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from config.load import parse_scheduler_config
 from core.cycle import Carry, Clock, Session, open_session
 from core.life.task import TaskStatus
 from core.objects.pod import Task
+from core.session.reasons import FitFailure
 from core.session.search import ErrorCache, NodeSearch, most_too_small
 from core.session.statement import Statement
 from core.state.view import View
@@ -20,6 +22,7 @@ from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 from tests.kit.queues import queue
+from tests.kit.storage import with_templates
 
 CONF = """
 actions: "enqueue, allocate, backfill"
@@ -137,3 +140,17 @@ def test_one_comparison_says_what_the_difference_says(request: float, column: fl
     there = request + column[0] if isinstance(column, tuple) else column
     for room in (there, limit, nextafter(limit, inf), nextafter(limit, -inf), request, request - 0.1):
         assert (room > limit) == (request - room < 0.1)
+
+
+def test_pods_without_claims_share_a_search_beside_pods_with_claims_of_their_own() -> None:
+    view = View()
+    claiming = with_templates(pod("own", group="plain"), "t")
+    for obj in (queue("q"), node("n0"), *gang("plain", queue="q", pods=2, phase="Inqueue"), claiming):
+        view.apply("ADDED", obj)
+    session = open_session(view.snapshot(), parse_scheduler_config(CONF, source="test"), Clock(1, 0.0), Carry())
+    own, *plain = (
+        next(t for t in session.snapshot.tasks.handles if t and t.name == n) for n in ("own", "plain-0", "plain-1")
+    )
+    with pytest.raises(FitFailure):  # nobody has made its claim yet; now the filter knows of such claims
+        session.search_for(own)
+    assert session.search_for(plain[0]) is session.search_for(plain[1])
