@@ -11,6 +11,7 @@ import numpy as np
 
 from core.actions.candidates import CandidateNodes
 from core.actions.dry_run import DryRun, drive
+from core.actions.in_vain import InVain
 from core.actions.screen import movable, worth_trying
 from core.actions.starving import pending_tasks, starving_jobs
 from core.actions.victims import is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
@@ -55,6 +56,7 @@ class Preempt:
         cache_errors = caches_errors(session, NAME)
         self._candidates = CandidateNodes(session, cache_errors=cache_errors)
         self._facts = Residents(session)
+        self._in_vain = InVain(session)
         self._pushes_once = "preempt-pushes-once" in session.config.pumice.fix
         self._rechecks = "preempt-rechecks-predicates" in session.config.pumice.fix
         self._topology_aware = session.action_flag(NAME, "enableTopologyAwarePreemption", default=False)
@@ -139,7 +141,9 @@ class Preempt:
         self, statement: Statement, task: Task, search: NodeSearch, nodes: RowArray, *, own_job: bool
     ) -> bool:
         """Node by node, best score first, until one works out (normalPreempt)."""
-        session = self._session
+        session, attempt = self._session, self._in_vain.attempt(task, search, nodes, own_job=own_job)
+        if self._in_vain.foresees(attempt):
+            return False
         accepts = of_own_job(session, task) if own_job else of_other_jobs(session, task)
         totals = search.scoring.totals(nodes)
         order = np.argsort(-totals, kind="stable")
@@ -148,6 +152,7 @@ class Preempt:
         for i in worth_trying(session, self._facts, task, nodes, movables, somebody=False):
             if self._on_node(statement, task, search, int(nodes[i]), float(totals[i]), accepts):
                 return True
+        self._in_vain.note(attempt)
         return False
 
     def _on_node(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.actions.candidates import CandidateNodes
+from core.actions.in_vain import InVain
 from core.actions.screen import reclaimable, worth_trying
 from core.actions.starving import pending_tasks, starving_jobs
 from core.actions.victims import NEVER, add_request, available, fits, make_room, of_other_queues, tasks_that
@@ -19,6 +20,7 @@ from core.session.victim_order import victim_queue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from core.actions.candidates import RowArray
     from core.objects.pod import Task
     from core.objects.queue import Queue
     from core.session.session import Session
@@ -30,46 +32,63 @@ NAME = "reclaim"
 
 def execute(session: Session) -> None:
     """Queue by queue; a queue's first turn takes all its jobs, overused or not by then."""
-    cache_errors = caches_errors(session, NAME)
-    starving, facts = starving_jobs(session, every_queue=True), Residents(session)
+    reclaim = Reclaim(session)
+    starving = starving_jobs(session, every_queue=True)
     while len(starving.queues):
         queue = starving.queues.pop()
         if session.points.any_true("Overused", queue):
             continue
         jobs = starving.jobs.get(queue.name)
         while jobs:
-            _reclaim_for_job(session, facts, queue, jobs.pop(), cache_errors=cache_errors)
+            reclaim.for_job(queue, jobs.pop())
             if len(jobs):
                 starving.queues.push(queue)
 
 
-def _reclaim_for_job(session: Session, facts: Residents, queue: Queue, job: Job, *, cache_errors: bool) -> None:
-    """Its tasks in order, kept only if the job can then run."""
-    statement, tasks = session.statement(), pending_tasks(session, job)
-    while session.points.first_tier_agrees("JobStarving", job) and len(tasks):
-        task = tasks.pop()
-        if task.template.preemption_policy != NEVER and session.points.all_agree("Preemptive", queue, [task]):
-            _reclaim_for_task(session, facts, statement, task, cache_errors=cache_errors)
-    if session.job_pipelined(job):
-        statement.commit()
-    else:
-        statement.discard()
+class Reclaim:
+    """One execution."""
 
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._cache_errors = caches_errors(session, NAME)
+        self._facts = Residents(session)
+        self._in_vain = InVain(session)
 
-def _reclaim_for_task(
-    session: Session, facts: Residents, statement: Statement, task: Task, *, cache_errors: bool
-) -> None:
-    """The first node, unscored, where others can make room."""
-    try:
-        search = session.search_for(task, room=False)
-    except FitFailure:
-        return
-    accepts = of_other_queues(session, task)
-    movable = reclaimable(session, task)
-    for nodes in CandidateNodes(session, cache_errors=cache_errors).find(task, search):
-        for i in worth_trying(session, facts, task, nodes, movable, somebody=True):
-            if _on_node(session, statement, task, int(nodes[i]), accepts):
+    def for_job(self, queue: Queue, job: Job) -> None:
+        """Its tasks in order, kept only if the job can then run."""
+        session = self._session
+        statement, tasks = session.statement(), pending_tasks(session, job)
+        while session.points.first_tier_agrees("JobStarving", job) and len(tasks):
+            task = tasks.pop()
+            if task.template.preemption_policy != NEVER and session.points.all_agree("Preemptive", queue, [task]):
+                self._for_task(statement, task)
+        if session.job_pipelined(job):
+            statement.commit()
+        else:
+            statement.discard()
+
+    def _for_task(self, statement: Statement, task: Task) -> None:
+        """The first node, unscored, where others can make room."""
+        session = self._session
+        try:
+            search = session.search_for(task, room=False)
+        except FitFailure:
+            return
+        for nodes in CandidateNodes(session, cache_errors=self._cache_errors).find(task, search):
+            attempt = self._in_vain.attempt(task, search, nodes)
+            if self._in_vain.foresees(attempt):
+                continue
+            if self._on_nodes(statement, task, nodes):
                 return
+            self._in_vain.note(attempt)
+
+    def _on_nodes(self, statement: Statement, task: Task, nodes: RowArray) -> bool:
+        session, accepts = self._session, of_other_queues(self._session, task)
+        movable = reclaimable(session, task)
+        return any(
+            _on_node(session, statement, task, int(nodes[i]), accepts)
+            for i in worth_trying(session, self._facts, task, nodes, movable, somebody=True)
+        )
 
 
 def _on_node(session: Session, statement: Statement, task: Task, node: int, accepts: Callable[[Task], bool]) -> bool:

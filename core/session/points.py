@@ -94,6 +94,7 @@ class Points:
         self.task_keys: dict[str, Callable[[Task], Any]] = {}
         self.job_keys: dict[str, Callable[[Job], Any]] = {}
         self.batches = BatchPoints()
+        self.unforeseeable = False  # whether a function stands somewhere that may tell any two tasks apart
         self.rejecter = ""  # the plugin that decided the last vote against its subject
         self.on_allocate: list[Handler] = []
         self.on_deallocate: list[Handler] = []

@@ -135,6 +135,8 @@ class GuardedPoints:
 
     def settle(self) -> None:
         """Make the registrations."""
+        if self._registrations:
+            self._session.points.unforeseeable = True
         for register in self._registrations:
             register()
 
