@@ -18,6 +18,10 @@ QUEUES = configuration(["gang", "conformance", "priority", "proportion"], ["pred
 ACTIONS = {"preempt": preempt, "reclaim": reclaim}
 
 
+def never(*_: object) -> bool:
+    return False
+
+
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
 @given(crowds(queues=("q", "p")))
 def test_remembering_only_saves_time(action: str, objects: Any) -> None:
@@ -29,7 +33,7 @@ def test_remembering_only_saves_time(action: str, objects: Any) -> None:
     for config in (PLAIN, QUEUES):
         remembering = outcome(config)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(InVain, "foresees", lambda *_: False)
+            patch.setattr(InVain, "foresees", never)
             assert outcome(config) == remembering
 
 
