@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 
 from actors.actor import Actor
+from actors.api.parts import kind_of
 from actors.watcher import Changes, Watcher
 from core.messages.commands import Poke
 from core.messages.replies import Done
@@ -45,7 +46,11 @@ class Machine(Protocol):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What it watches, in the order in which a first list should come."""
+        """What it watches: kinds and parts of kinds, in the order in which a first list should come.
+
+        Of the kind of a part it may hear more than the part, and is told its own changes by their answers only, where
+        the part leaves them out (`actors.api.parts`).
+        """
         ...
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
@@ -86,7 +91,9 @@ class Reconciler(Actor[Poke, Done]):
         self._due_changed = anyio.Event()
         self._until = FOREVER  # the one who keeps the time sleeps until then (event-loop time, seconds)
         kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
-        self._interested = {kind: [each for each in machines if kind in each.kinds] for kind in kinds}
+        self._interested = {
+            kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, kinds)
+        }
         # from before the beginning: it lists first, so that a restart does not live through history again
         self._watcher = Watcher(name, api, context.news, context.activity, kinds, since=-1)
 

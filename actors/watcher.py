@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from actors.api.parts import kind_of
 from actors.errors import ActorFailedError, UnexpectedReplyError
 from core.messages.commands import List, Watch
 from core.messages.replies import Events, Listing, WatchEvent
@@ -39,7 +40,10 @@ class Changes:
 
 
 class Watcher:
-    """One actor's view of the api's log. `kinds` empty means all. Call `done` once the changes are dealt with."""
+    """One actor's view of the api's log. Call `done` once the changes are dealt with.
+
+    `kinds` may name parts of kinds (`actors.api.parts`); empty means all.
+    """
 
     def __init__(
         self,
@@ -59,6 +63,8 @@ class Watcher:
         self._activity = activity
         self._kinds = tuple(kinds)
         self._limit = limit
+        self._whole_kinds = tuple(dict.fromkeys(map(kind_of, kinds)))
+        self._has_parts = self._whole_kinds != self._kinds
         self._known: set[tuple[str, str, str]] = set()
         self._more = False
         activity.seen(name, since, self._kinds)
@@ -94,11 +100,11 @@ class Watcher:
 
     async def _relist(self) -> Changes:
         self._more = False
-        listings = await self._api.ask_many([List(kind) for kind in self._kinds])
+        listings = await self._api.ask_many([List(kind) for kind in self._whole_kinds])
         events: list[WatchEvent] = []
         revision = self._news.value
         listed: dict[str, int] = {}
-        for kind, listing in zip(self._kinds, listings, strict=True):
+        for kind, listing in zip(self._whole_kinds, listings, strict=True):
             if not isinstance(listing, Listing):
                 raise UnexpectedReplyError(f"listing {kind}: {listing!r}")
             # what changes between two of these lists is seen again from the oldest of them on
@@ -112,7 +118,7 @@ class Watcher:
 
     def _remember(self, events: Iterable[WatchEvent]) -> None:
         for event in events:
-            if event.type != "MODIFIED":  # which can only be of an object that was there
+            if event.type != "MODIFIED" or self._has_parts:  # then it may have come into one; else it was there
                 key = (event.kind, event.namespace, event.name)
                 (self._known.discard if event.type == "DELETED" else self._known.add)(key)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from actors.agents.pod_life import State, Trigger, move
 from actors.agents.pod_runs import PodRun, read_run
 from actors.agents.pod_statuses import ended_status, running_status
+from actors.api.parts import POD_PLACED
 from actors.timers import Timers
 from core.messages.commands import ApiRequest, Delete, UpdateStatus
 from core.messages.replies import ApiReply
@@ -27,7 +28,7 @@ _ORDER: Final = tuple(State)
 class NodeAgentsMachine:
     """See `actors.reconciler.Machine`. `start_delay_s`: from the binding to Running."""
 
-    kinds = ("Node", "Pod")
+    kinds = ("Node", POD_PLACED)
 
     def __init__(self, *, start_delay_s: float = 0.0) -> None:
         self._start_delay_s = start_delay_s

@@ -89,7 +89,7 @@ class Changes:
         new = {**old, "metadata": dict(old["metadata"]), STATUS: after}
         if causes := self._registry.settle_status(kind, new, nulls=may_hold_null(request.blob)):
             return refusals.invalid(kind, key[2], causes)
-        blob = self._tables.put(key, new, request.user, owners_changed=False)
+        blob = self._tables.put(key, new, request.user, owners_changed=False, status_only=True)
         share(blob, new)
         return Accepted(self._tables.revision, blob)
 

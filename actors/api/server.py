@@ -80,7 +80,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
                 await self._recorder.ask(commands.Append(tuple(entries)))
 
     def _publish(self) -> None:
-        changed = self.store.tables.changed_since(self.store.log.published)
+        changed = self.store.log.unpublished()
         self.store.publish()
         self.news.publish(self.store.revision, changed)
 

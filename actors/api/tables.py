@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, cast
 
 from actors.api.ordered import Name, Ordered, Record
+from actors.api.parts import PARTS, Parts, Views
 from actors.api.watch import RevisionLog
 from core.messages.events import Mutation
 from core.messages.replies import WatchEvent
@@ -36,6 +37,7 @@ class Tables:
         self._removed_uids: dict[str, None] = {}
         self._parsed: dict[Key, tuple[int, Object]] = {}
         self._kind_revisions: dict[str, int] = {}
+        self._parts: dict[str, Parts] = {}
 
     # --- reading
 
@@ -128,31 +130,38 @@ class Tables:
 
     # --- writing
 
-    def put(self, key: Key, obj: Object, user: str, *, owners_changed: bool = True) -> bytes:
-        """Write an object under the next revision, which it carries from then on; returns its bytes."""
+    def put(self, key: Key, obj: Object, user: str, *, owners_changed: bool = True, status_only: bool = False) -> bytes:
+        """Write an object under the next revision, which it carries from then on; returns its bytes.
+
+        `owners_changed`: its ownerReferences may have; `status_only`: nothing but its status has.
+        """
         revision = self.revision + 1
         meta = obj["metadata"]
         meta["resourceVersion"] = str(revision)
         blob = repack(obj)
         record = self.get(key)
+        parts = self._parts_of(key[0])
+        views = parts.views(obj)
         if record is None:
-            self._add(key, Record(blob, revision, meta["uid"], _labels_of(obj)))
+            self._add(key, Record(blob, revision, meta["uid"], _labels_of(obj), views))
             self._own(key, owner_uids(obj))
-            self._changed("ADDED", key, revision, blob, user)
+            self._changed("ADDED", key, blob, user, parts.concerned(parts.unseen, views))
             return blob
         if owners_changed:
             self._reown(key, owner_uids(cast("Object", unpack(record.blob))), owner_uids(obj))
-        record.blob = blob
-        record.revision = revision
-        record.labels = _labels_of(obj)
-        self._changed("MODIFIED", key, revision, blob, user)
+        concerned = parts.concerned(_seen(record, parts), views, user if status_only else "")
+        record.blob, record.revision, record.views = blob, revision, views
+        if not status_only:
+            record.labels = _labels_of(obj)
+        self._changed("MODIFIED", key, blob, user, concerned)
         return blob
 
     def remove(self, key: Key, obj: Object, user: str) -> None:
         """Take an object away; watchers get it as it last was."""
         record = self._take(key)
         self._forget(key, record.uid, owner_uids(obj))
-        self._changed("DELETED", key, self.revision + 1, record.blob, user)
+        parts = self._parts_of(key[0])
+        self._changed("DELETED", key, record.blob, user, parts.concerned(_seen(record, parts), parts.unseen))
 
     def load(self, truth: Truth) -> None:
         """Take over what a checkpoint holds; the tables must be empty."""
@@ -198,10 +207,16 @@ class Tables:
         self._in_namespace[key[1]] -= 1
         return record
 
-    def _changed(self, type_: str, key: Key, revision: int, blob: bytes, user: str) -> None:
+    def _parts_of(self, kind: str) -> Parts:
+        parts = self._parts.get(kind)
+        if parts is None:
+            parts = self._parts[kind] = PARTS.get(kind) or Parts(kind)
+        return parts
+
+    def _changed(self, type_: str, key: Key, blob: bytes, user: str, concerned: frozenset[str]) -> None:
         kind, namespace, name = key
-        self.revision = self._kind_revisions[kind] = revision
-        self.log.append(WatchEvent(type_, kind, namespace, name, revision, blob))
+        revision = self.revision = self._kind_revisions[kind] = self.revision + 1
+        self.log.append(WatchEvent(type_, kind, namespace, name, revision, blob), concerned)
         self.outbox.append(Mutation(revision, type_, kind, namespace, name, blob, user))
 
     def _own(self, key: Key, owners: Iterable[str]) -> None:
@@ -226,6 +241,10 @@ class Tables:
         self._removed_uids[uid] = None
         if len(self._removed_uids) > _REMEMBERED_OWNERS:
             del self._removed_uids[next(iter(self._removed_uids))]
+
+
+def _seen(record: Record, parts: Parts) -> Views:
+    return parts.views(cast("Object", unpack(record.blob))) if record.views is None else record.views
 
 
 def _labels_of(obj: Object) -> dict[str, str]:

@@ -24,7 +24,10 @@ class RevisionLog:
     def __init__(self, capacity: int = 32_768, revision: int = 0) -> None:
         self._capacity = capacity
         self._entries: list[WatchEvent] = []
+        self._concerned: list[frozenset[str]] = []
         self._dropped_to = revision
+        self._forgotten_to = revision
+        self._last_dropped: dict[str, int] = {}
         self._published = revision
 
     @property
@@ -34,37 +37,52 @@ class RevisionLog:
 
     @property
     def oldest(self) -> int:
-        """Watching from here on is possible; from any earlier revision it is gone."""
+        """Watching from here on is possible, whatever is watched."""
         return self._dropped_to
 
-    def append(self, event: WatchEvent) -> None:
-        """Add a change; its revision must be above every earlier one."""
+    def append(self, event: WatchEvent, concerned: frozenset[str]) -> None:
+        """Add a change, which is news to its kind and some of its parts; its revision is above every earlier one."""
         self._entries.append(event)
+        self._concerned.append(concerned)
         # in bulk, so that an append costs the same whatever the capacity
         if len(self._entries) > self._capacity + self._capacity // 4 + 1:
-            cut = len(self._entries) - self._capacity
-            self._dropped_to = self._entries[cut - 1].revision
-            del self._entries[:cut]
+            self._drop(len(self._entries) - self._capacity)
+
+    def _drop(self, cut: int) -> None:
+        for event, concerned in zip(self._entries[:cut], self._concerned[:cut], strict=True):
+            for topic in concerned:
+                self._last_dropped[topic] = event.revision
+        self._dropped_to = self._entries[cut - 1].revision
+        del self._entries[:cut], self._concerned[:cut]
 
     def publish(self, revision: int) -> None:
         """Let watchers see everything up to `revision`."""
         self._published = max(self._published, revision)
 
+    def unpublished(self) -> set[str]:
+        """The kinds, and the parts of them, to which what has not been published will be news."""
+        waiting = set(self._concerned[self._position(self._published) :])
+        dropped = [topic for topic, revision in self._last_dropped.items() if revision > self._published]
+        return set[str]().union(dropped, *waiting)
+
     def forget_all(self, revision: int) -> None:
         """Drop every entry, as if all up to `revision` had been compacted."""
         self._entries.clear()
-        self._dropped_to = revision
-        self._published = revision
+        self._concerned.clear()
+        self._last_dropped.clear()
+        self._dropped_to = self._forgotten_to = self._published = revision
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
-        """Published changes after `since` of the named kinds (all when empty), at most `limit`."""
-        if since < self._dropped_to or since > self._published:
+        """Published changes after `since` of the named kinds, or parts of them (all when empty), at most `limit`."""
+        if self._is_gone(since, kinds) or since > self._published:
             return Events(self._published, gone=True)
         start, end = self._position(since), self._position(self._published)
+        cut = min(start + _SCAN, end)
+        wanted = frozenset(kinds)
         found: list[WatchEvent] = []
         seen = since
-        for entry in self._entries[start : min(start + _SCAN, end)]:
-            if not kinds or entry.kind in kinds:
+        for entry, concerned in zip(self._entries[start:cut], self._concerned[start:cut], strict=True):
+            if not wanted or not wanted.isdisjoint(concerned):
                 if len(found) == limit:
                     return Events(seen, tuple(found), more=True)
                 found.append(entry)
@@ -72,6 +90,13 @@ class RevisionLog:
         if start + _SCAN < end:
             return Events(seen, tuple(found), more=True)
         return Events(max(seen, self._published), tuple(found))
+
+    def _is_gone(self, since: int, kinds: tuple[str, ...]) -> bool:
+        """Whether anything after `since` that was asked for is no longer here: who was not concerned missed nothing."""
+        if since >= self._dropped_to:
+            return False
+        dropped = self._last_dropped
+        return not kinds or since < self._forgotten_to or any(dropped.get(kind, 0) > since for kind in kinds)
 
     def _position(self, since: int) -> int:
         """Index of the first entry after `since`; revisions may have gaps, so it is searched."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from actors.api.parts import POD_WITH_CLAIMS
 from core.messages.commands import ApiRequest, Get, Update
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section
@@ -26,7 +27,7 @@ _ENDED: Final = ("Succeeded", "Failed")
 class DeviceMachine:
     """See `actors.reconciler.Machine`. Of pods only those that ask for devices are kept."""
 
-    kinds = ("Pod", "ResourceClaim")
+    kinds = (POD_WITH_CLAIMS, "ResourceClaim")
 
     def __init__(self) -> None:
         self._live: dict[Name, str] = {}  # pod -> uid

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from actors.api.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES
 from actors.controllers.job_actions import USER, kill, sync
 from actors.controllers.job_cache import JobCache, key_of
 from actors.controllers.job_life import REACTIONS, Action, Do, phase_of
@@ -19,7 +20,7 @@ from actors.kube_events import event
 from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section
-from storage.codec import pack, unpack
+from storage.codec import pack, unpack, unpack_shared
 
 Object = dict[str, Any]
 
@@ -33,7 +34,7 @@ _BACKOFF_MOST_S: Final = 1.0  # Volcano's goes up to 1000 s; nothing here needs 
 class JobMachine:
     """See `actors.reconciler.Machine`."""
 
-    kinds = ("Queue", "PriorityClass", "Job", "PodGroup", "Pod", "Command")
+    kinds = (QUEUE_NAMES, "PriorityClass", JOB_OF_OTHERS, GROUP_OF_JOB, POD_OF_JOB, "Command")
 
     def __init__(self) -> None:
         self._timers = JobTimers()
@@ -102,7 +103,7 @@ class JobMachine:
     def _accepted(self, request: ApiRequest, reply: Accepted) -> None:
         match request:
             case Create() | UpdateStatus():
-                obj = unpack(reply.blob)
+                obj = unpack_shared(reply.blob)
                 if obj["kind"] in ("Pod", "PodGroup", "Job"):
                     self._cache.observe(obj["kind"], obj, int(obj["metadata"]["resourceVersion"]))
             case Delete(kind="PodGroup"):

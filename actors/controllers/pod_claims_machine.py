@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from actors.api.parts import POD_WITH_CLAIMS
 from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section, text_map
@@ -30,7 +31,7 @@ _CLAIMS: Final = ("PersistentVolumeClaim", "ResourceClaim")
 class PodClaimsMachine:
     """See `actors.reconciler.Machine`. Of pods only those that bring claims along are kept."""
 
-    kinds = ("ResourceClaimTemplate", *_CLAIMS, "Pod")
+    kinds = ("ResourceClaimTemplate", *_CLAIMS, POD_WITH_CLAIMS)
 
     def __init__(self) -> None:
         self._pods: dict[Name, Object] = {}

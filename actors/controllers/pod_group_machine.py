@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from actors.api.parts import GROUP_NAMES, POD_UNGROUPED, QUEUE_STATES
 from actors.controllers import job_keys as keys
 from actors.controllers.job_status import timestamp
 from actors.controllers.min_resources import pod_min_resources
@@ -34,7 +35,7 @@ _OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
 class PodGroupMachine:
     """See `actors.reconciler.Machine`."""
 
-    kinds = ("Queue", *_OWNERS, "PodGroup", "Pod")
+    kinds = (QUEUE_STATES, *_OWNERS, GROUP_NAMES, POD_UNGROUPED)
 
     def __init__(self) -> None:
         self._owners: dict[tuple[str, str, str], Object] = {}

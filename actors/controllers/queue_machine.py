@@ -9,25 +9,24 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
+from actors.api.parts import CLOSED_BY_PARENT, COUNTED, GROUP_PHASES, QUEUE_COUNTS
 from actors.controllers.queue_life import Action, State, move, state_of
 from actors.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply
 from core.objects.metadata import section, text_map
-from storage.codec import pack
+from storage.codec import pack, unpack_shared
 
 Object = dict[str, Any]
 
 USER: Final = "queue-controller"
-CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
-_COUNTED: Final = ("pending", "running", "unknown", "inqueue", "completed")
 _SHUT: Final = (State.CLOSED, State.CLOSING)
 
 
 class QueueMachine:
     """See `actors.reconciler.Machine`."""
 
-    kinds = ("Queue", "PodGroup", "Command")
+    kinds = (QUEUE_COUNTS, GROUP_PHASES, "Command")
 
     def __init__(self) -> None:
         self._queues: dict[str, Object] = {}
@@ -119,9 +118,9 @@ class QueueMachine:
             requests.append(Patch("Queue", "", name, pack(annotations), user=USER))
         status = section(queue, "status")
         counts = self._counts.get(name, Counter[str]())
-        after: Object = {key: value for key, value in status.items() if key not in _COUNTED}
+        after: Object = {key: value for key, value in status.items() if key not in COUNTED}
         after["state"] = str(move(_state(queue), action, has_pod_groups=counts.total() > 0))
-        after.update({phase: counts[phase] for phase in _COUNTED if counts[phase]})
+        after.update({phase: counts[phase] for phase in COUNTED if counts[phase]})
         if patch := diff_patch(status, after):
             requests.append(UpdateStatus("Queue", "", name, pack(patch), user=USER))
         return requests
@@ -147,11 +146,13 @@ class QueueMachine:
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """See `Machine`. A command is carried out once it has been taken away, so never twice."""
         del now
-        if not isinstance(request, Delete) or request.kind != "Command":
-            return
-        command = self._commands.pop((request.namespace, request.name), None)
-        if command is not None and isinstance(reply, Accepted):
-            self._dirty[command["target"]["name"]] = Action(command["action"])
+        if isinstance(request, UpdateStatus):
+            if isinstance(reply, Accepted):  # the watch does not bring it
+                self._queue(unpack_shared(reply.blob), deleted=False)
+        elif isinstance(request, Delete):
+            command = self._commands.pop((request.namespace, request.name), None)
+            if command is not None and isinstance(reply, Accepted):
+                self._dirty[command["target"]["name"]] = Action(command["action"])
 
     def next_due(self) -> float | None:
         """See `Machine`."""

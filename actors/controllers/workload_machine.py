@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from actors.api.parts import POD_UNGROUPED
 from actors.controllers.deployment_status import deployment_status
 from actors.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
@@ -42,7 +43,7 @@ class OwnedPod(Struct):
 class WorkloadMachine:
     """See `actors.reconciler.Machine`."""
 
-    kinds = ("Deployment", "ReplicaSet", "Pod")
+    kinds = ("Deployment", "ReplicaSet", POD_UNGROUPED)
 
     def __init__(self) -> None:
         self._deployments: dict[Key, Object] = {}

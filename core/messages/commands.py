@@ -156,7 +156,10 @@ class OpenListing(Message, frozen=True):
 
 
 class Watch(Message, frozen=True):
-    """Changes after revision `since` of the named kinds (all when empty), at most `limit`. Reply: Events, at once."""
+    """Changes after revision `since` of the named kinds, or parts of kinds (all when empty), at most `limit`.
+
+    Reply: Events, at once.
+    """
 
     since: int
     kinds: tuple[str, ...] = ()

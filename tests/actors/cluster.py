@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from actors.api.bootstrap import system_queues
+from actors.api.parts import kind_of
 from actors.api.store import Store
 from actors.reconciler import Machine
 from core.messages.commands import ApiRequest, BindPod, Create, Delete, EvictPod, Patch, StatusCondition, UpdateStatus
@@ -124,7 +125,7 @@ class Cluster:
         events = self.store.watch(since, machine.kinds, 100_000)
         self._seen[id(machine)] = events.revision
         if events.gone:
-            for kind in machine.kinds:
+            for kind in map(kind_of, machine.kinds):
                 for obj in self.all(kind):
                     machine.observe(kind, obj, int(obj["metadata"]["resourceVersion"]))
             return True

@@ -9,6 +9,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
+from actors.api.parts import POD_PLACED
 from actors.api.server import ApiServer
 from actors.api.store import Store
 from actors.mailbox import Mailbox
@@ -19,6 +20,7 @@ from core.messages import commands, replies
 from storage import codec
 from storage.memory import MemoryJournal
 from tests.kit.nodes import node
+from tests.kit.pods import pod
 from tests.kit.queues import queue
 
 pytestmark = pytest.mark.anyio
@@ -101,6 +103,34 @@ async def test_a_laggard_lists_again_and_learns_what_vanished() -> None:
         watcher.done(changes)
         await create(api, node("new"))
         assert ("ADDED", "new") in names(await watcher.next())
+
+
+async def test_a_watcher_of_a_part_is_behind_and_woken_only_by_what_concerns_it() -> None:
+    async with serving() as (api, context):
+        await create(api, pod("p", group="g"), pod("q", group="g"))
+        watcher = Watcher("test", api, context.news, context.activity, [POD_PLACED], since=context.news.value)
+        await context.activity.wait_idle()
+        await api.ask(commands.UpdateStatus("Pod", "default", "q", codec.pack({"reason": "Unschedulable"})))
+        assert context.activity.is_idle()
+        await api.ask(commands.BindPod("default", "p", "", "n1"))
+        assert not context.activity.is_idle()
+        changes = await watcher.next()
+        assert names(changes) == [("MODIFIED", "p")]
+        watcher.done(changes)
+        assert context.activity.is_idle()
+
+
+async def test_what_came_into_a_part_and_vanished_unseen_is_told_after_a_new_list() -> None:
+    async with serving(log_capacity=4) as (api, context):
+        await create(api, pod("p", group="g"), pod("stays", group="g"))
+        watcher = Watcher("test", api, context.news, context.activity, [POD_PLACED], since=context.news.value)
+        await api.ask(commands.BindPod("default", "p", "", "n1"))
+        watcher.done(await watcher.next())
+        await api.ask(commands.Delete("Pod", "default", "p", None, 0))
+        await create(api, *(queue(f"q{number}") for number in range(20)))
+        changes = await watcher.next()
+        assert changes.relisted
+        assert names(changes) == [("DELETED", "p"), ("MODIFIED", "stays")]
 
 
 async def test_what_a_replayed_watch_brings_again_is_no_news() -> None:

@@ -12,14 +12,14 @@ from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 
 
-def change(revision: int, kind: str = "Pod") -> WatchEvent:
-    return WatchEvent("ADDED", kind, "default", f"p{revision}", revision, b"")
+def change(revision: int, kind: str = "Pod", *parts: str) -> tuple[WatchEvent, frozenset[str]]:
+    return WatchEvent("ADDED", kind, "default", f"p{revision}", revision, b""), frozenset({kind, *parts})
 
 
 def log_of(*revisions: int, capacity: int = 100) -> RevisionLog:
     log = RevisionLog(capacity)
     for revision in revisions:
-        log.append(change(revision))
+        log.append(*change(revision))
         log.publish(revision)
     return log
 
@@ -39,7 +39,7 @@ def test_the_limit_is_said() -> None:
 
 def test_other_kinds_move_the_revision_on() -> None:
     log = log_of(1)
-    log.append(change(2, "Node"))
+    log.append(*change(2, "Node"))
     log.publish(2)
     reply = log.read(1, ("Pod",))
     assert (reply.events, reply.revision) == ((), 2)
@@ -47,7 +47,7 @@ def test_other_kinds_move_the_revision_on() -> None:
 
 def test_nothing_is_seen_before_it_is_published() -> None:
     log = log_of(1)
-    log.append(change(2))
+    log.append(*change(2))
     assert log.read(1).events == ()
     assert log.read(1).revision == 1
     log.publish(2)
@@ -59,6 +59,35 @@ def test_what_has_fallen_off_is_gone_and_so_is_the_future(since: int, gone: bool
     assert log_of(*range(1, 101), capacity=20).read(since).gone is gone
 
 
+def test_a_part_hears_of_what_concerns_it() -> None:
+    log = RevisionLog()
+    for event, concerned in (change(1), change(2, "Pod", "Pod:placed"), change(3, "Node"), change(4, "Pod")):
+        log.append(event, concerned)
+    assert log.unpublished() == {"Pod", "Pod:placed", "Node"}
+    log.publish(3)
+    assert log.unpublished() == {"Pod"}
+    reply = log.read(0, ("Node", "Pod:placed"))
+    assert ([event.revision for event in reply.events], reply.revision) == ([2, 3], 3)
+    assert [event.revision for event in log.read(0, ("Pod",)).events] == [1, 2]
+
+
+def test_nothing_is_gone_to_who_was_not_concerned() -> None:
+    log = RevisionLog(20)
+    for revision in range(1, 101):
+        log.append(*change(revision, "Pod", *(["Pod:placed"] if revision == 30 else [])))
+    assert log.unpublished() == {"Pod", "Pod:placed"}
+    log.publish(100)
+    assert log.read(29, ("Pod:placed", "Node")).gone
+    assert log.read(50, ("Node", "Pod")).gone
+    assert log.read(50).gone
+    log.append(*change(101, "Pod", "Pod:placed"))
+    log.publish(101)
+    reply = log.read(30, ("Pod:placed", "Node"))
+    assert ([event.revision for event in reply.events], reply.gone) == ([101], False)
+    log.forget_all(102)
+    assert log.read(101, ("Pod:placed",)).gone
+
+
 def test_the_log_is_bounded() -> None:
     log = log_of(*range(1, 5001), capacity=100)
     assert 5000 - log.oldest <= 100 + 100 // 4 + 1
@@ -68,8 +97,8 @@ def test_the_log_is_bounded() -> None:
 def test_a_long_scan_is_cut() -> None:
     log = RevisionLog(50_000)
     for revision in range(1, 30_001):
-        log.append(change(revision))
-    log.append(change(30_001, "Node"))
+        log.append(*change(revision))
+    log.append(*change(30_001, "Node"))
     log.publish(30_001)
     since, calls = 0, 0
     while True:

@@ -1,0 +1,137 @@
+"""Parts of kinds: what a watcher can name in place of a kind, so that changes that do not concern it do not wake it.
+
+As the selectors of a watch in Kubernetes, but named once and for all: each says what its watchers see of an object, and
+a change in which they see none is no news to them. What comes into a part, changes in it, leaves it or is deleted is
+told, as the change of the whole object that it is. More may be told: a list has all objects of a kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import ne
+from typing import Any, Final
+
+from core.objects.metadata import Object, section, text_map
+
+View = object
+"""What the watchers of a part see of an object; None: it is not in the part. Small: it is kept for every object."""
+Views = tuple[View, ...]
+
+POD_PLACED: Final = "Pod:placed"
+"""Pods on a node."""
+POD_OF_JOB: Final = "Pod:of-job"
+POD_WITH_CLAIMS: Final = "Pod:with-claims"
+"""Pods that bring claims of volumes along, or use devices."""
+POD_UNGROUPED: Final = "Pod:ungrouped"
+"""Pods of Volcano that need a PodGroup, until they have one, and those of ReplicaSets."""
+JOB_OF_OTHERS: Final = "Job:of-others"
+"""Jobs; not what their controller says of them."""
+GROUP_NAMES: Final = "PodGroup:names"
+GROUP_PHASES: Final = "PodGroup:phases"
+"""PodGroups: spec and phase."""
+GROUP_OF_JOB: Final = "PodGroup:of-job"
+"""The same, of Jobs."""
+QUEUE_NAMES: Final = "Queue:names"
+QUEUE_STATES: Final = "Queue:states"
+"""Queues: spec and state."""
+QUEUE_COUNTS: Final = "Queue:counts"
+"""Queues: spec, state, counts of PodGroups, whether a parent has closed it; not what their controller says of them."""
+
+COUNTED: Final = ("pending", "running", "unknown", "inqueue", "completed")
+"""Phases of PodGroups that a queue's status counts."""
+CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
+_GROUP_NAME: Final = "scheduling.k8s.io/group-name"
+_MADE: Final = "podgroup-"
+
+
+def _none(obj: Object) -> Views:
+    del obj
+    return ()
+
+
+class Parts:
+    """The parts of one kind. `views` sees an object with the eyes of each.
+
+    `own`: who knows what it wrote into a status, and the part to which that is no news.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        names: Sequence[str] = (),
+        views: Callable[[Object], Views] = _none,
+        own: dict[str, str] | None = None,
+    ) -> None:
+        self.views = views
+        self.unseen: Views = (None,) * len(names)
+        self._kind = kind
+        self.names = tuple(names)
+        self._own = own or {}
+        self._topics: dict[tuple[tuple[bool, ...], str], frozenset[str]] = {}
+
+    def concerned(self, before: Views, after: Views, status_by: str = "") -> frozenset[str]:
+        """The kind, and its parts to which this change is news. `status_by`: who wrote the status and nothing else."""
+        change = tuple(map(ne, before, after)), status_by if status_by in self._own else ""
+        topics = self._topics.get(change)
+        if topics is None:  # there are few
+            told = {name for name, differs in zip(self.names, change[0], strict=True) if differs}
+            topics = self._topics[change] = frozenset({self._kind, *told} - {self._own.get(change[1], "")})
+        return topics
+
+
+def kind_of(topic: str) -> str:
+    """The kind that a topic is, or is part of."""
+    return topic.partition(":")[0]
+
+
+def _pod(pod: Object) -> Views:
+    meta, spec = pod["metadata"], section(pod, "spec")
+    version = meta["resourceVersion"]
+    owners = [each["kind"] for each in meta.get("ownerReferences") or () if each.get("controller")]
+    return (
+        version if spec.get("nodeName") else None,
+        version if "Job" in owners else None,
+        version if spec.get("resourceClaims") or _has_ephemeral(spec) else None,
+        version if "ReplicaSet" in owners else _grouping(meta, spec),
+    )
+
+
+def _has_ephemeral(spec: Object) -> bool:
+    volumes: list[dict[str, Any]] = spec.get("volumes") or []
+    return any(volume.get("ephemeral") is not None for volume in volumes)
+
+
+def _grouping(meta: Object, spec: Object) -> View:
+    if spec.get("schedulerName") != "volcano":
+        return None
+    group = text_map(meta.get("annotations")).get(_GROUP_NAME)
+    if not group:
+        return meta["resourceVersion"]
+    return group.startswith(_MADE) or None
+
+
+def _job(job: Object) -> Views:
+    return (job["metadata"]["resourceVersion"],)
+
+
+def _pod_group(group: Object) -> Views:
+    meta = group["metadata"]
+    view = meta.get("generation"), section(group, "status").get("phase")
+    of_job = any(each.get("controller") and each["kind"] == "Job" for each in meta.get("ownerReferences") or ())
+    return True, view, view if of_job else None
+
+
+def _queue(queue: Object) -> Views:
+    meta, status = queue["metadata"], section(queue, "status")
+    view = meta.get("generation"), status.get("state")
+    counts = [status.get(phase) for phase in COUNTED]
+    return True, view, (*view, text_map(meta.get("annotations")).get(CLOSED_BY_PARENT), *counts)
+
+
+PARTS: Final = {
+    "Pod": Parts("Pod", (POD_PLACED, POD_OF_JOB, POD_WITH_CLAIMS, POD_UNGROUPED), _pod, {"node-agents": POD_PLACED}),
+    "Job": Parts("Job", (JOB_OF_OTHERS,), _job, {"job-controller": JOB_OF_OTHERS}),
+    "PodGroup": Parts("PodGroup", (GROUP_NAMES, GROUP_PHASES, GROUP_OF_JOB), _pod_group),
+    "Queue": Parts("Queue", (QUEUE_NAMES, QUEUE_STATES, QUEUE_COUNTS), _queue, {"queue-controller": QUEUE_COUNTS}),
+}
+"""By kind; most kinds have none."""

@@ -1,0 +1,255 @@
+"""Parts of kinds: what is news to whom, and that nobody who follows a part ends up with another view of it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.agents.machine import NodeAgentsMachine
+from actors.api.parts import (
+    GROUP_NAMES,
+    GROUP_OF_JOB,
+    GROUP_PHASES,
+    JOB_OF_OTHERS,
+    PARTS,
+    POD_OF_JOB,
+    POD_PLACED,
+    POD_UNGROUPED,
+    POD_WITH_CLAIMS,
+    QUEUE_COUNTS,
+    QUEUE_NAMES,
+    QUEUE_STATES,
+    kind_of,
+)
+from actors.api.store import Store
+from actors.controllers.device_machine import DeviceMachine
+from actors.controllers.job_machine import JobMachine
+from actors.controllers.pod_claims_machine import PodClaimsMachine
+from actors.controllers.pod_group_machine import PodGroupMachine
+from actors.controllers.queue_machine import QueueMachine
+from actors.controllers.volume_machine import VolumeMachine
+from actors.controllers.workload_machine import WorkloadMachine
+from core.messages.commands import ApiRequest, BindPod, Create, Delete, Patch, UpdateStatus
+from core.messages.replies import Accepted
+from storage.codec import pack, unpack
+from storage.truth import Truth
+from tests.actors.cluster import Cluster
+from tests.kit.jobs import job_task, vcjob
+from tests.kit.nodes import node
+from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+
+Object = dict[str, Any]
+
+ALL = {name for parts in PARTS.values() for name in parts.names}
+
+
+def told(cluster: Cluster, request: ApiRequest) -> set[str]:
+    """The parts to which the change is news; it is news to who watches the kind."""
+    before = cluster.store.revision
+    reply = cluster.ask(request)
+    assert isinstance(reply, Accepted), reply
+    [event] = cluster.store.watch(before).events
+    assert cluster.store.watch(before, (event.kind,)).events == (event,)
+    found = {part for part in ALL if cluster.store.watch(before, (part,)).events}
+    assert all(kind_of(part) == event.kind for part in found)
+    return found
+
+
+def status(kind: str, user: str, name: str = "x", **what: Any) -> UpdateStatus:
+    return UpdateStatus(kind, "" if kind == "Queue" else "default", name, pack(what), user=user)
+
+
+def annotation(kind: str, name: str, value: str) -> Patch:
+    namespace = "" if kind == "Queue" else "default"
+    return Patch(kind, namespace, "x", pack({"metadata": {"annotations": {name: value}}}))
+
+
+def owned(obj: Object, kind: str, version: str) -> Object:
+    owner = {"apiVersion": version, "kind": kind, "name": "o", "uid": "o1", "controller": True}
+    obj["metadata"]["ownerReferences"] = [owner]
+    return obj
+
+
+def of_job(obj: Object) -> Object:
+    return owned(obj, "Job", "batch.volcano.sh/v1alpha1")
+
+
+def with_device(obj: Object) -> Object:
+    obj["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "c"}]
+    return obj
+
+
+def with_volume(obj: Object, **source: Any) -> Object:
+    obj["spec"]["volumes"] = [{"name": "v", **source}]
+    return obj
+
+
+EPHEMERAL = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"]}}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "part"),
+    [
+        (pod("x", group="g"), None),
+        (of_job(pod("x", group="g")), POD_OF_JOB),
+        (with_device(pod("x", group="g")), POD_WITH_CLAIMS),
+        (with_volume(pod("x", group="g"), ephemeral=EPHEMERAL), POD_WITH_CLAIMS),
+        (with_volume(pod("x", group="g"), persistentVolumeClaim={"claimName": "c"}), None),
+        (pod("x"), POD_UNGROUPED),
+        (owned(pod("x", group="g"), "ReplicaSet", "apps/v1"), POD_UNGROUPED),
+    ],
+)
+def test_who_hears_of_a_pod(obj: Object, part: str | None) -> None:
+    cluster = Cluster()
+    always = {part} - {None}
+    assert told(cluster, Create(pack(obj))) == always
+    assert told(cluster, status("Pod", "scheduler", reason="Unschedulable")) == always
+    assert told(cluster, BindPod("default", "x", "", "n1")) == always | {POD_PLACED}
+    assert told(cluster, status("Pod", "node-agents", phase="Running")) == always
+    assert told(cluster, status("Pod", "somebody", phase="Pending")) == always | {POD_PLACED}
+    assert told(cluster, Delete("Pod", "default", "x", None, 5)) == always | {POD_PLACED}
+    assert told(cluster, Delete("Pod", "default", "x", None, 0, user="node-agents")) == always | {POD_PLACED}
+
+
+def test_a_pod_is_ungrouped_until_it_was_given_a_group() -> None:
+    cluster = Cluster()
+    assert told(cluster, Create(pack(pod("x")))) == {POD_UNGROUPED}
+    assert told(cluster, annotation("Pod", "scheduling.k8s.io/group-name", "podgroup-1")) == {POD_UNGROUPED}
+    assert told(cluster, annotation("Pod", "other", "1")) == set()
+    assert told(cluster, Delete("Pod", "default", "x", None, 0)) == {POD_UNGROUPED}
+
+
+def test_who_hears_of_a_pod_group() -> None:
+    cluster = Cluster()
+    for obj, phases in (
+        (pod_group("x"), {GROUP_PHASES}),
+        (of_job(pod_group("x")), {GROUP_PHASES, GROUP_OF_JOB}),
+    ):
+        assert told(cluster, Create(pack(obj))) == {GROUP_NAMES, *phases}
+        assert told(cluster, status("PodGroup", "scheduler", phase="Inqueue")) == phases
+        assert told(cluster, status("PodGroup", "scheduler", running=1)) == set()
+        assert told(cluster, annotation("PodGroup", "other", "1")) == set()
+        assert told(cluster, Patch("PodGroup", "default", "x", pack({"spec": {"minMember": 7}}))) == phases
+        assert told(cluster, Delete("PodGroup", "default", "x", None, 0)) == {GROUP_NAMES, *phases}
+
+
+def test_who_hears_of_a_queue() -> None:
+    cluster = Cluster()
+    assert told(cluster, Create(pack(queue("x")))) == {QUEUE_NAMES, QUEUE_STATES, QUEUE_COUNTS}
+    assert told(cluster, status("Queue", "scheduler", allocated={"cpu": "1"})) == set()
+    assert told(cluster, status("Queue", "queue-controller", pending=1)) == set()
+    assert told(cluster, status("Queue", "somebody", pending=2)) == {QUEUE_COUNTS}
+    assert told(cluster, status("Queue", "queue-controller", state="Closing")) == {QUEUE_STATES}
+    assert told(cluster, status("Queue", "somebody", state="Closed")) == {QUEUE_STATES, QUEUE_COUNTS}
+    assert told(cluster, annotation("Queue", "volcano.sh/closed-by-parent", "true")) == {QUEUE_COUNTS}
+    assert told(cluster, Patch("Queue", "", "x", pack({"spec": {"weight": 7}}))) == {QUEUE_STATES, QUEUE_COUNTS}
+
+
+def test_who_hears_of_a_job() -> None:
+    cluster = Cluster()
+    assert told(cluster, Create(pack(vcjob("x", job_task())))) == {JOB_OF_OTHERS}
+    assert told(cluster, status("Job", "job-controller", pending=1)) == set()
+    assert told(cluster, status("Job", "somebody", pending=2)) == {JOB_OF_OTHERS}
+    # it deletes a Job whose time to live is over: that is told, whoever did it
+    assert told(cluster, Delete("Job", "default", "x", None, 0, user="job-controller")) == {JOB_OF_OTHERS}
+
+
+@pytest.mark.parametrize("from_checkpoint", [False, True])
+def test_a_restored_object_is_seen_as_its_bytes_tell(from_checkpoint: bool) -> None:
+    cluster = Cluster()
+    for obj in (pod("x", group="g"), of_job(pod("placed", group="g"))):
+        cluster.create(obj)
+    cluster.bind("placed", "n1")
+    cluster.store = _again(cluster, from_checkpoint=from_checkpoint)
+    assert told(cluster, status("Pod", "scheduler", reason="Unschedulable")) == set()
+    assert told(cluster, status("Pod", "scheduler", "placed", reason="Evict")) == {POD_OF_JOB, POD_PLACED}
+    assert told(cluster, Delete("Pod", "default", "x", None, 0)) == set()
+    assert told(cluster, Delete("Pod", "default", "placed", None, 0)) == {POD_OF_JOB, POD_PLACED}
+
+
+def _again(cluster: Cluster, *, from_checkpoint: bool) -> Store:
+    store = Store()
+    if from_checkpoint:
+        truth = Truth()
+        for mutation in cluster.journal:
+            truth.apply(mutation)
+        store.load(truth)
+    else:
+        for mutation in cluster.journal:
+            store.restore(mutation)
+    return store
+
+
+def test_machines_watch_what_there_is() -> None:
+    machines = (
+        NodeAgentsMachine,
+        JobMachine,
+        QueueMachine,
+        PodGroupMachine,
+        WorkloadMachine,
+        VolumeMachine,
+        PodClaimsMachine,
+        DeviceMachine,
+    )
+    watched = {kind for machine in machines for kind in machine.kinds if ":" in kind}
+    assert watched == ALL
+
+
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["create", "create-of-job", "create-loose", "group", "status", "phase", "bind", "delete"]),
+        st.integers(0, 2),
+    ),
+    max_size=30,
+)
+
+
+def carry_out(cluster: Cluster, what: str, name: str, count: int) -> None:
+    match what:
+        case "create":
+            cluster.ask(Create(pack(pod(name, group="g"))))
+        case "create-of-job":
+            cluster.ask(Create(pack(of_job(pod(name, group="g")))))
+        case "create-loose":
+            cluster.ask(Create(pack(pod(name))))
+        case "group":
+            annotations = {"scheduling.k8s.io/group-name": f"podgroup-{count}"}
+            cluster.patch("Pod", name, {"metadata": {"annotations": annotations}})
+        case "status":
+            cluster.ask(status("Pod", "scheduler", name, reason=str(count)))
+        case "phase":
+            cluster.ask(status("Pod", "node-agents", name, phase="Running", message=str(count)))
+        case "bind":
+            cluster.bind(name, "n1")
+        case _:
+            cluster.delete("Pod", name, grace_s=0)
+
+
+@given(OPERATIONS, st.integers(0, 30))
+def test_who_follows_a_part_sees_of_it_what_is_there(steps: list[tuple[str, int]], at: int) -> None:
+    cluster, parts = Cluster(), PARTS["Pod"]
+    cluster.create(node("n1"))
+    for count, (what, number) in enumerate(steps[:at]):
+        carry_out(cluster, what, f"p{number}", count)
+    since = cluster.store.revision
+    listed = {obj["metadata"]["name"]: obj for obj in cluster.all("Pod")}
+    for count, (what, number) in enumerate(steps[at:], at):
+        carry_out(cluster, what, f"p{number}", count)
+    now = {obj["metadata"]["name"]: parts.views(obj) for obj in cluster.all("Pod")}
+    for index, part in enumerate(parts.names):
+        known = dict(listed)
+        for event in cluster.store.watch(since, (part,)).events:
+            if event.type == "DELETED":
+                known.pop(event.name, None)
+            else:
+                known[event.name] = unpack(event.blob)
+        seen = {name: parts.views(obj)[index] for name, obj in known.items()}
+        assert _in_part(seen, part) == _in_part({name: views[index] for name, views in now.items()}, part)
+
+
+def _in_part(views: dict[str, object], part: str) -> dict[str, object]:
+    """Those that are in it; what the node agents have written of placed pods is theirs to know."""
+    return {name: part != POD_PLACED and view for name, view in views.items() if view is not None}
