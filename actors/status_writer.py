@@ -2,58 +2,46 @@
 
 Owns: what it last said about each PodGroup.
 Accepts: `WriteStatus`.
-Sends: asks the api (read, then write guarded by the resource version; after a conflict, or when no answer comes, it
-reads again and retries); tells the recorder what could not be written.
+Sends: asks the api (`ReportStatus`, which says up to which revision the object is known; after a conflict, or when no
+answer comes, it looks at the object and retries); tells the recorder what could not be written.
 When full: the session runner waits.
 Stops: after what is queued. After a crash the next instance writes what was in hand again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from actors.actor import Actor
 from actors.kube_events import event
-from actors.statuses import Object, pod_group_patch, pod_patch, queue_patch
-from core.messages.commands import ApiRequest, Append, Create, Entry, Get, Patch, UpdateStatus
-from core.messages.decisions import PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
+from core.messages.commands import ApiRequest, Append, Create, Entry, Get, ReportStatus
 from core.messages.events import StatusRefused
 from core.messages.orders import WriteStatus
 from core.messages.replies import Accepted, Done, Refused
 from storage import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from actors.envelope import Received
     from actors.ports import ApiPort, Context, RecorderPort, StatusPort
+    from core.messages.decisions import PodGroupEvent
 
-Wanted = PodCondition | PodGroupStatus | QueueStatus
 ATTEMPTS = 5
 FIRST_WAIT_S = 1.0
 """So long the first answer is waited for, and twice as long each time after: a slow one must not hold up the others.
 
-To write again what may still arrive is harmless, since every write is guarded by the version that it read.
+To write again what may still arrive is harmless, since nothing is laid over what is newer than what was known of it.
 """
 SOURCE = "volcano"
 CONFLICT, GONE = 409, 404
 GIVEN_UP = Refused(CONFLICT, "Conflict", f"somebody else kept writing, or no answer came, {ATTEMPTS} times")
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One status to be written, and the cycle that wants it."""
-
-    cycle: int
-    kind: str
-    namespace: str
-    name: str
-    wanted: Wanted
-
-
 class StatusWriter(Actor[WriteStatus, Done]):
-    """Reads and writes in batches."""
+    """Writes in batches."""
 
     cap = 8
     redeliver = True
@@ -68,13 +56,16 @@ class StatusWriter(Actor[WriteStatus, Done]):
 
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
         """Of several statuses for one object only the newest is written."""
-        newest = {(write.kind, write.namespace, write.name): write for item in batch for write in _writes(item.message)}
-        left = list(newest.values())
-        for attempt in range(ATTEMPTS):
+        known = self.news.value
+        newest = {
+            (each.kind, each.namespace, each.name): each for item in batch for each in _reports(item.message, known)
+        }
+        left = await self._write(list(newest.values()), FIRST_WAIT_S)
+        for attempt in range(1, ATTEMPTS):
             if not left:
                 break
-            left = await self._attempt(left, FIRST_WAIT_S * 2**attempt)
-        await self._refused([(write, GIVEN_UP) for write in left])
+            left = await self._write_again(left, FIRST_WAIT_S * 2**attempt)
+        await self._refused([(report, GIVEN_UP) for report in left])
         await self._announce([event for item in batch for event in item.message.events])
         for item in batch:
             item.reply(Done())
@@ -95,68 +86,40 @@ class StatusWriter(Actor[WriteStatus, Done]):
     def _is_news(self, event: PodGroupEvent) -> bool:
         return self._said.get((event.namespace, event.name)) != event.message
 
-    async def _attempt(self, writes: Sequence[Write], wait_s: float) -> list[Write]:
+    async def _write(self, reports: Sequence[ReportStatus], wait_s: float) -> list[ReportStatus]:
         """Returns those to be tried again: they met a conflict, or nobody knows what became of them."""
-        found = await self._api.ask_each([Get(write.kind, write.namespace, write.name) for write in writes], wait_s)
-        again = [write for write, reply in zip(writes, found, strict=True) if reply is None]
-        tried: list[Write] = []
-        requests: list[ApiRequest] = []
-        for write, reply in zip(writes, found, strict=True):
-            if isinstance(reply, Accepted):
-                new = self._requests(write, codec.unpack_shared(reply.blob))
-                requests.extend(new)
-                tried.extend([write] * len(new))
-        refused: list[tuple[Write, Refused]] = []
-        for write, reply in zip(tried, await self._api.ask_each(requests, wait_s), strict=True):
+        again: list[ReportStatus] = []
+        refused: list[tuple[ReportStatus, Refused]] = []
+        for report, reply in zip(reports, await self._api.ask_each(reports, wait_s), strict=True):
             if reply is None or (isinstance(reply, Refused) and reply.code == CONFLICT):
-                again.append(write)
+                again.append(report)
             elif isinstance(reply, Refused) and reply.code != GONE:
-                refused.append((write, reply))
+                refused.append((report, reply))
         await self._refused(refused)
-        return list({id(write): write for write in again}.values())
+        return again
 
-    def _requests(self, write: Write, stored: Object) -> list[ApiRequest]:
-        patch = _patch(write, stored, self.clock.now())
-        requests: list[ApiRequest] = []
-        where = (write.kind, write.namespace, write.name)
-        if patch is not None:
-            version = str(stored["metadata"].get("resourceVersion", ""))
-            requests.append(UpdateStatus(*where, codec.pack(patch), version or None, "scheduler"))
-        if isinstance(write.wanted, PodGroupStatus) and _lacks(stored, write.wanted.annotations):
-            annotations = codec.pack({"metadata": {"annotations": write.wanted.annotations}})
-            requests.append(Patch(*where, annotations, "scheduler"))
-        return requests
+    async def _write_again(self, reports: Sequence[ReportStatus], wait_s: float) -> list[ReportStatus]:
+        """`_write` over the objects as they are now, where they still are."""
+        objects = [Get(report.kind, report.namespace, report.name) for report in reports]
+        found = list(zip(reports, await self._api.ask_each(objects, wait_s), strict=True))
+        unseen = [report for report, reply in found if reply is None]
+        seen = [replace(report, as_of=reply.revision) for report, reply in found if isinstance(reply, Accepted)]
+        return unseen + await self._write(seen, wait_s)
 
-    async def _refused(self, refused: Sequence[tuple[Write, Refused]]) -> None:
+    async def _refused(self, refused: Sequence[tuple[ReportStatus, Refused]]) -> None:
         events = [
-            StatusRefused(write.cycle, write.kind, write.namespace, write.name, reply.code, reply.reason, reply.message)
-            for write, reply in refused
+            StatusRefused(said.cycle, said.kind, said.namespace, said.name, reply.code, reply.reason, reply.message)
+            for said, reply in refused
         ]
         if events:
             await self._recorder.tell(Append(tuple(Entry("outcome", codec.encode(event)) for event in events)))
 
 
-def _writes(message: WriteStatus) -> list[Write]:
+def _reports(message: WriteStatus, known: int) -> Iterator[ReportStatus]:
     cycle = message.cycle
-    return [
-        *(Write(cycle, "Pod", each.namespace, each.name, each) for each in message.pod_conditions),
-        *(Write(cycle, "PodGroup", each.namespace, each.name, each) for each in message.pod_groups),
-        *(Write(cycle, "Queue", "", each.name, each) for each in message.queues),
-    ]
-
-
-def _patch(write: Write, stored: Object, now: float) -> Object | None:
-    match write.wanted:
-        case PodCondition():
-            return pod_patch(stored, write.wanted, now)
-        case PodGroupStatus():
-            return pod_group_patch(stored, write.wanted, now, write.cycle)
-        case QueueStatus():
-            return queue_patch(stored, write.wanted)
-        case _:
-            assert_never(write.wanted)
-
-
-def _lacks(stored: Object, annotations: dict[str, str]) -> bool:
-    present: dict[str, Any] = stored["metadata"].get("annotations") or {}
-    return any(present.get(key) != value for key, value in annotations.items())
+    for pod in message.pod_conditions:
+        yield ReportStatus("Pod", pod.namespace, pod.name, pod, cycle, known)
+    for group in message.pod_groups:
+        yield ReportStatus("PodGroup", group.namespace, group.name, group, cycle, known)
+    for queue in message.queues:
+        yield ReportStatus("Queue", "", queue.name, queue, cycle, known)

@@ -1,18 +1,21 @@
-"""Statuses as the status writer writes them: pure functions from what is stored and what is decided to a merge patch.
+"""Statuses as the scheduler reports them: pure functions from an object and what was decided to the object after it.
 
-A patch is a JSON merge patch under `status`; None: nothing to write.
+They change nothing they are given, and share with it what stays. None: nothing to write.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
+
+from core.messages.decisions import PodCondition, PodGroupStatus, QueueStatus
+from core.objects.metadata import section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from core.messages.decisions import PodCondition, PodGroupCondition, PodGroupStatus, QueueStatus
+    from core.messages.decisions import PodGroupCondition
 
 Object = dict[str, Any]
 
@@ -27,63 +30,89 @@ def _written(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def pod_patch(pod: Mapping[str, Any], condition: PodCondition, now: float) -> Object | None:
+def reported(stored: Object, wanted: PodCondition | PodGroupStatus | QueueStatus, at: str, cycle: int) -> Object | None:
+    """The object after the report. `at`: the time (timestamp) and `cycle` the id of conditions that change."""
+    match wanted:
+        case PodCondition():
+            return _pod(stored, wanted, at)
+        case PodGroupStatus():
+            return _pod_group(stored, wanted, at, str(cycle))
+        case QueueStatus():
+            return _queue(stored, wanted)
+        case _:
+            assert_never(wanted)
+
+
+def _pod(pod: Object, wanted: PodCondition, at: str) -> Object | None:
     """PodScheduled=False and the nomination. None when the pod is another one, is on a node, or has it all already."""
-    if pod["metadata"].get("uid") != condition.uid or pod.get("spec", {}).get("nodeName"):
+    if pod["metadata"]["uid"] != wanted.uid or pod["spec"].get("nodeName"):
         return None
-    status: Mapping[str, Any] = pod.get("status") or {}
-    patch: Object = {}
-    if condition.nominated and status.get("nominatedNodeName", "") != condition.nominated:
-        patch["nominatedNodeName"] = condition.nominated
-    if condition.reason or condition.message:
-        wanted = {
+    status = section(pod, "status")
+    changed: Object = {}
+    if wanted.nominated and status.get("nominatedNodeName") != wanted.nominated:
+        changed["nominatedNodeName"] = wanted.nominated
+    if wanted.reason or wanted.message:
+        condition = {
             "type": "PodScheduled",
             "status": "False",
-            "reason": condition.reason,
-            "message": condition.message,
+            "reason": wanted.reason,
+            "message": wanted.message,
         }
-        conditions: Sequence[Object] = status.get("conditions") or []
-        merged = merge_condition(conditions, wanted, now)
+        merged = merge_condition(status.get("conditions") or (), condition, at)
         if merged is not None:
-            patch["conditions"] = merged
-    return patch or None
+            changed["conditions"] = merged
+    return {**pod, "status": {**status, **changed}} if changed else None
 
 
-def merge_condition(conditions: Sequence[Object], wanted: Object, now: float) -> list[Object] | None:
+def merge_condition(conditions: Sequence[Object], wanted: Object, at: str) -> list[Object] | None:
     """The list with `wanted` in it; None when it says so already. The time changes only with the status."""
     for index, old in enumerate(conditions):
         if old.get("type") != wanted["type"]:
             continue
-        if all(old.get(key, "") == value for key, value in wanted.items()):
+        if _says(old, wanted):
             return None
-        same = old.get("status") == wanted["status"] and "lastTransitionTime" in old
-        at = old["lastTransitionTime"] if same else timestamp(now)
-        return [*conditions[:index], {**wanted, "lastTransitionTime": at}, *conditions[index + 1 :]]
-    return [*conditions, {**wanted, "lastTransitionTime": timestamp(now)}]
+        since = old.get("lastTransitionTime", at) if old.get("status") == wanted["status"] else at
+        return [*conditions[:index], {**wanted, "lastTransitionTime": since}, *conditions[index + 1 :]]
+    return [*conditions, {**wanted, "lastTransitionTime": at}]
 
 
-def pod_group_patch(stored: Mapping[str, Any], wanted: PodGroupStatus, now: float, cycle: int) -> Object:
-    """Phase, the whole list of conditions, and the counts."""
-    status: Mapping[str, Any] = stored.get("status") or {}
-    existing: Sequence[Object] = status.get("conditions") or []
-    old = {condition.get("type", ""): condition for condition in existing}
-    conditions = [_group_condition(old.get(each.type, {}), each, now, cycle) for each in wanted.conditions]
-    counts = {"running": wanted.running, "succeeded": wanted.succeeded, "failed": wanted.failed}
-    return {"phase": wanted.phase, "conditions": conditions, **counts}
+def _pod_group(stored: Object, wanted: PodGroupStatus, at: str, transition: str) -> Object:
+    """Phase, the whole list of conditions, the counts, and annotations where there are some."""
+    status = section(stored, "status")
+    old: dict[str, Object] = {each.get("type", ""): each for each in status.get("conditions") or ()}
+    after = {
+        **status,
+        "phase": wanted.phase,
+        "conditions": [_group_condition(old.get(each.type, {}), each, at, transition) for each in wanted.conditions],
+        "running": wanted.running,
+        "succeeded": wanted.succeeded,
+        "failed": wanted.failed,
+    }
+    if not wanted.annotations:
+        return {**stored, "status": after}
+    meta = stored["metadata"]
+    annotations = {**section(meta, "annotations"), **wanted.annotations}
+    return {**stored, "metadata": {**meta, "annotations": annotations}, "status": after}
 
 
-def _group_condition(old: Mapping[str, Any], wanted: PodGroupCondition, now: float, cycle: int) -> Object:
+def _group_condition(old: Object, wanted: PodGroupCondition, at: str, transition: str) -> Object:
     """A condition that says what it said keeps its time and id."""
     texts = {"type": wanted.type, "status": wanted.status, "reason": wanted.reason, "message": wanted.message}
-    if all(old.get(key, "") == value for key, value in texts.items()):
-        return dict(old)
-    return {**texts, "transitionID": str(cycle), "lastTransitionTime": timestamp(now)}
+    if _says(old, texts):
+        return old
+    return {**texts, "transitionID": transition, "lastTransitionTime": at}
 
 
-def queue_patch(stored: Mapping[str, Any], wanted: QueueStatus) -> Object | None:
+def _says(old: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    for key, value in wanted.items():  # noqa: SIM110 - asked of every condition, and a generator costs as much again
+        if old.get(key, "") != value:
+            return False
+    return True
+
+
+def _queue(stored: Object, wanted: QueueStatus) -> Object | None:
     """The allocated amounts; a resource that is gone is removed."""
-    status: Mapping[str, Any] = stored.get("status") or {}
-    old: Mapping[str, Any] = status.get("allocated") or {}
-    if dict(old) == dict(wanted.allocated):
+    status = section(stored, "status")
+    if section(status, "allocated") == wanted.allocated:
         return None
-    return {"allocated": {**dict.fromkeys(old, None), **wanted.allocated}}
+    return {**stored, "status": {**status, "allocated": wanted.allocated}}

@@ -76,20 +76,24 @@ class Changes:
         found = self._registry.for_status(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
             return found
-        key, kind, old = found
-        if request.resource_version is not None and request.resource_version != old["metadata"]["resourceVersion"]:
-            return refusals.modified(kind, key[2])
+        version = found.obj["metadata"]["resourceVersion"]
+        if request.resource_version is not None and request.resource_version != version:
+            return refusals.modified(found.kind, request.name)
         patch = decoded(request.blob)
         if isinstance(patch, Refused):
             return patch
-        before = old.get(STATUS)
-        after = merge_patch(before, patch)
-        if after == before:
-            return self._registry.unchanged(key)
-        new = {**old, "metadata": dict(old["metadata"]), STATUS: after}
-        if causes := self._registry.settle_status(kind, new, nulls=may_hold_null(request.blob)):
-            return refusals.invalid(kind, key[2], causes)
-        blob = self._tables.put(key, new, request.user, owners_changed=False, status_only=True)
+        after = {**found.obj, STATUS: merge_patch(found.obj.get(STATUS), patch)}
+        return self.write_status(found, after, moment, nulls=may_hold_null(request.blob))
+
+    def write_status(self, found: Found, new: Object, moment: Moment, *, nulls: bool = False) -> Accepted | Refused:
+        """Write an object whose status has changed, or annotations. `nulls`: there may be some in its status."""
+        if new == found.obj:
+            return self._registry.unchanged(found.key)
+        status_only = new["metadata"] is found.obj["metadata"]
+        new["metadata"] = dict(new["metadata"])
+        if causes := self._registry.settle_status(found.kind, new, nulls=nulls):
+            return refusals.invalid(found.kind, found.key[2], causes)
+        blob = self._tables.put(found.key, new, moment.user, owners_changed=False, status_only=status_only)
         share(blob, new)
         return Accepted(self._tables.revision, blob)
 

@@ -243,6 +243,8 @@ def sort_of(request: commands.ApiRequest) -> str:
             return "watch"
         case commands.UpdateStatus() | commands.Patch():
             return "status" if request.user == SCHEDULER else "other"
+        case commands.ReportStatus():
+            return "status"
         case commands.BindPod():
             return "bind"
         case commands.EvictPod() | commands.RequestEviction():
@@ -262,6 +264,8 @@ def subject(request: commands.ApiRequest) -> str:
             return f"watch {'+'.join(request.kinds[:2])}"
         case commands.UpdateStatus():
             return f"status {request.kind} {request.namespace}/{request.name} by {request.user}"
+        case commands.ReportStatus():
+            return f"status {request.kind} {request.namespace}/{request.name} by {SCHEDULER}"
         case commands.BindPod():
             return f"bind {request.namespace}/{request.name}"
         case commands.EvictPod():

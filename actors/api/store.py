@@ -18,6 +18,7 @@ from actors.api.eviction import Eviction
 from actors.api.kind_table import KindTable
 from actors.api.placement import Placement
 from actors.api.registry import Registry
+from actors.api.reporting import Reporting
 from actors.api.requests import Moment
 from actors.api.selectors import SelectorError, matches, parse_selector
 from actors.api.tables import Tables
@@ -49,6 +50,7 @@ class Store:
         self._creation = Creation(self.registry, self._deletion)
         self._changes = Changes(self.registry, self._creation, self._deletion)
         self._applying = Applying(self.registry, self._creation, self._changes)
+        self._reporting = Reporting(self.registry, self._changes)
         self._placement = Placement(self.tables, self._deletion)
         self._eviction = Eviction(self.registry, self._deletion)
 
@@ -116,6 +118,8 @@ class Store:
                 return self.get(request.kind, request.namespace, request.name)
             case commands.UpdateStatus():
                 return self._changes.update_status(request, Moment(now, request.user))
+            case commands.ReportStatus():
+                return self._reporting.report(request, Moment(now, "scheduler"))
             case commands.Create():
                 return self.create(request.blob, now, dry_run=request.dry_run, user=request.user)
             case commands.BindPod():

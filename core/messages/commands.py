@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from core.messages.decisions import Bind, Evict
+from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
 from core.messages.message import Message
 
 # --- to the api server --------------------------------------------------------------------------------------------
@@ -129,6 +129,21 @@ class EvictPod(Message, frozen=True):
     sequence: int = 0
 
 
+class ReportStatus(Message, frozen=True):
+    """Lay what the scheduler says of an object over its newest status, conditions by type; 409 Conflict when the object
+    has changed after the revision `as_of`. `cycle` becomes the transition id of a PodGroup's new conditions.
+
+    A pod that is another one, or on a node by then, stays as it is. Reply: Accepted | Refused.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    wanted: PodCondition | PodGroupStatus | QueueStatus
+    cycle: int
+    as_of: int
+
+
 class Get(Message, frozen=True):
     """Reply: Accepted(revision of the store, blob) | Refused 404."""
 
@@ -170,6 +185,7 @@ ApiRequest = (
     Create
     | Update
     | UpdateStatus
+    | ReportStatus
     | Patch
     | Delete
     | RequestEviction

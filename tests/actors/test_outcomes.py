@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from core.messages.commands import ApiRequest, BindPod, Delete, UpdateStatus
-from core.messages.events import BindRefused, Bound, Outcome
+from core.messages.commands import ApiRequest, BindPod, Delete, Get, Patch, ReportStatus
+from core.messages.events import BindRefused, Bound, Outcome, StatusRefused
 from core.messages.replies import ApiReply, Refused
+from storage import codec
 from storage.memory import MemoryJournal
 from tests.actors.rig import idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang
@@ -78,7 +79,7 @@ async def test_a_status_conflict_is_read_again_and_written() -> None:
 
     def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
         nonlocal conflicts
-        if isinstance(request, UpdateStatus) and request.kind == "PodGroup" and conflicts < 3:
+        if isinstance(request, ReportStatus) and request.kind == "PodGroup" and conflicts < 3:
             conflicts += 1
             return Refused(409, "Conflict", "planted")
         return apply(request, now)
@@ -89,3 +90,57 @@ async def test_a_status_conflict_is_read_again_and_written() -> None:
         (group,) = stored(system, "PodGroup")
         assert group["status"]["phase"] in ("Inqueue", "Running")
         assert conflicts == 3
+
+
+async def test_a_status_is_written_without_being_read_first() -> None:
+    read: list[str] = []
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, Get):
+            read.append(request.kind)
+        return apply(request, now)
+
+    async with started(api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, cpu="7", duration="0"), *gang("h", pods=3, cpu="7")])
+        await idle(system)
+        assert len(placed(system)) == 3
+    assert "Pod" not in read
+
+
+async def test_a_status_is_not_laid_over_what_has_come_since() -> None:
+    """Somebody else writes the object just before: the writer looks at it again, and loses nothing of it."""
+    marked: list[int] = []
+    looked: list[str] = []
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, ReportStatus) and request.kind == "PodGroup" and not marked:
+            apply(Patch("PodGroup", "default", "g", codec.pack({"metadata": {"labels": {"mine": "yes"}}})), now)
+            reply = apply(request, now)
+            marked.append(reply.code if isinstance(reply, Refused) else 0)
+            return reply
+        if isinstance(request, Get):
+            looked.append(request.kind)
+        return apply(request, now)
+
+    async with started(api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+        (group,) = stored(system, "PodGroup")
+    assert marked == [409]
+    assert "PodGroup" in looked
+    assert group["metadata"]["labels"]["mine"] == "yes"
+    assert group["status"]["phase"] in ("Inqueue", "Running")
+
+
+async def test_a_status_that_is_refused_is_on_record() -> None:
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, ReportStatus) and request.kind == "PodGroup":
+            return Refused(403, "Forbidden", "planted")
+        return apply(request, now)
+
+    journal = MemoryJournal()
+    async with started(journal, api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+    refused = [each for each in await journaled(journal, "outcome", Outcome) if isinstance(each, StatusRefused)]
+    assert {(each.kind, each.name, each.code, each.message) for each in refused} == {("PodGroup", "g", 403, "planted")}
