@@ -103,9 +103,10 @@ class Actor(Generic[M, R]):
             self._finish(batch)
 
     def _finish(self, batch: Sequence[Received[M, R]]) -> None:
-        for item in batch:
-            if item.asked and not item.settled and not self.answers_later:
-                item.fail(self.name, "left without an answer")
+        if not self.answers_later:
+            for item in batch:
+                if not item.settled and item.asked:
+                    item.fail(self.name, "left without an answer")
         self.mailbox.handled(len(batch))
 
     redeliver = False

@@ -2,73 +2,73 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 import anyio
+from msgspec import Struct
 
 from core.messages.message import Message
 from core.messages.replies import Failed
 from storage import codec
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
 
 
+def bell() -> anyio.Semaphore:
+    """Wakes one waiting task at each `release`, or keeps the next one from waiting."""
+    return anyio.Semaphore(0, fast_acquire=True)
+
+
 class Answer:
-    """A slot for `expected` replies. Filling it never blocks, so an answer is no link that could close a cycle."""
+    """A slot for `expected` replies. Filling it never blocks, so an answer is no link that could close a cycle.
 
-    __slots__ = ("_event", "_missing", "frames")
+    `frames`: the replies in the order of the messages, empty where there is none yet; `complete` rings once, when there
+    are all.
+    """
 
-    def __init__(self, expected: int) -> None:
-        self.frames: list[bytes | None] = [None] * expected
+    __slots__ = ("_missing", "complete", "frames")
+
+    def __init__(self, expected: int, complete: anyio.Semaphore) -> None:
+        self.frames = [b""] * expected
+        self.complete = complete
         self._missing = expected
-        self._event = anyio.Event()
 
-    def fill(self, index: int, frame: bytes) -> bool:
-        """Put the reply to the index-th message; False when there is one already."""
-        if self.frames[index] is not None:
-            return False
+    def fill(self, index: int, frame: bytes) -> None:
+        """Put the reply to the index-th message; nothing happens when there is one already."""
+        if self.frames[index]:
+            return
         self.frames[index] = frame
         self._missing -= 1
         if not self._missing:
-            self._event.set()
-        return True
-
-    async def wait(self) -> list[bytes]:
-        """All replies, in the order of the messages."""
-        await self._event.wait()
-        return [frame for frame in self.frames if frame is not None]
+            self.complete.release()
 
 
-class Envelope:
-    """Messages that were sent together, each encoded once, and the slot that waits for the answers (None: told).
+class Envelope(Struct, eq=False):
+    """Messages that were sent together, each encoded once, and the slot that waits for the answers (None: told)."""
 
-    `counted`: the activity board knows of them.
+    frames: Sequence[bytes]
+    answer: Answer | None = None
+
+    def opened(self, decode: Callable[[bytes], Any]) -> list[Received[Any, Any]]:
+        """The messages as their receiver sees them."""
+        answer = self.answer
+        return [Received(decode(frame), frame, answer, index) for index, frame in enumerate(self.frames)]
+
+
+class Received(Struct, Generic[M, R], eq=False):
+    """One message as its receiver sees it.
+
+    `frame`: the bytes it came as; `settled`: answered, or nothing to answer; `attempts`: how many crashed over it.
     """
 
-    __slots__ = ("answer", "counted", "frames")
-
-    def __init__(self, frames: Sequence[bytes], answer: Answer | None = None) -> None:
-        self.frames = frames
-        self.answer = answer
-        self.counted = False
-
-
-class Received(Generic[M, R]):
-    """One message as its receiver sees it. `frame`: the bytes it came as; `settled`: answered, or nothing to answer."""
-
-    __slots__ = ("_answer", "_index", "attempts", "frame", "message", "settled")
-
-    def __init__(self, message: M, frame: bytes, answer: Answer | None, index: int) -> None:
-        self.message = message
-        self.frame = frame
-        self.settled = False
-        self.attempts = 0
-        self._answer = answer
-        self._index = index
+    message: M
+    frame: bytes
+    _answer: Answer | None
+    _index: int
+    settled: bool = False
+    attempts: int = 0
 
     @property
     def asked(self) -> bool:

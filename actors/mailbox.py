@@ -1,19 +1,23 @@
-"""The bounded mailbox: MessagePack bytes over an anyio memory object stream.
+"""The bounded mailbox: MessagePack bytes, one receiver, as many senders as there are.
 
 Full means back-pressure: `tell` waits, `tell_nowait` raises `anyio.WouldBlock`; nothing is ever dropped. A wake-up
 costs more than a message (6-20 us against 1 us), so senders batch (`tell_many`, `ask_many`) and receivers drain.
+
+A queue of its own rather than an anyio memory object stream: a sender cancelled while it waits for room takes back what
+nobody has, or knows that it was sent, which a stream does not tell; and finding the mailbox empty is no exception. Who
+waits is woken by a semaphore that is used again: an event is made for one wait, and making it costs more than waiting.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 import anyio
 from anyio import lowlevel
 
-from actors.envelope import Answer, Envelope, Received, failure
+from actors.envelope import Answer, Envelope, Received, bell, failure
 from actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
 from core.messages.message import Message
 from core.messages.replies import Failed
@@ -60,10 +64,13 @@ class Mailbox(Generic[M, R]):
         self._accepted = frozenset(get_args(accepts) or (accepts,))
         self._decode_any_reply = codec.decoder(Failed if replies is None else replies | Failed)
         self._activity = activity
-        self._send, self._receive = anyio.create_memory_object_stream[Envelope](capacity)
+        self._queue: deque[Envelope] = deque()
+        self._blocked: OrderedDict[Envelope, anyio.Event] = OrderedDict()  # none unless the queue is full
         self._unread: deque[Received[M, R]] = deque()
         self._sent = self._received = self._high_water = 0
-        self._arrived: anyio.Event | None = None
+        self._mail = bell()
+        self._asleep = False  # the receiver, until `_mail` rings
+        self._bells: list[anyio.Semaphore] = []  # of askers who have their answers: as many as ever asked at a time
         self.closed = False
 
     # --- senders
@@ -74,7 +81,11 @@ class Mailbox(Generic[M, R]):
 
     def tell_nowait(self, message: M) -> None:
         """Send or raise anyio.WouldBlock when the mailbox is full."""
-        self._put_nowait(Envelope((self.encode(message),)))
+        envelope = Envelope((self.encode(message),))
+        if not self.closed and len(self._queue) >= self.capacity:
+            raise anyio.WouldBlock
+        self._begin(envelope)
+        self._post(envelope)
 
     async def tell_many(self, messages: Sequence[M]) -> None:
         """Send a batch: one wake-up for up to BATCH messages."""
@@ -87,9 +98,8 @@ class Mailbox(Generic[M, R]):
 
     async def ask(self, message: M) -> R:
         """Send and wait for the reply. Raises ActorStoppedError or ActorFailedError instead of waiting for ever."""
-        answer = Answer(1)
-        await self._put(Envelope((self.encode(message),), answer))
-        return self._decode_reply((await answer.wait())[0])
+        answer = await self._ask((self.encode(message),))
+        return self._decode_reply(answer[0])
 
     async def ask_for(self, message: M, reply_type: type[A]) -> A:
         """`ask`, when only one type of reply is possible."""
@@ -102,25 +112,23 @@ class Mailbox(Generic[M, R]):
         """Send a batch and wait for all replies, in the order of the messages."""
         replies: list[R] = []
         for part in _parts([self.encode(message) for message in messages]):
-            answer = Answer(len(part))
-            await self._put(Envelope(part, answer))
-            replies.extend(self._decode_reply(frame) for frame in await answer.wait())
+            replies.extend([self._decode_reply(frame) for frame in await self._ask(part)])
         return replies
 
     async def ask_each(self, messages: Sequence[M], timeout_s: float) -> list[R | None]:
         """`ask_many`, where None stands for a reply that did not come in time, or never will."""
         replies: list[R | None] = []
         for part in _parts([self.encode(message) for message in messages]):
-            answer = Answer(len(part))
+            answer = Answer(len(part), bell())
             with anyio.move_on_after(timeout_s):
                 await self._put(Envelope(part, answer))
-                await answer.wait()
-            replies.extend(self._reply_or_none(frame) for frame in answer.frames)
+                await answer.complete.acquire()
+            replies.extend([self._reply_or_none(frame) for frame in answer.frames])
         return replies
 
-    def _reply_or_none(self, frame: bytes | None) -> R | None:
+    def _reply_or_none(self, frame: bytes) -> R | None:
         try:
-            return None if frame is None else self._decode_reply(frame)
+            return self._decode_reply(frame) if frame else None
         except ActorFailedError:
             return None
 
@@ -137,28 +145,27 @@ class Mailbox(Generic[M, R]):
 
         Nothing is taken out before the last await, so a cancelled receiver loses nothing.
         """
-        await lowlevel.checkpoint_if_cancelled()
+        if self._queue or self._unread:
+            await lowlevel.checkpoint_if_cancelled()
         while not (batch := self._drain(cap)):
-            self._arrived = anyio.Event()
-            await self._arrived.wait()
+            if self.closed:
+                raise anyio.EndOfStream
+            self._asleep = True
+            await self._mail.acquire()
         return batch
 
     def _drain(self, cap: int) -> list[Received[M, R]]:
         batch: list[Received[M, R]] = list(self._unread)
         self._unread.clear()
-        found = 0
-        while len(batch) < cap:
-            try:
-                self._open(self._receive.receive_nowait(), batch)
-            except anyio.WouldBlock:
-                break
-            except anyio.EndOfStream:
-                if not batch:
-                    raise
-                break
-            found += 1
-        if found > self._high_water:
-            self._high_water = found + self._receive.statistics().current_buffer_used
+        again = len(batch)
+        self._high_water = max(self._high_water, len(self._queue))
+        while self._queue and len(batch) < cap:
+            batch += self._queue.popleft().opened(self._decode)
+            if self._blocked and not self.closed:
+                envelope, its_turn = self._blocked.popitem(last=False)
+                self._post(envelope)
+                its_turn.set()
+        self._received += len(batch) - again
         return batch
 
     def put_back(self, messages: Sequence[Received[M, R]]) -> None:
@@ -173,104 +180,87 @@ class Mailbox(Generic[M, R]):
     # --- the end
 
     def close(self) -> None:
-        """No more sends; what is queued can still be received."""
+        """No more sends, and who waits for room is told so; what is queued can still be received."""
         self.closed = True
-        self._send.close()
+        for its_turn in self._blocked.values():
+            its_turn.set()
         self._wake()
 
     def abort(self) -> None:
         """Nobody will receive any more: every waiting asker and blocked sender is answered."""
         self.close()
-        left: list[Received[M, R]] = list(self._unread)
-        self._unread.clear()
-        for item in left:
-            item.fail(self.name, "stopped", stopped=True)
-        self.handled(len(left) + self._abort_envelopes())
-        self._receive.close()
-
-    def _abort_envelopes(self) -> int:
         stopped = failure(self.name, "stopped", stopped=True)
-        count = 0
-        while True:
-            try:
-                envelope = self._receive.receive_nowait()
-            except (anyio.WouldBlock, anyio.EndOfStream, anyio.ClosedResourceError):
-                return count
-            self._count(envelope)
-            count += len(envelope.frames)
+        for item in self._unread:
+            item.fail(self.name, "stopped", stopped=True)
+        for envelope in self._queue:
             if envelope.answer is not None:
                 for index in range(len(envelope.frames)):
                     envelope.answer.fill(index, stopped)
+        self.handled(len(self._unread) + sum([len(envelope.frames) for envelope in self._queue]))
+        self._unread.clear()
+        self._queue.clear()
 
     def statistics(self) -> MailboxStatistics:
         """Counts, for the metrics actor."""
-        inner = self._receive.statistics()
+        queued = len(self._queue)
         return MailboxStatistics(
             self.name,
             self.capacity,
-            inner.current_buffer_used,
+            queued,
             self._sent,
             self._received,
-            inner.tasks_waiting_send,
-            max(self._high_water, inner.current_buffer_used),
+            len(self._blocked),
+            max(self._high_water, queued),
             self.closed,
         )
 
+    async def _ask(self, frames: Sequence[bytes]) -> list[bytes]:
+        complete = self._bells.pop() if self._bells else bell()
+        answer = Answer(len(frames), complete)
+        await self._put(Envelope(frames, answer))
+        await complete.acquire()
+        self._bells.append(complete)  # a complete answer never rings again; one given up may, and keeps its bell
+        return answer.frames
+
     async def _put(self, envelope: Envelope) -> None:
-        try:
-            self._put_nowait(envelope)
-        except anyio.WouldBlock:
-            await self._put_when_there_is_room(envelope)
+        self._begin(envelope)
+        if len(self._queue) < self.capacity:
+            self._post(envelope)
+        else:
+            await self._wait_for_room(envelope)
 
-    def _put_nowait(self, envelope: Envelope) -> None:
+    async def _wait_for_room(self, envelope: Envelope) -> None:
+        its_turn = self._blocked[envelope] = anyio.Event()
         try:
-            self._send.send_nowait(envelope)
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            raise ActorStoppedError(self.name) from None
-        self._count(envelope)
-        self._sent += len(envelope.frames)
-        self._wake()
+            await its_turn.wait()
+        finally:
+            not_sent = self._blocked.pop(envelope, None) is not None
+            if not_sent:
+                self.handled(len(envelope.frames))
+        if not_sent:
+            raise ActorStoppedError(self.name)
 
-    async def _put_when_there_is_room(self, envelope: Envelope) -> None:
-        self._count(envelope)
-        try:
-            await self._send.send(envelope)
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._uncount(envelope)
-            raise ActorStoppedError(self.name) from None
-        except BaseException:
-            # Cancelled: it may lie in the buffer all the same. Then it counts again as soon as it is received.
-            self._uncount(envelope)
-            raise
+    def _begin(self, envelope: Envelope) -> None:
+        if self.closed:
+            raise ActorStoppedError(self.name)
+        if self._activity is not None:
+            self._activity.begin(len(envelope.frames))
+
+    def _post(self, envelope: Envelope) -> None:
+        self._queue.append(envelope)
         self._sent += len(envelope.frames)
         self._wake()
 
     def _wake(self) -> None:
-        event, self._arrived = self._arrived, None
-        if event is not None:
-            event.set()
-
-    def _count(self, envelope: Envelope) -> None:
-        if self._activity is not None and not envelope.counted:
-            envelope.counted = True
-            self._activity.begin(len(envelope.frames))
-
-    def _uncount(self, envelope: Envelope) -> None:
-        if self._activity is not None and envelope.counted:
-            envelope.counted = False
-            self._activity.end(len(envelope.frames))
-
-    def _open(self, envelope: Envelope, batch: list[Received[M, R]]) -> None:
-        self._count(envelope)
-        self._received += len(envelope.frames)
-        for index, frame in enumerate(envelope.frames):
-            batch.append(Received(self._decode(frame), frame, envelope.answer, index))
+        if self._asleep:
+            self._asleep = False
+            self._mail.release()
 
     def _decode_reply(self, frame: bytes) -> R:
-        reply = self._decode_any_reply(frame)
+        reply: R | Failed = self._decode_any_reply(frame)
         if isinstance(reply, Failed):
             raise ActorStoppedError(reply.actor) if reply.stopped else ActorFailedError(reply.actor, reply.error)
-        return cast("R", reply)
+        return reply
 
 
 def _parts(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
