@@ -78,16 +78,23 @@ class Actor(Generic[M, R]):
     async def run(self) -> None:
         """Until the mailbox is closed and empty. Raises whatever the actor crashes with."""
         await self.on_start()
+        loops = self.loops()
+        if not loops:
+            await self._serve_and_stop()
+            return
         async with anyio.create_task_group() as tasks:
-            for loop in self.loops():
+            for loop in loops:
                 tasks.start_soon(loop)
-            await self._serve()
-            await self.on_stop()
+            await self._serve_and_stop()
             tasks.cancel_scope.cancel()
 
     def statistics(self) -> MailboxStatistics:
         """Counts of its mailbox."""
         return self.mailbox.statistics()
+
+    async def _serve_and_stop(self) -> None:
+        await self._serve()
+        await self.on_stop()
 
     async def _serve(self) -> None:
         while True:

@@ -42,11 +42,14 @@ LINKS: Links = {
     "usage-collector": ("api-server",),
     "volume-controller": ("api-server",),
 }
-"""Role -> the roles it sends to. Drawn in the README; the order of starting and stopping follows from it."""
+"""Role -> the roles it sends to. Drawn in the README; who stops before whom follows from it."""
 
 
-def starting_order(links: Links) -> list[str]:
-    """Receivers before senders, else by name. Raises WiringError for a cycle or an unknown name."""
+def ranks(links: Links) -> list[list[str]]:
+    """Receivers before senders: those of one rank send to lower ranks only, and not to each other; by name.
+
+    Raises WiringError for a cycle or an unknown name.
+    """
     for sender, receivers in links.items():
         for receiver in receivers:
             if receiver not in links:
@@ -56,9 +59,9 @@ def starting_order(links: Links) -> list[str]:
         sorter.prepare()
     except CycleError as error:
         raise WiringError(f"a cycle of blocking sends: {' -> '.join(reversed(error.args[1]))}") from error
-    order: list[str] = []
+    found: list[list[str]] = []
     while sorter.is_active():
         ready = sorted(sorter.get_ready())
-        order.extend(ready)
+        found.append(ready)
         sorter.done(*ready)
-    return order
+    return found

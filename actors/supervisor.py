@@ -1,8 +1,9 @@
-"""The supervisor: starts actors in order, starts them again when they crash, and stops them in order.
+"""The supervisor: starts actors, starts them again when they crash, and stops them in order.
 
 Owns: every actor's task. Accepts no messages: `restart(name)` and `stop()` are calls from the process that runs it.
 Sends: tells the recorder what becomes of actors.
-Stops: sources first, each only when it has handled what was queued; the recorder last.
+Stops: sources first, each only when it has handled what was queued; the recorder last. Those of one rank, who do not
+send to each other, stop together.
 
 A crash costs what the actor had in hand. The new instance comes after a backoff (10 ms doubling up to 10 s, from the
 start again after a minute without a crash) and works on the same mailbox. A child marked `vital` (the recorder) is not
@@ -13,11 +14,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from actors.errors import ActorFailedError, ActorStoppedError, HungActorError, chief
+from actors.ports import LevelSignal
 from core.messages.events import ActorCrashed, ActorStarted, ActorStopped
 
 if TYPE_CHECKING:
@@ -41,12 +44,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Child:
-    """One actor to be looked after. `build` makes a new instance; all of them share `mailbox`."""
+    """One actor to be looked after. `build` makes a new instance; all of them share `mailbox`.
+
+    It stops when all of a greater `rank` have; `vital` ones, which the others cannot do without, last.
+    """
 
     name: str
     mailbox: Mailbox[Any, Any]
     build: Callable[[], Actor[Any, Any]]
     vital: bool = False
+    rank: int = 0
 
 
 @dataclass
@@ -60,7 +67,7 @@ class _Running:
 
 
 class Supervisor:
-    """`children` in the order of starting. `note` has an event written to the journal."""
+    """`children`: receivers before senders. `note` has an event written to the journal."""
 
     def __init__(
         self, children: Sequence[Child], context: Context, note: Callable[[ActorEvent], Awaitable[None]]
@@ -70,6 +77,7 @@ class Supervisor:
         self._note = note
         self._patience_s = PATIENCE_S
         self._running: dict[str, _Running] = {}
+        self._begun = LevelSignal()
         self._stop = anyio.Event()
         self._doomed = False
 
@@ -84,11 +92,12 @@ class Supervisor:
             async with anyio.create_task_group() as tasks:
                 for child in self._children:
                     running = self._running[child.name] = _Running(child)
-                    await tasks.start(self._look_after, running)
+                    tasks.start_soon(self._look_after, running)
+                await self._begun.wait_beyond(len(self._children) - 1)
                 task_status.started()
                 await self._stop.wait()
-                for child in reversed(self._children):
-                    await self._stop_one(self._running[child.name])
+                for _, rank in groupby(sorted(self._children, key=_rank, reverse=True), _rank):
+                    await self._stop_rank([self._running[child.name] for child in rank])
         finally:
             for child in self._children:
                 child.mailbox.abort()
@@ -103,10 +112,17 @@ class Supervisor:
         running.replaced, running.injected = True, injected
         running.scope.cancel()
 
-    async def _stop_one(self, running: _Running) -> None:
-        running.child.mailbox.close()
+    async def _stop_rank(self, rank: Sequence[_Running]) -> None:
+        for running in rank:
+            running.child.mailbox.close()
         with anyio.move_on_after(self._patience_s):
-            await running.ended.wait()
+            for running in rank:
+                if not running.ended.is_set():
+                    await running.ended.wait()
+        for running in rank:
+            await self._take_away(running)
+
+    async def _take_away(self, running: _Running) -> None:
         if not running.ended.is_set():
             log.error("actor %s did not stop in %s s and is cancelled", running.child.name, self._patience_s)
             running.scope.cancel()
@@ -114,12 +130,12 @@ class Supervisor:
         running.child.mailbox.abort()
         self._context.activity.forget(running.child.name)
 
-    async def _look_after(self, running: _Running, *, task_status: TaskStatus[None]) -> None:
+    async def _look_after(self, running: _Running) -> None:
         """Run it, and run it again after every crash, until its mailbox is closed.
 
         When everything ends at once its askers are answered here: some are shielded, and would wait for ever.
         """
-        task_status.started()
+        self._begun.raise_to(self._begun.value + 1)
         try:
             await self._run_again_and_again(running)
         except BaseException:
@@ -181,3 +197,7 @@ class Supervisor:
         cause = chief(error)
         vital = {child.name for child in self._children if child.vital}
         return isinstance(cause, ActorFailedError | ActorStoppedError) and cause.actor in vital
+
+
+def _rank(child: Child) -> int:
+    return -1 if child.vital else child.rank

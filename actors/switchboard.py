@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from actors.errors import WiringError
-from actors.links import Links, starting_order
+from actors.links import Links, ranks
 from actors.mailbox import Mailbox
 from core.messages import commands, events, orders, replies
 
@@ -50,20 +49,22 @@ class Switchboard:
 
     def __init__(self, links: Links, instances: Mapping[str, Sequence[str]], capacity: int, activity: Activity) -> None:
         self._links = links
-
-        def names(role: str) -> Sequence[str]:
-            return [f"{role}:{each}" for each in instances[role]] if role in instances else [role]
-
-        self.mailboxes: dict[str, Mailbox[Any, Any]] = {
-            name: Mailbox(name, *ACCEPTS[role_of(name)], capacity=capacity, activity=activity)
-            for name in chain.from_iterable(names(role) for role in starting_order(links))
-        }
+        self._of_role: dict[str, dict[str, Mailbox[Any, Any]]] = {}
+        self.rank: dict[str, int] = {}
+        for rank, roles in enumerate(ranks(links)):
+            for role in roles:
+                names = [f"{role}:{each}" for each in instances[role]] if role in instances else [role]
+                self.rank.update(dict.fromkeys(names, rank))
+                self._of_role[role] = {
+                    name: Mailbox(name, *ACCEPTS[role], capacity=capacity, activity=activity) for name in names
+                }
+        self.mailboxes = {name: box for boxes in self._of_role.values() for name, box in boxes.items()}
 
     def all(self, sender: str, role: str) -> list[Any]:
         """The mailboxes of a role. Raises WiringError when the table has no link from the sender to it."""
         if role not in self._links[role_of(sender)]:
             raise WiringError(f"{sender} is not to send to {role}: there is no such link in the table")
-        return [mailbox for name, mailbox in self.mailboxes.items() if role_of(name) == role]
+        return list(self._of_role[role].values())
 
     def one(self, sender: str, role: str) -> Any:
         """The mailbox of the only actor of a role."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, cast
 
@@ -173,22 +173,23 @@ class System:
         self.context.activity.settled(SCHEDULER, not self.settings.scheduler)
 
     async def _note(self, event: Message) -> None:
-        """An event in the life of an actor; the last ones find the recorder gone."""
+        """An event in the life of an actor; its own end finds the recorder gone."""
         entry = commands.Entry("actor", codec.encode(event))
-        try:
+        with suppress(ActorStoppedError):
             await self.switchboard.mailboxes["recorder"].tell(commands.Append((entry,)))
-        except ActorStoppedError:
-            return
 
     # --- wiring
 
     def _children(self) -> list[Child]:
-        mailboxes = self.switchboard.mailboxes
-        return [Child(name, mailboxes[name], self._builder(name), vital=name == "recorder") for name in mailboxes]
+        builders, board = self._builders(), self.switchboard
+        return [
+            Child(name, box, partial(builders[role_of(name)], name), vital=name == "recorder", rank=board.rank[name])
+            for name, box in board.mailboxes.items()
+        ]
 
-    def _builder(self, name: str) -> Callable[[], Actor[Any, Any]]:
-        """Makes an instance of the actor; a restart makes another one on the same mailbox."""
-        builders: dict[str, Callable[[str], Actor[Any, Any]]] = {
+    def _builders(self) -> dict[str, Callable[[str], Actor[Any, Any]]]:
+        """By role: what makes an instance of the actor of a name; a restart makes another one on the same mailbox."""
+        return {
             "action-worker": self._action_worker,
             "api-server": self._api_server,
             "bind-worker": self._bind_worker,
@@ -212,7 +213,6 @@ class System:
             "usage-collector": self._usage_collector,
             "volume-controller": partial(self._reconciler, VolumeController),
         }
-        return partial(builders[role_of(name)], name)
 
     def _own(self, name: str) -> tuple[str, Any, Context]:
         return name, self.switchboard.mailboxes[name], self.context

@@ -172,3 +172,32 @@ async def test_a_vital_actor_takes_everything_with_it() -> None:
                 await stage.ask(CRASH)
             await anyio.sleep(5)
             raise AssertionError("the supervisor went on")
+
+
+class Lingering(Echo):
+    """Says when it is told to stop, and a moment later that it has (`-number`)."""
+
+    async def on_stop(self) -> None:
+        self.seen.append(int(self.name))
+        await anyio.sleep(0.01)
+        self.seen.append(-int(self.name))
+
+
+async def test_receivers_outlive_senders_and_those_of_one_rank_stop_together() -> None:
+    context, seen = Context(VirtualClock()), list[int]()
+    notes: list[str] = []
+
+    async def note(event: ActorEvent) -> None:
+        if isinstance(event, ActorStopped):
+            notes.append(event.actor)
+
+    def child(name: str, rank: int) -> Child:
+        box: Box = Mailbox(name, TakeSnapshot, ViewChecked)
+        return Child(name, box, lambda: Lingering(name, box, context, seen), vital=name == "5", rank=rank)
+
+    supervisor = Supervisor([child("5", 9), child("1", 0), child("2", 0), child("3", 1), child("4", 1)], context, note)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(supervisor.run)
+        supervisor.stop()
+    assert [sorted(seen[at : at + 2]) for at in range(0, 10, 2)] == [[3, 4], [-4, -3], [1, 2], [-2, -1], [-5, 5]]
+    assert notes == [str(-number) for number in seen if number < 0]

@@ -124,14 +124,14 @@ async def test_who_asks_a_stopped_server_is_told() -> None:
 
 async def test_a_dead_recorder_takes_the_server_with_it_and_nobody_is_told_yes() -> None:
     bench = Bench()
-    outcomes: list[BaseException] = []
+    outcomes: list[ActorStoppedError] = []
     with anyio.fail_after(10):
         async with anyio.create_task_group() as tasks:
 
             async def serve() -> None:
                 try:
                     await bench.server().run()
-                except BaseExceptionGroup as error:
+                except ActorStoppedError as error:
                     outcomes.append(error)
 
             tasks.start_soon(serve)
@@ -140,4 +140,4 @@ async def test_a_dead_recorder_takes_the_server_with_it_and_nobody_is_told_yes()
                 await bench.api.ask(create(node("n")))
             bench.api.close()
     bench.api.abort()
-    assert len(outcomes) == 1
+    assert [error.actor for error in outcomes] == ["recorder"]
