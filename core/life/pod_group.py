@@ -75,6 +75,7 @@ def move(phase: Phase, trigger: Trigger, who: str = "podgroup") -> Phase:
 
 
 FINDINGS: Final = (Trigger.RUNS_UNSCHEDULABLE, Trigger.SCHEDULED, Trigger.COMPLETED, Trigger.SHORT)
+RUNS_UNSCHEDULABLE, SCHEDULED, COMPLETED, SHORT = range(len(FINDINGS))
 
 AFTER_FINDING: Final = np.array(
     [[TRANSITIONS[phase, trigger] for trigger in FINDINGS] for phase in Phase], dtype=np.int8
@@ -86,13 +87,7 @@ def finding(
     running: IntArray, scheduled: IntArray, completed: IntArray, min_member: IntArray, unschedulable: BoolArray
 ) -> IntArray:
     """Which finding (index in FINDINGS) holds at the end of a cycle, for each job, from its counts by status."""
-    enough = scheduled >= min_member
-    return np.select(
-        [(running > 0) & unschedulable, enough & (scheduled == completed), enough],
-        [
-            FINDINGS.index(Trigger.RUNS_UNSCHEDULABLE),
-            FINDINGS.index(Trigger.COMPLETED),
-            FINDINGS.index(Trigger.SCHEDULED),
-        ],
-        default=FINDINGS.index(Trigger.SHORT),
-    )
+    found = np.where(scheduled == completed, COMPLETED, SCHEDULED)
+    found[scheduled < min_member] = SHORT
+    found[(running > 0) & unschedulable] = RUNS_UNSCHEDULABLE
+    return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from config.arguments import Arguments
-from core.session.demand import admitted, outstanding, over_all, without_gated
+from core.session.demand import admitted, anybody_asks, outstanding, over_all, without_gated
 from core.session.points import Vote
 
 if TYPE_CHECKING:
@@ -31,9 +31,11 @@ class Overcommit:
 
     def on_session_open(self, session: Session) -> None:
         """idle = total x factor - used; charge what is admitted already."""
+        if not anybody_asks(session):
+            return
         self._session = session
         nodes = session.nodes
-        used = [float(np.add.accumulate(line)[-1]) if nodes.count else 0.0 for line in nodes.used]
+        used = np.add.accumulate(nodes.used, axis=1)[:, -1].tolist() if nodes.count else [0.0] * len(session.dims)
         self._idle = session.total.clone().multi(self._factor).sub_without_assert(session.dims.resource(used))
         inqueue, running = admitted(session)
         if "overcommit-counts-once" in session.config.pumice.fix:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from core.life.pod_group import AFTER_FINDING, FINDINGS, Trigger, finding
+from core.life.pod_group import AFTER_FINDING, SHORT, finding
 from core.life.pod_group import LABELS as PHASES
 from core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
 from core.messages.decisions import CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
@@ -41,10 +41,11 @@ def set_condition(session: Session, job: Job, condition: PodGroupCondition) -> N
     conditions.append(condition)
 
 
-def update_phases(session: Session) -> npt.NDArray[np.int8]:
-    """The phase each job of the session ends the cycle with, in job order; the column follows."""
+def update_phases(session: Session, counts: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
+    """The phase each job of the session ends the cycle with, in job order, as `counts` [status, job] is; the column
+    follows.
+    """
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    counts = columns.counts.take(order, axis=1)
     scheduled = np.add.reduce(counts[SCHEDULED])  # integers: no order of summation to keep
     completed = np.add.reduce(counts[COMPLETED])
     if "terminating-members" in session.config.pumice.fix:
@@ -55,7 +56,7 @@ def update_phases(session: Session) -> npt.NDArray[np.int8]:
         counts[TaskStatus.RUNNING], scheduled, completed, columns.min_member[order], unschedulable[order]
     )
     if "min-member-zero" in session.config.pumice.fix:
-        findings = np.where(scheduled == 0, FINDINGS.index(Trigger.SHORT), findings)
+        findings[scheduled == 0] = SHORT
     phases: npt.NDArray[np.int8] = AFTER_FINDING[columns.phase[order], findings]
     columns.phase[order] = phases
     return phases
@@ -64,7 +65,8 @@ def update_phases(session: Session) -> npt.NDArray[np.int8]:
 def job_statuses(session: Session) -> list[PodGroupStatus]:
     """The PodGroups whose status changed, in job order."""
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    found = np.stack([update_phases(session), *columns.counts[REPORTED].take(order, axis=1)])
+    counts = columns.counts.take(order, axis=1)
+    found = np.concatenate((update_phases(session, counts)[None], counts[REPORTED]))
     changed = np.logical_or.reduce(found != columns.reported.take(order, axis=1))
     touched = np.zeros(len(columns.phase), dtype=np.bool_)
     touched[list(session.conditions)] = True

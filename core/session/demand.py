@@ -26,6 +26,13 @@ BoolArray = npt.NDArray[np.bool_]
 OF_ALLOCATED = list(ALLOCATED_STATUSES)
 
 
+def anybody_asks(session: Session) -> bool:
+    """Whether some job waits for admission with minResources: of no other the plugins are asked."""
+    columns = session.snapshot.jobs
+    asks = (columns.phase <= Phase.PENDING) & columns.has_min_resources
+    return bool(asks[columns.order].any())
+
+
 def admitted(session: Session) -> tuple[BoolArray, BoolArray]:
     """Over job rows:
 
@@ -111,4 +118,4 @@ def over_all(session: Session, amounts: FloatArray) -> Resource:
     order = session.snapshot.jobs.order
     if not len(order):
         return session.dims.resource([0.0] * amounts.shape[0])
-    return session.dims.resource([float(np.add.accumulate(line[order])[-1]) for line in amounts])
+    return session.dims.resource(np.add.accumulate(amounts.take(order, axis=1), axis=1)[:, -1].tolist())
