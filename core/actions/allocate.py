@@ -77,11 +77,11 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Conte
     """Every valid, admitted job with tasks to place, in job order; `only`: of these rows."""
     context = Context(Decisions(session), PriorityQueue(session.orders.queue_before))
     if "enqueue" not in session.config.actions:
-        for job in session.jobs.where(session.snapshot.jobs.phase <= Phase.PENDING):
+        for job in session.jobs.where(session.snapshot.jobs.phase <= Phase.PENDING.value):
             if only is None or job.row in only:
                 session.jobs.phase[job.row] = Phase.INQUEUE
     columns = session.snapshot.jobs
-    for job in session.jobs.where((columns.phase > Phase.PENDING) & (columns.counts[TaskStatus.PENDING] > 0)):
+    for job in session.jobs.where((columns.phase > Phase.PENDING.value) & (columns.counts[TaskStatus.PENDING] > 0)):
         if (only is not None and job.row not in only) or not session.job_is_valid(job):
             continue
         if not session.topology.is_ready and session.topology.is_asked_for(job):

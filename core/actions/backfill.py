@@ -53,7 +53,7 @@ def pick_up(session: Session) -> list[Task]:
     tasks: dict[int, PriorityQueue[Task]] = {}
     columns = session.snapshot.jobs
     has_candidates = (columns.best_effort > 0) | (columns.counts[TaskStatus.PIPELINED] > 0)
-    for job in session.jobs.where(has_candidates & (columns.phase > Phase.PENDING)):
+    for job in session.jobs.where(has_candidates & (columns.phase > Phase.PENDING.value)):
         if not session.job_is_valid(job):
             continue
         found = _best_effort_tasks(session, job)

@@ -23,7 +23,7 @@ def execute(session: Session) -> None:
     rows: list[int] = columns.queue[columns.order].tolist()
     for row in dict.fromkeys(rows):  # the queues that have a job, as the jobs come
         queues.push(session.snapshot.queues[row])
-    for job in session.jobs.where(columns.phase <= Phase.PENDING):
+    for job in session.jobs.where(columns.phase <= Phase.PENDING.value):
         name = job.pod_group.queue
         if name not in waiting:
             waiting[name] = session.orders.job_queue()

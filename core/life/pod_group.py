@@ -15,7 +15,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 class Phase(IntEnum):
-    """Phase of a PodGroup; the integer is the value in the phase column."""
+    """Phase of a PodGroup; the integer is the value in the phase column.
+
+    A column is compared with the `value` of a member: with the member itself numpy takes ten times as long.
+    """
 
     NONE = 0
     PENDING = 1

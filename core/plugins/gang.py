@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NOT_ENOUGH_PODS_OF_TASK = "NotEnoughPodsOfTask"
 NOT_ENOUGH_PODS = "NotEnoughTasks"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
-OF_READY = list(READY_STATUSES)
+OF_READY = np.array([*READY_STATUSES], dtype=np.intp)
 
 
 class Gang:
@@ -157,11 +157,11 @@ class Gang:
         """The Scheduled or Unschedulable condition of every job that has tasks."""
         columns, order = session.snapshot.jobs, session.snapshot.jobs.order
         counts = columns.counts.take(order, axis=1)
-        ready = np.add.reduce(counts[OF_READY]) + columns.best_effort[order] >= columns.min_member[order]
+        ready = np.add.reduce(counts.take(OF_READY, axis=0)) + columns.best_effort[order] >= columns.min_member[order]
         attention = (np.add.reduce(counts) > 0) & ~(ready & columns.announced[order])
         if "terminating-members" in session.config.pumice.fix:
             attention &= ready | ~only_waits(session)[order]
-        for i in np.flatnonzero(attention).tolist():
+        for i in attention.nonzero()[0].tolist():
             job = session.jobs.in_order[i]
             if ready[i]:
                 set_condition(session, job, READY)

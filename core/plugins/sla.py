@@ -46,7 +46,7 @@ class Sla:
     def _wake(self, session: Session) -> None:
         columns = session.snapshot.jobs
         order = columns.order
-        waiting = (columns.phase[order] <= Phase.PENDING) | (columns.counts[TaskStatus.PENDING][order] > 0)
+        waiting = (columns.phase[order] <= Phase.PENDING.value) | (columns.counts[TaskStatus.PENDING][order] > 0)
         rows: list[int] = np.flatnonzero(waiting).tolist()
         deadlines = (self._deadline(session.jobs.in_order[row]) for row in rows)
         coming = [d / NANOSECOND for d in deadlines if d is not None and d / NANOSECOND > self._now]

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 EXPLAINED = [TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED]
-REPORTED = [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]
-SCHEDULED, COMPLETED = list(SCHEDULED_STATUSES), list(COMPLETED_STATUSES)
+OF_EXPLAINED = np.array(EXPLAINED, dtype=np.intp)
+OF_REPORTED = np.array([TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED], dtype=np.intp)
+OF_SCHEDULED, OF_COMPLETED = (np.array([*some], dtype=np.intp) for some in (SCHEDULED_STATUSES, COMPLETED_STATUSES))
 
 
 def set_condition(session: Session, job: Job, condition: PodGroupCondition) -> None:
@@ -46,8 +47,8 @@ def update_phases(session: Session, counts: npt.NDArray[np.int32]) -> npt.NDArra
     follows.
     """
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    scheduled = np.add.reduce(counts[SCHEDULED])  # integers: no order of summation to keep
-    completed = np.add.reduce(counts[COMPLETED])
+    scheduled = np.add.reduce(counts.take(OF_SCHEDULED, axis=0))  # integers: no order of summation to keep
+    completed = np.add.reduce(counts.take(OF_COMPLETED, axis=0))
     if "terminating-members" in session.config.pumice.fix:
         scheduled += leaving(session)[order]
     unschedulable = np.zeros(len(columns.phase), dtype=np.bool_)
@@ -66,11 +67,11 @@ def job_statuses(session: Session) -> list[PodGroupStatus]:
     """The PodGroups whose status changed, in job order."""
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
     counts = columns.counts.take(order, axis=1)
-    found = np.concatenate((update_phases(session, counts)[None], counts[REPORTED]))
+    found = np.concatenate((update_phases(session, counts)[None], counts.take(OF_REPORTED, axis=0)))
     changed = np.logical_or.reduce(found != columns.reported.take(order, axis=1))
     touched = np.zeros(len(columns.phase), dtype=np.bool_)
     touched[list(session.conditions)] = True
-    candidates = np.flatnonzero(changed | touched[order])
+    candidates = (changed | touched[order]).nonzero()[0]
     in_order = session.jobs.in_order
     told = zip(candidates.tolist(), found.take(candidates, axis=1).T.tolist(), strict=True)
     return [written for i, numbers in told if (written := _job_status(session, in_order[i], numbers)) is not None]
@@ -113,7 +114,7 @@ def pod_conditions(session: Session) -> list[PodCondition]:
 def jobs_with_waiting_tasks(session: Session) -> list[Job]:
     """Jobs with allocated, pending or pipelined tasks, in job order."""
     columns = session.snapshot.jobs
-    return session.jobs.where(np.add.reduce(columns.counts[EXPLAINED]) > 0)
+    return session.jobs.where(np.add.reduce(columns.counts.take(OF_EXPLAINED, axis=0)) > 0)
 
 
 def let_go(session: Session) -> None:

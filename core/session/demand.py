@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from core.state.columns import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
-OF_ALLOCATED = list(ALLOCATED_STATUSES)
+OF_ALLOCATED = np.array([*ALLOCATED_STATUSES], dtype=np.intp)
 
 
 def anybody_asks(session: Session) -> bool:
     """Whether some job waits for admission with minResources: of no other the plugins are asked."""
     columns = session.snapshot.jobs
-    asks = (columns.phase <= Phase.PENDING) & columns.has_min_resources
+    asks = (columns.phase <= Phase.PENDING.value) & columns.has_min_resources
     return bool(asks[columns.order].any())
 
 
@@ -39,9 +39,9 @@ def admitted(session: Session) -> tuple[BoolArray, BoolArray]:
     Inqueue with minResources; Running with minResources and at least minMember tasks of allocated class.
     """
     columns = session.snapshot.jobs
-    tasks = np.add.reduce(columns.counts[OF_ALLOCATED])
-    inqueue = (columns.phase == Phase.INQUEUE) & columns.has_min_resources
-    running = (columns.phase == Phase.RUNNING) & columns.has_min_resources & (tasks >= columns.min_member)
+    tasks = np.add.reduce(columns.counts.take(OF_ALLOCATED, axis=0))
+    inqueue = (columns.phase == Phase.INQUEUE.value) & columns.has_min_resources
+    running = (columns.phase == Phase.RUNNING.value) & columns.has_min_resources & (tasks >= columns.min_member)
     return inqueue, running
 
 
@@ -57,7 +57,7 @@ def outstanding(session: Session, rows: BoolArray) -> FloatArray:
 def without_gated(session: Session, amounts: FloatArray, rows: BoolArray) -> FloatArray:
     """Take off what gated tasks of those jobs ask for, never below 0."""
     columns = session.snapshot.jobs
-    for row in np.flatnonzero(rows & (columns.gated > 0)).tolist():
+    for row in (rows & (columns.gated > 0)).nonzero()[0].tolist():
         job = columns.handles[row]
         gated = session.jobs.gated_resources(job) if job is not None else None
         if gated is not None:

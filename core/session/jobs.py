@@ -57,7 +57,7 @@ class SessionJobs:
     def where(self, mask: npt.NDArray[np.bool_]) -> list[Job]:
         """The jobs for whose rows a mask holds, in job order."""
         in_order = self.in_order
-        return [in_order[i] for i in np.flatnonzero(mask[self.columns.order]).tolist()]
+        return [in_order[i] for i in mask[self.columns.order].nonzero()[0].tolist()]
 
     def move(self, job: Job, task: Task, status: int) -> None:
         """Set a task's status; counts and sums follow (UpdateTaskStatus)."""

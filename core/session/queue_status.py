@@ -48,7 +48,7 @@ def _allocated_by_queue(session: Session) -> list[list[float]]:
     the sum of the jobs' allocated by dimension, in job order.
     """
     columns = session.snapshot.jobs
-    tasks = np.add.reduce(columns.counts[OF_ALLOCATED])
+    tasks = np.add.reduce(columns.counts.take(OF_ALLOCATED, axis=0))
     table = np.concatenate((tasks[None].astype(np.float64), columns.allocated))
     by_queue: list[list[float]] = sums_by_queue(session, (table,), len(table))[0].T.tolist()
     return by_queue
