@@ -161,7 +161,8 @@ class Gang:
         attention = (np.add.reduce(counts) > 0) & ~(ready & columns.announced[order])
         if "terminating-members" in session.config.pumice.fix:
             attention &= ready | ~only_waits(session)[order]
-        for i in attention.nonzero()[0].tolist():
+        rows: list[int] = attention.nonzero()[0].tolist()
+        for i in rows:
             job = session.jobs.in_order[i]
             if ready[i]:
                 set_condition(session, job, READY)

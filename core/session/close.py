@@ -67,14 +67,16 @@ def job_statuses(session: Session) -> list[PodGroupStatus]:
     """The PodGroups whose status changed, in job order."""
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
     counts = columns.counts.take(order, axis=1)
-    found = np.concatenate((update_phases(session, counts)[None], counts.take(OF_REPORTED, axis=0)))
+    parts = update_phases(session, counts)[None], counts.take(OF_REPORTED, axis=0)
+    found: npt.NDArray[np.int32] = np.concatenate(parts, dtype=np.int32)
     changed = np.logical_or.reduce(found != columns.reported.take(order, axis=1))
     touched = np.zeros(len(columns.phase), dtype=np.bool_)
     touched[list(session.conditions)] = True
     candidates = (changed | touched[order]).nonzero()[0]
     in_order = session.jobs.in_order
-    told = zip(candidates.tolist(), found.take(candidates, axis=1).T.tolist(), strict=True)
-    return [written for i, numbers in told if (written := _job_status(session, in_order[i], numbers)) is not None]
+    numbers: list[list[int]] = found.T.take(candidates, axis=0).tolist()
+    told = zip(candidates.tolist(), numbers, strict=True)
+    return [written for i, those in told if (written := _job_status(session, in_order[i], those)) is not None]
 
 
 def _job_status(session: Session, job: Job, numbers: list[int]) -> PodGroupStatus | None:
