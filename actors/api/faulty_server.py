@@ -151,10 +151,8 @@ class FaultyApiServer(ApiServer):
 
     async def _late(self) -> None:
         while True:
-            self._network.changed = anyio.Event()
             await self._crash_some()
-            with anyio.CancelScope(deadline=self._network.next_at):
-                await self._network.changed.wait()
+            await self._network.wait()
             await self._deliver(self._network.take(anyio.current_time()))
 
     async def _crash_some(self) -> None:

@@ -35,7 +35,7 @@ class Network:
 
     def __init__(self, activity: Activity, news_delay_s: float = 0.0, seed: int = 0) -> None:
         self.crashes: list[tuple[str, int]] = []
-        self.changed = anyio.Event()
+        self._alarm = anyio.CancelScope()
         self._activity = activity
         self._news_delay_s = news_delay_s
         self._seed = seed
@@ -51,7 +51,7 @@ class Network:
         held = Held(anyio.current_time() + delay_s, self._number, **what)
         heappush(self._held, held)
         if self._held[0] is held:  # who waits for an earlier one finds it then
-            self.changed.set()
+            self._alarm.deadline = held.at
 
     def holds_news(self) -> bool:
         """Whether there is news and it is told later, together with all that comes until then."""
@@ -64,12 +64,12 @@ class Network:
     def crash(self, actor: str, steps: int) -> None:
         """Crash the actor so many turns of the event loop later."""
         self.crashes.append((actor, steps))
-        self.changed.set()
+        self._alarm.cancel()
 
-    @property
-    def next_at(self) -> float:
-        """When the next is due; infinity when there is none."""
-        return self._held[0].at if self._held else float("inf")
+    async def wait(self) -> None:
+        """Until something is due, or somebody is to crash. What is held meanwhile moves the alarm and wakes nobody."""
+        with anyio.CancelScope(deadline=self._held[0].at if self._held else float("inf")) as self._alarm:
+            await anyio.Event().wait()
 
     def take(self, now: float) -> list[Held]:
         """All that is due."""
