@@ -12,7 +12,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     """
     if not isinstance(patch, dict):
         return patch
-    result: dict[str, Any] = dict(cast("dict[str, Any]", target)) if isinstance(target, dict) else {}
+    result: dict[str, Any] = {**target} if isinstance(target, dict) else {}
     for key, value in cast("dict[str, Any]", patch).items():
         if value is None:
             result.pop(key, None)

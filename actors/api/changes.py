@@ -10,13 +10,13 @@ from actors.api.creation import Creation
 from actors.api.decoding import decoded, may_hold_null, name_of
 from actors.api.deletion import Deletion
 from actors.api.ownership import MANAGED, owners_in, tracked
-from actors.api.registry import Found, Registry
+from actors.api.registry import Found, FoundRecord, Registry
 from actors.api.requests import Moment
 from actors.merge_patch import merge_patch
 from core.messages.commands import Patch, Update, UpdateStatus
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object, section
-from storage.codec import pack, share
+from storage.codec import pack
 
 STATUS: Final = "status"
 
@@ -76,25 +76,27 @@ class Changes:
         found = self._registry.for_status(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
             return found
-        version = found.obj["metadata"]["resourceVersion"]
-        if request.resource_version is not None and request.resource_version != version:
+        old = found.obj
+        if request.resource_version is not None and request.resource_version != old["metadata"]["resourceVersion"]:
             return refusals.modified(found.kind, request.name)
         patch = decoded(request.blob)
         if isinstance(patch, Refused):
             return patch
-        after = {**found.obj, STATUS: merge_patch(found.obj.get(STATUS), patch)}
+        after = {**old, STATUS: merge_patch(old.get(STATUS), patch)}
         return self.write_status(found, after, moment, nulls=may_hold_null(request.blob))
 
-    def write_status(self, found: Found, new: Object, moment: Moment, *, nulls: bool = False) -> Accepted | Refused:
+    def write_status(
+        self, found: FoundRecord, new: Object, moment: Moment, *, nulls: bool = False
+    ) -> Accepted | Refused:
         """Write an object whose status has changed, or annotations. `nulls`: there may be some in its status."""
-        if new == found.obj:
-            return self._registry.unchanged(found.key)
-        status_only = new["metadata"] is found.obj["metadata"]
-        new["metadata"] = dict(new["metadata"])
-        if causes := self._registry.settle_status(found.kind, new, nulls=nulls):
-            return refusals.invalid(found.kind, found.key[2], causes)
-        blob = self._tables.put(found.key, new, moment.user, owners_changed=False, status_only=status_only)
-        share(blob, new)
+        key, kind, record, old = found
+        if new == old:
+            return Accepted(self._tables.revision, record.blob)
+        status_only = new["metadata"] is old["metadata"]
+        new["metadata"] = {**new["metadata"]}
+        if causes := self._registry.settle_status(kind, new, nulls=nulls):
+            return refusals.invalid(kind, key[2], causes)
+        blob = self._tables.replace(key, record, new, moment.user, status_only=status_only)
         return Accepted(self._tables.revision, blob)
 
     # --- parts

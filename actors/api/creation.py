@@ -51,7 +51,7 @@ class Creation:
         obj["apiVersion"] = kind.api_version
         if causes := self._registry.settle_shape(kind, obj, nulls=nulls):
             return refusals.invalid(kind, name_of(obj), causes)
-        if self._is_ending(kind):
+        if kind.defined and self._is_ending(kind):
             return refusals.not_allowed("create not allowed while custom resource definition is terminating")
         meta = metadata.settle(obj, kind)
         self._generate_name(kind, meta)
@@ -78,7 +78,8 @@ class Creation:
         if admission.settle is not None:
             admission.settle(obj, lookup, moment.text)
         answer = self._registry.written(key, obj, moment.user, dry_run=dry_run)
-        if not dry_run and any(map(self._tables.was_removed, owner_uids(obj))):
+        owning = owner_uids(obj)
+        if owning and not dry_run and any(map(self._tables.was_removed, owning)):
             self._deletion.orphaned(key, moment)
         return answer
 

@@ -23,9 +23,9 @@ def decoded(blob: bytes) -> Object | Refused:
         obj = unpack(blob)
     except CodecError as error:
         return refusals.bad_request(f"the object is not MessagePack: {error}")
-    if not isinstance(obj, dict):
+    if not is_mapping(obj):
         return refusals.bad_request(f"the object is not a mapping but {type(obj).__name__}")
-    return cast("Object", obj)
+    return obj
 
 
 def may_hold_null(blob: bytes) -> bool:

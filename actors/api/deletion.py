@@ -114,7 +114,7 @@ class Deletion:
         meta["deletionGracePeriodSeconds"] = grace_s
         if key[0] == NAMESPACE:
             obj["status"] = {**section(obj, "status"), "phase": "Terminating"}
-        self._tables.put(key, obj, moment.user, owners_changed=False)
+        self._tables.put_again(key, obj, moment.user)
 
     def _blob(self, key: Key) -> bytes:
         record = self._tables.get(key)
@@ -153,7 +153,7 @@ class Deletion:
             return
         meta["finalizers"] = [name for name in meta["finalizers"] if name != FOREGROUND]
         if meta["finalizers"] or meta.get("deletionGracePeriodSeconds"):
-            self._tables.put(key, obj, moment.user, owners_changed=False)
+            self._tables.put_again(key, obj, moment.user)
         else:
             self._remove(key, obj, moment)
 

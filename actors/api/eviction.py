@@ -48,7 +48,7 @@ class Eviction:
         if request.dry_run:
             return self._registry.unchanged(found.key)
         set_condition(found.obj.setdefault("status", {}), _EVICTED, moment.text)
-        self._tables.put(found.key, found.obj, moment.user, owners_changed=False)
+        self._tables.put_again(found.key, found.obj, moment.user)
         blob = self._deletion.delete(found.key, found.obj, request.grace_period_s, moment)
         return Accepted(self._tables.revision, blob, uid=uid)
 
@@ -85,7 +85,7 @@ class Eviction:
         status["disruptedPods"] = {**section(status, "disruptedPods"), pod: moment.text}
         key = (_BUDGETS.key, meta["namespace"], meta["name"])
         written = {**budget, "metadata": dict(meta), "status": status}
-        self._tables.put(key, written, moment.user, owners_changed=False)
+        self._tables.put_again(key, written, moment.user)
 
 
 def _protected(pod: Object) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
-from core.objects.metadata import section, text_map
+from core.objects.metadata import section
 
 __all__ = ["annotations_of", "containers_of", "is_list", "is_mapping", "labels_of", "rows", "section"]
 
@@ -23,19 +23,21 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
 
 def rows(holder: Mapping, name: str) -> list[Mapping]:
     """The list of mappings under `name`."""
-    return cast("list[Mapping]", holder.get(name) or [])
+    found: list[Mapping] = holder.get(name) or []
+    return found
 
 
 def labels_of(holder: Mapping) -> dict[str, str]:
     """metadata.labels."""
-    return text_map(section(holder, "metadata").get("labels"))
+    return section(section(holder, "metadata"), "labels")
 
 
 def annotations_of(holder: Mapping) -> dict[str, str]:
     """metadata.annotations."""
-    return text_map(section(holder, "metadata").get("annotations"))
+    return section(section(holder, "metadata"), "annotations")
 
 
 def containers_of(pod_spec: Mapping) -> list[Mapping]:
     """Containers and init containers of a pod spec."""
-    return [*rows(pod_spec, "containers"), *rows(pod_spec, "initContainers")]
+    containers, first = rows(pod_spec, "containers"), rows(pod_spec, "initContainers")
+    return [*containers, *first] if first else containers

@@ -20,8 +20,8 @@ class TablesLookup:
 
     def all(self, kind: str, namespace: str | None = None) -> list[Object]:
         """All objects of a kind, or those of a namespace, by namespace and name."""
-        names = (name for name, _ in self._tables.of_kind(kind, namespace))
-        return [found for name in names if (found := self._tables.shared((kind, *name))) is not None]
+        found = self._tables.of_kind(kind, namespace)
+        return [obj for name, _ in found if (obj := self._tables.shared((kind, *name))) is not None] if found else []
 
     def queues(self) -> list[Object]:
         """All queues, by name."""

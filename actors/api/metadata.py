@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from actors.api.kinds import Kind
-from actors.api.names import label_value_problem, qualified_name_problem, subdomain_problem
+from actors.api.names import (
+    annotation_key_problem,
+    label_value_problem,
+    qualified_name_problem,
+    subdomain_problem,
+)
 from actors.api.refusals import Cause, forbidden_field, invalid_value, required
 from core.objects.metadata import Object
 
-_SERVERS: Final = (
+_SERVERS: Final = {
     "uid",
     "resourceVersion",
     "generation",
@@ -18,7 +23,7 @@ _SERVERS: Final = (
     "deletionGracePeriodSeconds",
     "selfLink",
     "managedFields",
-)
+}
 _KEPT: Final = (
     "name",
     "namespace",
@@ -35,8 +40,7 @@ _ANNOTATIONS_MOST: Final = 256 * 1024
 def settle(obj: Object, kind: Kind) -> dict[str, Any]:
     """Make metadata a client's: without what only the server sets, with the namespace its kind has."""
     meta: dict[str, Any] = obj.get("metadata") or {}
-    for name in _SERVERS:
-        meta.pop(name, None)
+    _drop_servers(meta)
     if kind.namespaced:
         meta["namespace"] = meta.get("namespace") or "default"
     else:
@@ -54,11 +58,16 @@ def stamp(meta: dict[str, Any], uid: str, created: str) -> None:
 
 def keep(meta: dict[str, Any], old: dict[str, Any]) -> None:
     """Carry over what an update may not change."""
-    for name in _SERVERS:
-        meta.pop(name, None)
+    _drop_servers(meta)
     for name in _KEPT:
         if name in old:
             meta[name] = old[name]
+
+
+def _drop_servers(meta: dict[str, Any]) -> None:
+    if not _SERVERS.isdisjoint(meta):
+        for name in _SERVERS:
+            meta.pop(name, None)
 
 
 def problems(meta: dict[str, Any]) -> list[Cause]:
@@ -108,7 +117,7 @@ def _annotation_problems(annotations: dict[str, str]) -> list[Cause]:
     found: list[Cause] = []
     size = 0
     for key, value in annotations.items():
-        if problem := qualified_name_problem(key.lower()):
+        if problem := annotation_key_problem(key):
             found.append(invalid_value("metadata.annotations", key, problem))
         size += len(key) + len(value)
     if size > _ANNOTATIONS_MOST:

@@ -56,6 +56,12 @@ def qualified_name_problem(text: str) -> str | None:
     return None if _QUALIFIED.fullmatch(name) else f"name part {_QUALIFIED_RULE}"
 
 
+@lru_cache(maxsize=4096)
+def annotation_key_problem(text: str) -> str | None:
+    """Why `text` is no key of an annotation, or None: as a qualified name, but capitals are taken for small letters."""
+    return qualified_name_problem(text.lower())
+
+
 @lru_cache(maxsize=16384)
 def label_value_problem(text: str) -> str | None:
     """Why `text` is no label value, or None; the empty one is."""

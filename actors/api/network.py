@@ -35,7 +35,7 @@ class Network:
 
     def __init__(self, activity: Activity, news_delay_s: float = 0.0, seed: int = 0) -> None:
         self.crashes: list[tuple[str, int]] = []
-        self._alarm = anyio.CancelScope()
+        self._alarm: anyio.CancelScope | None = None
         self._activity = activity
         self._news_delay_s = news_delay_s
         self._seed = seed
@@ -50,7 +50,7 @@ class Network:
         self._activity.begin()
         held = Held(anyio.current_time() + delay_s, self._number, **what)
         heappush(self._held, held)
-        if self._held[0] is held:  # who waits for an earlier one finds it then
+        if self._alarm is not None and self._held[0] is held:  # who waits for an earlier one finds it then
             self._alarm.deadline = held.at
 
     def holds_news(self) -> bool:
@@ -64,7 +64,8 @@ class Network:
     def crash(self, actor: str, steps: int) -> None:
         """Crash the actor so many turns of the event loop later."""
         self.crashes.append((actor, steps))
-        self._alarm.cancel()
+        if self._alarm is not None:
+            self._alarm.cancel()
 
     async def wait(self) -> None:
         """Until something is due, or somebody is to crash. What is held meanwhile moves the alarm and wakes nobody."""

@@ -35,33 +35,29 @@ class Record(Struct):
 
 
 class Ordered:
-    """Names and records. Iterators are not to be held over a change."""
+    """Names and records. Iterators are not to be held over a change. `records` are for reading only."""
 
     def __init__(self) -> None:
-        self._records: dict[Name, Record] = {}
+        self.records: dict[Name, Record] = {}
         self._firsts: list[Name] = []
         self._names: list[list[Name]] = []
         self._runs: list[list[Record]] = []
 
-    def get(self, name: Name) -> Record | None:
-        """The record, or None."""
-        return self._records.get(name)
-
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self.records)
 
     def names(self) -> Iterator[Name]:
         """Every name, in order of arrival, as it is now."""
-        return iter(tuple(self._records))
+        return iter(tuple(self.records))
 
     def items(self) -> Iterator[tuple[Name, Record]]:
         """Names and records, in order of arrival."""
-        return iter(tuple(self._records.items()))
+        return iter(tuple(self.records.items()))
 
     def add(self, name: Name, record: Record) -> None:
         """Put a record under a name; one that is there keeps its place."""
-        known = name in self._records
-        self._records[name] = record
+        known = name in self.records
+        self.records[name] = record
         if not self._firsts:
             self._firsts, self._names, self._runs = [name], [[name]], [[record]]
             return
@@ -77,7 +73,7 @@ class Ordered:
 
     def pop(self, name: Name) -> Record:
         """Take a record away; KeyError when it is not there."""
-        record = self._records.pop(name)
+        record = self.records.pop(name)
         run, at = self._place(name)
         del self._names[run][at], self._runs[run][at]
         if self._names[run]:

@@ -8,11 +8,10 @@ from actors.api import refusals
 from actors.api.deletion import Deletion
 from actors.api.kinds import KINDS
 from actors.api.requests import Moment
-from actors.api.tables import Key, Tables
+from actors.api.tables import Key, Tables, seen
 from core.messages.commands import BindPod, EvictPod, StatusCondition
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object, section
-from storage.codec import share
 
 _PODS: Final = KINDS["Pod"]
 _SCHEDULED: Final = StatusCondition("PodScheduled", "True")
@@ -29,24 +28,24 @@ class Placement:
     def bind(self, request: BindPod, moment: Moment) -> Accepted | Refused:
         """Set the node and PodScheduled=True. The same node again changes nothing; another one is a conflict."""
         key = ("Pod", request.namespace, request.name)
-        pod = self._tables.seen(key)
-        if pod is None:
+        record = self._tables.get(key)
+        if record is None:
             return refusals.not_found(_PODS, request.name)
+        pod = seen(record)
         spec: dict[str, Any] = pod["spec"]
         if request.uid and request.uid != pod["metadata"]["uid"]:
             return refusals.other_uid(_PODS, request.name, request.uid, pod["metadata"]["uid"])
         if why := _unbindable(pod, spec, request):
             return refusals.conflict(_PODS, request.name, why)
         if spec.get("nodeName") == request.node:
-            return Accepted(self._tables.revision, self._blob(key))
+            return Accepted(self._tables.revision, record.blob)
         meta: dict[str, Any] = dict(pod["metadata"])
         if request.annotations:
             meta["annotations"] = {**(meta.get("annotations") or {}), **request.annotations}
         status = dict(section(pod, "status"))
         set_condition(status, _SCHEDULED, moment.text)
         bound = {**pod, "metadata": meta, "spec": {**spec, "nodeName": request.node}, "status": status}
-        blob = self._tables.put(key, bound, moment.user, owners_changed=False)
-        share(blob, bound)
+        blob = self._tables.replace(key, record, bound, moment.user)
         self.bound += 1
         return Accepted(self._tables.revision, blob)
 
@@ -63,7 +62,7 @@ class Placement:
         if request.conditions and not any(changed):
             return Accepted(self._tables.revision, self._blob(key))
         if request.conditions:
-            self._tables.put(key, pod, moment.user, owners_changed=False)
+            self._tables.put_again(key, pod, moment.user)
         blob = self._deletion.delete(key, pod, None, moment)
         return Accepted(self._tables.revision, blob)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from actors.api import refusals
@@ -16,12 +15,13 @@ from actors.api.definitions.volcano import schema_of
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
 from actors.api.lookup import TablesLookup
+from actors.api.ordered import Record
 from actors.api.refusals import Cause
-from actors.api.tables import Key, Tables
+from actors.api.tables import Key, Tables, own, seen
 from actors.api.typed import type_problems
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object
-from storage.codec import pack, share
+from storage.codec import pack
 
 _DEFINITION: Final = "CustomResourceDefinition"
 
@@ -31,6 +31,15 @@ class Found(NamedTuple):
 
     key: Key
     kind: Kind
+    obj: Object
+
+
+class FoundRecord(NamedTuple):
+    """An object of which the status alone is to change: all else of `obj` is read only."""
+
+    key: Key
+    kind: Kind
+    record: Record
     obj: Object
 
 
@@ -48,31 +57,37 @@ class Registry:
     @property
     def kinds(self) -> KindTable:
         """The kinds of this moment: definitions come and go like any object."""
-        revision = self.tables.kind_revision(_DEFINITION)
-        if revision != self._defined_at:
-            self._defined_at = revision
-            self._kinds = KindTable()
-            for namespace, name in sorted(self.tables.names(_DEFINITION)):
-                definition = self.tables.shared((_DEFINITION, namespace, name))
-                if definition is not None:
-                    self._kinds.add_definition(definition)
+        if self.tables.kind_revision(_DEFINITION) != self._defined_at:
+            self._read_definitions()
         return self._kinds
+
+    def _read_definitions(self) -> None:
+        self._defined_at = self.tables.kind_revision(_DEFINITION)
+        self._kinds = KindTable()
+        for namespace, name in sorted(self.tables.names(_DEFINITION)):
+            definition = self.tables.shared((_DEFINITION, namespace, name))
+            if definition is not None:
+                self._kinds.add_definition(definition)
 
     def existing(self, key: str, namespace: str, name: str) -> Found | Refused:
         """The object of a kind's key, or the refusal that says what is missing."""
-        return self._find(key, namespace, name, self.tables.read)
-
-    def for_status(self, key: str, namespace: str, name: str) -> Found | Refused:
-        """`existing` for a change of the status alone: all that is not replaced of `obj` is read only."""
-        return self._find(key, namespace, name, self.tables.read if self._settles_whole(key) else self.tables.seen)
-
-    def _find(self, key: str, namespace: str, name: str, read: Callable[[Key], Object | None]) -> Found | Refused:
         kind = self.kinds.by_key(key)
         if kind is None:
             return refusals.unknown_kind(key)
         place = (key, namespace if kind.namespaced else "", name)
-        obj = read(place)
+        obj = self.tables.read(place)
         return refusals.not_found(kind, name) if obj is None else Found(place, kind, obj)
+
+    def for_status(self, key: str, namespace: str, name: str) -> FoundRecord | Refused:
+        """`existing` for a change of the status alone."""
+        kind = self.kinds.by_key(key)
+        if kind is None:
+            return refusals.unknown_kind(key)
+        place = (key, namespace if kind.namespaced else "", name)
+        record = self.tables.get(place)
+        if record is None:
+            return refusals.not_found(kind, name)
+        return FoundRecord(place, kind, record, own(record) if self._settles_whole(kind) else seen(record))
 
     def settle_shape(self, kind: Kind, obj: Object, *, nulls: bool = True) -> list[Cause]:
         """Check the types of an object's fields; one of a defined kind is pruned and defaulted by its schema.
@@ -81,7 +96,7 @@ class Registry:
         """
         if self.strict and is_too_deep(obj):
             return [Cause("", "FieldValueInvalid", f"Invalid value: nested deeper than {MOST_DEPTH} levels")]
-        schema = self.kinds.schema(kind.key)
+        schema = self.kinds.schema(kind.key) if kind.defined else None
         if schema is None and nulls:
             drop_nulls(obj)
         causes = shape_problems(kind.key, obj)
@@ -97,15 +112,15 @@ class Registry:
 
     def settle_status(self, kind: Kind, obj: Object, *, nulls: bool) -> list[Cause]:
         """`settle_shape` when nothing but the status has changed: what has not was settled when it was written."""
-        if self._settles_whole(kind.key):
+        if self._settles_whole(kind):
             return self.settle_shape(kind, obj, nulls=nulls)
         if nulls:
             drop_nulls(obj["status"])
         return status_problems(kind.key, obj["status"])
 
-    def _settles_whole(self, key: str) -> bool:
+    def _settles_whole(self, kind: Kind) -> bool:
         """Whether any write may change any part of an object, to what a schema says."""
-        return self.strict or self.kinds.schema(key) is not None
+        return self.strict or kind.defined
 
     def _settle_volcanos(self, kind: Kind, obj: Object) -> list[Cause]:
         """What Volcano's own definitions do at every write; a kind with rules in admission has theirs there."""
@@ -125,5 +140,4 @@ class Registry:
         if dry_run:
             return Accepted(self.tables.revision, pack(obj))
         blob = self.tables.put(key, obj, user)
-        share(blob, obj)
         return Accepted(self.tables.revision, blob)

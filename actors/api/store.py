@@ -146,7 +146,7 @@ class Store:
 
     def get(self, kind: str, namespace: str, name: str) -> Accepted | Refused:
         """The object as it is now."""
-        row = self.kinds.by_key(kind)
+        row = self.registry.kinds.by_key(kind)
         if row is None:
             return refusals.unknown_kind(kind)
         record = self.tables.get((kind, namespace if row.namespaced else "", name))

@@ -14,7 +14,7 @@ from actors.api.watch import RevisionLog
 from core.messages.events import Mutation
 from core.messages.replies import WatchEvent
 from core.objects.metadata import Object, section
-from storage.codec import repack, unpack, unpack_shared
+from storage.codec import repack, share, unpack, unpack_shared
 from storage.truth import Truth
 
 Key = tuple[str, str, str]
@@ -44,17 +44,12 @@ class Tables:
     def get(self, key: Key) -> Record | None:
         """The record, or None."""
         held = self._kinds.get(key[0])
-        return None if held is None else held.get((key[1], key[2]))
+        return None if held is None else held.records.get((key[1], key[2]))
 
     def read(self, key: Key) -> Object | None:
         """A copy of the object that is the caller's to change, or None."""
         record = self.get(key)
-        return None if record is None else cast("Object", unpack(record.blob))
-
-    def seen(self, key: Key) -> Object | None:
-        """The object, shared with the watchers that read the same bytes: read only."""
-        record = self.get(key)
-        return None if record is None else cast("Object", unpack_shared(record.blob))
+        return None if record is None else own(record)
 
     def shared(self, key: Key) -> Object | None:
         """The object, decoded once a revision and shared: read only. For the few that admission asks for often."""
@@ -63,7 +58,7 @@ class Tables:
             return None
         known = self._parsed.get(key)
         if known is None or known[0] != record.revision:
-            known = (record.revision, cast("Object", unpack(record.blob)))
+            known = (record.revision, own(record))
             self._parsed[key] = known
         return known[1]
 
@@ -82,7 +77,7 @@ class Tables:
     def labels(self, record: Record) -> dict[str, str]:
         """The labels of an object: known from its writing, or looked up once."""
         if record.labels is None:
-            record.labels = _labels_of(cast("Object", unpack(record.blob)))
+            record.labels = _labels_of(own(record))
         return record.labels
 
     def kinds(self) -> list[str]:
@@ -130,29 +125,51 @@ class Tables:
 
     # --- writing
 
-    def put(self, key: Key, obj: Object, user: str, *, owners_changed: bool = True, status_only: bool = False) -> bytes:
+    def put(self, key: Key, obj: Object, user: str) -> bytes:
         """Write an object under the next revision, which it carries from then on; returns its bytes.
 
-        `owners_changed`: its ownerReferences may have; `status_only`: nothing but its status has.
+        Nobody may change it afterwards: it is what all get who read these bytes.
         """
+        record = self.get(key)
+        if record is None:
+            return self._put_new(key, obj, user)
+        before = owner_uids(seen(record))
+        blob = self.replace(key, record, obj, user)
+        self._reown(key, before, owner_uids(obj))
+        record.labels = _labels_of(obj)
+        return blob
+
+    def put_again(self, key: Key, obj: Object, user: str) -> bytes:
+        """Write an object that is there and keeps its labels and owners; it may be changed afterwards."""
+        return self._write(key, self._kinds[key[0]].records[key[1:]], obj, user)
+
+    def replace(self, key: Key, record: Record, obj: Object, user: str, *, status_only: bool = False) -> bytes:
+        """`put` of an object that keeps its labels and owners (all but its status); `record` is the one of this key."""
+        blob = self._write(key, record, obj, user, user if status_only else "")
+        share(blob, obj)
+        return blob
+
+    def _put_new(self, key: Key, obj: Object, user: str) -> bytes:
         revision = self.revision + 1
         meta = obj["metadata"]
         meta["resourceVersion"] = str(revision)
         blob = repack(obj)
-        record = self.get(key)
+        share(blob, obj)
         parts = self._parts_of(key[0])
         views = parts.views(obj)
-        if record is None:
-            self._add(key, Record(blob, revision, meta["uid"], _labels_of(obj), views))
-            self._own(key, owner_uids(obj))
-            self._changed("ADDED", key, blob, user, parts.concerned(parts.unseen, views))
-            return blob
-        if owners_changed:
-            self._reown(key, owner_uids(cast("Object", unpack(record.blob))), owner_uids(obj))
-        concerned = parts.concerned(_seen(record, parts), views, user if status_only else "")
+        self._add(key, Record(blob, revision, meta["uid"], _labels_of(obj), views))
+        self._own(key, owner_uids(obj))
+        self._changed("ADDED", key, blob, user, parts.concerned(parts.unseen, views))
+        return blob
+
+    def _write(self, key: Key, record: Record, obj: Object, user: str, status_by: str = "") -> bytes:
+        revision = self.revision + 1
+        obj["metadata"]["resourceVersion"] = str(revision)
+        blob = repack(obj)
+        parts = self._parts_of(key[0])
+        views = parts.views(obj)
+        concerned = parts.concerned(_views_of(record, parts), views, status_by)
         record.blob, record.revision, record.views = blob, revision, views
-        if not status_only:
-            record.labels = _labels_of(obj)
         self._changed("MODIFIED", key, blob, user, concerned)
         return blob
 
@@ -161,7 +178,7 @@ class Tables:
         record = self._take(key)
         self._forget(key, record.uid, owner_uids(obj))
         parts = self._parts_of(key[0])
-        self._changed("DELETED", key, record.blob, user, parts.concerned(_seen(record, parts), parts.unseen))
+        self._changed("DELETED", key, record.blob, user, parts.concerned(_views_of(record, parts), parts.unseen))
 
     def load(self, truth: Truth) -> None:
         """Take over what a checkpoint holds; the tables must be empty."""
@@ -182,20 +199,22 @@ class Tables:
         if mutation.type == "DELETED":
             if record is not None:
                 self._take(key)
-                self._forget(key, record.uid, owner_uids(cast("Object", unpack(record.blob))))
+                self._forget(key, record.uid, owner_uids(own(record)))
         else:
             self._restore_object(key, mutation, record)
         self.revision = self._kind_revisions[mutation.kind] = mutation.revision
 
     def _restore_object(self, key: Key, mutation: Mutation, record: Record | None) -> None:
         obj = cast("Object", unpack(mutation.blob))
-        before = set[str]() if record is None else owner_uids(cast("Object", unpack(record.blob)))
+        before = set[str]() if record is None else owner_uids(own(record))
         restored = Record(mutation.blob, mutation.revision, obj["metadata"]["uid"])
         self._add(key, restored)
         self._reown(key, before, owner_uids(obj))
 
     def _add(self, key: Key, record: Record) -> None:
-        held = self._kinds.setdefault(key[0], Ordered())
+        held = self._kinds.get(key[0])
+        if held is None:
+            held = self._kinds[key[0]] = Ordered()
         before = len(held)
         held.add(key[1:], record)
         self._keys[record.uid] = key
@@ -243,8 +262,20 @@ class Tables:
             del self._removed_uids[next(iter(self._removed_uids))]
 
 
-def _seen(record: Record, parts: Parts) -> Views:
-    return parts.views(cast("Object", unpack(record.blob))) if record.views is None else record.views
+def _views_of(record: Record, parts: Parts) -> Views:
+    return parts.views(own(record)) if record.views is None else record.views
+
+
+def own(record: Record) -> Object:
+    """A copy of the object of a record that is the caller's to change."""
+    copy: Object = unpack(record.blob)
+    return copy
+
+
+def seen(record: Record) -> Object:
+    """The object of a record, shared with the watchers that read the same bytes: read only."""
+    found: Object = unpack_shared(record.blob)
+    return found
 
 
 def _labels_of(obj: Object) -> dict[str, str]:

@@ -16,6 +16,7 @@ from actors.api.refusals import Cause, duplicate, invalid_value, required, unsup
 _RESTART: Final = ("Always", "OnFailure", "Never")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NODE_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_PLACING: Final = frozenset(("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"))
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -61,6 +62,12 @@ def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
         found.append(invalid_value(where, grace, "must be greater than or equal to 0"))
     if overhead := spec.get("overhead"):
         found += amount_problems(overhead, f"{path}.overhead")
+    return found if _PLACING.isdisjoint(spec) else found + _placing_problems(spec, path)
+
+
+def _placing_problems(spec: dict[str, Any], path: str) -> list[Cause]:
+    """What is wrong with how it says where it wants to run."""
+    found: list[Cause] = []
     if selector := spec.get("nodeSelector"):
         found += label_problems(selector, f"{path}.nodeSelector")
     for index, toleration in enumerate(rows(spec, "tolerations")):
@@ -91,7 +98,10 @@ def _container_problems(container: dict[str, Any], path: str, names: set[str]) -
 
 def _resource_problems(resources: dict[str, Any], path: str) -> list[Cause]:
     requests, limits = section(resources, "requests"), section(resources, "limits")
-    found = amount_problems(requests, f"{path}.requests") + amount_problems(limits, f"{path}.limits")
+    found = amount_problems(requests, f"{path}.requests")
+    if not limits:
+        return found
+    found += amount_problems(limits, f"{path}.limits")
     for name, amount in requests.items():
         if name in limits and amount != limits[name] and exceeds(amount, limits[name]):
             why = f"must be less than or equal to {name} limit of {limits[name]}"

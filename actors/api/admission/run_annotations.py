@@ -16,6 +16,8 @@ _MOST_EXIT_CODE: Final = 255
 def run_problems(holder: dict[str, Any], path: str) -> list[Cause]:
     """What is wrong with the annotations of the holder of a metadata section; `path` is that section's."""
     annotations = annotations_of(holder)
+    if not annotations:
+        return []
     found: list[Cause] = []
     for name in DURATIONS:
         if name in annotations and ((seconds := duration_s(annotations[name])) is None or seconds < 0):
