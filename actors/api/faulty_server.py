@@ -90,23 +90,16 @@ class FaultyApiServer(ApiServer):
     async def _carry_out(self, steps: Sequence[_Step]) -> None:
         now = self.clock.now()
         entries: list[commands.Entry] = []
-        answers: list[tuple[Any, replies.ApiReply]] = []
         for step in steps:
-            answer = step.answer
-            if answer is None and step.request is not _NOTHING:
-                answer = self._apply(step.request, now)
-                if self.store.outbox:
-                    entries += self._entries(self.store.drain(), cause_of(step.request))
-            if answer is not None and step.item is not None:
-                answers.append((step.item, answer))
-        await self._record(entries)
-        for item, answer in answers:
-            if isinstance(item, _Later):
-                self._network.hold(item.delay_s, item=item.item, answer=answer)
-            elif isinstance(item, _Lost):
-                item.item.fail(self.name, "injected: the answer was lost")
-            else:
-                item.reply(answer)
+            if step.answer is None and step.request is not _NOTHING:
+                step.answer = self._apply(step.request, now)
+                if self.store.tables.outbox:
+                    entries += self._entries(cause_of(step.request))
+        if entries:
+            await self._record(entries)
+        for step in steps:
+            if step.answer is not None and step.item is not None:
+                step.item.reply(step.answer)
         if entries and not self._network.holds_news():
             self._publish()
 
@@ -124,9 +117,9 @@ class FaultyApiServer(ApiServer):
         elif what.endswith("-duplicated"):
             self._network.hold(fault.amount, request=step.request)
         elif what.endswith("-answered-late"):
-            step.item = _Later(step.item, fault.amount)
+            step.item = _Later(step.item, self._network, fault.amount)
         elif what.endswith("-lost"):
-            step.item = _Lost(step.item)
+            step.item = _Lost(step.item, self.name)
         elif what == "bind-dropped":
             step.request, step.item = _NOTHING, None
         elif what == "bind-unanswered":
@@ -171,7 +164,8 @@ class FaultyApiServer(ApiServer):
                 if any(each.news for each in held):
                     self._publish()  # with the lock: all that was carried out is on disk
                 steps = [_Step(each.request or _NOTHING, each.item, each.answer) for each in held if not each.news]
-                await self._carry_out(steps)
+                if steps:
+                    await self._carry_out(steps)
         except BaseException as error:
             for each in held:
                 if each.item is not None:
@@ -182,12 +176,25 @@ class FaultyApiServer(ApiServer):
 
 
 class _Later(Struct, frozen=True):
+    """Whoever waits for `item` gets the answer later."""
+
     item: Any
+    network: Network
     delay_s: float
+
+    def reply(self, answer: replies.ApiReply) -> None:
+        self.network.hold(self.delay_s, item=self.item, answer=answer)
 
 
 class _Lost(Struct, frozen=True):
+    """Whoever waits for `item` gets no answer."""
+
     item: Any
+    actor: str
+
+    def reply(self, answer: replies.ApiReply) -> None:
+        del answer
+        self.item.fail(self.actor, "injected: the answer was lost")
 
 
 _NOTHING: Final = commands.Get("", "", "")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from actors.actor import Actor
-from core.messages import commands, events, replies
+from core.messages import commands, replies
 from storage import codec
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     async def on_start(self) -> None:
         """Let watchers see what the store holds already (what a crash left unwritten goes to the journal first)."""
-        await self._record(self._entries(self.store.drain(), 0))
+        await self._record(self._entries(0))
         self._publish()
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
@@ -53,8 +53,8 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         entries: list[commands.Entry] = []
         for item in batch:
             answers.append(self._apply(item.message, now))
-            if self.store.outbox:
-                entries += self._entries(self.store.drain(), cause_of(item.message))
+            if self.store.tables.outbox:
+                entries += self._entries(cause_of(item.message))
         await self._record(entries)
         for item, answer in zip(batch, answers, strict=True):
             item.reply(answer)
@@ -69,9 +69,9 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             log.exception("bug in Pumice: the api could not carry out %s", type(request).__name__)
             return replies.Refused(500, "InternalError", f"bug in Pumice: {error!r}")
 
-    @staticmethod
-    def _entries(mutations: Sequence[events.Mutation], cause: int) -> list[commands.Entry]:
-        return [commands.Entry("api", codec.encode(mutation), cause) for mutation in mutations]
+    def _entries(self, cause: int) -> list[commands.Entry]:
+        """What has changed in the store since this was last asked."""
+        return [commands.Entry("api", codec.encode(mutation), cause) for mutation in self.store.drain()]
 
     async def _record(self, entries: Sequence[commands.Entry]) -> None:
         """Shielded: what is in the store is in the journal, whoever takes this actor away in between."""

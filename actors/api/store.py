@@ -106,41 +106,38 @@ class Store:
     def apply(self, request: commands.ApiRequest, now: float) -> ApiReply:
         """Carry out one request at `now` (seconds since the epoch)."""
         try:
-            return self._carry_out(request, now)
+            match request:  # each case is tried in turn: the frequent ones stand first
+                case commands.Watch():
+                    return self.watch(request.since, request.kinds, request.limit)
+                case commands.Get():
+                    return self.get(request.kind, request.namespace, request.name)
+                case commands.UpdateStatus():
+                    return self._changes.update_status(request, Moment(now, request.user))
+                case commands.ReportStatus():
+                    return self._reporting.report(request, Moment(now, "scheduler"))
+                case commands.Create():
+                    return self.create(request.blob, now, dry_run=request.dry_run, user=request.user)
+                case commands.BindPod():
+                    return self._placement.bind(request, Moment(now, "bind-worker"))
+                case commands.Update():
+                    return self._changes.update(request, Moment(now, request.user, request.manager))
+                case commands.Patch():
+                    writer = self._applying.apply if request.form == "apply" else self._changes.patch
+                    return writer(request, Moment(now, request.user, request.manager))
+                case commands.Delete():
+                    return self.delete(request, now)
+                case commands.RequestEviction():
+                    return self._eviction.request(request, Moment(now, request.user))
+                case commands.EvictPod():
+                    return self._placement.evict(request, Moment(now, "evict-worker"))
+                case commands.List():
+                    return self.list(request.kind, request.namespace, request.label_selector)
+                case commands.OpenListing():
+                    return self.open_listing(request.kind, request.namespace)
+                case _:
+                    assert_never(request)
         except RecursionError:  # while it was looked at: whoever walks through it comes before anything is written
             return refusals.bad_request("the object is nested too deeply")
-
-    def _carry_out(self, request: commands.ApiRequest, now: float) -> ApiReply:
-        match request:  # each case is tried in turn: the frequent ones stand first
-            case commands.Watch():
-                return self.watch(request.since, request.kinds, request.limit)
-            case commands.Get():
-                return self.get(request.kind, request.namespace, request.name)
-            case commands.UpdateStatus():
-                return self._changes.update_status(request, Moment(now, request.user))
-            case commands.ReportStatus():
-                return self._reporting.report(request, Moment(now, "scheduler"))
-            case commands.Create():
-                return self.create(request.blob, now, dry_run=request.dry_run, user=request.user)
-            case commands.BindPod():
-                return self._placement.bind(request, Moment(now, "bind-worker"))
-            case commands.Update():
-                return self._changes.update(request, Moment(now, request.user, request.manager))
-            case commands.Patch():
-                writer = self._applying.apply if request.form == "apply" else self._changes.patch
-                return writer(request, Moment(now, request.user, request.manager))
-            case commands.Delete():
-                return self.delete(request, now)
-            case commands.RequestEviction():
-                return self._eviction.request(request, Moment(now, request.user))
-            case commands.EvictPod():
-                return self._placement.evict(request, Moment(now, "evict-worker"))
-            case commands.List():
-                return self.list(request.kind, request.namespace, request.label_selector)
-            case commands.OpenListing():
-                return self.open_listing(request.kind, request.namespace)
-            case _:
-                assert_never(request)
 
     # --- reading
 
