@@ -78,8 +78,8 @@ class Creation:
         if admission.settle is not None:
             admission.settle(obj, lookup, moment.text)
         answer = self._registry.written(key, obj, moment.user, dry_run=dry_run)
-        owning = owner_uids(obj)
-        if owning and not dry_run and any(map(self._tables.was_removed, owning)):
+        owned = "ownerReferences" in obj["metadata"] and not dry_run
+        if owned and any(map(self._tables.was_removed, owner_uids(obj))):
             self._deletion.orphaned(key, moment)
         return answer
 

@@ -114,12 +114,8 @@ def label_problems(labels: dict[str, str], path: str) -> list[Cause]:
 
 
 def _annotation_problems(annotations: dict[str, str]) -> list[Cause]:
-    found: list[Cause] = []
-    size = 0
-    for key, value in annotations.items():
-        if problem := annotation_key_problem(key):
-            found.append(invalid_value("metadata.annotations", key, problem))
-        size += len(key) + len(value)
-    if size > _ANNOTATIONS_MOST:
-        found.append(forbidden_field("metadata.annotations", f"may not be more than {_ANNOTATIONS_MOST} bytes"))
+    where = "metadata.annotations"
+    found = [invalid_value(where, key, why) for key in annotations if (why := annotation_key_problem(key))]
+    if sum(map(len, annotations)) + sum(map(len, annotations.values())) > _ANNOTATIONS_MOST:
+        found.append(forbidden_field(where, f"may not be more than {_ANNOTATIONS_MOST} bytes"))
     return found

@@ -54,22 +54,23 @@ class Ordered:
         """Names and records, in order of arrival."""
         return iter(tuple(self.records.items()))
 
-    def add(self, name: Name, record: Record) -> None:
-        """Put a record under a name; one that is there keeps its place."""
+    def add(self, name: Name, record: Record) -> bool:
+        """Put a record under a name; one that is there keeps its place. Whether the name is new."""
         known = name in self.records
         self.records[name] = record
         if not self._firsts:
             self._firsts, self._names, self._runs = [name], [[name]], [[record]]
-            return
+            return True
         run, at = self._place(name)
         if known:
             self._runs[run][at] = record
-            return
+            return False
         self._names[run].insert(at, name)
         self._runs[run].insert(at, record)
         self._firsts[run] = self._names[run][0]
         if len(self._names[run]) >= 2 * _RUN:
             self._split(run)
+        return True
 
     def pop(self, name: Name) -> Record:
         """Take a record away; KeyError when it is not there."""

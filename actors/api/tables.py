@@ -215,10 +215,9 @@ class Tables:
         held = self._kinds.get(key[0])
         if held is None:
             held = self._kinds[key[0]] = Ordered()
-        before = len(held)
-        held.add(key[1:], record)
+        if held.add(key[1:], record):
+            self._in_namespace[key[1]] = self._in_namespace.get(key[1], 0) + 1
         self._keys[record.uid] = key
-        self._in_namespace[key[1]] = self._in_namespace.get(key[1], 0) + len(held) - before
 
     def _take(self, key: Key) -> Record:
         record = self._kinds[key[0]].pop(key[1:])
