@@ -116,9 +116,9 @@ def _claim(job: Object, name: str, spec: Object) -> Object:
 
 
 def _pod_group_requests(state: JobState, job: Object, priorities: tuple[int, Mapping[str, int]]) -> list[ApiRequest]:
-    if state.group is None:
-        return [Create(pack(pod_group_of(job, priorities[1])), user=USER)]
     wanted = _wanted(state, job, priorities)
+    if state.group is None:
+        return [Create(pack(pod_group_of(job, wanted)), user=USER)]
     changed = {name: value for name, value in wanted.items() if state.group.spec.get(name) != value}
     if not changed:
         return []

@@ -12,10 +12,10 @@ from actors.controllers.min_resources import min_resources
 Object = dict[str, Any]
 
 
-def pod_group_of(job: Object, priorities: Mapping[str, int]) -> Object:
-    """A new PodGroup; `priorities` are the values of the priority classes by name."""
+def pod_group_of(job: Object, fields: Object) -> Object:
+    """A new PodGroup; `fields` are those that follow the Job's."""
     meta, spec = job["metadata"], job["spec"]
-    group_spec = followed(job, priorities) | {"queue": spec["queue"]}
+    group_spec = fields | {"queue": spec["queue"]}
     if (topology := spec.get("networkTopology")) is not None:
         group_spec["networkTopology"] = _topology(topology)
     return {
@@ -33,7 +33,10 @@ def pod_group_of(job: Object, priorities: Mapping[str, int]) -> Object:
 
 
 def followed(job: Object, priorities: Mapping[str, int]) -> Object:
-    """The fields of the PodGroup's spec that follow the Job's when it is scaled."""
+    """The fields of the PodGroup's spec that follow the Job's when it is scaled.
+
+    `priorities` are the values of the priority classes by name.
+    """
     spec = job["spec"]
     tasks: list[Object] = spec.get("tasks") or []
     least: int = spec.get("minAvailable", 0)
