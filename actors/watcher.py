@@ -42,7 +42,7 @@ class Changes:
 class Watcher:
     """One actor's view of the api's log. Call `done` once the changes are dealt with.
 
-    `kinds` may name parts of kinds (`actors.api.parts`); empty means all.
+    `kinds` may name parts of kinds (`actors.api.parts`); empty means all. `since` below 0: it begins with a list.
     """
 
     def __init__(
@@ -83,6 +83,8 @@ class Watcher:
                 await anyio.sleep(AGAIN_S)  # the api crashed over it and comes back
 
     async def _pull(self) -> Changes:
+        if self.revision < 0:
+            return await self._relist()
         reply = await self._api.ask_for(Watch(self.revision, self._kinds, self._limit), Events)
         if reply.gone:
             return await self._relist()

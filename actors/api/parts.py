@@ -91,13 +91,13 @@ def _pod(pod: Object) -> Views:
     return (
         version if spec.get("nodeName") else None,
         version if "Job" in owners else None,
-        version if spec.get("resourceClaims") or _has_ephemeral(spec) else None,
+        version if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
         version if "ReplicaSet" in owners else _grouping(meta, spec),
     )
 
 
 def _has_ephemeral(spec: Object) -> bool:
-    volumes: list[dict[str, Any]] = spec.get("volumes") or []
+    volumes: list[dict[str, Any]] = spec["volumes"]
     return any(volume.get("ephemeral") is not None for volume in volumes)
 
 

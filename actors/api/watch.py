@@ -78,18 +78,16 @@ class RevisionLog:
             return Events(self._published, gone=True)
         start, end = self._position(since), self._position(self._published)
         cut = min(start + _SCAN, end)
-        wanted = frozenset(kinds)
-        found: list[WatchEvent] = []
-        seen = since
-        for entry, concerned in zip(self._entries[start:cut], self._concerned[start:cut], strict=True):
-            if not wanted or not wanted.isdisjoint(concerned):
-                if len(found) == limit:
-                    return Events(seen, tuple(found), more=True)
-                found.append(entry)
-            seen = entry.revision
-        if start + _SCAN < end:
-            return Events(seen, tuple(found), more=True)
-        return Events(max(seen, self._published), tuple(found))
+        found = self._entries[start:cut]
+        if kinds:
+            is_other = frozenset(kinds).isdisjoint
+            whom = self._concerned[start:cut]
+            found = [event for event, concerned in zip(found, whom, strict=True) if not is_other(concerned)]
+        if len(found) > limit:
+            return Events(found[limit - 1].revision, tuple(found[:limit]), more=True)
+        if cut < end:
+            return Events(self._entries[cut - 1].revision, tuple(found), more=True)
+        return Events(self._published, tuple(found))
 
     def _is_gone(self, since: int, kinds: tuple[str, ...]) -> bool:
         """Whether anything after `since` that was asked for is no longer here: who was not concerned missed nothing."""
