@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, assert_never
 import anyio
 
 from actors.actor import Actor
+from actors.alarm import Alarm
 from actors.errors import ActorFailedError, BrokenViewError
 from actors.ports import SCHEDULER, CacheMessage, CacheReply, LevelSignal
 from actors.resync import Awaited, Due, InFlight, ResyncQueue
@@ -84,7 +85,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._resyncs = ResyncQueue()
         self._looking_at: Sequence[Due] = ()
         self._awaited = awaited
-        self._timers_changed = anyio.Event()
+        self._alarm = Alarm()
         self._operations: list[ViewOperation] = [ViewOperation(0, "anew")]
         self._shown = 0
         self._shown_cycle = 0
@@ -145,7 +146,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         for decision in decisions:
             self._awaited.add(now, decision)
         if message.binds or message.evicts:
-            self._timers_changed.set()
+            self._alarm.no_later_than(self._next_at())
             self._operations.append(ViewOperation(self._watcher.revision, "assume", message.cycle))
         self._announce()
         return Assumed(self.version, tuple(missing))
@@ -213,7 +214,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
     def _failed(self, namespace: str, name: str, uid: str, *, evicting: bool) -> None:
         self._awaited.came(uid)
         self._resyncs.failed(anyio.current_time(), namespace, name, uid, evicting=evicting)
-        self._timers_changed.set()
+        self._alarm.no_later_than(self._next_at())
 
     def _in_doubt(self) -> tuple[str, ...]:
         return tuple([each.uid for each in (*self._awaited, *self._resyncs, *self._looking_at)])
@@ -221,11 +222,12 @@ class Cache(Actor[CacheMessage, CacheReply]):
     def _note_timers(self) -> None:
         self.activity.timers(self.name, len(self._resyncs) + len(self._awaited))
 
+    def _next_at(self) -> float:
+        return min(self._resyncs.next_at, self._awaited.next_at)
+
     async def _resync(self) -> None:
         while True:
-            self._timers_changed = anyio.Event()
-            with anyio.CancelScope(deadline=min(self._resyncs.next_at, self._awaited.next_at)):
-                await self._timers_changed.wait()
+            await self._alarm.sleep_until(self._next_at())
             with self.activity.busy():
                 for lost in self._awaited.take_overdue(anyio.current_time()):
                     log.warning("no outcome ever came of %s/%s: looking at it again", lost.namespace, lost.name)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 
 from actors.actor import Actor
+from actors.alarm import Alarm
 from actors.api.parts import kind_of
 from actors.watcher import Changes, Watcher
 from core.messages.commands import Poke
@@ -88,8 +89,7 @@ class Reconciler(Actor[Poke, Done]):
         self.machines = tuple(machines)
         self._api = api
         self._lock = anyio.Lock(fast_acquire=True)
-        self._due_changed = anyio.Event()
-        self._until = FOREVER  # the one who keeps the time sleeps until then (event-loop time, seconds)
+        self._alarm = Alarm()  # of the one who keeps the time
         kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
         self._interested = {
             kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, kinds)
@@ -137,8 +137,8 @@ class Reconciler(Actor[Poke, Done]):
             log.error("bug in Pumice: %s is not done after %d rounds", self.name, AGAIN_MOST)
         self.activity.timers(self.name, sum([machine.running_timers() for machine in self.machines]))
         wait_s = self._wait_s()
-        if wait_s < FOREVER and wait_s < self._until - anyio.current_time():
-            self._due_changed.set()
+        if wait_s < FOREVER:
+            self._alarm.no_later_than(anyio.current_time() + wait_s)
 
     async def _round(self, machines: Sequence[Machine]) -> Sequence[Machine]:
         """Let each ask once. Returns those that did: the others have heard nothing since."""
@@ -161,12 +161,9 @@ class Reconciler(Actor[Poke, Done]):
 
     async def _keep_time(self) -> None:
         while True:
-            self._due_changed = anyio.Event()
             wait_s = self._wait_s()
             if wait_s > 0:
-                self._until = anyio.current_time() + wait_s
-                with anyio.CancelScope(deadline=self._until):
-                    await self._due_changed.wait()
+                await self._alarm.sleep_until(anyio.current_time() + wait_s)
                 continue
             async with self._lock:
                 with self.activity.busy():

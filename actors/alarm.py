@@ -1,0 +1,21 @@
+"""Sleeping until a time that may be moved: to move it wakes nobody, as an event would, only to sleep on."""
+
+from __future__ import annotations
+
+import anyio
+
+
+class Alarm:
+    """One task sleeps by it. Times are the event loop's, in seconds."""
+
+    def __init__(self) -> None:
+        self._sleep = anyio.CancelScope()
+
+    async def sleep_until(self, time: float) -> None:
+        """Sleep until then, or until an earlier time that is set meanwhile."""
+        with anyio.CancelScope(deadline=time) as self._sleep:
+            await anyio.sleep_forever()
+
+    def no_later_than(self, time: float) -> None:
+        """Have the sleeper wake then, unless it does so before. Who is awake decides anew before it sleeps."""
+        self._sleep.deadline = min(self._sleep.deadline, time)
