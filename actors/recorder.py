@@ -55,7 +55,7 @@ class Recorder(Actor[Append, Appended]):
         for item in batch:
             entries = item.message.entries
             first = self._last + len(records) + 1
-            records.extend(_record(entry, first, now) for entry in entries)
+            records += [_record(entry, first, now) for entry in entries]
             spans.append(Appended(first, first + len(entries) - 1) if entries else Appended(0, 0))
         if records:
             await self._write(records)

@@ -11,6 +11,7 @@ from core.messages.replies import Listing
 from core.state.view import View
 from core.state.watched import WATCHED
 from pumice.storm.budget_books import BUDGET
+from pumice.storm.pod_book import unscheduled
 from storage import codec
 from storage.journal import API
 
@@ -119,7 +120,7 @@ def without_reason(store: Store, monitor: Monitor) -> list[str]:
     """Pods that wait for this scheduler and nobody says why."""
     problems: list[str] = []
     for pod in monitor.truth.pods.values():
-        if pod.node or pod.phase != "Pending" or pod.deleting or pod.condition:
+        if pod.node or pod.phase != "Pending" or pod.deleting or unscheduled(monitor.truth.object_of(pod)):
             continue
         if not _group_says_why(store, pod.job):
             problems.append(f"pod {pod.key} is pending without a reason")

@@ -17,7 +17,10 @@ GROUP: Final = "scheduling.k8s.io/group-name"
 
 @dataclass(slots=True)
 class PodBook:
-    """A pod as the api has it. `job` is "namespace/group"; `requests` in thousandths, the pod itself among them."""
+    """A pod as the api has it. `job` is "namespace/group"; `requests` in thousandths, the pod itself among them.
+
+    `ended`: it will never run again; `on_node`: it takes up room.
+    """
 
     key: str
     uid: str
@@ -27,50 +30,46 @@ class PodBook:
     node: str = ""
     phase: str = "Pending"
     deleting: bool = False
-    condition: str = ""
-
-    @property
-    def ended(self) -> bool:
-        """Will never run again."""
-        return self.phase in ENDED
-
-    @property
-    def on_node(self) -> bool:
-        """Takes up room."""
-        return bool(self.node) and not self.ended
+    ended: bool = False
+    on_node: bool = False
 
     def counts_as(self, other: PodBook) -> bool:
         """Whether no sum tells them apart."""
         return (
-            self.uid == other.uid
-            and self.job == other.job
-            and self.node == other.node
-            and self.deleting == other.deleting
+            self.node == other.node
             and self.on_node == other.on_node
+            and self.deleting == other.deleting
+            and self.uid == other.uid
+            and self.job == other.job
         )
 
 
 def read_pod(key: str, obj: Object, before: PodBook | None) -> PodBook:
     """What the object says; what never changes of a pod is taken from `before` when that is the same pod."""
-    meta, spec, status = obj["metadata"], obj["spec"], section(obj, "status")
+    meta, spec = obj["metadata"], obj["spec"]
     annotations: Object = meta.get("annotations") or {}
-    same = before is not None and before.uid == meta["uid"]
+    uid: str = meta["uid"]
+    same = before if before is not None and before.uid == uid else None
+    node: str = spec.get("nodeName") or ""
+    phase: str = section(obj, "status").get("phase") or "Pending"
+    ended = phase in ENDED
     return PodBook(
         key,
-        meta["uid"],
+        uid,
         f"{meta['namespace']}/{annotations.get(GROUP, '')}",
-        before.requests if before is not None and same else _requests(spec),
-        before.ports if before is not None and same else _ports(spec),
-        spec.get("nodeName") or "",
-        status.get("phase") or "Pending",
+        _requests(spec) if same is None else same.requests,
+        _ports(spec) if same is None else same.ports,
+        node,
+        phase,
         "deletionTimestamp" in meta,
-        _unscheduled(status),
+        ended,
+        bool(node) and not ended,
     )
 
 
-def _unscheduled(status: Object) -> str:
+def unscheduled(pod: Object) -> str:
     """The reason why it is not scheduled; "" when nobody says one."""
-    for each in status.get("conditions") or ():
+    for each in section(pod, "status").get("conditions") or ():
         if each["type"] == "PodScheduled":
             return (each.get("reason") or "") if each["status"] == "False" else ""
     return ""

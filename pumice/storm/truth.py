@@ -133,8 +133,13 @@ class Truth:
 
     def is_ours(self, pod: PodBook) -> bool:
         """Whether the pod is for this scheduler to place."""
-        obj = codec.unpack_shared(self.blobs["Pod", *_split(pod.key)])
-        return bool(obj["spec"].get("schedulerName") == SCHEDULER)
+        return bool(self.object_of(pod)["spec"].get("schedulerName") == SCHEDULER)
+
+    def object_of(self, pod: PodBook) -> Object:
+        """As the api's newest mutation has it."""
+        namespace, _, name = pod.key.partition("/")
+        obj: Object = codec.unpack_shared(self.blobs["Pod", namespace, name])
+        return obj
 
     def _replace(self, key: str, before: PodBook | None, after: PodBook | None) -> None:
         """In the table and in all sums."""
@@ -189,7 +194,7 @@ class Truth:
                 yield "within-allocatable", f"node {pod.node}: {excess} by {', '.join(sorted(self._on[pod.node]))}"
         if pod.ports:
             yield from self._judge_ports(pod)
-        yield from self.claims.judge(codec.unpack_shared(self.blobs["Pod", *_split(pod.key)]))
+        yield from self.claims.judge(self.object_of(pod))
         yield from self._judge_queue(pod, revision, leaving)
 
     def _judge_ports(self, pod: PodBook) -> Iterator[tuple[str, str]]:
@@ -273,8 +278,3 @@ def _capability(obj: Object) -> Amounts:
     return {
         name: most for name, most in amounts(section(obj, "spec").get("capability") or {}).items() if name != "pods"
     }
-
-
-def _split(key: str) -> tuple[str, str]:
-    namespace, _, name = key.partition("/")
-    return namespace, name
