@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import asdict
+
 from actors.api.store import Store
+from core.life.task import COMPLETED_STATUSES, TaskStatus
 from core.messages.events import Mutation
 from core.messages.replies import Listing
-from core.state.view import View
-from core.state.watched import WATCHED
+from core.objects.node import read_node
+from core.objects.pod import read_task
+from core.state.tasks import NOWHERE
 from pumice.storm.budget_books import BUDGET
 from pumice.storm.pod_book import unscheduled
 from storage import codec
@@ -17,6 +21,9 @@ from storage.journal import API
 
 if TYPE_CHECKING:
     from actors.system import System
+    from core.objects.metadata import Object
+    from core.objects.pod import Task
+    from core.state.view import View
     from pumice.storm.monitor import Monitor
     from storage.journal import Journal
 
@@ -28,7 +35,7 @@ EVERYTHING: Final = 10_000_000
 
 def final_problems(system: System, monitor: Monitor, view: View | None) -> list[Found]:
     """Broken invariants by name, in words."""
-    found = [("books-agree", problem) for problem in compare_views(view, fresh_view(system.store))] if view else []
+    found = [("books-agree", problem) for problem in compare_view(view, system.store)] if view else []
     found += different(objects_of(system.store), monitor.truth.blobs)
     found += [("budgets-counted", words) for words in miscounted(system.store, monitor)]
     found += [("reasons", words) for words in without_reason(system.store, monitor)]
@@ -36,53 +43,78 @@ def final_problems(system: System, monitor: Monitor, view: View | None) -> list[
     return found
 
 
-def fresh_view(store: Store) -> View:
-    """A view made of nothing but what the api has now."""
-    view = View()
-    for kind in WATCHED:
-        listing = store.list(kind)
-        if isinstance(listing, Listing):
-            for blob in listing.blobs:
-                view.apply("ADDED", codec.unpack_shared(blob))
-    return view
-
-
-def compare_views(ours: View, fresh: View) -> list[str]:
-    """How the cache's books differ from the api's."""
-    problems = list(ours.check())
-    problems += _differences("task", _tasks(ours), _tasks(fresh))
-    problems += _differences("node", _nodes(ours), _nodes(fresh))
-    problems += _differences("job", _jobs(ours), _jobs(fresh))
-    problems += _differences("queue", set(ours.queues), set(fresh.queues))
+def compare_view(view: View, store: Store) -> list[str]:
+    """How the cache's books differ from what the api has, read anew: what the view sums up, it checks itself."""
+    queues = {queue["metadata"]["name"] for queue in _listed(store, "Queue")}
+    problems = list(view.check())
+    problems += _wrong_tasks(view, store)
+    problems += _wrong_nodes(view, store)
+    problems += _strangers("queue", view.queues.keys(), queues)
     return problems[:MOST]
 
 
-def _differences(what: str, ours: set[Any], fresh: set[Any]) -> Iterator[str]:
-    for each in sorted(ours - fresh):
+def _listed(store: Store, kind: str) -> list[Object]:
+    listing = store.list(kind)
+    return [codec.unpack_shared(blob) for blob in listing.blobs] if isinstance(listing, Listing) else []
+
+
+def _strangers(what: str, ours: Set[str], theirs: Set[str]) -> Iterator[str]:
+    for each in sorted(ours - theirs):
         yield f"{what} {each} is in the cache's books and not in the api's"
-    for each in sorted(fresh - ours):
+    for each in sorted(theirs - ours):
         yield f"{what} {each} is in the api's books and not in the cache's"
 
 
-def _tasks(view: View) -> set[Any]:
-    status, resides = view.tasks.status, view.tasks.resides
-    return {(task.key, task.uid, int(status[task.row]), resides[task.row]) for task in view.tasks.by_key.values()}
+def _wrong_tasks(view: View, store: Store) -> Iterator[str]:
+    listed = {task.key: task for task in (read_task(pod, NOWHERE, view.templates) for pod in _listed(store, "Pod"))}
+    yield from _strangers("task", view.tasks.by_key.keys(), listed.keys())
+    for key, ours in view.tasks.by_key.items():
+        theirs = listed.get(key)
+        if theirs is not None:
+            yield from _differences(f"task {key}", _task(view, ours), _said_of(theirs))
+    members = sum(len(job.tasks) for job in view.jobs.by_key.values())
+    if members != sum(1 for task in listed.values() if task.job):
+        yield f"jobs have {members} tasks in the cache's books, but not in the api's"
 
 
-def _nodes(view: View) -> set[Any]:
-    table, names = view.nodes, view.dimensions.names
-    return {
-        (name, tuple((names[d], round(float(table.idle[d, row]), 3)) for d in range(len(names)) if table.idle[d, row]))
-        for name, row in table.row.items()
+def _task(view: View, task: Task) -> dict[str, Any]:
+    """All that the view knows of a task, in flight or not."""
+    job = view.jobs.by_key.get(task.job)
+    return asdict(task) | {
+        "row": NOWHERE,
+        "counted as": TaskStatus(view.tasks.status_at[task.row]),
+        "seat": view.tasks.resides[task.row],
+        "member": job is not None and job.tasks.get(task.uid) is task,
     }
 
 
-def _jobs(view: View) -> set[Any]:
-    return {
-        (job.key, tuple(int(number) for number in view.jobs.counts[:, job.row]))
-        for job in view.jobs.by_key.values()
-        if job.tasks
-    }
+def _said_of(task: Task) -> dict[str, Any]:
+    """The same as the api says it."""
+    seat = task.node_name if task.status not in COMPLETED_STATUSES else ""
+    return asdict(task) | {"counted as": task.status, "seat": seat, "member": bool(task.job)}
+
+
+def _wrong_nodes(view: View, store: Store) -> Iterator[str]:
+    listed = {spec.name: spec for spec in map(read_node, _listed(store, "Node"))}
+    yield from _strangers("node", view.nodes.row.keys(), listed.keys())
+    for name, row in view.nodes.row.items():
+        theirs = listed.get(name)
+        if theirs is not None:
+            column: list[float] = view.nodes.allocatable[:, row].tolist()
+            room = _by_name(view, view.dimensions.items(theirs.allocatable))
+            ours = asdict(view.nodes.specs[row]) | {"room": _by_name(view, enumerate(column))}
+            yield from _differences(f"node {name}", ours, asdict(theirs) | {"room": room})
+
+
+def _by_name(view: View, amounts: Iterable[tuple[int, float]]) -> dict[str, float]:
+    return {view.dimensions.names[dimension]: amount for dimension, amount in amounts if amount}
+
+
+def _differences(what: str, ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
+    if ours != theirs:
+        for name, mine in ours.items():
+            if mine != theirs[name]:
+                yield f"{what} has {name} {mine!r} in the cache's books and {theirs[name]!r} in the api's"
 
 
 async def lost_in_journal(store: Store, journal: Journal) -> list[Found]:

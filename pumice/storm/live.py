@@ -13,7 +13,7 @@ import anyio
 from actors.api.faults import Faults, SeededFaults
 from actors.api.store import Store
 from actors.core_decider import core_decider
-from pumice.storm.books import compare_views, fresh_view, lost_in_journal, without_reason
+from pumice.storm.books import compare_view, lost_in_journal, without_reason
 from pumice.storm.monitor import Monitor
 from pumice.storm.profiles import Profile, profile
 from pumice.storm.soon import until_idle
@@ -113,7 +113,7 @@ class LiveStorm:
             found = await until_idle(system, self.monitor.truth, lambda: self.views[-1], PERIOD_S)
             problems += [("books-agree", words) for words in found]
         if not scope.cancelled_caught:
-            problems += [("books-agree", words) for words in compare_views(self.views[-1], fresh_view(system.store))]
+            problems += [("books-agree", words) for words in compare_view(self.views[-1], system.store)]
             problems += await lost_in_journal(system.store, journal)
             problems += [("reasons", words) for words in without_reason(system.store, self.monitor)]
         elif not interrupted:
