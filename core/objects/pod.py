@@ -17,18 +17,20 @@ PREEMPTABLE = "volcano.sh/preemptable"
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
-_POD_FIELDS = (
-    "nodeSelector",
-    "affinity",
-    "tolerations",
-    "topologySpreadConstraints",
-    "volumes",
-    "resourceClaims",
-    "schedulingGates",
-    "preemptionPolicy",
-    "overhead",
-    "resources",
-    "hostNetwork",
+_POD_FIELDS = frozenset(
+    (
+        "nodeSelector",
+        "affinity",
+        "tolerations",
+        "topologySpreadConstraints",
+        "volumes",
+        "resourceClaims",
+        "schedulingGates",
+        "preemptionPolicy",
+        "overhead",
+        "resources",
+        "hostNetwork",
+    )
 )
 _CONTAINER_FIELDS = ("resources", "ports", "image", "restartPolicy")
 _INT32 = 2**31
@@ -88,7 +90,7 @@ class Task(msgspec.Struct, eq=False, gc=False):
 
 def _relevant(spec: dict[str, Any]) -> dict[str, Any]:
     """What scheduling reads of a pod spec: what differs between the pods of a role (env, names) must stay out."""
-    kept: dict[str, Any] = {name: spec[name] for name in _POD_FIELDS if spec.get(name)}
+    kept: dict[str, Any] = {name: value for name, value in spec.items() if value and name in _POD_FIELDS}
     for group in ("containers", "initContainers"):
         if spec.get(group):
             kept[group] = [{f: c[f] for f in _CONTAINER_FIELDS if c.get(f)} for c in spec[group]]
@@ -124,7 +126,8 @@ def revocable_zone(annotations: dict[str, str]) -> str:
     """ "*" or "" (GetPodRevocableZone: only the wildcard is supported)."""
     if REVOCABLE_ZONE in annotations:
         return "*" if annotations[REVOCABLE_ZONE] == "*" else ""
-    return "*" if parse_bool(annotations.get(PREEMPTABLE, "")) else ""
+    preemptable = annotations.get(PREEMPTABLE)
+    return "*" if preemptable and parse_bool(preemptable) else ""
 
 
 def _priority(spec: dict[str, Any], annotations: dict[str, str]) -> int:

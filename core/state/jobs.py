@@ -122,12 +122,13 @@ class JobTable:
         self._by_number()
 
     def _by_number(self) -> None:
-        """The columns that tasks change: by status or dimension, number by number."""
+        """The columns that change most: by status or dimension, number by number."""
         self._counts_at = [integers(line) for line in self.counts]
         self._best_effort_at, self._gated_at = integers(self.best_effort), integers(self.gated)
         self._allocated_at = [floats(line) for line in self.allocated]
         self._pending_at = [floats(line) for line in self.pending]
         self._reported_at = [integers(line) for line in self.reported]
+        self._phase_at, self._announced_at = integers(self.phase), integers(self.announced)
         self._total_at = [floats(line) for line in self.total]
 
     def fit_dimensions(self) -> None:
@@ -202,11 +203,11 @@ class JobTable:
     def set_status(self, job: Job, spec: PodGroupSpec) -> None:
         """Attach the same PodGroup with another status."""
         job.spec, row = spec, job.row
-        self.phase[row] = BY_LABEL.get(spec.phase, Phase.PENDING)
-        self.announced[row] = READY in spec.conditions
-        reported = (BY_LABEL.get(spec.phase, NO_PHASE), spec.running, spec.succeeded, spec.failed)
-        for line, number in zip(self._reported_at, reported, strict=True):
-            line[row] = number
+        self._phase_at[row] = BY_LABEL.get(spec.phase, Phase.PENDING)
+        self._announced_at[row] = READY in spec.conditions
+        phase, running, succeeded, failed = self._reported_at
+        phase[row] = BY_LABEL.get(spec.phase, NO_PHASE)
+        running[row], succeeded[row], failed[row] = spec.running, spec.succeeded, spec.failed
 
     def count(self, job: Job, task: Task, status: int, sign: int) -> None:
         """Add (sign 1) or take off (-1) a task of that status in counts and sums."""

@@ -47,6 +47,7 @@ class View:
         self.groups = Groups(self.jobs, default_queue)
         self.seats = Seats(self.tasks, self.nodes)
         self.others = Others()
+        self._fitted = 0  # so many dimensions have room
         self._kept: dict[str, Any] = {}  # what sessions leave for the next
         self._assumed = Assumed()  # binds in flight
         self._evicting: set[str] = set()  # pod keys of evictions in flight
@@ -190,8 +191,10 @@ class View:
         self.seats.with_node(spec.name, self.nodes.add(spec))
 
     def _fit_dimensions(self) -> None:
-        self.nodes.fit_dimensions()
-        self.jobs.fit_dimensions()
+        if len(self.dimensions.names) != self._fitted:
+            self._fitted = len(self.dimensions.names)
+            self.nodes.fit_dimensions()
+            self.jobs.fit_dimensions()
 
     # --- what is in flight
 
