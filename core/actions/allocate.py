@@ -49,7 +49,7 @@ def execute(session: Session) -> None:
 def _drain(session: Session, context: Context) -> None:
     cache_errors = caches_errors(session, "allocate")
     queues = context.queues
-    while len(queues):
+    while queues:
         queue = queues.pop()
         if session.points.any_true("Overused", queue):
             session.fit.overused.add(queue.name)
@@ -69,7 +69,7 @@ def _drain(session: Session, context: Context) -> None:
                 jobs.push(job)
         elif statement is not None and "discard-pipelined-only" in session.config.pumice.fix:
             statement.discard()
-        if session.job_ready(job) or not is_strict(session, queue):
+        if not is_strict(session, queue) or session.job_ready(job):
             queues.push(queue)
 
 

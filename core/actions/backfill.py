@@ -66,11 +66,11 @@ def pick_up(session: Session) -> list[Task]:
             jobs[queue.name] = session.orders.job_queue()
         jobs[queue.name].push(job)
     picked: list[Task] = []
-    while len(queues):
+    while queues:
         of_queue = jobs[queues.pop().name]
-        while len(of_queue):
+        while of_queue:
             of_job = tasks[of_queue.pop().row]
-            while len(of_job):
+            while of_job:
                 picked.append(of_job.pop())
     return picked
 

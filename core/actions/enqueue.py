@@ -28,7 +28,7 @@ def execute(session: Session) -> None:
         if name not in waiting:
             waiting[name] = session.orders.job_queue()
         waiting[name].push(job)
-    while len(queues):
+    while queues:
         queue = queues.pop()
         jobs = waiting.get(queue.name)
         if not jobs:

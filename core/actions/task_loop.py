@@ -35,7 +35,7 @@ def allocate_tasks(
     if not len(domain.rows):
         return None
     loop = TaskLoop(session, sub_job, domain, ErrorCache(cache_errors))
-    while len(tasks):
+    while tasks:
         if loop.step(tasks.pop()):
             break
     return loop.result()
@@ -92,19 +92,17 @@ class TaskLoop:
         except FitFailure as failure:
             self._record(task, session.fit.everywhere(failure.reason).codes)
             return NO_NODE
-        nominated = self._nominated(search, task)
-        if nominated != NO_NODE:
-            return nominated  # no other node was looked at: the error cache learns nothing of them
+        if task.nominated:
+            nominated = self._nominated(search, task)
+            if nominated != NO_NODE:
+                return nominated  # no other node was looked at: the error cache learns nothing of them
         search.refresh(self._cache)
-        self._head(task)
+        if self._sub_job.network_topology is not None:
+            session.topology.heading[task.row] = self._occupied
         node, codes = search.choose() if self._everywhere else search.choose_within(self._domain.rows)
         if node == NO_NODE:
             self._record(task, codes)
         return node
-
-    def _head(self, task: Task) -> None:
-        if self._sub_job.network_topology is not None:
-            self._session.topology.heading[task.row] = self._occupied
 
     def _record(self, task: Task, codes: IntArray | None) -> None:
         assert codes is not None

@@ -32,7 +32,7 @@ class Worksheet:
     @property
     def empty(self) -> bool:
         """Whether nothing is left to place."""
-        return not any(len(tasks) for tasks in self.tasks.values())
+        return not any(self.tasks.values())
 
     def take_over(self, other: Worksheet) -> None:
         """What is left after a trial that was chosen."""

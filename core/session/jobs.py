@@ -105,8 +105,10 @@ class SessionJobs:
 
     def is_ready(self, job: Job) -> bool:
         """Ready tasks and pending best-effort ones reach minAvailable (IsReady)."""
-        row = job.row
-        return bool(self.ready_count(job) + self.best_effort[row] >= self.min_member[row])
+        row, counts = job.row, self.counts
+        ready = counts[BOUND][row] + counts[BINDING][row] + counts[RUNNING][row]
+        ready += counts[ALLOCATED][row] + counts[SUCCEEDED][row]
+        return bool(ready + self.best_effort[row] >= self.min_member[row])
 
     def is_pipelined(self, job: Job) -> bool:
         """The same with pipelined tasks (IsPipelined)."""

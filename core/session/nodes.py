@@ -160,16 +160,18 @@ class KubeNodes:
 
     def add(self, task: Task, row: int) -> None:
         """AddPod."""
-        self._change(task, row, 1)
+        template = task.template
+        self._pods_at[row] += 1
+        self._cpu_at[row] += template.nonzero_cpu
+        self._memory_at[row] += template.nonzero_memory
+        for dimension, value in template.items:
+            self._requested_at[dimension][row] += value
 
     def remove(self, task: Task, row: int) -> None:
         """RemovePod."""
-        self._change(task, row, -1)
-
-    def _change(self, task: Task, row: int, sign: int) -> None:
         template = task.template
-        self._pods_at[row] += sign
-        self._cpu_at[row] += sign * template.nonzero_cpu
-        self._memory_at[row] += sign * template.nonzero_memory
+        self._pods_at[row] -= 1
+        self._cpu_at[row] -= template.nonzero_cpu
+        self._memory_at[row] -= template.nonzero_memory
         for dimension, value in template.items:
-            self._requested_at[dimension][row] += sign * value
+            self._requested_at[dimension][row] -= value

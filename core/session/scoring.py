@@ -35,7 +35,7 @@ def _plus(total: FloatArray | float, further: FloatArray | float, out: FloatArra
 
 class Scoring:
     """`ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest
-    name.
+    name. Nothing is scored before somebody asks: a search that finds no node, or a single one, needs no scores.
     """
 
     def __init__(self, session: Session, task: Task) -> None:
@@ -49,23 +49,27 @@ class Scoring:
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
         self._parts: list[tuple[MutableSequence[float] | None, float]] = []
         self._moving: list[tuple[MutableSequence[float], Callable[[int], float]]] = []
-        self.ranked: FloatArray = np.empty(self._count)  # `rescore` writes it whole
+        self.ranked: FloatArray = np.empty(self._count)  # `_rank` writes it whole
         self._ranked_at = floats(self.ranked)
         # Asked anew at every choice, whatever was or was not touched.
         self._momentary = any(getattr(score, "momentary", False) for score in self._scores)
-        self._dirty = False
+        self._stale = self._dirty = True  # no row is scored; no candidate is ranked
 
-    def rescore(self, candidates: BoolArray) -> None:
-        """Score every row again."""
+    def forget(self) -> None:
+        """Any row may have changed, and the candidates with them."""
+        self._stale = self._dirty = True
+
+    def rerank(self) -> None:
+        """The candidates are others."""
+        self._dirty = True
+
+    def _score(self) -> None:
+        """Score every row."""
+        self._stale = False
         for i, score in enumerate(self._scores):
             if score.constant is None and (self._raw[i] is None or score.volatility is not Volatility.STATIC):
                 self._raw[i] = score.score(ALL)
         self._look_closer()
-        if self._momentary:
-            self._dirty = True
-            self.ranked.fill(-np.inf)
-        else:
-            self._rank(candidates)
 
     def _look_closer(self) -> None:
         """Views of what a touched row costs: numpy's own indexing would cost more than the arithmetic."""
@@ -82,6 +86,8 @@ class Scoring:
 
     def update(self, row: int, is_candidate: bool) -> None:
         """One row changed, or joined or left the candidates."""
+        if self._stale:
+            return
         for raw, score_one in self._moving:
             raw[row] = score_one(row)
         if self._depends_on_candidates:
@@ -94,6 +100,8 @@ class Scoring:
 
     def update_many(self, rows: npt.NDArray[np.intp], are_candidates: BoolArray) -> None:
         """Several rows changed."""
+        if self._stale:
+            return
         for raw, score in zip(self._raw, self._scores, strict=True):
             if raw is not None and score.volatility is not Volatility.STATIC:
                 raw[rows] = score.score(rows)
@@ -121,6 +129,8 @@ class Scoring:
         return order + batch
 
     def _rank(self, candidates: BoolArray) -> None:
+        if self._stale:
+            self._score()
         self._dirty = False
         if self._depends_on_candidates:
             rows = np.flatnonzero(candidates)
@@ -135,6 +145,8 @@ class Scoring:
         """Total scores of these candidates (normalised over just them), shape [len(rows)]."""
         if not len(rows):
             return np.zeros(0)
+        if self._stale:
+            self._score()
         totals = self._sum(rows)
         return totals if totals.ndim else np.full(len(rows), totals)
 

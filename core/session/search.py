@@ -148,7 +148,7 @@ class NodeSearch:
         self.codes = np.where(refused, kept, self.codes)
         self.idle &= ~refused
         self.idle_count = int(np.count_nonzero(self.idle))
-        self.scoring.rescore(self.idle)
+        self.scoring.rerank()
 
     def _scan(self) -> None:
         """Look at every node."""
@@ -156,7 +156,7 @@ class NodeSearch:
         codes, idle = self._judge(ALL, self.session.nodes.count)
         self.codes, self.idle = codes, idle
         self.idle_count = int(np.count_nonzero(idle))
-        self.scoring.rescore(idle)
+        self.scoring.forget()
 
     def _look_at(self, rows: npt.NDArray[np.intp]) -> None:
         """Look at some nodes again, all at once."""
@@ -198,8 +198,9 @@ class NodeSearch:
 
     def _look(self, row: int) -> None:
         """Look at one node again."""
-        code = self.code_of(row)
-        idle = code == 0 and (not self._room or self.session.nodes.fits_idle(row, self.task))
+        code, nodes = self.code_of(row), self.session.nodes
+        # without room to come, idle room is all the room there is
+        idle = code == 0 and (not (self._room and nodes.has_future) or nodes.fits_idle(row, self.task))
         self.codes[row] = code
         self.idle_count += idle - bool(self.idle[row])
         self.idle[row] = idle
@@ -211,7 +212,7 @@ class NodeSearch:
         if searches.hard_shard is not None and not searches.hard_shard[row]:
             return searches.outside_shard
         lacking = self.session.nodes.insufficient(row, self.task) if self._room else -1
-        return self.session.searches.insufficient(lacking) if lacking >= 0 else self.filter_code(row)
+        return searches.insufficient(lacking) if lacking >= 0 else self._filters.reject_one(row)
 
     def filter_code(self, row: int) -> int:
         """The same without the question of room: what the filters alone say."""
@@ -254,8 +255,10 @@ class NodeSearch:
         return -1, self.codes
 
     def _best_of_all(self) -> int:
-        if self.idle_count:
+        if self.idle_count > 1:
             return self.scoring.best(self.idle)
+        if self.idle_count:
+            return int(self.idle.argmax())
         return self.best_of(self.codes == 0)
 
     def best_of(self, group: BoolArray) -> int:

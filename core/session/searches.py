@@ -56,7 +56,7 @@ class Readings:
         groups = [group for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in points.flat(point)]
         self._asked = [f for group in groups for f in group]
         self._some = [f for f in self._asked if hasattr(f, "concerns")]
-        self._always = _reading([f for f in self._asked if not hasattr(f, "concerns")])
+        self._always = _reading([f for f in self._asked if f not in self._some])
         self._found: dict[int, Reading] = {}
 
     def of(self, template: PodTemplate) -> Reading:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -48,7 +49,7 @@ class Drf:
         if option is not None and option.is_enabled("Hierarchy"):
             session.points.add("QueueOrder", self.name, self.queue_order)
             session.points.add("Reclaimable", self.name, self.reclaimable)
-        session.points.handle(self._on_allocate, self._on_deallocate)
+        session.points.handle(partial(self._change, 1.0), partial(self._change, -1.0))
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""
@@ -151,13 +152,7 @@ class Drf:
     # --- keeping up
     # -------------------------------------------------------------------------------------------------------------
 
-    def _on_allocate(self, task: Task, node: int) -> None:
-        self._change(task, 1.0)
-
-    def _on_deallocate(self, task: Task, node: int) -> None:
-        self._change(task, -1.0)
-
-    def _change(self, task: Task, sign: float) -> None:
+    def _change(self, sign: float, task: Task, node: int) -> None:
         row = self._session.job_row(task)
         if row < 0:
             return

@@ -54,6 +54,8 @@ class Reservations:
 
     def drop(self, task: Task) -> bool:
         """For a pod that is taken off. True: it had been refused, and never came."""
+        if not (task.template.volumes or task.template.resource_claims):
+            return False
         for plugin in reversed(self._plugins):
             plugin.unreserve(task)
         if task.row not in self._refused:

@@ -32,6 +32,7 @@ class Proportion:
         """Gather, fill, register."""
         self._session = session
         self.attributes = Attributes(session)
+        self._by_job: dict[int, QueueAttributes] = {}  # by row; a job stays in its queue for a session
         add = session.points.add
         add("QueueOrder", self.name, self.queue_order)
         add("Reclaimable", self.name, self.reclaimable)
@@ -65,19 +66,14 @@ class Proportion:
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
         """The queue is open, and with the task stays within deserved on what the task asks for."""
-        return self._within_deserved(queue, task.template.request)
+        return queue.is_open and self.attributes.of(queue.name).has_room_for(task.template.request)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
         """The same for several tasks at once."""
         total = Resource()
         for task in tasks:
             total.add(task.template.request)
-        return self._within_deserved(queue, total)
-
-    def _within_deserved(self, queue: Queue, request: Resource) -> bool:
-        if not queue.is_open:
-            return False
-        return self.attributes.of(queue.name).has_room_for(request)
+        return queue.is_open and self.attributes.of(queue.name).has_room_for(total)
 
     def job_enqueueable(self, job: Job) -> Vote:
         """minResources + allocated + inqueue - elastic within the real capability, and the queue open.
@@ -128,8 +124,15 @@ class Proportion:
         return victims, Vote.PERMIT
 
     def _attributes_of(self, task: Task) -> QueueAttributes | None:
+        row = self._session.job_row(task)
+        return self._by_job.get(row) or self._find(task)
+
+    def _find(self, task: Task) -> QueueAttributes | None:
         job = self._session.job_of(task)
-        return self.attributes.of(job.pod_group.queue) if job else None
+        if job is None:
+            return None
+        found = self._by_job[job.row] = self.attributes.of(job.pod_group.queue)
+        return found
 
     def _on_allocate(self, task: Task, node: int) -> None:
         attributes = self._attributes_of(task)
