@@ -9,7 +9,7 @@ class Alarm:
     """One task sleeps by it. Times are the event loop's, in seconds."""
 
     def __init__(self) -> None:
-        self._sleep = anyio.CancelScope()
+        self._sleep: anyio.CancelScope | None = None  # to make one takes an event loop
 
     async def sleep_until(self, time: float) -> None:
         """Sleep until then, or until an earlier time that is set meanwhile."""
@@ -18,4 +18,5 @@ class Alarm:
 
     def no_later_than(self, time: float) -> None:
         """Have the sleeper wake then, unless it does so before. Who is awake decides anew before it sleeps."""
-        self._sleep.deadline = min(self._sleep.deadline, time)
+        if self._sleep is not None and time < self._sleep.deadline:
+            self._sleep.deadline = time

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from actors.alarm import Alarm
 from actors.api.faults import chance
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Network:
 
     def __init__(self, activity: Activity, news_delay_s: float = 0.0, seed: int = 0) -> None:
         self.crashes: list[tuple[str, int]] = []
-        self._alarm: anyio.CancelScope | None = None
+        self._alarm = Alarm()
         self._activity = activity
         self._news_delay_s = news_delay_s
         self._seed = seed
@@ -50,8 +51,8 @@ class Network:
         self._activity.begin()
         held = Held(anyio.current_time() + delay_s, self._number, **what)
         heappush(self._held, held)
-        if self._alarm is not None and self._held[0] is held:  # who waits for an earlier one finds it then
-            self._alarm.deadline = held.at
+        if self._held[0] is held:  # who waits for an earlier one finds it then
+            self._alarm.no_later_than(held.at)
 
     def holds_news(self) -> bool:
         """Whether there is news and it is told later, together with all that comes until then."""
@@ -64,13 +65,11 @@ class Network:
     def crash(self, actor: str, steps: int) -> None:
         """Crash the actor so many turns of the event loop later."""
         self.crashes.append((actor, steps))
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._alarm.no_later_than(anyio.current_time())
 
     async def wait(self) -> None:
         """Until something is due, or somebody is to crash. What is held meanwhile moves the alarm and wakes nobody."""
-        with anyio.CancelScope(deadline=self._held[0].at if self._held else float("inf")) as self._alarm:
-            await anyio.Event().wait()
+        await self._alarm.sleep_until(self._held[0].at if self._held else float("inf"))
 
     def take(self, now: float) -> list[Held]:
         """All that is due."""
