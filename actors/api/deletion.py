@@ -74,10 +74,21 @@ class Deletion:
         self._work()
 
     def orphaned(self, key: Key, moment: Moment) -> None:
-        """Delete the object if every one of its owners has gone."""
+        """Delete the object if every one of its owners has gone; else it no longer names those that have.
+
+        Source: Kubernetes' garbage collector (attemptToDeleteItem).
+        """
         obj = self._tables.read(key)
-        if obj is not None and all(map(self._tables.was_removed, sorted(owner_uids(obj)))):
+        if obj is None:
+            return
+        owners = owner_uids(obj)
+        gone = {uid for uid in owners if self._tables.was_removed(uid)}
+        if not gone:
+            return
+        if gone == owners:
             self.delete(key, obj, None, moment)
+        else:
+            self._disown(key, obj, gone, moment)
 
     def _remove(self, key: Key, obj: Object, moment: Moment) -> None:
         uid: str = obj["metadata"]["uid"]
@@ -167,14 +178,16 @@ class Deletion:
     def _let_go(self, uid: str, moment: Moment) -> None:
         for dependent in self._tables.dependents(uid):
             obj = self._tables.read(dependent)
-            if obj is None:
-                continue
-            meta = obj["metadata"]
-            left = [reference for reference in rows(meta, "ownerReferences") if reference["uid"] != uid]
-            meta.pop("ownerReferences", None)
-            if left:
-                meta["ownerReferences"] = left
-            self._tables.put(dependent, obj, moment.user)
+            if obj is not None:
+                self._disown(dependent, obj, {uid}, moment)
+
+    def _disown(self, key: Key, obj: Object, gone: set[str], moment: Moment) -> None:
+        meta = obj["metadata"]
+        left = [reference for reference in rows(meta, "ownerReferences") if reference["uid"] not in gone]
+        meta.pop("ownerReferences", None)
+        if left:
+            meta["ownerReferences"] = left
+        self._tables.put(key, obj, moment.user)
 
     # --- what holds others: a namespace its objects, a definition those of its kind
 
