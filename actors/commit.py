@@ -76,7 +76,8 @@ class Commit:
             memory.unsent = None
 
     async def _hand_out(self, result: CycleResult, first: int, now: float) -> None:
-        await self._cache.ask_for(Assume(result.cycle, result.binds, result.evicts), Assumed)
+        if result.binds or result.evicts:
+            await self._cache.ask_for(Assume(result.cycle, result.binds, result.evicts), Assumed)
         for start, binds in _cut(result.binds, _claims):
             binder = next(self._binders) if binds[0].pre_bind is None else self._pre_binder
             created = result.report.created[start : start + len(binds)]
