@@ -10,11 +10,12 @@ class Alarm:
 
     def __init__(self) -> None:
         self._sleep: anyio.CancelScope | None = None  # to make one takes an event loop
+        self._never = anyio.Event()  # waiting for it sets no other deadline, as sleeping does
 
     async def sleep_until(self, time: float) -> None:
         """Sleep until then, or until an earlier time that is set meanwhile."""
         with anyio.CancelScope(deadline=time) as self._sleep:
-            await anyio.sleep_forever()
+            await self._never.wait()
 
     def no_later_than(self, time: float) -> None:
         """Have the sleeper wake then, unless it does so before. Who is awake decides anew before it sleeps."""

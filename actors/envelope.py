@@ -16,21 +16,16 @@ M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
 
 
-def bell() -> anyio.Semaphore:
-    """Wakes one waiting task at each `release`, or keeps the next one from waiting."""
-    return anyio.Semaphore(0, fast_acquire=True)
-
-
 class Answer:
     """A slot for `expected` replies. Filling it never blocks, so an answer is no link that could close a cycle.
 
-    `frames`: the replies in the order of the messages, empty where there is none yet; `complete` rings once, when there
+    `frames`: the replies in the order of the messages, empty where there is none yet; `complete` is set when there
     are all.
     """
 
     __slots__ = ("_missing", "complete", "frames")
 
-    def __init__(self, expected: int, complete: anyio.Semaphore) -> None:
+    def __init__(self, expected: int, complete: anyio.Event) -> None:
         self.frames = [b""] * expected
         self.complete = complete
         self._missing = expected
@@ -42,7 +37,7 @@ class Answer:
         self.frames[index] = frame
         self._missing -= 1
         if not self._missing:
-            self.complete.release()
+            self.complete.set()
 
 
 class Envelope(Struct, eq=False):

@@ -4,8 +4,7 @@ Full means back-pressure: `tell` waits, `tell_nowait` raises `anyio.WouldBlock`;
 costs more than a message (6-20 us against 1 us), so senders batch (`tell_many`, `ask_many`) and receivers drain.
 
 A queue of its own rather than an anyio memory object stream: a sender cancelled while it waits for room takes back what
-nobody has, or knows that it was sent, which a stream does not tell; and finding the mailbox empty is no exception. Who
-waits is woken by a semaphore that is used again: an event is made for one wait, and making it costs more than waiting.
+nobody has, or knows that it was sent, which a stream does not tell; and finding the mailbox empty is no exception.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 import anyio
 from anyio import lowlevel
 
-from actors.envelope import Answer, Envelope, Received, bell, failure
+from actors.envelope import Answer, Envelope, Received, failure
 from actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
+from actors.fresh_events import FreshEvents
 from core.messages.message import Message
 from core.messages.replies import Failed
 from storage import codec
@@ -68,9 +68,8 @@ class Mailbox(Generic[M, R]):
         self._blocked: OrderedDict[Envelope, anyio.Event] = OrderedDict()  # none unless the queue is full
         self._unread: deque[Received[M, R]] = deque()
         self._sent = self._received = self._high_water = 0
-        self._mail = bell()
-        self._asleep = False  # the receiver, until `_mail` rings
-        self._bells: list[anyio.Semaphore] = []  # of askers who have their answers: as many as ever asked at a time
+        self._events = FreshEvents()
+        self._mail: anyio.Event | None = None  # while the receiver waits for it
         self.closed = False
 
     # --- senders
@@ -119,10 +118,10 @@ class Mailbox(Generic[M, R]):
         """`ask_many`, where None stands for a reply that did not come in time, or never will."""
         replies: list[R | None] = []
         for part in _parts([self.encode(message) for message in messages]):
-            answer = Answer(len(part), bell())
+            answer = Answer(len(part), self._events.make())
             with anyio.move_on_after(timeout_s):
                 await self._put(Envelope(part, answer))
-                await answer.complete.acquire()
+                await answer.complete.wait()
             replies.extend([self._reply_or_none(frame) for frame in answer.frames])
         return replies
 
@@ -150,8 +149,8 @@ class Mailbox(Generic[M, R]):
         while not (batch := self._drain(cap)):
             if self.closed:
                 raise anyio.EndOfStream
-            self._asleep = True
-            await self._mail.acquire()
+            self._mail = self._events.make()
+            await self._mail.wait()
         return batch
 
     def _drain(self, cap: int) -> list[Received[M, R]]:
@@ -215,11 +214,9 @@ class Mailbox(Generic[M, R]):
         )
 
     async def _ask(self, frames: Sequence[bytes]) -> list[bytes]:
-        complete = self._bells.pop() if self._bells else bell()
-        answer = Answer(len(frames), complete)
+        answer = Answer(len(frames), self._events.make())
         await self._put(Envelope(frames, answer))
-        await complete.acquire()
-        self._bells.append(complete)  # a complete answer never rings again; one given up may, and keeps its bell
+        await answer.complete.wait()
         return answer.frames
 
     async def _put(self, envelope: Envelope) -> None:
@@ -230,7 +227,7 @@ class Mailbox(Generic[M, R]):
             await self._wait_for_room(envelope)
 
     async def _wait_for_room(self, envelope: Envelope) -> None:
-        its_turn = self._blocked[envelope] = anyio.Event()
+        its_turn = self._blocked[envelope] = self._events.make()
         try:
             await its_turn.wait()
         finally:
@@ -252,9 +249,9 @@ class Mailbox(Generic[M, R]):
         self._wake()
 
     def _wake(self) -> None:
-        if self._asleep:
-            self._asleep = False
-            self._mail.release()
+        if self._mail is not None:
+            self._mail.set()
+            self._mail = None
 
     def _decode_reply(self, frame: bytes) -> R:
         reply: R | Failed = self._decode_any_reply(frame)

@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 import anyio
 
+from actors.fresh_events import FreshEvents
 from actors.mailbox import Mailbox
 from core.messages import commands, events, orders, replies
 
@@ -70,6 +71,7 @@ class LevelSignal:
 
     def __init__(self, value: int = 0) -> None:
         self.value = value
+        self._events = FreshEvents()
         self._waited_for: dict[int, anyio.Event] = {}
 
     def raise_to(self, value: int) -> None:
@@ -85,7 +87,7 @@ class LevelSignal:
         """Wait until the level is above `value`; returns it."""
         while self.value <= value:
             if value not in self._waited_for:
-                self._waited_for[value] = anyio.Event()
+                self._waited_for[value] = self._events.make()
             await self._waited_for[value].wait()
         return self.value
 
@@ -123,7 +125,7 @@ class News(LevelSignal):
         while head <= value:
             event = self._woken.get(kinds)
             if event is None:
-                event = self._woken[kinds] = anyio.Event()
+                event = self._woken[kinds] = self._events.make()
             await event.wait()
             head = self._heads[kinds]
         return head
