@@ -22,7 +22,7 @@ import msgspec
 from storage.errors import CodecError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 T = TypeVar("T")
 
@@ -115,6 +115,14 @@ def encode(message: msgspec.Struct) -> bytes:
         return msgspec.msgpack.encode(message)
     except _REFUSALS as problem:
         raise CodecError(f"cannot encode {type(message).__name__}: {problem}") from problem
+
+
+def encode_many(messages: Iterable[msgspec.Struct]) -> list[bytes]:
+    """`encode` of each, in order. Raises CodecError when one cannot be encoded."""
+    try:
+        return list(map(msgspec.msgpack.encode, messages))
+    except _REFUSALS as problem:
+        raise CodecError(f"cannot encode a message: {problem}") from problem
 
 
 @overload

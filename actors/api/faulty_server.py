@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from actors.api.disruptions import disrupt
 from actors.api.network import Held, Network
-from actors.api.server import ApiServer, cause_of
+from actors.api.server import ApiServer
 from core.messages import commands, replies
 
 if TYPE_CHECKING:
@@ -92,9 +92,8 @@ class FaultyApiServer(ApiServer):
         entries: list[commands.Entry] = []
         for step in steps:
             if step.answer is None and step.request is not _NOTHING:
-                step.answer = self._apply(step.request, now)
-                if self.store.tables.outbox:
-                    entries += self._entries(cause_of(step.request))
+                step.answer = self._apply(step.request, now, entries)
+        entries += self._entries()
         if entries:
             await self._record(entries)
         for step in steps:

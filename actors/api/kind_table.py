@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from actors.api.definitions.naming import is_accepted, kind_row
@@ -20,12 +20,10 @@ class KindTable:
         self._by_resource: dict[tuple[str, str, str], Kind] = {}
         self._definitions: dict[str, Object] = {}
         self._defining: dict[str, Object] = {}
+        self.by_key: Callable[[str], Kind | None] = self._by_key.get
+        """The row of a key, as messages name it; None when there is none."""
         for row in built_in:
             self._add(row)
-
-    def by_key(self, key: str) -> Kind | None:
-        """The row of a key, as messages name it."""
-        return self._by_key.get(key)
 
     def by_type(self, api_version: object, kind: object) -> Kind | None:
         """The row for an object's `apiVersion` and `kind`, other versions of it included."""

@@ -87,7 +87,8 @@ class Registry:
         record = self.tables.get(place)
         if record is None:
             return refusals.not_found(kind, name)
-        return FoundRecord(place, kind, record, own(record) if self._settles_whole(kind) else seen(record))
+        whole = self.strict or kind.defined
+        return FoundRecord(place, kind, record, own(record) if whole else seen(record))
 
     def settle_shape(self, kind: Kind, obj: Object, *, nulls: bool = True) -> list[Cause]:
         """Check the types of an object's fields; one of a defined kind is pruned and defaulted by its schema.
@@ -111,16 +112,15 @@ class Registry:
         return value_problems(obj, schema)
 
     def settle_status(self, kind: Kind, obj: Object, *, nulls: bool) -> list[Cause]:
-        """`settle_shape` when nothing but the status has changed: what has not was settled when it was written."""
-        if self._settles_whole(kind):
+        """`settle_shape` when nothing but the status has changed: what has not was settled when it was written.
+
+        Unless any write may change any part of an object, to what a schema says.
+        """
+        if self.strict or kind.defined:
             return self.settle_shape(kind, obj, nulls=nulls)
         if nulls:
             drop_nulls(obj["status"])
         return status_problems(kind.key, obj["status"])
-
-    def _settles_whole(self, kind: Kind) -> bool:
-        """Whether any write may change any part of an object, to what a schema says."""
-        return self.strict or kind.defined
 
     def _settle_volcanos(self, kind: Kind, obj: Object) -> list[Cause]:
         """What Volcano's own definitions do at every write; a kind with rules in admission has theirs there."""

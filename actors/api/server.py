@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_DECIDED: Final = (commands.BindPod, commands.EvictPod)
+"""Requests that carry out a decision of the journal."""
+
 
 class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
     """`store` outlives a crash of this actor: it is the truth, and what is in it is in the journal."""
@@ -43,35 +46,39 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     async def on_start(self) -> None:
         """Let watchers see what the store holds already (what a crash left unwritten goes to the journal first)."""
-        await self._record(self._entries(0))
+        await self._record(self._entries())
         self._publish()
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
         """Apply, make durable, answer, wake."""
         now = self.clock.now()
-        answers: list[replies.ApiReply] = []
         entries: list[commands.Entry] = []
-        for item in batch:
-            answers.append(self._apply(item.message, now))
-            if self.store.tables.outbox:
-                entries += self._entries(cause_of(item.message))
+        answers = [self._apply(item.message, now, entries) for item in batch]
+        entries += self._entries()
         await self._record(entries)
         for item, answer in zip(batch, answers, strict=True):
             item.reply(answer)
         if entries:
             self._publish()
 
-    def _apply(self, request: commands.ApiRequest, now: float) -> replies.ApiReply:
+    def _apply(self, request: commands.ApiRequest, now: float, entries: list[commands.Entry]) -> replies.ApiReply:
+        """Carry out a request of a batch; what a decision comes to is an entry with its number, apart from all else."""
+        decision = request.sequence if isinstance(request, _DECIDED) else None
+        if decision is not None:
+            entries += self._entries()
         try:
             return self.store.apply(request, now)
         except Exception as error:
             # one request nobody foresaw must not take the cluster with it; it is a bug all the same, and says so
             log.exception("bug in Pumice: the api could not carry out %s", type(request).__name__)
             return replies.Refused(500, "InternalError", f"bug in Pumice: {error!r}")
+        finally:
+            if decision is not None:
+                entries += self._entries(decision)
 
-    def _entries(self, cause: int) -> list[commands.Entry]:
-        """What has changed in the store since this was last asked."""
-        return [commands.Entry("api", codec.encode(mutation), cause) for mutation in self.store.drain()]
+    def _entries(self, cause: int = 0) -> list[commands.Entry]:
+        """What has changed in the store since this was last asked; `cause`: the journal number of what decided it."""
+        return [commands.Entry("api", payload, cause) for payload in codec.encode_many(self.store.drain())]
 
     async def _record(self, entries: Sequence[commands.Entry]) -> None:
         """Shielded: what is in the store is in the journal, whoever takes this actor away in between."""
@@ -83,11 +90,3 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         changed = self.store.log.unpublished()
         self.store.publish()
         self.news.publish(self.store.revision, changed)
-
-
-_DECIDED: Final = (commands.BindPod, commands.EvictPod)
-
-
-def cause_of(request: commands.ApiRequest) -> int:
-    """The journal number of the decision that a binding or an eviction carries out."""
-    return request.sequence if isinstance(request, _DECIDED) else 0

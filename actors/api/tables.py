@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, cast
 
 from actors.api.ordered import Name, Ordered, Record
-from actors.api.parts import PARTS, Parts, Views
+from actors.api.parts import PARTS, Parts
 from actors.api.watch import RevisionLog
 from core.messages.events import Mutation
 from core.messages.replies import WatchEvent
@@ -37,14 +37,16 @@ class Tables:
         self._removed_uids: dict[str, None] = {}
         self._parsed: dict[Key, tuple[int, Object]] = {}
         self._kind_revisions: dict[str, int] = {}
-        self._parts: dict[str, Parts] = {}
+        self._parts = _PartsByKind(PARTS)
 
     # --- reading
 
     def get(self, key: Key) -> Record | None:
         """The record, or None."""
-        held = self._kinds.get(key[0])
-        return None if held is None else held.records.get((key[1], key[2]))
+        try:
+            return self._kinds[key[0]].records.get(key[1:])
+        except KeyError:  # no object of this kind yet
+            return None
 
     def read(self, key: Key) -> Object | None:
         """A copy of the object that is the caller's to change, or None."""
@@ -155,7 +157,7 @@ class Tables:
         meta["resourceVersion"] = str(revision)
         blob = repack(obj)
         share(blob, obj)
-        parts = self._parts_of(key[0])
+        parts = self._parts[key[0]]
         views = parts.views(obj)
         self._add(key, Record(blob, revision, meta["uid"], _labels_of(obj), views))
         self._own(key, owner_uids(obj))
@@ -166,9 +168,10 @@ class Tables:
         revision = self.revision + 1
         obj["metadata"]["resourceVersion"] = str(revision)
         blob = repack(obj)
-        parts = self._parts_of(key[0])
+        parts = self._parts[key[0]]
         views = parts.views(obj)
-        concerned = parts.concerned(_views_of(record, parts), views, status_by)
+        before = parts.views(own(record)) if record.views is None else record.views
+        concerned = parts.concerned(before, views, status_by)
         record.blob, record.revision, record.views = blob, revision, views
         self._changed("MODIFIED", key, blob, user, concerned)
         return blob
@@ -177,8 +180,9 @@ class Tables:
         """Take an object away; watchers get it as it last was."""
         record = self._take(key)
         self._forget(key, record.uid, owner_uids(obj))
-        parts = self._parts_of(key[0])
-        self._changed("DELETED", key, record.blob, user, parts.concerned(_views_of(record, parts), parts.unseen))
+        parts = self._parts[key[0]]
+        before = parts.views(own(record)) if record.views is None else record.views
+        self._changed("DELETED", key, record.blob, user, parts.concerned(before, parts.unseen))
 
     def load(self, truth: Truth) -> None:
         """Take over what a checkpoint holds; the tables must be empty."""
@@ -225,12 +229,6 @@ class Tables:
         self._in_namespace[key[1]] -= 1
         return record
 
-    def _parts_of(self, kind: str) -> Parts:
-        parts = self._parts.get(kind)
-        if parts is None:
-            parts = self._parts[kind] = PARTS.get(kind) or Parts(kind)
-        return parts
-
     def _changed(self, type_: str, key: Key, blob: bytes, user: str, concerned: frozenset[str]) -> None:
         kind, namespace, name = key
         revision = self.revision = self._kind_revisions[kind] = self.revision + 1
@@ -261,8 +259,12 @@ class Tables:
             del self._removed_uids[next(iter(self._removed_uids))]
 
 
-def _views_of(record: Record, parts: Parts) -> Views:
-    return parts.views(own(record)) if record.views is None else record.views
+class _PartsByKind(dict[str, Parts]):
+    """A kind of which nobody has named parts has none."""
+
+    def __missing__(self, kind: str) -> Parts:
+        parts = self[kind] = Parts(kind)
+        return parts
 
 
 def own(record: Record) -> Object:
