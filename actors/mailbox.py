@@ -146,16 +146,18 @@ class Mailbox(Generic[M, R]):
         """
         if self._queue or self._unread:
             await lowlevel.checkpoint_if_cancelled()
-        while not (batch := self._drain(cap)):
+        while not (self._queue or self._unread):
             if self.closed:
                 raise anyio.EndOfStream
             self._mail = self._events.make()
             await self._mail.wait()
-        return batch
+        return self._drain(cap)
 
     def _drain(self, cap: int) -> list[Received[M, R]]:
-        batch: list[Received[M, R]] = list(self._unread)
-        self._unread.clear()
+        batch: list[Received[M, R]] = []
+        if self._unread:
+            batch += self._unread
+            self._unread.clear()
         again = len(batch)
         self._high_water = max(self._high_water, len(self._queue))
         while self._queue and len(batch) < cap:

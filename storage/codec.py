@@ -59,7 +59,7 @@ def pack(data: Any) -> bytes:
 
 
 def repack(data: Any) -> bytes:
-    """`pack` for what `unpack` gave, or was made of it: plain already, so nobody has to look for what is not.
+    """`pack` for what `unpack` gave, or was made of it and of what is plain: nobody has to look for what is not.
 
     It takes half the time. Raises CodecError.
     """

@@ -12,7 +12,7 @@ from actors.api.parts import POD_PLACED
 from actors.timers import Timers
 from core.messages.commands import ApiRequest, Delete, UpdateStatus
 from core.messages.replies import ApiReply
-from storage.codec import pack
+from storage.codec import repack
 
 Object = dict[str, Any]
 PodKey = tuple[str, str]
@@ -118,7 +118,7 @@ class NodeAgentsMachine:
                 return [self._deletion(run)]
 
     def _status(self, run: PodRun, status: Object) -> UpdateStatus:
-        return UpdateStatus("Pod", run.namespace, run.name, pack(status), user=USER)
+        return UpdateStatus("Pod", run.namespace, run.name, repack(status), user=USER)
 
     def _deletion(self, run: PodRun) -> Delete:
         return Delete("Pod", run.namespace, run.name, uid=run.uid, grace_period_s=0, user=USER)

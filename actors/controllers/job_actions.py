@@ -15,7 +15,7 @@ from actors.controllers.job_status import conditioned, counted, initial, run_for
 from actors.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.objects.metadata import section
-from storage.codec import pack
+from storage.codec import repack
 
 Object = dict[str, Any]
 
@@ -92,7 +92,7 @@ def _settle(
     if status == old:
         return []
     patch = diff_patch(old, status)
-    return [UpdateStatus("Job", *_name(job), pack(patch), user=USER)]
+    return [UpdateStatus("Job", *_name(job), repack(patch), user=USER)]
 
 
 def _initiate(state: JobState, job: Object, status: Object) -> tuple[Object, list[ApiRequest]]:
@@ -104,7 +104,7 @@ def _initiate(state: JobState, job: Object, status: Object) -> tuple[Object, lis
         claim = claim_name(job, number, volume)
         resources[f"volume-pvc-{claim}"] = claim
         if volume.get("volumeClaim") and state.failures == 0:
-            requests.append(Create(pack(_claim(job, claim, volume["volumeClaim"])), user=USER))
+            requests.append(Create(repack(_claim(job, claim, volume["volumeClaim"])), user=USER))
     if resources:
         status["controlledResources"] = resources
     return status, requests
@@ -118,12 +118,12 @@ def _claim(job: Object, name: str, spec: Object) -> Object:
 def _pod_group_requests(state: JobState, job: Object, priorities: tuple[int, Mapping[str, int]]) -> list[ApiRequest]:
     wanted = _wanted(state, job, priorities)
     if state.group is None:
-        return [Create(pack(pod_group_of(job, wanted)), user=USER)]
+        return [Create(repack(pod_group_of(job, wanted)), user=USER)]
     changed = {name: value for name, value in wanted.items() if state.group.spec.get(name) != value}
     if not changed:
         return []
     current = {name: state.group.spec[name] for name in changed if name in state.group.spec}
-    patch = pack({"spec": diff_patch(current, changed)})
+    patch = repack({"spec": diff_patch(current, changed)})
     return [Patch("PodGroup", state.key[0], state.group.name, patch, user=USER)]
 
 
@@ -158,7 +158,7 @@ def _pod_requests(state: JobState, job: Object) -> tuple[list[ApiRequest], list[
             views.append(view)
         if missing and _may_start(state, job, task):
             maker = PodMaker(job, task)
-            requests += [Create(pack(maker.make(index)), user=USER) for index in missing]
+            requests += [Create(repack(maker.make(index)), user=USER) for index in missing]
             views += [_expected(state, job, task, index) for index in missing]
     return requests + deletes, views
 
@@ -218,7 +218,7 @@ def _delete_pod(state: JobState, pod: PodView, *, mark: bool = True) -> Iterable
     if not mark:
         return [delete]
     pod.out_of_sync = True
-    return [Patch(*where, pack({"metadata": {"annotations": {keys.OUT_OF_SYNC_POD: "true"}}}), user=USER), delete]
+    return [Patch(*where, repack({"metadata": {"annotations": {keys.OUT_OF_SYNC_POD: "true"}}}), user=USER), delete]
 
 
 def _name(job: Object) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from actors.controllers.min_resources import pod_min_resources
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import ApiReply, Refused
 from core.objects.metadata import section, text_map
-from storage.codec import pack
+from storage.codec import repack
 
 Object = dict[str, Any]
 PodKey = tuple[str, str]
@@ -100,10 +100,10 @@ class PodGroupMachine:
         name = group_name(pod)
         if (key[0], name) in self._groups:
             annotation = {"metadata": {"annotations": {keys.GROUP_NAME: name}}}
-            return [Patch("Pod", *key, pack(annotation), user=USER)]
+            return [Patch("Pod", *key, repack(annotation), user=USER)]
         self._groups.add((key[0], name))  # others of the owner's pods join it at once
         self._todo[key] = None
-        return [Create(pack(pod_group_for(pod, self._owner_annotations(pod))), user=f"{USER} {key[0]}/{key[1]}")]
+        return [Create(repack(pod_group_for(pod, self._owner_annotations(pod))), user=f"{USER} {key[0]}/{key[1]}")]
 
     def _owner_annotations(self, pod: Object) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -142,7 +142,7 @@ class PodGroupMachine:
         }
         conditions: list[Object] = section(self._ungrouped[key], "status").get("conditions") or []
         kept = [each for each in conditions if each.get("type") != "PodScheduled"]
-        return UpdateStatus("Pod", *key, pack({"conditions": [*kept, written]}), user=USER)
+        return UpdateStatus("Pod", *key, repack({"conditions": [*kept, written]}), user=USER)
 
     def next_due(self) -> float | None:
         """See `Machine`."""

@@ -15,12 +15,13 @@ from actors.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply
 from core.objects.metadata import section, text_map
-from storage.codec import pack, unpack_shared
+from storage.codec import repack, unpack_shared
 
 Object = dict[str, Any]
 
 USER: Final = "queue-controller"
 _SHUT: Final = (State.CLOSED, State.CLOSING)
+_NO_GROUPS: Final[Counter[str]] = Counter()
 
 
 class QueueMachine:
@@ -79,7 +80,9 @@ class QueueMachine:
                     self._count(*counted, by)
 
     def _count(self, queue: str, phase: str, by: int) -> None:
-        counts = self._counts.setdefault(queue, Counter())
+        counts = self._counts.get(queue)
+        if counts is None:
+            counts = self._counts[queue] = Counter()
         counts[phase] += by
         self._look_at(queue)
 
@@ -115,14 +118,14 @@ class QueueMachine:
         action, closed_by_parent = self._with_parent(name, queue, action)
         if closed_by_parent is not None:
             annotations = {"metadata": {"annotations": {CLOSED_BY_PARENT: closed_by_parent}}}
-            requests.append(Patch("Queue", "", name, pack(annotations), user=USER))
+            requests.append(Patch("Queue", "", name, repack(annotations), user=USER))
         status = section(queue, "status")
-        counts = self._counts.get(name, Counter[str]())
+        counts = self._counts.get(name, _NO_GROUPS)
         after: Object = {key: value for key, value in status.items() if key not in COUNTED}
         after["state"] = str(move(_state(queue), action, has_pod_groups=counts.total() > 0))
         after.update({phase: counts[phase] for phase in COUNTED if counts[phase]})
         if patch := diff_patch(status, after):
-            requests.append(UpdateStatus("Queue", "", name, pack(patch), user=USER))
+            requests.append(UpdateStatus("Queue", "", name, repack(patch), user=USER))
         return requests
 
     def _with_parent(self, name: str, queue: Object, action: Action) -> tuple[Action, str | None]:
