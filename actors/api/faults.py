@@ -8,6 +8,7 @@ meets the faults that are left of it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -108,16 +109,12 @@ class Occasions:
     """Names occasions, and counts how often each came up."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
-
-    def of(self, request: commands.ApiRequest) -> str:
-        """The name of this occasion."""
-        return self.count(subject(request))
+        self._seen: defaultdict[str, int] = defaultdict(int)
 
     def count(self, what: str) -> str:
         """`what #n`."""
-        number = self._seen[what] = self._seen.get(what, 0) + 1
-        return f"{what} #{number}"
+        self._seen[what] += 1
+        return f"{what} #{self._seen[what]}"
 
 
 class SeededFaults:
@@ -149,7 +146,7 @@ class SeededFaults:
         if self._stopped:
             return None
         odds = self._odds[sort_of(request)]
-        return self._first(odds, self._occasions.of(request)) if odds else None
+        return self._first(odds, self._occasions.count(subject(request))) if odds else None
 
     def strike_append(self) -> Fault | None:
         """See `Faults`."""
@@ -194,7 +191,7 @@ class ListedFaults:
 
     def strike(self, request: commands.ApiRequest) -> Fault | None:
         """See `Faults`."""
-        return self._take(self._occasions.of(request))
+        return self._take(self._occasions.count(subject(request)))
 
     def strike_append(self) -> Fault | None:
         """See `Faults`."""

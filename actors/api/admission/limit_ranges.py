@@ -79,8 +79,12 @@ def _disorder(item: dict[str, Any], path: str) -> list[Cause]:
 # --- pods and claims
 
 
-def fill_in(pod: Object, lookup: Lookup) -> None:
-    """Give containers the limits and requests that their namespace's ranges say; an annotation tells which."""
+def fill_in(pod: Object, lookup: Lookup) -> bool:
+    """Give containers the limits and requests that their namespace's ranges say; an annotation tells which.
+
+    Whether any was given.
+    """
+    filled_in = False
     for limit_range in lookup.all(KIND, pod["metadata"]["namespace"]):
         limits, requests = _container_defaults(limit_range)
         notes: list[str] = []
@@ -88,15 +92,20 @@ def fill_in(pod: Object, lookup: Lookup) -> None:
             for container in rows(section(pod, "spec"), group):
                 notes += _fill_container(container, limits, requests, called)
         if notes:
+            filled_in = True
             annotations: dict[str, str] = pod["metadata"].setdefault("annotations", {})
             annotations[NOTE] = "LimitRanger plugin set: " + "; ".join(notes)
+    return filled_in
 
 
 def pod_problem(pod: Object, lookup: Lookup) -> str | None:
     """What of a pod is outside the ranges of its namespace."""
+    items = _items(pod, lookup)
+    if not items:
+        return None
     spec = section(pod, "spec")
     found: list[str] = []
-    for item in _items(pod, lookup):
+    for item in items:
         if item.get("type") == "Container":
             for container in containers_of(spec):
                 resources = section(container, "resources")
@@ -121,6 +130,8 @@ def claim_problem(claim: Object, lookup: Lookup) -> str | None:
 
 def _items(obj: Object, lookup: Lookup) -> list[dict[str, Any]]:
     found = lookup.all(KIND, obj["metadata"]["namespace"])
+    if not found:
+        return []
     return [item for limit_range in found for item in rows(section(limit_range, "spec"), "limits")]
 
 

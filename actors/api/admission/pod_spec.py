@@ -44,6 +44,20 @@ def _default_requests(resources: dict[str, Any]) -> None:
             resources["requests"] = {**(requests or {}), **missing}
 
 
+def qos_class(spec: dict[str, Any]) -> str:
+    """Guaranteed, Burstable or BestEffort by cpu and memory of all containers (source: Kubernetes' `ComputePodQOS`)."""
+    guaranteed, anything = True, False
+    for container in containers_of(spec):
+        resources = section(container, "resources")
+        requests, limits = section(resources, "requests"), section(resources, "limits")
+        for name in ("cpu", "memory"):
+            anything = anything or name in requests or name in limits
+            guaranteed = guaranteed and name in limits and requests.get(name, limits[name]) == limits[name]
+    if not anything:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
 def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     """Everything wrong with a spec; `path` is where it stands, as `spec`."""
     found: list[Cause] = []

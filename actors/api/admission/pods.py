@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from actors.api.admission.label_keys import settle_label_keys
 from actors.api.admission.limit_ranges import fill_in, pod_problem
-from actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems
+from actors.api.admission.pod_spec import qos_class
+from actors.api.admission.pod_templates import problems, settled
 from actors.api.admission.rules import Lookup
 from actors.api.admission.run_annotations import run_problems
-from actors.api.fields import annotations_of, containers_of, rows, section
+from actors.api.fields import annotations_of, rows, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value
 from core.objects.metadata import Object
 
@@ -27,11 +28,11 @@ def initial_status(pod: Object) -> None:
 
 def default(pod: Object, lookup: Lookup) -> None:
     """Policies, requests from limits, affinity terms with the pod's own labels, priority from the class."""
-    spec: dict[str, Any] = pod.setdefault("spec", {})
-    default_pod_spec(spec)
-    fill_in(pod, lookup)
+    spec, service = settled(pod.get("spec", {}))
+    pod["spec"] = spec
+    filled_in = fill_in(pod, lookup)
     settle_label_keys(pod)
-    pod["status"]["qosClass"] = qos_class(spec)
+    pod["status"]["qosClass"] = qos_class(spec) if filled_in else service
     found = _priority_class(spec, lookup)
     if found is not None:
         spec["priority"], spec["preemptionPolicy"] = found
@@ -64,7 +65,7 @@ def forbid(pod: Object, lookup: Lookup) -> str | None:
 def validate(pod: Object, lookup: Lookup) -> list[Cause]:
     """The spec, how it is to run, and Volcano's budget annotations on its own pods."""
     del lookup
-    found = pod_spec_problems(pod["spec"], "spec") + run_problems(pod, "metadata")
+    found = problems(pod["spec"]) + run_problems(pod, "metadata")
     annotations = annotations_of(pod)
     if annotations and pod["spec"].get("schedulerName") == "volcano":
         found += budget_problems(annotations)
@@ -103,7 +104,7 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     gates = {gate["name"] for gate in rows(before, "schedulingGates")}
     if any(gate["name"] not in gates for gate in rows(after, "schedulingGates")):
         return [forbidden_field("spec.schedulingGates", "only deletion is allowed, but found new scheduling gate")]
-    return pod_spec_problems(after, "spec")
+    return problems(after)
 
 
 def _frozen(spec: dict[str, Any]) -> dict[str, Any]:
@@ -111,17 +112,3 @@ def _frozen(spec: dict[str, Any]) -> dict[str, Any]:
     for group in ("containers", "initContainers"):
         kept[group] = [{k: v for k, v in each.items() if k != "image"} for each in rows(spec, group)]
     return kept
-
-
-def qos_class(spec: dict[str, Any]) -> str:
-    """Guaranteed, Burstable or BestEffort by cpu and memory of all containers (source: Kubernetes' `ComputePodQOS`)."""
-    guaranteed, anything = True, False
-    for container in containers_of(spec):
-        resources = section(container, "resources")
-        requests, limits = section(resources, "requests"), section(resources, "limits")
-        for name in ("cpu", "memory"):
-            anything = anything or name in requests or name in limits
-            guaranteed = guaranteed and name in limits and requests.get(name, limits[name]) == limits[name]
-    if not anything:
-        return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"

@@ -1,0 +1,38 @@
+"""Pod specs settled and checked once for all pods of a template: those of a job have the same one, to the byte.
+
+Nothing but the spec decides what comes out, and all of it is looked up by, so what is kept is never out of date.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+from actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems, qos_class
+from actors.api.refusals import Cause
+from storage.codec import repack, unpack
+
+_KEPT: Final = 64
+
+
+def settled(spec: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """A copy of a spec with its defaults, and the class of service that it has with them."""
+    blob, service = _settled(repack(spec))
+    return unpack(blob), service
+
+
+def problems(spec: dict[str, Any]) -> list[Cause]:
+    """Everything wrong with the spec of a pod."""
+    return list(_problems(repack(spec)))
+
+
+@lru_cache(maxsize=_KEPT)
+def _settled(blob: bytes) -> tuple[bytes, str]:
+    spec: dict[str, Any] = unpack(blob)
+    default_pod_spec(spec)
+    return repack(spec), qos_class(spec)
+
+
+@lru_cache(maxsize=_KEPT)
+def _problems(blob: bytes) -> tuple[Cause, ...]:
+    return tuple(pod_spec_problems(unpack(blob), "spec"))
