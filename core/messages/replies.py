@@ -46,8 +46,11 @@ class ListingOpened(Message, frozen=True):
     count: int
 
 
-class WatchEvent(Message, frozen=True):
-    """One change. `type` is ADDED, MODIFIED or DELETED; `blob` the object after it (before it, when DELETED)."""
+class WatchEvent(Message, frozen=True, tag=False, array_like=True):
+    """One change. `type` is ADDED, MODIFIED or DELETED; `blob` the object after it (before it, when DELETED).
+
+    Written without names, which would be said again with every change: it only ever travels within `Events`.
+    """
 
     type: str
     kind: str
