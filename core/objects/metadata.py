@@ -33,12 +33,12 @@ def object_key(obj: Object) -> str:
 
 def same_metadata(before: Object, after: Object) -> bool:
     """Whether two objects of one name are the same one and described alike; versions and deletion times may differ."""
-    was, meta = section(before, "metadata"), section(after, "metadata")
+    was, meta = (before.get("metadata") or _EMPTY).get, (after.get("metadata") or _EMPTY).get
     return (
-        was.get("uid") == meta.get("uid")
-        and was.get("labels") == meta.get("labels")
-        and was.get("annotations") == meta.get("annotations")
-        and was.get("creationTimestamp") == meta.get("creationTimestamp")
+        was("uid") == meta("uid")
+        and was("labels") == meta("labels")
+        and was("annotations") == meta("annotations")
+        and was("creationTimestamp") == meta("creationTimestamp")
     )
 
 

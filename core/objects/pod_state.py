@@ -17,7 +17,7 @@ def pod_state(pod: Object) -> dict[str, Any]:
     deleting = bool(section(pod, "metadata").get("deletionTimestamp"))
     node = section(pod, "spec").get("nodeName") or ""
     conditions: list[dict[str, Any]] = status.get("conditions") or []
-    condition, scheduled_at = _scheduled(conditions)
+    condition, scheduled_at = _scheduled(conditions) if conditions else (None, 0.0)
     return {
         "status": _status(status.get("phase"), deleting, node),
         "node_name": node,

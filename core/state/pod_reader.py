@@ -56,6 +56,6 @@ class PodReader:
 def _asks_alike(before: Object, pod: Object) -> bool:
     """Whether it is the same pod and asks for the same: only its state may differ."""
     asked, asks = section(before, "spec"), section(pod, "spec")
-    if asked is not asks and asked != asks and {**asked, "nodeName": None} != {**asks, "nodeName": None}:
-        return False
-    return same_metadata(before, pod)
+    if asked is asks or asked == asks or {**asked, "nodeName": asks.get("nodeName")} == asks:
+        return same_metadata(before, pod)
+    return False

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, astuple
 
 from actors.api.store import Store
 from core.life.task import COMPLETED_STATUSES, TaskStatus
 from core.messages.events import Mutation
 from core.messages.replies import Listing
 from core.objects.node import read_node
-from core.objects.pod import read_task
+from core.objects.pod import Task, read_task
 from core.state.tasks import NOWHERE
 from pumice.storm.budget_books import BUDGET
 from pumice.storm.pod_book import unscheduled
@@ -22,7 +22,6 @@ from storage.journal import API
 if TYPE_CHECKING:
     from actors.system import System
     from core.objects.metadata import Object
-    from core.objects.pod import Task
     from core.state.view import View
     from pumice.storm.monitor import Monitor
     from storage.journal import Journal
@@ -31,6 +30,8 @@ Found = tuple[str, str]
 Objects = dict[tuple[str, str, str], bytes]
 MOST: Final = 3
 EVERYTHING: Final = 10_000_000
+KNOWN: Final = (*Task.__struct_fields__[1:], "counted as", "seat", "member")
+"""What the cache knows of a task, but for its row, which is its own affair and comes first."""
 
 
 def final_problems(system: System, monitor: Monitor, view: View | None) -> list[Found]:
@@ -71,27 +72,30 @@ def _wrong_tasks(view: View, store: Store) -> Iterator[str]:
     for key, ours in view.tasks.by_key.items():
         theirs = listed.get(key)
         if theirs is not None:
-            yield from _differences(f"task {key}", _task(view, ours), _said_of(theirs))
+            mine, said = _known_of(view, ours), _said_of(theirs)
+            if mine != said:
+                yield from _differences(f"task {key}", _named(mine), _named(said))
     members = sum(len(job.tasks) for job in view.jobs.by_key.values())
     if members != sum(1 for task in listed.values() if task.job):
         yield f"jobs have {members} tasks in the cache's books, but not in the api's"
 
 
-def _task(view: View, task: Task) -> dict[str, Any]:
-    """All that the view knows of a task, in flight or not."""
-    job = view.jobs.by_key.get(task.job)
-    return asdict(task) | {
-        "row": NOWHERE,
-        "counted as": TaskStatus(view.tasks.status_at[task.row]),
-        "seat": view.tasks.resides[task.row],
-        "member": job is not None and job.tasks.get(task.uid) is task,
-    }
+def _known_of(view: View, task: Task) -> tuple[Any, ...]:
+    """All that the view knows of a task, in flight or not, but for its row: `KNOWN` names it."""
+    row, job = task.row, view.jobs.by_key.get(task.job)
+    member = job is not None and job.tasks.get(task.uid) is task
+    return (*astuple(task)[1:], view.tasks.status_at[row], view.tasks.resides[row], member)
 
 
-def _said_of(task: Task) -> dict[str, Any]:
+def _said_of(task: Task) -> tuple[Any, ...]:
     """The same as the api says it."""
     seat = task.node_name if task.status not in COMPLETED_STATUSES else ""
-    return asdict(task) | {"counted as": task.status, "seat": seat, "member": bool(task.job)}
+    return (*astuple(task)[1:], task.status, seat, bool(task.job))
+
+
+def _named(known: tuple[Any, ...]) -> dict[str, Any]:
+    named = dict(zip(KNOWN, known, strict=True))
+    return named | {"counted as": TaskStatus(named["counted as"])}
 
 
 def _wrong_nodes(view: View, store: Store) -> Iterator[str]:
