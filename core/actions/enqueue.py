@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 def execute(session: Session) -> None:
     """Move jobs to Inqueue in the session's columns; it is written when the session closes."""
+    columns = session.snapshot.jobs
+    pending = session.jobs.where(columns.phase <= Phase.PENDING.value)
+    if not pending:
+        return
     queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
     waiting: dict[str, JobQueue] = {}
-    columns = session.snapshot.jobs
     rows: list[int] = columns.queue[columns.order].tolist()
     for row in dict.fromkeys(rows):  # the queues that have a job, as the jobs come
         queues.push(session.snapshot.queues[row])
-    for job in session.jobs.where(columns.phase <= Phase.PENDING.value):
+    for job in pending:
         name = job.pod_group.queue
         if name not in waiting:
             waiting[name] = session.orders.job_queue()

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from core.kube.storage import uses_claims
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from core.kube.rows import NodeRows
     from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
     from core.session.session import Session
 
 _MEMO = "placed"
@@ -28,10 +31,19 @@ class Move(NamedTuple):
     sign: int
 
 
-def _is_special(task: Task) -> bool:
-    template = task.template
-    if not (template.host_ports or template.volumes or template.affinity):
-        return False  # nearly all pods
+def _specials(tasks: Iterable[Task]) -> tuple[Task, ...]:
+    """Those with host ports, claims or inter-pod affinity; nearly all pods have nothing of the kind."""
+    return tuple(
+        [
+            task
+            for task in tasks
+            if ((template := task.template).host_ports or template.volumes or template.affinity)
+            and _is_special(template)
+        ]
+    )
+
+
+def _is_special(template: PodTemplate) -> bool:
     affinity = template.affinity
     related = affinity.get("podAffinity") is not None or affinity.get("podAntiAffinity") is not None
     return related or bool(template.host_ports) or uses_claims(template)
@@ -76,7 +88,7 @@ class Opening:
         for name, tasks in residents.items():
             if seen.get(name) is not tasks:
                 seen[name] = tasks
-                self._special[name] = tuple(task for task in tasks.values() if _is_special(task))
+                self._special[name] = _specials(tasks.values())
                 if not self._special[name]:
                     del self._special[name]
         if len(seen) != len(residents):

@@ -22,13 +22,13 @@ class ImageLocality:
 
     def __init__(self, weight: int) -> None:
         self._weight = float(weight)
+        self._table = f"ImageLocality {self._weight}"
 
     def prepare(self, session: Session, task: Task) -> StaticScore | None:
         """For the task's template; None when no node has enough of its images to count."""
-        images = container_images(task.template)
-        table, content = memo_table(session.nodes, f"ImageLocality {self._weight}"), tuple(images)
-        if content not in table:
-            scores = image_scores(session.nodes, images)
-            table[content] = None if scores is None else scores * self._weight
-        raw: FloatArray | None = table[content]
+        template, table = task.template, memo_table(session.nodes, self._table)
+        if template not in table:
+            scores = image_scores(session.nodes, container_images(template))
+            table[template] = None if scores is None else scores * self._weight
+        raw: FloatArray | None = table[template]
         return None if raw is None else StaticScore(raw, 1.0, normalised=False)

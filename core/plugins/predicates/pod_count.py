@@ -12,10 +12,23 @@ from core.session.reasons import Code, Reason
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.node_points import Rows
+    from core.session.nodes import SessionNodes
     from core.session.reasons import IntArray
     from core.session.session import Session
 
 EXCEEDED = Reason("predicates", Code.UNSCHEDULABLE, "node(s) pod number exceeded")
+_MEMO = "most pods"
+
+
+def _limits(nodes: SessionNodes) -> tuple[IntArray, IntArray]:
+    """How many pods each node may have, and the answer that refuses none; kept until a node's spec changes."""
+    known: tuple[IntArray, IntArray] | None = nodes.memo.get(_MEMO)
+    if known is None:
+        most: IntArray = np.minimum(nodes.max_pods, np.iinfo(np.int32).max).astype(np.int32)
+        known = nodes.memo[_MEMO] = most, np.zeros(len(most), dtype=np.int32)
+        for kept in known:
+            kept.flags.writeable = False
+    return known
 
 
 class PodCountCheck:
@@ -28,13 +41,11 @@ class PodCountCheck:
 
     def __init__(self, session: Session) -> None:
         self._pods = session.kube.pods
-        self._most = np.minimum(session.nodes.max_pods, np.iinfo(np.int32).max).astype(np.int32)
+        self._most, self._nobody = _limits(session.nodes)
         self._code = np.int32(session.reasons.intern(EXCEEDED))
         self._number = int(self._code)
         self._pods_at, self._most_at = self._pods.data, self._most.data
         self._full = np.empty(len(self._most), dtype=np.bool_)
-        self._nobody: IntArray = np.zeros(len(self._most), dtype=np.int32)
-        self._nobody.flags.writeable = False
 
     def reject(self, rows: Rows) -> IntArray:
         """Reason number per row, int32 [len(rows)]; for all rows possibly one that must not be written to."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from core.session.reasons import IntArray, Reason
     from core.session.session import Session
 
-_BOUND = 256  # checks kept per session and filter
 _UNKNOWN = object()
 
 
@@ -63,35 +62,27 @@ class StaticFilter:
     def __init__(self, question: Question) -> None:
         self.name = question.reason.plugin
         self._question = question
-        self._checks: dict[int, StaticCheck | None] = {}
 
     def prepare(self, session: Session, task: Task) -> StaticCheck | None:
         """The ready answer for the task's template; None when no node is refused.
 
         Raises FitFailure when the question does.
         """
-        template = task.template
-        try:
-            return self._checks[template.number]
-        except KeyError:
-            pass
-        check = self._check(session, template)
-        if len(self._checks) >= _BOUND:
-            self._checks.clear()
-        self._checks[template.number] = check
-        return check
-
-    def _check(self, session: Session, template: PodTemplate) -> StaticCheck | None:
-        content = self._question.content(template)
-        if content is None:
-            return None
-        table = memo_table(session.nodes, self.name)
-        mask = table.get(content, _UNKNOWN)
+        template, table = task.template, memo_table(session.nodes, self.name)
+        mask = table.get(template, _UNKNOWN)
         if mask is _UNKNOWN:
-            mask = self._question.refused(session.nodes, template)
-            if mask is not None and not mask.any():
-                mask = None
-            table[content] = mask
+            mask = table[template] = self._mask(session.nodes, template, table)
         if mask is None:
             return None
         return StaticCheck(mask * np.int32(session.reasons.intern(self._question.reason)))
+
+    def _mask(self, nodes: NodeRows, template: PodTemplate, table: dict[Any, Any]) -> BoolArray | None:
+        """Who is refused, None for nobody; templates of one content share it."""
+        content = self._question.content(template)
+        if content is None:
+            return None
+        if content not in table:
+            mask = self._question.refused(nodes, template)
+            table[content] = mask if mask is not None and mask.any() else None
+        kept: BoolArray | None = table[content]
+        return kept
