@@ -112,14 +112,14 @@ class Attributes:
 
     def _fill(self, session: Session) -> Poured:
         demand, limits, scalars = self._demand, self._limits, self._total.scalars or {}
-        rows = np.flatnonzero(demand.present)
+        rows = demand.present.nonzero()[0]
         total = np.zeros(len(session.dims))
         for dimension, value in session.dims.items(self._total):
             total[dimension] = value
         names = np.array([bool(scalars or limits.guarantees[row].scalars) for row in rows.tolist()], dtype=np.bool_)
-        columns = (demand.request[:, rows], limits.real[:, rows], limits.guarantee[:, rows])
+        columns = [table.take(rows, axis=1) for table in (demand.request, limits.real, limits.guarantee)]
         poured, filled = fill(Basin(total, limits.weight[rows], *columns, names, 0.0 in scalars.values()))
-        deserved = np.zeros_like(demand.request)
+        deserved = np.zeros(demand.request.shape)
         deserved[:, rows] = poured
         named = limits.guaranteed.copy()
         named[[session.dims.index(name) for name in scalars]] = True
@@ -127,7 +127,7 @@ class Attributes:
 
     def _shares(self) -> FloatArray:
         deserved = self._poured.deserved
-        parts = np.zeros_like(deserved)
+        parts = np.zeros(deserved.shape)
         np.divide(self._demand.allocated, deserved, out=parts, where=deserved >= MIN_RESOURCE)
         shares: FloatArray = parts.max(axis=0, initial=0.0)
         return shares

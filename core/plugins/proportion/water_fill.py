@@ -40,9 +40,9 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
     queue order. Source: Volcano's proportion, with Resources per queue; here every step is done for all queues at once,
     with the same operations.
     """
-    remaining, deserved = basin.total.tolist(), np.zeros_like(basin.request)
+    remaining, deserved = basin.total.tolist(), np.zeros(basin.request.shape)
     ceiling, weight, first = np.minimum(basin.real, basin.request), basin.weight, True
-    while shares := int(np.add.reduce(weight)):
+    while shares := sum(weight.tolist()):
         raised = deserved + np.multiply.outer(remaining, weight / shares)
         np.minimum(raised, ceiling, out=raised)
         np.maximum(raised, basin.guarantee, out=raised)
@@ -62,10 +62,12 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
 
 def _left(remaining: list[float], growth: FloatArray) -> list[float]:
     """What remains: first what queues gave back is added, then what they took is taken off (ExceededPart)."""
-    taken: list[float] = np.add.accumulate(np.maximum(growth, 0.0), axis=1)[:, -1].tolist()
-    returned: list[float] = np.add.accumulate(np.minimum(growth, 0.0), axis=1)[:, -1].tolist()
+    signed = np.empty((2, *growth.shape))
+    np.maximum(growth, 0.0, out=signed[0])
+    np.minimum(growth, 0.0, out=signed[1])
+    taken, returned = np.add.accumulate(signed, axis=2)[:, :, -1].tolist()
     return [max(had - gave - took, 0.0) for had, gave, took in zip(remaining, returned, taken, strict=True)]
 
 
 def _is_empty(amounts: list[float]) -> bool:
-    return all(amount < MIN_RESOURCE for dimension, amount in enumerate(amounts) if dimension != PODS)
+    return max(amounts[:PODS]) < MIN_RESOURCE and max(amounts[PODS + 1 :], default=0.0) < MIN_RESOURCE
