@@ -179,6 +179,6 @@ class Gang:
     def _schedulable(self, job: Job) -> int:
         """Ready tasks, and pending ones that a discarded transaction had allocated."""
         last = self._session.last_transaction
-        pending = self._jobs.tasks_in(job, TaskStatus.PENDING)
-        had_place = sum(IS_ALLOCATED[last[task.row].status] for task in pending if task.row in last)
+        pending = self._jobs.tasks_in(job, TaskStatus.PENDING) if last else ()
+        had_place = sum([IS_ALLOCATED[last[task.row].status] for task in pending if task.row in last])
         return self._jobs.ready_count(job) + had_place

@@ -94,22 +94,18 @@ def pod_conditions(session: Session) -> list[PodCondition]:
     """PodScheduled=False of the tasks that did not get a node, where it or the nomination changes; gated pods are left
     alone.
     """
+    jobs, fit = session.jobs, session.fit
     written: list[PodCondition] = []
     for job in jobs_with_waiting_tasks(session):
-        otherwise = session.fit.job_sentence(job) or ALL_NODES_UNAVAILABLE
-        for status in EXPLAINED:
-            for task in session.jobs.tasks_in(job, status):
-                if task.gated:
-                    continue
-                reason, message, nominated = session.fit.task_reason(job, task)
-                message = message or otherwise
-                changed = task.condition != (reason, message)
-                nominates = bool(nominated) and nominated != task.nominated
-                if changed or nominates:
-                    text = (reason, message) if changed else ("", "")
-                    written.append(
-                        PodCondition(task.namespace, task.name, task.uid, *text, nominated if nominates else "")
-                    )
+        otherwise = fit.job_sentence(job) or ALL_NODES_UNAVAILABLE
+        for task in [task for status in EXPLAINED for task in jobs.tasks_in(job, status) if not task.gated]:
+            reason, message, nominated = fit.task_reason(job, task)
+            message = message or otherwise
+            changed = task.condition != (reason, message)
+            nominates = nominated not in ("", task.nominated)
+            if changed or nominates:
+                text = (reason, message) if changed else ("", "")
+                written.append(PodCondition(task.namespace, task.name, task.uid, *text, nominated if nominates else ""))
     return written
 
 

@@ -6,11 +6,11 @@ Source: Volcano `api/job_info.go` (FitError, TaskSchedulingReason, NeedContinueA
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.life.task import COUNT, LABELS, TaskStatus
+from core.life.task import LABELS, TaskStatus
 from core.messages.decisions import PodGroupEvent
 from core.session.reasons import FitErrors
 
@@ -29,18 +29,15 @@ WAITING = {TaskStatus.PENDING: UNSCHEDULABLE, TaskStatus.PIPELINED: UNSCHEDULABL
 REASONS = tuple(WAITING.get(status, LABELS[status]) for status in TaskStatus)
 """The reason of a task's condition, by the status it has reached."""
 
+NOTHING: Final[dict[str, FitErrors]] = {}
 
-class TaskReason(NamedTuple):
-    """Reason and message of a task's condition; `nominated` is the node that evictions make room on, or ""."""
-
-    reason: str
-    message: str
-    nominated: str = ""
+TaskReason = tuple[str, str, str]
+"""Reason and message of a task's condition, and the node that evictions make room on, or ""."""
 
 
 def histogram(counts: Mapping[str, int]) -> str:
     """``1 Pending, 4 minAvailable``: sorted as text."""
-    return ", ".join(sorted(f"{number} {name}" for name, number in counts.items()))
+    return ", ".join(sorted([f"{number} {name}" for name, number in counts.items()]))
 
 
 class JobFit:
@@ -71,7 +68,7 @@ class JobFit:
 
     def of(self, job: Job, task: Task) -> FitErrors | None:
         """The task's errors, if it has failed."""
-        return self._errors.get(job.row, {}).get(task.uid)
+        return self._errors.get(job.row, NOTHING).get(task.uid)
 
     def role_has_failed(self, job: Job, sub_job: SubJob, task: Task) -> bool:
         """Whether a task of that role has failed in this group (TaskHasFitErrors); never for a task without a role."""
@@ -147,15 +144,15 @@ class JobFit:
         if status == TaskStatus.ALLOCATED:
             where = session.nodes.names[node]
             text = f"Pod {task.key} can possibly be assigned to {where}, once minAvailable is satisfied"
-            return TaskReason(SCHEDULABLE, text)
+            return SCHEDULABLE, text, ""
         if status == TaskStatus.PIPELINED:
             where = session.nodes.names[node]
             evicted = last.evicted if last else task.row in session.evicted_for
             when = "once resource is released and minAvailable is satisfied"
             text = f"Pod {task.key} can possibly be assigned to {where}, {when}"
-            return TaskReason(UNSCHEDULABLE, text, where if evicted else "")
+            return UNSCHEDULABLE, text, where if evicted else ""
         errors = self.of(job, task) if status == TaskStatus.PENDING else None
-        return TaskReason(REASONS[status], "" if errors is None else errors.message())
+        return REASONS[status], "" if errors is None else errors.message(), ""
 
     def job_sentence(self, job: Job) -> str:
         """``pod group is not ready, 4 Pending, 4 minAvailable; Pending:
@@ -172,15 +169,17 @@ class JobFit:
 
     def _make_sentence(self, job: Job) -> str:
         jobs = self._session.jobs
-        counts = {LABELS[status]: n for status in range(COUNT) if (n := int(jobs.counts[status][job.row]))}
+        numbers: list[int] = jobs.columns.counts[:, job.row].tolist()
+        counts = {label: number for label, number in zip(LABELS, numbers, strict=True) if number}
         counts["minAvailable"] = job.pod_group.min_member
         state = "pod group is ready" if jobs.is_ready(job) else "pod group is not ready"
         sentence = f"{state}, {histogram(counts)}"
         pending = jobs.tasks_in(job, TaskStatus.PENDING)
         if pending:
             last = self._session.last_transaction
-            reached = [last[task.row].status if task.row in last else TaskStatus.PENDING for task in pending]
-            sentence += f"; Pending: {histogram(Counter([REASONS[status] for status in reached]))}"
+            rows = [task.row for task in pending]
+            reached = [REASONS[last[row].status] if row in last else UNSCHEDULABLE for row in rows]
+            sentence += f"; Pending: {histogram({reason: reached.count(reason) for reason in set(reached)})}"
         errors = self._errors.get(job.row)
         if errors:
             first = next(task for task in job.in_uid_order() if task.uid in errors)

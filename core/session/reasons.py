@@ -3,7 +3,6 @@
 Sources: Volcano `api/unschedule_info.go` (FitErrors) and kube-scheduler's status codes.
 """
 
-from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -79,15 +78,13 @@ class FitErrors:
     hyper_node: str = ""
     _message: str = field(default="", repr=False)
 
-    def histogram(self) -> Counter[str]:
+    def histogram(self) -> dict[str, int]:
         """Reason text -> number of nodes that gave it."""
-        counts: Counter[str] = Counter()
-        if self.codes is None:
-            return counts
-        for number, nodes in enumerate(np.bincount(self.codes).tolist()):
+        counts: dict[str, int] = {}
+        for number, nodes in enumerate([] if self.codes is None else np.bincount(self.codes).tolist()):
             if number and nodes:
                 for reason in self.table.reasons(number):
-                    counts[reason.text] += nodes
+                    counts[reason.text] = counts.get(reason.text, 0) + nodes
         return counts
 
     def message(self) -> str:
@@ -104,7 +101,7 @@ class FitErrors:
         head = self.text or f"0/{refused} nodes are unavailable"
         if not refused:
             return head
-        lines = sorted(f"{n} {text}" for text, n in self.histogram().items())
+        lines = sorted([f"{n} {text}" for text, n in self.histogram().items()])
         body = f"{head}: {', '.join(lines)}."
         return f"In hyperNode {self.hyper_node}: {body}" if self.hyper_node else body
 
