@@ -35,21 +35,19 @@ class HistogramFamily(Collector):
         self._bounds = (*bounds, inf)
         self._histograms: dict[tuple[str, ...], _Histogram] = {}
         if not labels:
-            self._histogram(())  # shown before anything was observed
+            self._begin(())  # shown before anything was observed
 
     def observe(self, values: Iterable[float], *labels: str) -> None:
         """Note values; none that are negative, which only clocks that disagree give."""
-        histogram, bounds = self._histogram(labels), self._bounds
+        histogram, bounds = self._histograms.get(labels) or self._begin(labels), self._bounds
         for value in values:
             known = value if value > 0.0 else 0.0
             histogram.counts[bisect_left(bounds, known)] += 1
             histogram.total += known
 
-    def _histogram(self, labels: tuple[str, ...]) -> _Histogram:
-        found = self._histograms.get(labels)
-        if found is None:
-            found = self._histograms[labels] = _Histogram(len(self._bounds))
-        return found
+    def _begin(self, labels: tuple[str, ...]) -> _Histogram:
+        begun = self._histograms[labels] = _Histogram(len(self._bounds))
+        return begun
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         """One family; the time at which each of its histograms began stands after them."""

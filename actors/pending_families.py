@@ -22,7 +22,8 @@ class PendingFamilies(Collector):
     def show(self, unscheduled: Mapping[str, int]) -> None:
         """From now on these tasks without a node, by job; each job was tried once more."""
         self._tasks = unscheduled
-        self._tries.update(unscheduled.keys())
+        for job in unscheduled:
+            self._tries[job] += 1
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Tasks and tries by job, and how many jobs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -13,25 +13,6 @@ if TYPE_CHECKING:
 
 Times = dict[str, dict[str, float]]
 """Seconds by point (OnSessionOpen, OnSessionClose) and plugin."""
-
-
-class Watch:
-    """Notes how long it was entered, unless it was left by an exception."""
-
-    __slots__ = ("_began", "_plugin", "_stopwatch", "_taken")
-
-    def __init__(self, stopwatch: Callable[[], float], taken: dict[str, float], plugin: str) -> None:
-        self._stopwatch = stopwatch
-        self._taken = taken
-        self._plugin = plugin
-        self._began = 0.0
-
-    def __enter__(self) -> None:
-        self._began = self._stopwatch()
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if kind is None:
-            self._taken[self._plugin] = self._stopwatch() - self._began
 
 
 class PluginTimes:
@@ -45,9 +26,11 @@ class PluginTimes:
         """A session begins."""
         self._taken = {}
 
-    def watch(self, plugin: str, point: str) -> Watch:
-        """Around a plugin's work."""
-        return Watch(self._stopwatch, self._taken.setdefault(point, {}), plugin)
+    def watch(self, plugin: str, point: str, work: Callable[[Any], None], session: Any) -> None:
+        """Let a plugin work, and note how long it took, unless it raised."""
+        began = self._stopwatch()
+        work(session)
+        self._taken.setdefault(point, {})[plugin] = self._stopwatch() - began
 
     def told(self, result: CycleResult) -> CycleResult:
         """The result with the times in its report."""

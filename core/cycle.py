@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +23,10 @@ if TYPE_CHECKING:
     from core.messages.decisions import CycleResult
     from core.state.snapshot import NodeColumns, Snapshot
 
-Watch = Callable[[str, str], AbstractContextManager[object]]
-"""Is told which plugin works, and at which point, OnSessionOpen or OnSessionClose; a watcher may take the time."""
+Watch = Callable[[str, str, Callable[["Session"], None], "Session"], None]
+"""Is told which plugin is to work, and at which point, OnSessionOpen or OnSessionClose, and lets it: `work(session)`; a
+watcher may take the time.
+"""
 
 __all__ = [
     "Carry",
@@ -41,10 +42,10 @@ __all__ = [
 ]
 
 
-def unwatched(plugin: str, point: str) -> AbstractContextManager[object]:
+def unwatched(plugin: str, point: str, work: Callable[[Session], None], session: Session) -> None:
     """Nobody watches."""
     del plugin, point
-    return nullcontext()
+    work(session)
 
 
 def open_session(
@@ -73,8 +74,7 @@ def open_session(
         for option in tier.plugins:
             if option.name in PLUGINS and option.name not in session.plugins:
                 plugin = session.plugins[option.name] = PLUGINS[option.name](option.arguments)
-                with watch(option.name, "OnSessionOpen"):
-                    plugin.on_session_open(session)
+                watch(option.name, "OnSessionOpen", plugin.on_session_open, session)
     if report:
         session.opening = _report.at_open(session)
     return session
@@ -92,8 +92,7 @@ def close_session(session: Session, watch: Watch = unwatched) -> CycleResult:
     """
     status = _report.task_status(session) if session.wants_report else {}
     for name in sorted(session.plugins):
-        with watch(name, "OnSessionClose"):
-            session.plugins[name].on_session_close(session)
+        watch(name, "OnSessionClose", session.plugins[name].on_session_close, session)
     result = close.finish(session, status)
     let_go(session)
     return result

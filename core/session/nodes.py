@@ -43,7 +43,7 @@ class SessionNodes:
         self.idle: FloatArray = columns.idle
         self.used: FloatArray = columns.used
         self.releasing: FloatArray = columns.releasing
-        self.pipelined: FloatArray = np.zeros_like(columns.idle)
+        self.pipelined: FloatArray = np.zeros(columns.idle.shape)
         self.future: FloatArray = columns.idle + columns.releasing
         self.has_future = bool(columns.releasing.any())
         self.touched: list[int] = []

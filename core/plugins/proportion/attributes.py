@@ -91,7 +91,7 @@ class Attributes:
     """The attributes of every queue that has a job."""
 
     def __init__(self, session: Session) -> None:
-        self._dims, self._total, self._queues = session.dims, session.total, session.snapshot.queues
+        self._dims, self._queues = session.dims, session.snapshot.queues
         self._limits = limits_of(session)
         self._demand: QueueDemand = queue_demand(session)
         self._rows = {queue.name: row for row, queue in enumerate(self._queues)}
@@ -111,19 +111,20 @@ class Attributes:
         return poured
 
     def _fill(self, session: Session) -> Poured:
-        demand, limits, scalars = self._demand, self._limits, self._total.scalars or {}
-        rows = demand.present.nonzero()[0]
-        total = np.zeros(len(session.dims))
-        for dimension, value in session.dims.items(self._total):
-            total[dimension] = value
-        names = np.array([bool(scalars or limits.guarantees[row].scalars) for row in rows.tolist()], dtype=np.bool_)
-        columns = [table.take(rows, axis=1) for table in (demand.request, limits.real, limits.guarantee)]
-        poured, filled = fill(Basin(total, limits.weight[rows], *columns, names, 0.0 in scalars.values()))
+        demand, limits, rows = self._demand, self._limits, self._demand.present.nonzero()[0]
+        basin = Basin(
+            total=limits.total,
+            weight=limits.weight[rows],
+            request=demand.request.take(rows, axis=1),
+            real=limits.real.take(rows, axis=1),
+            guarantee=limits.guarantee.take(rows, axis=1),
+            names_scalars=limits.names_any[rows],
+            has_zero_scalar=0.0 in (session.total.scalars or NONE).values(),
+        )
+        poured, filled = fill(basin)
         deserved = np.zeros(demand.request.shape)
         deserved[:, rows] = poured
-        named = limits.guaranteed.copy()
-        named[[session.dims.index(name) for name in scalars]] = True
-        return Poured(deserved, filled, named)
+        return Poured(deserved, filled, limits.named)
 
     def _shares(self) -> FloatArray:
         deserved = self._poured.deserved

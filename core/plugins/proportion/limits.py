@@ -29,13 +29,17 @@ class Limits:
     Resources by row.
 
     `real` is the queue's own capability cut to what the others' guarantees leave. `weight` int64.
-    `guaranteed` bool [dimension, queue row]: the scalars a guarantee names.
+    `guaranteed` bool [dimension, queue row]: the scalars a guarantee names; `named`: those and the cluster's;
+    `names_any` bool [queue row]: whether that is any. `total` float64 [dimension]: the cluster's.
     """
 
     weight: Any
     guarantee: FloatArray
     real: FloatArray
     guaranteed: npt.NDArray[np.bool_]
+    named: npt.NDArray[np.bool_]
+    names_any: npt.NDArray[np.bool_]
+    total: FloatArray
     guarantees: list[Resource]
     reals: list[Resource]
 
@@ -76,11 +80,17 @@ def _limits(queues: list[Queue], total: Resource, dims: Dimensions) -> Limits:
     reals = [real_capability(queue, free) for queue in queues]
     for resource in (*guarantees, *reals):
         dims.items(resource)  # a queue may be the first to name a scalar
+    guaranteed = _named(guarantees, dims)
+    named = guaranteed.copy()
+    named[[dims.index(name) for name in total.scalars or ()]] = True
     return Limits(
         weight=np.array([queue.weight for queue in queues], dtype=np.int64),
         guarantee=_columns(guarantees, dims, 0.0),
         real=_columns(reals, dims, np.inf),
-        guaranteed=_named(guarantees, dims),
+        guaranteed=guaranteed,
+        named=named,
+        names_any=np.array([bool(total.scalars or guarantee.scalars) for guarantee in guarantees], dtype=np.bool_),
+        total=_columns([total], dims, 0.0)[:, 0],
         guarantees=guarantees,
         reals=reals,
     )
