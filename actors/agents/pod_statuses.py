@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 from actors.agents.pod_runs import PodRun
+from actors.statuses import timestamp
 
 Object = dict[str, Any]
 
 
-@lru_cache(maxsize=256)
-def timestamp(seconds: int) -> str:
-    """RFC 3339, UTC, whole seconds."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def running_status(run: PodRun, now: float) -> Object:
     """Merge patch: all containers run and are ready."""
-    at = timestamp(int(now))
+    at = timestamp(now)
     containers = [_container(name, image, {"running": {"startedAt": at}}, ready=True) for name, image in run.containers]
     return {
         "phase": "Running",
@@ -31,13 +24,13 @@ def running_status(run: PodRun, now: float) -> Object:
 
 def ended_status(run: PodRun, now: float) -> Object:
     """Merge patch: all containers have ended, with the pod's exit code."""
-    at = timestamp(int(now))
+    at = timestamp(now)
     reason = "Error" if run.exit_code else "Completed"
     ended = {
         "terminated": {
             "exitCode": run.exit_code,
             "reason": reason,
-            "startedAt": timestamp(int(run.started)),
+            "startedAt": timestamp(run.started),
             "finishedAt": at,
         }
     }

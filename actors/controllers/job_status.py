@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from actors.controllers.job_state import PodView
+from actors.statuses import timestamp
 from core.objects.metadata import section
 
 Object = dict[str, Any]
 
 _COUNTS: Final = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
-
-
-def timestamp(now: float) -> str:
-    """RFC 3339, UTC, whole seconds."""
-    return datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def initial(job: Object, now: float) -> Object:

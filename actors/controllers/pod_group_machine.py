@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from actors.api.parts import GROUP_NAMES, POD_UNGROUPED, QUEUE_STATES
 from actors.controllers import job_keys as keys
-from actors.controllers.job_status import timestamp
 from actors.controllers.min_resources import pod_min_resources
+from actors.statuses import timestamp
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import ApiReply, Refused
 from core.objects.metadata import section, text_map
