@@ -13,6 +13,8 @@ from core.state.columns import FloatArray
 from core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from core.objects.pod import Task
     from core.state.view import View
 
@@ -51,7 +53,9 @@ def _check_nodes(view: View) -> list[str]:
     table, count = view.nodes, view.nodes.count
     used, releasing = _by_tasks(view)
     idle = table.allocatable[:, :count] - used
-    idle[2:, [row for row, spec in enumerate(table.specs) if spec.allocatable.scalars is None]] = 0.0
+    plain = [row for row, spec in enumerate(table.specs) if spec.allocatable.scalars is None]
+    if plain:
+        idle[2:, plain] = 0.0
     broken: list[str] = []
     for what, expected in (("used", used), ("releasing", releasing), ("idle", idle)):
         column = getattr(table, what)[:, :count]
@@ -65,22 +69,26 @@ def _check_nodes(view: View) -> list[str]:
 
 def _by_tasks(view: View) -> tuple[FloatArray, FloatArray]:
     """What the tasks of each node use, and release, added up anew: [dimension, node]."""
-    height, statuses = view.nodes.used.shape[0], view.tasks.status.tolist()
-    nothing, nobody = [0.0] * height, dict[str, "Task"]()
-    rows: list[list[float]] = []
-    leaving: list[list[float]] = []
-    for spec in view.nodes.specs:
-        residents = view.node_tasks.get(spec.name, nobody)
-        used, releasing = (nothing.copy(), nothing.copy()) if residents else (nothing, nothing)
-        for task in residents.values():
-            leaves = statuses[task.row] == RELEASING
-            for dimension, value in task.template.items:
-                used[dimension] += value
-                if leaves:
-                    releasing[dimension] += value
-        rows.append(used)
-        leaving.append(releasing)
-    return np.array(rows).reshape(-1, height).T, np.array(leaving).reshape(-1, height).T
+    height, statuses, nobody = view.nodes.used.shape[0], view.tasks.status.tolist(), dict[str, "Task"]()
+    residents = [view.node_tasks.get(spec.name, nobody).values() for spec in view.nodes.specs]
+    used = [_asked(tasks, height) for tasks in residents]
+    if RELEASING not in statuses:
+        return _columns(used, height), np.zeros((height, len(used)))
+    leaving = [[task for task in tasks if statuses[task.row] == RELEASING] for tasks in residents]
+    return _columns(used, height), _columns([_asked(tasks, height) for tasks in leaving], height)
+
+
+def _asked(tasks: Iterable[Task], height: int) -> list[float]:
+    """What they ask for together, by dimension."""
+    total = [0.0] * height
+    for task in tasks:
+        for dimension, value in task.template.items:
+            total[dimension] += value
+    return total
+
+
+def _columns(lines: list[list[float]], height: int) -> FloatArray:
+    return np.array(lines).reshape(-1, height).T
 
 
 def _check_places(view: View) -> list[str]:
