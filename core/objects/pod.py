@@ -17,23 +17,34 @@ PREEMPTABLE = "volcano.sh/preemptable"
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
-_POD_FIELDS = frozenset(
-    (
-        "nodeSelector",
-        "affinity",
-        "tolerations",
-        "topologySpreadConstraints",
-        "volumes",
-        "resourceClaims",
-        "schedulingGates",
-        "preemptionPolicy",
-        "overhead",
-        "resources",
-        "hostNetwork",
-    )
-)
-_CONTAINER_FIELDS = ("resources", "ports", "image", "restartPolicy")
 _INT32 = 2**31
+
+
+class _Container(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
+    """What scheduling reads of a container: what differs between the pods of a role (env, names) must stay out."""
+
+    resources: Any = None
+    ports: Any = None
+    image: Any = None
+    restart_policy: Any = None
+
+
+class _PodSpec(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
+    """What scheduling reads of a pod spec."""
+
+    node_selector: Any = None
+    affinity: Any = None
+    tolerations: Any = None
+    topology_spread_constraints: Any = None
+    volumes: Any = None
+    resource_claims: Any = None
+    scheduling_gates: Any = None
+    preemption_policy: Any = None
+    overhead: Any = None
+    resources: Any = None
+    host_network: Any = None
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
 
 
 class Task(msgspec.Struct, eq=False, gc=False):
@@ -88,13 +99,13 @@ class Task(msgspec.Struct, eq=False, gc=False):
         return same_pod and self.template is other.template and self.gated == other.gated
 
 
-def _relevant(spec: dict[str, Any]) -> dict[str, Any]:
-    """What scheduling reads of a pod spec: what differs between the pods of a role (env, names) must stay out."""
-    kept: dict[str, Any] = {name: value for name, value in spec.items() if value and name in _POD_FIELDS}
+def _without_empty(content: bytes) -> dict[str, Any]:
+    """A pod spec and its containers without the fields that say nothing."""
+    spec: dict[str, Any] = {name: value for name, value in msgspec.json.decode(content).items() if value}
     for group in ("containers", "initContainers"):
-        if spec.get(group):
-            kept[group] = [{f: c[f] for f in _CONTAINER_FIELDS if c.get(f)} for c in spec[group]]
-    return kept
+        if group in spec:
+            spec[group] = [{name: value for name, value in each.items() if value} for each in spec[group]]
+    return spec
 
 
 class TemplateTable:
@@ -103,14 +114,21 @@ class TemplateTable:
     def __init__(self, dimensions: Dimensions) -> None:
         self._dimensions = dimensions
         self._by_content: dict[bytes, PodTemplate] = {}
+        self._as_said: dict[bytes, PodTemplate] = {}  # empty fields and all
 
     def intern(self, spec: dict[str, Any]) -> PodTemplate:
         """The one template of this content; raises QuantityError on a malformed request."""
-        kept = _relevant(spec)
-        content = msgspec.json.encode(kept)
+        said = msgspec.json.encode(msgspec.convert(spec, _PodSpec))
+        template = self._as_said.get(said)
+        if template is None:
+            template = self._as_said[said] = self._of(_without_empty(said))
+        return template
+
+    def _of(self, spec: dict[str, Any]) -> PodTemplate:
+        content = msgspec.json.encode(spec)
         template = self._by_content.get(content)
         if template is None:
-            template = read_template(kept, len(self._by_content), self._dimensions)
+            template = read_template(spec, len(self._by_content), self._dimensions)
             self._by_content[content] = template
         return template
 

@@ -69,6 +69,15 @@ def test_what_differs_between_the_pods_of_a_role_does_not_split_their_template()
     assert table.intern(pod("c", cpu="2")["spec"]) is not table.intern(first["spec"])
 
 
+def test_what_says_nothing_does_not_split_a_template() -> None:
+    table, said = TemplateTable(Dimensions()), pod("a", cpu="1")["spec"]
+    empty = {**said, "tolerations": [], "nodeSelector": None, "initContainers": [], "hostNetwork": False}
+    empty["containers"] = [{**each, "ports": []} for each in said["containers"]]
+    template = table.intern(said)
+    assert table.intern(empty) is template
+    assert table.intern({**said, "hostNetwork": True}).number == template.number + 1
+
+
 def test_priority_is_1_then_the_specs_then_the_annotations() -> None:
     table = TemplateTable(Dimensions())
 
