@@ -13,7 +13,15 @@ def spec_of(cpu: Any = 1, **more: Any) -> dict[str, Any]:
 
 
 def test_it_is_what_defaults_make_of_it_every_time() -> None:
-    for spec in (spec_of(), spec_of(), spec_of("2"), spec_of(restartPolicy="Never"), {"containers": []}, {}):
+    specs: list[dict[str, Any]] = [
+        spec_of(),
+        spec_of(),
+        spec_of("2"),
+        spec_of(restartPolicy="Never"),
+        {"containers": []},
+        {},
+    ]
+    for spec in specs:
         given, service = settled(spec)
         default_pod_spec(spec)
         assert (given, service) == (spec, qos_class(spec))
