@@ -14,7 +14,7 @@ import anyio
 from actors.cycle_memory import Unsent
 from core.messages.commands import Append, Assume, Entry
 from core.messages.orders import BindOrder, EvictOrder, WriteStatus
-from core.messages.replies import Appended, Assumed
+from core.messages.replies import Assumed
 from storage import codec
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ class Commit:
         decisions = (*result.binds, *result.evicts)
         entries = [Entry("cycle", codec.encode(record))]
         entries.extend(Entry("decision", codec.encode(decision), -1) for decision in decisions)
-        with anyio.CancelScope(shield=True):  # written and not remembered, it would be written again
-            appended = await self._recorder.ask_for(Append(tuple(entries)), Appended)
-            memory.cycle = record.cycle
-            memory.carry = record.carry
-            memory.unsent = Unsent(result, appended.first + 1, record.now)
+        # written and not remembered, it would be written again
+        appended = await self._recorder.ask_through(Append(tuple(entries)))
+        memory.cycle = record.cycle
+        memory.carry = record.carry
+        memory.unsent = Unsent(result, appended.first + 1, record.now)
 
     async def carry_out(self, memory: CycleMemory) -> None:
         """Assume, then hand out, what is recorded and not yet sent: once, whoever crashes in between."""

@@ -15,8 +15,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-import anyio
-
 from actors.actor import Actor
 from core.messages import commands, replies
 from storage import codec
@@ -81,10 +79,9 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         return [commands.Entry("api", payload, cause) for payload in codec.encode_many(self.store.drain())]
 
     async def _record(self, entries: Sequence[commands.Entry]) -> None:
-        """Shielded: what is in the store is in the journal, whoever takes this actor away in between."""
+        """What is in the store is in the journal, whoever takes this actor away in between."""
         if entries:
-            with anyio.CancelScope(shield=True):
-                await self._recorder.ask(commands.Append(tuple(entries)))
+            await self._recorder.ask_through(commands.Append(tuple(entries)))
 
     def _publish(self) -> None:
         changed = self.store.log.unpublished()

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio import lowlevel
 
 from actors.envelope import Received
 from actors.errors import ActorStoppedError
@@ -105,3 +106,50 @@ async def ask_and_answer_once(box: Box, number: int) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(serve)
         assert await box.ask(TakeSnapshot(number)) == SnapshotTaken(number, 0, 0)
+
+
+async def test_who_asks_through_has_the_reply_and_is_cancelled_at_its_next_wait() -> None:
+    box = make(capacity=1)
+    await box.tell(TakeSnapshot(0))
+    came: list[object] = []
+
+    async def ask() -> None:
+        came.append(await box.ask_through(TakeSnapshot(1)))
+        came.append("goes on")
+        await lowlevel.checkpoint()
+        came.append("went on too long")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            assert numbers(await box.receive(cap=1)) == [0]
+            await anyio.wait_all_tasks_blocked()
+            (item,) = await box.receive()
+            assert item.message == TakeSnapshot(1)
+            assert came == []
+            await anyio.wait_all_tasks_blocked()
+            item.reply(ViewChecked(("later",)))
+    assert came == [ViewChecked(("later",)), "goes on"]
+    box.abort()
+
+
+async def test_who_asks_through_and_is_cancelled_hears_that_nobody_will_answer() -> None:
+    box = make()
+    heard: list[str] = []
+
+    async def ask() -> None:
+        with pytest.raises(ActorStoppedError):
+            await box.ask_through(TakeSnapshot(1))
+        heard.append("stopped")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await anyio.wait_all_tasks_blocked()
+            assert heard == []
+            box.abort()
+    assert heard == ["stopped"]
