@@ -10,11 +10,13 @@ class Alarm:
 
     def __init__(self) -> None:
         self._sleep: anyio.CancelScope | None = None  # to make one takes an event loop
+        self._scope: type[anyio.CancelScope] = anyio.CancelScope  # then the event loop's own, which need not be found
         self._never = anyio.Event()  # waiting for it sets no other deadline, as sleeping does
 
     async def sleep_until(self, time: float) -> None:
         """Sleep until then, or until an earlier time that is set meanwhile."""
-        with anyio.CancelScope(deadline=time) as self._sleep:
+        with self._scope(deadline=time) as self._sleep:
+            self._scope = type(self._sleep)
             await self._never.wait()
 
     def no_later_than(self, time: float) -> None:
