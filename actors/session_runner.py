@@ -104,11 +104,12 @@ class SessionRunner(Actor[RunCycle, Done]):
             await self.run_cycle()
 
     async def _wait_for_reason(self) -> None:
-        deadline = float("inf")
-        if self._memory.wake_at is not None:
-            deadline = anyio.current_time() + self._memory.wake_at - self.clock.now()
-        with anyio.CancelScope(deadline=deadline):
-            await self._memory.changed.wait_beyond(self._memory.seen)
+        changed, seen, wake_at = self._memory.changed, self._memory.seen, self._memory.wake_at
+        if wake_at is None:
+            await changed.wait_beyond(seen)
+            return
+        with anyio.CancelScope(deadline=anyio.current_time() + wake_at - self.clock.now()):
+            await changed.wait_beyond(seen)
 
     async def _reloads(self) -> None:
         if not self._settings.source.can_change:

@@ -72,10 +72,11 @@ def job_statuses(session: Session) -> list[PodGroupStatus]:
     changed = np.logical_or.reduce(found != columns.reported.take(order, axis=1))
     touched = np.zeros(len(columns.phase), dtype=np.bool_)
     touched[list(session.conditions)] = True
-    candidates: list[int] = (changed | touched[order]).nonzero()[0].tolist()
+    candidates: npt.NDArray[np.intp] = (changed | touched[order]).nonzero()[0]
+    places: list[int] = candidates.tolist()
     in_order = session.jobs.in_order
-    numbers: list[list[int]] = found[:, candidates].T.tolist()
-    told = zip(candidates, numbers, strict=True)
+    numbers: list[list[int]] = found.take(candidates, axis=1).T.tolist()
+    told = zip(places, numbers, strict=True)
     return [written for i, those in told if (written := _job_status(session, in_order[i], those)) is not None]
 
 

@@ -49,8 +49,7 @@ class SessionJobs:
 
     @staticmethod
     def _membership(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
-        member = snapshot.jobs.has_min_resources.copy()
-        member[:] = False
+        member = np.zeros(len(snapshot.jobs.has_min_resources), dtype=np.bool_)
         member[snapshot.jobs.order] = True
         return member
 

@@ -22,12 +22,13 @@ def kept_for_queues(session: Session, name: str, about: object, make: Callable[[
     number of dimensions, nor `about` have changed.
     """
     kept, queues = session.snapshot.kept, session.snapshot.queues
-    known = kept.get(name)
-    if known is not None and known[1:3] == _facts(session, about) and _same_limits(known[0], queues):
+    known, facts = kept.get(name), _facts(session, about)
+    if known is not None and known[1:3] == facts and _same_limits(known[0], queues):
         found: T = known[3]
     else:
-        found = make()  # which may bring new dimensions
-    kept[name] = (queues, *_facts(session, about), found)
+        found = make()
+        facts = _facts(session, about)  # making it may have brought new dimensions
+    kept[name] = (queues, *facts, found)
     return found
 
 
