@@ -81,7 +81,8 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Conte
             if only is None or job.row in only:
                 session.jobs.phase[job.row] = Phase.INQUEUE
     columns = session.snapshot.jobs
-    for job in session.jobs.where((columns.phase > Phase.PENDING.value) & (columns.counts[TaskStatus.PENDING] > 0)):
+    has_pending = columns.counts[TaskStatus.PENDING.value] > 0
+    for job in session.jobs.where(has_pending & (columns.phase > Phase.PENDING.value)):
         if (only is not None and job.row not in only) or not session.job_is_valid(job):
             continue
         if not session.topology.is_ready and session.topology.is_asked_for(job):

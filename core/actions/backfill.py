@@ -52,7 +52,7 @@ def pick_up(session: Session) -> list[Task]:
     jobs: dict[str, JobQueue] = {}
     tasks: dict[int, PriorityQueue[Task]] = {}
     columns = session.snapshot.jobs
-    has_candidates = (columns.best_effort > 0) | (columns.counts[TaskStatus.PIPELINED] > 0)
+    has_candidates = (columns.best_effort > 0) | (columns.counts[TaskStatus.PIPELINED.value] > 0)
     for job in session.jobs.where(has_candidates & (columns.phase > Phase.PENDING.value)):
         if not session.job_is_valid(job):
             continue

@@ -34,7 +34,7 @@ def movable(session: Session, preemptor: Task, *, own_job: bool) -> BatchFilter:
     def accepts(batch: TaskBatch) -> BoolArray:
         facts = batch.facts
         status = facts.status[batch.rows]
-        mask: BoolArray = (status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND)
+        mask: BoolArray = (status == TaskStatus.RUNNING.value) | (status == TaskStatus.BOUND.value)
         mask &= facts.preemptable[batch.rows]
         if preemptor.template.best_effort:
             mask &= facts.best_effort[batch.rows]
@@ -56,7 +56,7 @@ def reclaimable(session: Session, reclaimer: Task) -> BatchFilter:
 
     def accepts(batch: TaskBatch) -> BoolArray:
         facts = batch.facts
-        mask: BoolArray = (facts.status[batch.rows] == TaskStatus.RUNNING) & facts.preemptable[batch.rows]
+        mask: BoolArray = (facts.status[batch.rows] == TaskStatus.RUNNING.value) & facts.preemptable[batch.rows]
         mask &= batch.job >= 0
         mask &= known[batch.job] & (queues[batch.job] != queues[own])
         mask[mask] = gives[queues[batch.job[mask]]]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
 
+PENDING = TaskStatus.PENDING
+
 
 @dataclass(slots=True)
 class Worksheet:
@@ -49,9 +51,7 @@ def wanted(session: Session, sub_job: SubJob) -> list[Task]:
     return [
         task
         for task in sub_job.tasks
-        if status[task.row] == TaskStatus.PENDING
-        and not task.template.best_effort
-        and (not task.gated or task.only_volcano_gate)
+        if status[task.row] == PENDING and not task.template.best_effort and (not task.gated or task.only_volcano_gate)
     ]
 
 

@@ -30,7 +30,7 @@ class Filters:
     def __init__(self, session: Session, task: Task) -> None:
         self._table = session.reasons
         self._by_plugin: list[list[NodeCheck]] = session.prepare_checks(task)
-        self.is_global = any(c.volatility is Volatility.GLOBAL for checks in self._by_plugin for c in checks)
+        self.is_global = Volatility.GLOBAL in [c.volatility for checks in self._by_plugin for c in checks]
 
     def reject(self, rows: Rows, count: int) -> IntArray:
         """Reason numbers of `count` rows, 0 where every plugin is content."""
@@ -40,7 +40,7 @@ class Filters:
             settled = None if clean else codes != 0
             for check in checks:
                 answer = check.reject(rows)
-                if answer.any():
+                if np.count_nonzero(answer):
                     self._add(codes, answer if settled is None else np.where(settled, np.int32(0), answer))
                     clean = False
         return codes

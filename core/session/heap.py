@@ -77,26 +77,20 @@ class PriorityQueue(Generic[T]):
         return twin
 
 
-class SortedQueue(Generic[T]):
-    """Items whose order is total and cannot change while they wait: a heap would give just this order, at more cost."""
+class SortedQueue(list[T]):
+    """Items whose order is total and cannot change while they wait: a heap would give just this order, at more cost.
 
-    __slots__ = ("_items",)
+    A list from the last to the first, so that its own `pop` takes the first.
+    """
+
+    __slots__ = ()
 
     def __init__(self, in_order: list[T]) -> None:
-        self._items = in_order[::-1]
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def pop(self) -> T:
-        """Remove and return the first item; IndexError when empty."""
-        return self._items.pop()
+        super().__init__(in_order[::-1])
 
     def clone(self) -> SortedQueue[T]:
         """An independent queue with the same items."""
-        twin: SortedQueue[T] = SortedQueue([])
-        twin._items = list(self._items)
-        return twin
+        return SortedQueue(self[::-1])
 
 
 class KeyedQueue(Generic[T]):

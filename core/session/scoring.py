@@ -44,7 +44,7 @@ class Scoring:
         self._scores = [*self.order, *self.batch]
         self._split = len(self.order)
         self._count = session.nodes.count
-        self.is_global = any(s.volatility is Volatility.GLOBAL for s in self._scores)
+        self.is_global = Volatility.GLOBAL in [s.volatility for s in self._scores]
         self._depends_on_candidates = any(s.normalised and s.constant is None for s in self._scores)
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
         self._parts: list[tuple[MutableSequence[float] | None, float]] = []
@@ -133,12 +133,12 @@ class Scoring:
             self._score()
         self._dirty = False
         if self._depends_on_candidates:
-            rows = np.flatnonzero(candidates)
+            rows = candidates.nonzero()[0]
             self.ranked.fill(-np.inf)
             self.ranked[rows] = self.totals(rows)
             return
         self._sum(ALL, self.ranked)
-        if not candidates.all():
+        if np.count_nonzero(candidates) < self._count:
             self.ranked[~candidates] = -np.inf
 
     def totals(self, rows: npt.NDArray[np.intp]) -> FloatArray:

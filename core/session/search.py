@@ -130,9 +130,9 @@ class NodeSearch:
                 self._inherit(kept)
             return
         if sticky:
-            refused = {row for row in rows if self.codes[row]}
-            self._stale |= refused
-            rows -= refused
+            refused = [row for row in rows if self.codes[row]]
+            self._stale.update(refused)
+            rows.difference_update(refused)
         if len(rows) > FEW:
             self._look_at(np.array(sorted(rows), dtype=np.intp))
         else:
@@ -142,7 +142,7 @@ class NodeSearch:
     def _inherit(self, kept: IntArray) -> None:
         """Nodes that were refused stay refused with the reason they had."""
         refused = kept != 0
-        if not refused.any():
+        if not np.count_nonzero(refused):
             return
         self._all_stale = True
         self.codes = np.where(refused, kept, self.codes)
@@ -171,8 +171,8 @@ class NodeSearch:
         codes = self._filters.reject(rows, count)
         if self._room:
             fits = self._fits(nodes.future, rows, count)
-            if not fits.all():
-                self._write_insufficient(codes, np.flatnonzero(~fits), rows)
+            if np.count_nonzero(fits) < count:
+                self._write_insufficient(codes, (~fits).nonzero()[0], rows)
         feasible: BoolArray = codes == 0
         if nodes.has_future and self._room:
             feasible &= self._fits(nodes.idle, rows, count)
@@ -184,10 +184,11 @@ class NodeSearch:
 
     def _fits(self, columns: npt.NDArray[np.float64], rows: Rows, count: int) -> BoolArray:
         """Request <= column in every dimension, tolerant: l < r or |l - r| < 0.1 is l - r < 0.1."""
-        fits = np.ones(count, dtype=np.bool_)
+        (cpu, value), *others = self.template.items  # cpu and memory are always there
+        fits: BoolArray = columns[cpu, rows] > most_too_small(value)
         mask = self.session.searches.mask[:count]
-        for dimension, value in self.template.items:
-            np.greater(columns[dimension][rows], most_too_small(value), out=mask)
+        for dimension, value in others:
+            np.greater(columns[dimension, rows], most_too_small(value), out=mask)
             np.logical_and(fits, mask, out=fits)
         return fits
 
@@ -265,8 +266,7 @@ class NodeSearch:
         """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty, a single
         one unscored.
         """
-        candidates = np.flatnonzero(group)
+        candidates = group.nonzero()[0]
         if len(candidates) <= 1:
             return int(candidates[0]) if len(candidates) else -1
-        totals = self.scoring.totals(candidates)
-        return int(candidates[int(np.argmax(totals))])
+        return int(candidates[self.scoring.totals(candidates).argmax()])

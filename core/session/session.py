@@ -155,12 +155,12 @@ class Session:
 
     def prepare_checks(self, task: Task) -> list[list[NodeCheck]]:
         """PreFilter of every filter, by plugin in tier order; raises FitFailure."""
-        prepared = ([f.prepare(self, task) for f in filters] for filters in self.points.flat("Predicate"))
+        prepared = [[f.prepare(self, task) for f in filters] for filters in self.points.flat("Predicate")]
         return [kept for checks in prepared if (kept := [check for check in checks if check is not None])]
 
     def prepare_scores(self, point: str, task: Task) -> list[NodeScore]:
         """PreScore of every scorer of a point."""
-        prepared = (s.prepare(self, task) for scorers in self.points.flat(point) for s in scorers)
+        prepared = [s.prepare(self, task) for scorers in self.points.flat(point) for s in scorers]
         return [score for score in prepared if score is not None]
 
     def search_for(self, task: Task, *, room: bool = True) -> NodeSearch:
@@ -186,15 +186,15 @@ class Session:
 
     def place(self, task: Task, node: int, status: TaskStatus, *, evicted: bool = False) -> bool:
         """Set status and node, tell the event handlers. False: somebody refused; the caller rolls back."""
-        job = self.job_of(task)
+        job, jobs, row = self.job_of(task), self.jobs, task.row
         assert job is not None
         trigger = Trigger.ALLOCATE if status is TaskStatus.ALLOCATED else Trigger.PIPELINE
-        self.jobs.move(job, task, move(self.jobs.status[task.row], trigger, task.key))
-        self.jobs.node[task.row] = node
+        jobs.move(job, task, move(jobs.status[row], trigger, task.key))
+        jobs.node[row] = node
         if evicted:
-            self.evicted_for.add(task.row)
+            self.evicted_for.add(row)
         else:
-            self.evicted_for.discard(task.row)
+            self.evicted_for.discard(row)
         placed = self.nodes.add(node, task, status)
         for handler in self.points.on_allocate:
             if handler(task, node) is not None:

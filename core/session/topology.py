@@ -80,7 +80,9 @@ class SessionTopology:
         wish = self.of_job(job)
         if wish is not None and wish.limit is not None:
             return True
-        groups = self._session.sub_jobs(job).values() if job.pod_group.sub_group_policy else ()
+        if not job.pod_group.sub_group_policy:
+            return False
+        groups = self._session.sub_jobs(job).values()
         return any((w := self.of_sub_job(group)) is not None and w.limit is not None for group in groups)
 
     def is_asked_for(self, job: Job) -> bool:

@@ -36,12 +36,9 @@ class QueueAttributes:
     """
 
     name: str
-    weight: int
     allocated: Resource
-    request: Resource
     inqueue: Resource
     elastic: Resource
-    guarantee: Resource
     real_capability: Resource
     deserved: Resource
     share: float = 0.0
@@ -91,10 +88,10 @@ class Attributes:
     """The attributes of every queue that has a job."""
 
     def __init__(self, session: Session) -> None:
-        self._dims, self._queues = session.dims, session.snapshot.queues
+        self._dims = session.dims
         self._limits = limits_of(session)
         self._demand: QueueDemand = queue_demand(session)
-        self._rows = {queue.name: row for row, queue in enumerate(self._queues)}
+        self._rows = {queue.name: row for row, queue in enumerate(session.snapshot.queues)}
         self._made: dict[str, QueueAttributes] = {}
         self._poured = self._pour(session)
         self._share = self._shares()
@@ -179,12 +176,9 @@ class Attributes:
         row, demand, limits = self._rows[name], self._demand, self._limits
         found = self._made[name] = QueueAttributes(
             name=name,
-            weight=self._queues[row].weight,
             allocated=self._resource(demand.allocated, row),
-            request=self._resource(demand.request, row),
             inqueue=self._resource(demand.inqueue, row),
             elastic=self._resource(demand.elastic, row),
-            guarantee=limits.guarantees[row],
             real_capability=limits.reals[row],
             deserved=self._deserved_of(row),
             share=float(self._share[row]),
