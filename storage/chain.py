@@ -17,9 +17,8 @@ _FIXED = struct.Struct("<QqdH")
 def link(previous: bytes, sequence: int, kind: str, cause: int, at: float, payload: bytes) -> bytes:
     """The hash of a record (16 bytes, BLAKE2b). Lengths are part of it, so no two records share an encoding."""
     name = kind.encode()
-    return blake2b(
-        b"".join((previous, _FIXED.pack(sequence, cause, at, len(name)), name, payload)), digest_size=16
-    ).digest()
+    said = previous + _FIXED.pack(sequence, cause, at, len(name)) + name + payload
+    return blake2b(said, digest_size=16).digest()
 
 
 class Verifier:

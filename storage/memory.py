@@ -37,8 +37,7 @@ class MemoryJournal:
         self._closed = False
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Write the records at once; the number of the last one."""
-        await anyio.lowlevel.checkpoint()
+        """Write the records at once, which lets nobody else run; the number of the last one."""
         self._ready()
         if self.failure is not None:
             raise self.failure
@@ -48,11 +47,12 @@ class MemoryJournal:
     def _chain(self, records: Sequence[Record]) -> int:
         head = self._head
         hash_ = head.hash
-        for sequence, record in enumerate(records, head.sequence + 1):
-            name, payload, cause, at = record.kind, record.payload, record.cause, record.at
-            hash_ = link(hash_, sequence, name, cause, at, payload)
-            self._records.append(Stored(sequence, name, payload, cause, at, hash_))
-        last = head.sequence + len(records)
+        last = head.sequence
+        for record in records:
+            last += 1
+            kind, payload, cause, at = record.kind, record.payload, record.cause, record.at
+            hash_ = link(hash_, last, kind, cause, at, payload)
+            self._records.append(Stored(last, kind, payload, cause, at, hash_))
         self._head = Head(last, hash_, head.cut, head.cut_hash, last)
         return last
 

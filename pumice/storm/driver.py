@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -46,26 +47,31 @@ class Driver:
         """Until everything has happened and it is time for the faults to stop. Raises PowerCutError."""
         while self._left:
             await anyio.sleep_until(self._began + self._left[-1].at)
-            now = self._left[-1].at
-            batch: list[Event] = []
-            while self._left and self._left[-1].at == now:
-                batch.append(self._left[-1])
-                await self._happen(system, self._left[-1])
-                self._left.pop()  # not before it has happened: the power may fail in between
+            together = self._together()
+            await self._happen(system, together)
+            del self._left[-len(together) :]  # not before it has happened: the power may fail in between
         await anyio.sleep_until(self._began + self._script.faults_end_s)
 
     @property
     def _began(self) -> float:
         return self._monitor.began
 
-    async def _happen(self, system: System, event: Event) -> None:
-        if event.what == "clock-jump":
-            self._clock.jump(event.amount)
-        elif event.what == "power-cut":
-            self._left.pop()
-            raise PowerCutError
-        else:
-            await self._ask(system, self._requests(system, event))
+    def _together(self) -> list[Event]:
+        """What happens next: all that comes new at one moment is handed in at once."""
+        first = self._left[-1]
+        if first.what not in NEW:
+            return [first]
+        return list(takewhile(lambda event: event.what in NEW and event.at == first.at, reversed(self._left)))
+
+    async def _happen(self, system: System, events: Sequence[Event]) -> None:
+        match events[0].what:
+            case "clock-jump":
+                self._clock.jump(events[0].amount)
+            case "power-cut":
+                self._left.pop()
+                raise PowerCutError
+            case _:
+                await self._ask(system, [request for event in events for request in self._requests(system, event)])
 
     def _requests(self, system: System, event: Event) -> list[ApiRequest]:
         match event.what:
