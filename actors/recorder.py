@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from actors.actor import Actor
 from actors.errors import RecorderFailedError
-from core.messages.commands import Append, Entry
+from core.messages.commands import Append
 from core.messages.replies import Appended
 from storage.journal import Record
 
@@ -55,7 +55,10 @@ class Recorder(Actor[Append, Appended]):
         for item in batch:
             entries = item.message.entries
             first = self._last + len(records) + 1
-            records += [_record(entry, first, now) for entry in entries]
+            records += [  # a cause -k means the k-th entry of the same Append
+                Record(each.kind, each.payload, each.cause if each.cause >= 0 else first - each.cause - 1, now)
+                for each in entries
+            ]
             spans.append(Appended(first, first + len(entries) - 1) if entries else Appended(0, 0))
         if records:
             await self._write(records)
@@ -73,9 +76,3 @@ class Recorder(Actor[Append, Appended]):
         self._last = last
         if self._written is not None:
             self._written.raise_to(last)
-
-
-def _record(entry: Entry, first: int, now: float) -> Record:
-    """A negative cause -k means the k-th entry of the same Append."""
-    cause = entry.cause if entry.cause >= 0 else first - entry.cause - 1
-    return Record(entry.kind, entry.payload, cause, now)

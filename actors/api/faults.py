@@ -172,9 +172,9 @@ class SeededFaults:
         return None
 
     def _made(self, what: str, on: str) -> Fault:
-        share = chance(self._seed, on, what, "amount")
+        share = chance(self._seed, f"{on}\0{what}\0amount")
         if what == CRASH:
-            who = self._crashable[int(chance(self._seed, on, what, "target") * len(self._crashable))]
+            who = self._crashable[int(chance(self._seed, f"{on}\0{what}\0target") * len(self._crashable))]
             return Fault(what, on, float(int(share * 40)), who)
         longest = 0.05 if what.endswith("reordered") else self._longest_s
         return Fault(what, on, round(share * share * longest, 4))
@@ -208,9 +208,9 @@ class ListedFaults:
         return fault
 
 
-def chance(seed: int, *what: str) -> float:
+def chance(seed: int, what: str) -> float:
     """A number in [0, 1) that depends on the arguments alone."""
-    digest = blake2b("\0".join((str(seed), *what)).encode(), digest_size=7).digest()
+    digest = blake2b(f"{seed}\0{what}".encode(), digest_size=7).digest()
     return int.from_bytes(digest, "big") / 2**56
 
 

@@ -59,7 +59,7 @@ class Network:
         if self._news_delay_s and not self._news_held:
             self._news += 1
             self._news_held = True
-            self.hold(self._news_delay_s * chance(self._seed, "news", str(self._news)), news=True)
+            self.hold(self._news_delay_s * chance(self._seed, f"news\0{self._news}"), news=True)
         return self._news_held
 
     def crash(self, actor: str, steps: int) -> None:

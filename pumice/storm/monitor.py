@@ -86,7 +86,10 @@ class Decided:
 
 @dataclass(slots=True)
 class _Cycle:
+    """`at`: when it was written, its decisions with it."""
+
     record: CycleRecord
+    at: float
     left: int
     binds: list[Bind] = field(default_factory=list[Bind])
 
@@ -161,15 +164,15 @@ class Monitor:
             self.violated("monitor-works", repr(error))
 
     def _see(self, records: Sequence[Record]) -> None:
+        self.events += len(records)
         for record in records:
-            self.events += 1
             match record.kind:
                 case "api":
                     self._mutation(_read_mutation(record.payload))
                 case "cycle":
                     self._cycle_begins(_read_cycle(record.payload))
                 case "decision":
-                    self._decision(_read_decision(record.payload), record.at)
+                    self._decision(_read_decision(record.payload))
                 case "outcome":
                     self._outcome(_read_outcome(record.payload))
                 case "actor":
@@ -208,7 +211,7 @@ class Monitor:
             self.violated("quiesces", f"{CALM_CYCLES} cycles after the faults stopped and no end")
         if record.revision > self.truth.revision:
             self.violated("nothing-lost", f"cycle {record.cycle} saw revision {record.revision}, not in the journal")
-        self._cycle = _Cycle(record, record.decisions)
+        self._cycle = _Cycle(record, anyio.current_time(), record.decisions)
         for operation in record.operations:
             self._believe(operation)
 
@@ -233,13 +236,13 @@ class Monitor:
             case _:
                 pass
 
-    def _decision(self, decision: Decision, at: float) -> None:
+    def _decision(self, decision: Decision) -> None:
         cycle = self._cycle
         assert cycle is not None
         cycle.left -= 1
         if isinstance(decision, Bind):
             cycle.binds.append(decision)
-            self._decide(decision, cycle.record, at)
+            self._decide(decision, cycle)
         else:
             pod = (decision.namespace, decision.name)
             if self.spares_budgets and self.budgets.forbid(pod, decision.uid, cycle.record.revision):
@@ -248,10 +251,9 @@ class Monitor:
         if not cycle.left:
             self._judge_gangs(cycle)
 
-    def _decide(self, bind: Bind, record: CycleRecord, at: float) -> None:
-        revision, cycle = record.revision, record.cycle
+    def _decide(self, bind: Bind, cycle: _Cycle) -> None:
+        revision, now = cycle.record.revision, cycle.at
         before = self._decided.get(bind.uid)
-        now = anyio.current_time()
         if before is not None and before.open and before.life == self.lives and now - before.at < self._patience_s:
             self.violated(
                 "decided-once",
@@ -263,7 +265,7 @@ class Monitor:
             self.violated("decided-once", f"pod {pod.key} was on {pod.node} when it was bound to {bind.node}")
         self._decided[bind.uid] = Decided(bind, revision, now, self.lives, frozenset(self._leaving.values()))
         self._believed[bind.namespace, bind.name] = bind.uid
-        self._binds.setdefault(cycle, {})[bind.namespace, bind.name] = bind.uid
+        self._binds.setdefault(cycle.record.cycle, {})[bind.namespace, bind.name] = bind.uid
 
     def _outcome(self, outcome: Outcome) -> None:
         if not isinstance(outcome, Bound | BindRefused | BindTimedOut):

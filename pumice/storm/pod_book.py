@@ -45,23 +45,31 @@ class PodBook:
 
 
 def read_pod(key: str, obj: Object, before: PodBook | None) -> PodBook:
-    """What the object says; what never changes of a pod is taken from `before` when that is the same pod."""
+    """What the object says; what never changes of a pod is taken from `before` when that is the same pod.
+
+    It is `before` itself when nothing has changed that matters here: conditions, say.
+    """
     meta, spec = obj["metadata"], obj["spec"]
     annotations: Object = meta.get("annotations") or {}
     uid: str = meta["uid"]
     same = before if before is not None and before.uid == uid else None
+    job = f"{meta['namespace']}/{annotations.get(GROUP, '')}"
     node: str = spec.get("nodeName") or ""
-    phase: str = section(obj, "status").get("phase") or "Pending"
+    status: Object = obj.get("status") or {}
+    phase: str = status.get("phase") or "Pending"
+    deleting = "deletionTimestamp" in meta
+    if same is not None and same.phase == phase and same.node == node and same.deleting == deleting and same.job == job:
+        return same
     ended = phase in ENDED
     return PodBook(
         key,
         uid,
-        f"{meta['namespace']}/{annotations.get(GROUP, '')}",
+        job,
         _requests(spec) if same is None else same.requests,
         _ports(spec) if same is None else same.ports,
         node,
         phase,
-        "deletionTimestamp" in meta,
+        deleting,
         ended,
         bool(node) and not ended,
     )

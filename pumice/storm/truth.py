@@ -122,6 +122,8 @@ class Truth:
             self._lost(before)
             return None
         pod = read_pod(key, codec.unpack_shared(mutation.blob), before)
+        if pod is before:
+            return None
         self._replace(key, before, pod)
         if pod.phase == "Failed" and before is not None and before.phase != "Failed":
             self._lost(before)
