@@ -107,7 +107,10 @@ def placed_pods(session: Session) -> Placed:
     known: tuple[object, Placed] | None = session.nodes.memo.get(_MEMO)
     if known is not None and known[0] is session.kube:
         return known[1]
-    opening = known[1].opening if known is not None else None
+    opening = None
+    if known is not None:
+        opening = known[1].opening
+        known[1].shared.clear()  # its readers refer to it, and that session is over
     placed = Placed(session.nodes, session.snapshot.node_tasks, opening)
     session.nodes.memo[_MEMO] = (session.kube, placed)
     return placed

@@ -119,9 +119,11 @@ def jobs_with_waiting_tasks(session: Session) -> list[Job]:
 def let_go(session: Session) -> None:
     """The session is over, and nobody may use it any more.
 
-    It and its plugins refer to each other: without this its columns would stay until the collector comes, and the next
-    session would have to wait for the operating system to hand out as much memory again.
+    Its parts refer to each other: without this its columns would stay until the collector comes, and the next session
+    would have to wait for the operating system to hand out as much memory again.
     """
+    session.searches.forget()
+    vars(session.nodes).clear()
     vars(session).clear()
 
 

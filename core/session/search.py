@@ -106,6 +106,10 @@ class NodeSearch:
         if sticky:
             cache.by_role[task.role] = self
 
+    def forget_cache(self) -> None:
+        """The error cache of last time knows this search: let go of it."""
+        self._cache = None
+
     def _take_cache(self, cache: ErrorCache | None) -> bool:
         """A new cache has no memory: reasons kept for the old one are asked anew. True: it is the one of last time."""
         if cache is not None and cache is self._cache:

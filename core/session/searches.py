@@ -126,6 +126,12 @@ class Searches:
             del self._kept[next(iter(self._kept))]
         return search
 
+    def forget(self) -> None:
+        """No search is asked for again."""
+        for search in self._kept.values():
+            search.forget_cache()
+        self._kept.clear()
+
     def _kind(self, task: Task) -> Any:
         """What two tasks must share to share a search; None: nothing suffices."""
         if self._readings is None:

@@ -141,6 +141,7 @@ class Storm:
         finally:
             for mailbox in system.switchboard.mailboxes.values():
                 mailbox.abort()  # one that failed to start never got so far
+            vars(system).clear()  # its parts refer to each other: a thousand storms would wait for the collector
         return True
 
     async def _through(self, system: System) -> None:
