@@ -89,14 +89,14 @@ class Changes:
         self, found: FoundRecord, new: Object, moment: Moment, *, nulls: bool = False
     ) -> Accepted | Refused:
         """Write an object whose status has changed, or annotations. `nulls`: there may be some in its status."""
-        key, kind, record, old = found
+        key, kind, old = found.key, found.kind, found.obj
         if new == old:
-            return Accepted(self._tables.revision, record.blob)
+            return Accepted(self._tables.revision, found.record.blob)
         status_only = new["metadata"] is old["metadata"]
         new["metadata"] = {**new["metadata"]}
         if causes := self._registry.settle_status(kind, new, nulls=nulls):
             return refusals.invalid(kind, key[2], causes)
-        blob = self._tables.replace(key, record, new, moment.user, status_only=status_only)
+        blob = self._tables.replace(key, found.record, new, moment.user, status_only=status_only)
         return Accepted(self._tables.revision, blob)
 
     # --- parts

@@ -34,7 +34,7 @@ class TablesLookup:
 
     def default_priority_class(self) -> Object | None:
         """The PriorityClass that is the global default: the lowest value when there are several, as in Kubernetes."""
-        revision = self._tables.kind_revision("PriorityClass")
+        revision = self._tables.kind_revisions["PriorityClass"]
         if revision != self._classes_at:
             self._classes_at = revision
             self._default_class = self._find_default_class()

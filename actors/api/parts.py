@@ -8,6 +8,7 @@ told, as the change of the whole object that it is. More may be told: a list has
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import nan
 from operator import ne
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ from core.objects.metadata import Object, section, text_map
 View = object
 """What the watchers of a part see of an object; None: it is not in the part. Small: it is kept for every object."""
 Views = tuple[View, ...]
+EVERY: Final[View] = nan
+"""The view of watchers who see all of an object: it differs from itself, so every change is news to them."""
 
 POD_PLACED: Final = "Pod:placed"
 """Pods on a node."""
@@ -53,6 +56,7 @@ class Parts:
     """The parts of one kind. `views` sees an object with the eyes of each.
 
     `own`: who knows what it wrote into a status, and the part to which that is no news.
+    `blind`: the views do not depend on the status.
     """
 
     def __init__(
@@ -61,8 +65,11 @@ class Parts:
         names: Sequence[str] = (),
         views: Callable[[Object], Views] = _none,
         own: dict[str, str] | None = None,
+        *,
+        blind: bool = True,
     ) -> None:
         self.views = views
+        self.blind = blind
         self.unseen: Views = (None,) * len(names)
         self._kind = kind
         self.names = tuple(names)
@@ -86,13 +93,12 @@ def kind_of(topic: str) -> str:
 
 def _pod(pod: Object) -> Views:
     meta, spec = pod["metadata"], section(pod, "spec")
-    version = meta["resourceVersion"]
     owners = [each["kind"] for each in meta.get("ownerReferences") or () if each.get("controller")]
     return (
-        version if spec.get("nodeName") else None,
-        version if "Job" in owners else None,
-        version if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
-        version if "ReplicaSet" in owners else _grouping(meta, spec),
+        EVERY if spec.get("nodeName") else None,
+        EVERY if "Job" in owners else None,
+        EVERY if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
+        EVERY if "ReplicaSet" in owners else _grouping(meta, spec),
     )
 
 
@@ -106,12 +112,13 @@ def _grouping(meta: Object, spec: Object) -> View:
         return None
     group = text_map(meta.get("annotations")).get(_GROUP_NAME)
     if not group:
-        return meta["resourceVersion"]
+        return EVERY
     return group.startswith(_MADE) or None
 
 
 def _job(job: Object) -> Views:
-    return (job["metadata"]["resourceVersion"],)
+    del job
+    return (EVERY,)
 
 
 def _pod_group(group: Object) -> Views:
@@ -131,7 +138,9 @@ def _queue(queue: Object) -> Views:
 PARTS: Final = {
     "Pod": Parts("Pod", (POD_PLACED, POD_OF_JOB, POD_WITH_CLAIMS, POD_UNGROUPED), _pod, {"node-agents": POD_PLACED}),
     "Job": Parts("Job", (JOB_OF_OTHERS,), _job, {"job-controller": JOB_OF_OTHERS}),
-    "PodGroup": Parts("PodGroup", (GROUP_NAMES, GROUP_PHASES, GROUP_OF_JOB), _pod_group),
-    "Queue": Parts("Queue", (QUEUE_NAMES, QUEUE_STATES, QUEUE_COUNTS), _queue, {"queue-controller": QUEUE_COUNTS}),
+    "PodGroup": Parts("PodGroup", (GROUP_NAMES, GROUP_PHASES, GROUP_OF_JOB), _pod_group, blind=False),
+    "Queue": Parts(
+        "Queue", (QUEUE_NAMES, QUEUE_STATES, QUEUE_COUNTS), _queue, {"queue-controller": QUEUE_COUNTS}, blind=False
+    ),
 }
 """By kind; most kinds have none."""

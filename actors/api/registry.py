@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from actors.api import refusals
 from actors.api.admission import ADMISSION
 from actors.api.admission.rules import Lookup
@@ -34,7 +36,7 @@ class Found(NamedTuple):
     obj: Object
 
 
-class FoundRecord(NamedTuple):
+class FoundRecord(Struct):
     """An object of which the status alone is to change: all else of `obj` is read only."""
 
     key: Key
@@ -57,12 +59,12 @@ class Registry:
     @property
     def kinds(self) -> KindTable:
         """The kinds of this moment: definitions come and go like any object."""
-        if self.tables.kind_revision(_DEFINITION) != self._defined_at:
+        if self.tables.kind_revisions[_DEFINITION] != self._defined_at:
             self._read_definitions()
         return self._kinds
 
     def _read_definitions(self) -> None:
-        self._defined_at = self.tables.kind_revision(_DEFINITION)
+        self._defined_at = self.tables.kind_revisions[_DEFINITION]
         self._kinds = KindTable()
         for namespace, name in sorted(self.tables.names(_DEFINITION)):
             definition = self.tables.shared((_DEFINITION, namespace, name))

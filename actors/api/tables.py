@@ -5,6 +5,7 @@ Every change goes through `put` or `remove`: one revision, one entry in the log,
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, cast
 
@@ -36,7 +37,8 @@ class Tables:
         self._dependents: dict[str, dict[Key, None]] = {}
         self._removed_uids: dict[str, None] = {}
         self._parsed: dict[Key, tuple[int, Object]] = {}
-        self._kind_revisions: dict[str, int] = {}
+        self.kind_revisions = defaultdict[str, int](int)
+        """By kind, the revision of the last change to any of its objects: for reading only."""
         self._parts = _PartsByKind(PARTS)
 
     # --- reading
@@ -95,13 +97,9 @@ class Tables:
         held = self._kinds.get(kind)
         return iter(()) if held is None else held.names()
 
-    def kind_revision(self, kind: str) -> int:
-        """The revision of the last change to any object of the kind."""
-        return self._kind_revisions.get(kind, 0)
-
     def changed_since(self, revision: int) -> set[str]:
         """The kinds of which any object has changed after a revision."""
-        return {kind for kind, at in self._kind_revisions.items() if at > revision}
+        return {kind for kind, at in self.kind_revisions.items() if at > revision}
 
     def count(self, kind: str | None = None) -> int:
         """How many objects there are, of one kind or of all."""
@@ -169,8 +167,8 @@ class Tables:
         obj["metadata"]["resourceVersion"] = str(revision)
         blob = repack(obj)
         parts = self._parts[key[0]]
-        views = parts.views(obj)
         before = parts.views(own(record)) if record.views is None else record.views
+        views = before if status_by and parts.blind else parts.views(obj)
         concerned = parts.concerned(before, views, status_by)
         record.blob, record.revision, record.views = blob, revision, views
         self._changed("MODIFIED", key, blob, user, concerned)
@@ -190,7 +188,7 @@ class Tables:
             self._add((kind, *name), Record(held.blob, held.revision, held.uid))
             self._own((kind, *name), held.owners)
         self.revision = truth.revision
-        self._kind_revisions = dict(truth.revisions)
+        self.kind_revisions = defaultdict(int, truth.revisions)
         self._removed_uids = dict(truth.removed)
         self.log.forget_all(self.revision)
 
@@ -206,7 +204,7 @@ class Tables:
                 self._forget(key, record.uid, owner_uids(own(record)))
         else:
             self._restore_object(key, mutation, record)
-        self.revision = self._kind_revisions[mutation.kind] = mutation.revision
+        self.revision = self.kind_revisions[mutation.kind] = mutation.revision
 
     def _restore_object(self, key: Key, mutation: Mutation, record: Record | None) -> None:
         obj = cast("Object", unpack(mutation.blob))
@@ -231,7 +229,7 @@ class Tables:
 
     def _changed(self, type_: str, key: Key, blob: bytes, user: str, concerned: frozenset[str]) -> None:
         kind, namespace, name = key
-        revision = self.revision = self._kind_revisions[kind] = self.revision + 1
+        revision = self.revision = self.kind_revisions[kind] = self.revision + 1
         self.log.append(WatchEvent(type_, kind, namespace, name, revision, blob), concerned)
         self.outbox.append(Mutation(revision, type_, kind, namespace, name, blob, user))
 

@@ -82,7 +82,8 @@ class RevisionLog:
         if kinds:
             is_other = frozenset(kinds).isdisjoint
             whom = self._concerned[start:cut]
-            found = [event for event, concerned in zip(found, whom, strict=True) if not is_other(concerned)]
+            asked = {concerned for concerned in set(whom) if not is_other(concerned)}  # few: asked of each only once
+            found = [event for event, concerned in zip(found, whom, strict=True) if concerned in asked]
         if len(found) > limit:
             return Events(found[limit - 1].revision, tuple(found[:limit]), more=True)
         if cut < end:
