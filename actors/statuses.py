@@ -22,11 +22,12 @@ Object = dict[str, Any]
 
 def timestamp(now: float) -> str:
     """RFC 3339 in UTC, whole seconds, as Kubernetes writes times."""
-    return _written(int(now))
+    return written_second(int(now))
 
 
 @lru_cache(maxsize=256)
-def _written(seconds: int) -> str:
+def written_second(seconds: int) -> str:
+    """The same of whole seconds since the epoch."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -15,6 +15,8 @@ MOST_DEPTH: Final = 128
 """Levels of an object at most; the schemas of definitions are the deepest that anybody writes."""
 
 _NIL: Final = b"\xc0"
+_LEAVES: Final = frozenset((str, int, float, bool))
+"""Types of most values: there is nothing inside."""
 
 
 def decoded(blob: bytes) -> Object | Refused:
@@ -59,7 +61,9 @@ def drop_nulls(value: Any) -> None:
         for name in [name for name, item in value.items() if item is None]:
             del value[name]
         for item in value.values():
-            drop_nulls(item)
+            if type(item) not in _LEAVES:
+                drop_nulls(item)
     elif is_list(value):
         for item in value:
-            drop_nulls(item)
+            if type(item) not in _LEAVES:
+                drop_nulls(item)

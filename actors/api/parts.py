@@ -79,11 +79,12 @@ class Parts:
     def concerned(self, before: Views, after: Views, status_by: str = "") -> frozenset[str]:
         """The kind, and its parts to which this change is news. `status_by`: who wrote the status and nothing else."""
         change = tuple(map(ne, before, after)), status_by if status_by in self._own else ""
-        topics = self._topics.get(change)
-        if topics is None:  # there are few
+        try:
+            return self._topics[change]
+        except KeyError:  # there are few
             told = {name for name, differs in zip(self.names, change[0], strict=True) if differs}
             topics = self._topics[change] = frozenset({self._kind, *told} - {self._own.get(change[1], "")})
-        return topics
+            return topics
 
 
 def kind_of(topic: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from actors.statuses import timestamp
+from actors.statuses import written_second
 
 
 class Moment(Struct, frozen=True, gc=False):
@@ -20,4 +20,4 @@ class Moment(Struct, frozen=True, gc=False):
     @property
     def text(self) -> str:
         """`now` as API timestamps are written."""
-        return timestamp(self.now)
+        return written_second(int(self.now))

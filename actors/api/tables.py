@@ -278,7 +278,7 @@ def seen(record: Record) -> Object:
 
 
 def _labels_of(obj: Object) -> dict[str, str]:
-    return section(section(obj, "metadata"), "labels")
+    return section(obj["metadata"], "labels")
 
 
 def owner_uids(obj: Object) -> set[str]:

@@ -23,6 +23,8 @@ class RevisionLog:
 
     def __init__(self, capacity: int = 32_768, revision: int = 0) -> None:
         self._capacity = capacity
+        self._spare = capacity // 4 + 1
+        self._room = capacity + self._spare
         self._entries: list[WatchEvent] = []
         self._concerned: list[frozenset[str]] = []
         self._dropped_to = revision
@@ -44,9 +46,10 @@ class RevisionLog:
         """Add a change, which is news to its kind and some of its parts; its revision is above every earlier one."""
         self._entries.append(event)
         self._concerned.append(concerned)
-        # in bulk, so that an append costs the same whatever the capacity
-        if len(self._entries) > self._capacity + self._capacity // 4 + 1:
+        self._room -= 1
+        if self._room < 0:  # in bulk, so that an append costs the same whatever the capacity
             self._drop(len(self._entries) - self._capacity)
+            self._room = self._spare
 
     def _drop(self, cut: int) -> None:
         for event, concerned in zip(self._entries[:cut], self._concerned[:cut], strict=True):
@@ -70,14 +73,15 @@ class RevisionLog:
         self._entries.clear()
         self._concerned.clear()
         self._last_dropped.clear()
+        self._room = self._capacity + self._spare
         self._dropped_to = self._forgotten_to = self._published = revision
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
         """Published changes after `since` of the named kinds, or parts of them (all when empty), at most `limit`."""
-        if self._is_gone(since, kinds) or since > self._published:
+        if since > self._published or (since < self._dropped_to and self._is_gone(since, kinds)):
             return Events(self._published, gone=True)
         start, end = self._position(since), self._position(self._published)
-        cut = min(start + _SCAN, end)
+        cut = end if end - start <= _SCAN else start + _SCAN
         found = self._entries[start:cut]
         if kinds:
             is_other = frozenset(kinds).isdisjoint
@@ -91,9 +95,7 @@ class RevisionLog:
         return Events(self._published, tuple(found))
 
     def _is_gone(self, since: int, kinds: tuple[str, ...]) -> bool:
-        """Whether anything after `since` that was asked for is no longer here: who was not concerned missed nothing."""
-        if since >= self._dropped_to:
-            return False
+        """Whether any of what fell off after `since` was asked for: who was not concerned missed nothing."""
         dropped = self._last_dropped
         return not kinds or since < self._forgotten_to or any(dropped.get(kind, 0) > since for kind in kinds)
 
