@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,23 @@ def broken(interrupted: bool) -> Tally:
     return tally
 
 
+def until_workers_run(process: subprocess.Popen[str], patience_s: float = 60.0) -> None:
+    """Until then it is Python that starts, and on a busy machine that takes long."""
+    until = time.monotonic() + patience_s
+    while not has_workers(process.pid):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until, "no worker was started"
+        time.sleep(0.02)
+
+
+def has_workers(pid: int) -> bool:
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with suppress(OSError):  # gone meanwhile
+            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                return True
+    return False
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("group", [True, False])
 def test_ctrl_c_ends_it_at_once(workers: int, group: bool, tmp_path: Path) -> None:
@@ -42,7 +60,8 @@ def test_ctrl_c_ends_it_at_once(workers: int, group: bool, tmp_path: Path) -> No
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
     )
-    time.sleep(3.0)  # nothing tells from outside how far it is; wherever it is, it ends
+    until_workers_run(process)
+    time.sleep(1.0)  # nothing tells from outside how far they are; wherever they are, it ends
     began = time.monotonic()
     (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)  # until the workers, who have the same pipes, are gone too
