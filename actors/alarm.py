@@ -13,11 +13,12 @@ class Alarm:
         self._scope: type[anyio.CancelScope] = anyio.CancelScope  # then the event loop's own, which need not be found
         self._never = anyio.Event()  # waiting for it sets no other deadline, as sleeping does
 
-    async def sleep_until(self, time: float) -> None:
-        """Sleep until then, or until an earlier time that is set meanwhile."""
+    async def sleep_until(self, time: float) -> float:
+        """Sleep until then, or until an earlier time that is set meanwhile. Returns the one that has come."""
         with self._scope(deadline=time) as self._sleep:
             self._scope = type(self._sleep)
             await self._never.wait()
+        return self._sleep.deadline
 
     def no_later_than(self, time: float) -> None:
         """Have the sleeper wake then, unless it does so before. Who is awake decides anew before it sleeps."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
 from anyio import lowlevel
 from msgspec import Struct
 
@@ -145,8 +144,8 @@ class FaultyApiServer(ApiServer):
     async def _late(self) -> None:
         while True:
             await self._crash_some()
-            await self._network.wait()
-            await self._deliver(self._network.take(anyio.current_time()))
+            due = await self._network.wait()
+            await self._deliver(self._network.take(due))
 
     async def _crash_some(self) -> None:
         while self._network.crashes:

@@ -67,9 +67,12 @@ class Network:
         self.crashes.append((actor, steps))
         self._alarm.no_later_than(anyio.current_time())
 
-    async def wait(self) -> None:
-        """Until something is due, or somebody is to crash. What is held meanwhile moves the alarm and wakes nobody."""
-        await self._alarm.sleep_until(self._held[0].at if self._held else float("inf"))
+    async def wait(self) -> float:
+        """Until something is due, or somebody is to crash; returns when that was to be.
+
+        What is held meanwhile moves the alarm and wakes nobody.
+        """
+        return await self._alarm.sleep_until(self._held[0].at if self._held else float("inf"))
 
     def take(self, now: float) -> list[Held]:
         """All that is due."""

@@ -41,6 +41,22 @@ async def test_it_wakes_once_at_the_earliest_of_its_times(autojump_clock: object
     assert slept == [30.0]
 
 
+@pytest.mark.trio
+async def test_it_tells_which_time_has_come(autojump_clock: object) -> None:
+    alarm, told = Alarm(), list[float]()
+
+    async def sleep() -> None:
+        told.append(await alarm.sleep_until(began + 100.0))
+
+    for moved, came in ((40.0, 40.0), (200.0, 100.0)):
+        began = anyio.current_time()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(sleep)
+            await anyio.wait_all_tasks_blocked()
+            alarm.no_later_than(began + moved)
+        assert told.pop() == began + came
+
+
 @pytest.mark.anyio
 async def test_a_time_that_has_passed_wakes_at_once() -> None:
     alarm = Alarm()
