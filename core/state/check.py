@@ -96,10 +96,12 @@ def _check_places(view: View) -> list[str]:
     broken: list[str] = []
     nodes: list[int] = tasks.node.tolist()
     for task, seat, node in zip(tasks.handles, tasks.resides, nodes, strict=False):
+        if not seat and node == NOWHERE:
+            continue
         if node != rows.get(seat, NOWHERE):
             named = "" if node == NOWHERE else view.nodes.specs[node].name
             broken.append(f"task {_key(task)} is counted on {seat} but its column says {named}")
-        if seat and (task is None or task.key not in node_tasks.get(seat, ())):
+        if seat and (task is None or seat not in node_tasks or task.key not in node_tasks[seat]):
             broken.append(f"task {_key(task)} is not among the tasks of its node {seat}")
     if len(tasks.by_key) != len(tasks.handles) - tasks.handles.count(None):
         broken.append(f"{len(tasks.by_key)} tasks by name are not those by row")
