@@ -92,12 +92,8 @@ class BudgetBooks:
             if kind == BUDGET:
                 self._budget((name[0], name[1]), codec.unpack_shared(blob), revision)
 
-    def concerned(self, kind: str) -> bool:
-        """Whether a change of an object of this kind is to be seen."""
-        return kind == BUDGET or (kind == "Pod" and bool(self.by_name))
-
     def see(self, mutation: Mutation) -> Iterator[str]:
-        """Take it over; words for every budget that it breaks."""
+        """Take it over; words for every budget that it breaks. Without budgets only theirs need be seen."""
         name = (mutation.namespace, mutation.name)
         gone = mutation.type == "DELETED"
         if mutation.kind == BUDGET:

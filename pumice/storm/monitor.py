@@ -26,7 +26,7 @@ from core.messages.events import (
     Outcome,
     ViewOperation,
 )
-from pumice.storm.budget_books import BudgetBooks
+from pumice.storm.budget_books import BUDGET, BudgetBooks
 from pumice.storm.truth import Truth
 from storage import codec
 
@@ -186,7 +186,7 @@ class Monitor:
         if mutation.revision != self.truth.revision + 1:
             self.violated("nothing-lost", f"revision {mutation.revision} follows {self.truth.revision} in the journal")
         bound = self.truth.apply(mutation)
-        if self.budgets.concerned(mutation.kind):
+        if mutation.kind == BUDGET or self.budgets.by_name:
             for words in self.budgets.see(mutation):
                 self.violated("within-budget", words)
         for problem in self.truth.claims.problems:
