@@ -12,8 +12,7 @@ _DESCRIBES = ("uid", "labels", "annotations", "creationTimestamp")
 
 def section(obj: Object, name: str) -> dict[str, Any]:
     """The mapping under `name`, empty when absent or null."""
-    found: Any = obj.get(name)
-    return found or _EMPTY
+    return obj.get(name) or _EMPTY
 
 
 def text_map(value: Any) -> dict[str, str]:
@@ -34,7 +33,7 @@ def object_key(obj: Object) -> str:
 
 def same_metadata(before: Object, after: Object) -> bool:
     """Whether two objects of one name are the same one and described alike; versions and deletion times may differ."""
-    was, meta = section(before, "metadata"), section(after, "metadata")
+    was, meta = before.get("metadata") or _EMPTY, after.get("metadata") or _EMPTY
     for name in _DESCRIBES:
         said, says = was.get(name), meta.get(name)
         if said is not says and said != says:  # what a change left alone is mostly the very same
@@ -44,8 +43,8 @@ def same_metadata(before: Object, after: Object) -> bool:
 
 def same_section(before: Object, after: Object, name: str) -> bool:
     """Whether two objects say the same there; a change of something else mostly leaves the very same there."""
-    was, told = section(before, name), section(after, name)
-    return was is told or was == told
+    was, told = before.get(name), after.get(name)
+    return was is told or (was or _EMPTY) == (told or _EMPTY)
 
 
 @lru_cache(maxsize=65536)

@@ -148,7 +148,7 @@ def revocable_zone(annotations: dict[str, str]) -> str:
     return "*" if preemptable and parse_bool(preemptable) else ""
 
 
-def _priority(spec: dict[str, Any], annotations: dict[str, str]) -> int:
+def _priority(annotations: dict[str, str], pod_priority: int | None) -> int:
     text = annotations.get(TASK_PRIORITY)
     if text is not None:
         try:
@@ -157,8 +157,7 @@ def _priority(spec: dict[str, Any], annotations: dict[str, str]) -> int:
             value = _INT32
         if -_INT32 <= value < _INT32 and "_" not in text and text.strip() == text:
             return value
-    priority = spec.get("priority")
-    return 1 if priority is None else int(priority)
+    return 1 if pod_priority is None else pod_priority
 
 
 def pod_index(name: str) -> int | None:
@@ -180,6 +179,7 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
     namespace, name = meta.get("namespace") or "default", meta.get("name") or ""
     key, group = key_of(namespace, name), annotations.get(GROUP_NAME)
     template, priority = templates.intern(spec), spec.get("priority")
+    pod_priority = None if priority is None else int(priority)
     return Task(
         row=row,
         uid=meta.get("uid") or key,
@@ -188,7 +188,7 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
         key=key,
         job=key_of(namespace, group) if group else "",
         role=annotations.get(TASK_SPEC) or labels.get(TASK_SPEC) or "",
-        priority=_priority(spec, annotations),
+        priority=_priority(annotations, pod_priority),
         priority_class=spec.get("priorityClassName") or "",
         created=parse_time(meta.get("creationTimestamp")),
         index=pod_index(name),
@@ -199,6 +199,6 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
         revocable_zone=revocable_zone(annotations),
         gated=bool(template.scheduling_gates),
         scheduler=spec.get("schedulerName") or "",
-        pod_priority=None if priority is None else int(priority),
+        pod_priority=pod_priority,
         **pod_state(pod),
     )

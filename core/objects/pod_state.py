@@ -8,26 +8,30 @@ from __future__ import annotations
 from typing import Any
 
 from core.life.task import TaskStatus
-from core.objects.metadata import Object, parse_time, section
+from core.objects.metadata import Object, parse_time
+
+_NEVER = None, 0.0  # nothing is said of its place
 
 
 def pod_state(pod: Object) -> dict[str, Any]:
     """These fields of the pod's :class:`core.objects.pod.Task`, by name."""
-    status = section(pod, "status")
-    deleting = bool(section(pod, "metadata").get("deletionTimestamp"))
-    node = section(pod, "spec").get("nodeName") or ""
+    status: Object = pod.get("status") or {}  # at every change of every pod: no call for each section
+    meta: Object = pod.get("metadata") or {}
+    spec: Object = pod.get("spec") or {}
+    deleting, node = bool(meta.get("deletionTimestamp")), spec.get("nodeName") or ""
     conditions: list[dict[str, Any]] = status.get("conditions") or []
-    condition, scheduled_at = _scheduled(conditions) if conditions else (None, 0.0)
+    condition, scheduled_at = _scheduled(conditions) if conditions else _NEVER
+    started, claims = status.get("startTime"), status.get("resourceClaimStatuses")
     return {
         "status": _status(status.get("phase"), deleting, node),
         "node_name": node,
         "deleting": deleting,
-        "started": parse_time(status.get("startTime")),
+        "started": parse_time(started) if started else 0.0,
         "nominated": status.get("nominatedNodeName") or "",
         "condition": condition,
         "scheduled_at": scheduled_at,
         "preempted": deleting and _preempted(conditions),
-        "claim_names": _claim_names(status),
+        "claim_names": _claim_names(claims) if claims else (),
     }
 
 
@@ -47,12 +51,13 @@ def _scheduled(conditions: list[dict[str, Any]]) -> tuple[tuple[str, str] | None
     """PodScheduled: why it is not, or since when it is."""
     for condition in conditions:
         if condition.get("type") == "PodScheduled":
-            if condition.get("status") == "False":
-                return (condition.get("reason") or "", condition.get("message") or ""), 0.0
-            if condition.get("status") == "True":
+            told = condition.get("status")
+            if told == "True":
                 return None, parse_time(condition.get("lastTransitionTime"))
-            return None, 0.0
-    return None, 0.0
+            if told == "False":
+                return (condition.get("reason") or "", condition.get("message") or ""), 0.0
+            break
+    return _NEVER
 
 
 def _preempted(conditions: list[dict[str, Any]]) -> bool:
@@ -62,6 +67,5 @@ def _preempted(conditions: list[dict[str, Any]]) -> bool:
     return False
 
 
-def _claim_names(status: dict[str, Any]) -> tuple[tuple[str, str | None], ...]:
-    told: list[dict[str, Any]] | None = status.get("resourceClaimStatuses")
-    return tuple([(str(each.get("name")), each.get("resourceClaimName")) for each in told]) if told else ()
+def _claim_names(told: list[dict[str, Any]]) -> tuple[tuple[str, str | None], ...]:
+    return tuple([(str(each.get("name")), each.get("resourceClaimName")) for each in told])

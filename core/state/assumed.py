@@ -36,6 +36,5 @@ class Assumed:
 
     def drop(self, pod: str) -> None:
         """It has arrived, or never will."""
-        self._nodes.pop(pod, None)
-        if pod in self.promised:
+        if self._nodes.pop(pod, None) is not None and pod in self.promised:
             self.promised = {key: promise for key, promise in self.promised.items() if key != pod}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from core.objects.metadata import Object, same_metadata, section
+from core.objects.metadata import Object, same_metadata
 from core.objects.pod import read_task
 from core.objects.pod_state import pod_state
 from core.state.tasks import NOWHERE
@@ -55,7 +55,9 @@ class PodReader:
 
 def _asks_alike(before: Object, pod: Object) -> bool:
     """Whether it is the same pod and asks for the same: only its state may differ."""
-    asked, asks = section(before, "spec"), section(pod, "spec")
-    if asked is asks or asked == asks or {**asked, "nodeName": asks.get("nodeName")} == asks:
-        return same_metadata(before, pod)
-    return False
+    asked, asks = before.get("spec"), pod.get("spec")
+    return (asked is asks or _asks_as(asked or {}, asks or {})) and same_metadata(before, pod)
+
+
+def _asks_as(asked: Object, asks: Object) -> bool:
+    return asked == asks or {**asked, "nodeName": asks.get("nodeName")} == asks
