@@ -46,8 +46,8 @@ def read_run(pod: Object, revision: int) -> PodRun | None:
     node = spec.get("nodeName")
     if not node:
         return None
-    meta, status = section(pod, "metadata"), section(pod, "status")
-    annotations = text_map(meta.get("annotations"))
+    meta: Object = pod["metadata"]
+    status, annotations = section(pod, "status"), text_map(meta.get("annotations"))
     phase = status.get("phase") or "Pending"
     state = State.ENDED if phase in _ENDED else State.RUNNING if phase == "Running" else State.STARTING
     grace = float(meta.get("deletionGracePeriodSeconds") or 0)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core.objects.metadata import Object, parse_time, section, text_map
+from core.objects.metadata import Object, parse_time, section
 from core.resources import Resource
 
 
@@ -36,8 +36,8 @@ class Queue:
 def read_queue(queue: Object) -> Queue:
     """Build a queue; raises QuantityError for a malformed quantity."""
     meta, spec, status = section(queue, "metadata"), section(queue, "spec"), section(queue, "status")
-    capability, deserved = section(spec, "capability"), section(spec, "deserved")
-    guarantee = section(section(spec, "guarantee"), "resource")
+    capability, deserved, guarantee = spec.get("capability"), spec.get("deserved"), spec.get("guarantee")
+    guarantee = guarantee and guarantee.get("resource")
     reclaimable = spec.get("reclaimable")
     return Queue(
         name=meta.get("name") or "",
@@ -50,7 +50,7 @@ def read_queue(queue: Object) -> Queue:
         reclaimable=True if reclaimable is None else bool(reclaimable),
         state=status.get("state") or "",
         created=parse_time(meta.get("creationTimestamp")),
-        allocated=section(status, "allocated"),
-        annotations=text_map(meta.get("annotations")),
+        allocated=status.get("allocated") or {},
+        annotations=meta.get("annotations") or {},
         queue=queue,
     )
