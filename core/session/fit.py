@@ -151,7 +151,7 @@ class JobFit:
             when = "once resource is released and minAvailable is satisfied"
             text = f"Pod {task.key} can possibly be assigned to {where}, {when}"
             return UNSCHEDULABLE, text, where if evicted else ""
-        errors = self.of(job, task) if status == TaskStatus.PENDING else None
+        errors = self._errors.get(job.row, NOTHING).get(task.uid) if status == TaskStatus.PENDING else None
         return REASONS[status], "" if errors is None else errors.message(), ""
 
     def job_sentence(self, job: Job) -> str:

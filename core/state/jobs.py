@@ -32,10 +32,11 @@ PENDING = TaskStatus.PENDING
 class Job:
     """A job and its tasks. Never changed once a snapshot has seen it: the table replaces it by a copy then.
 
-    `spec` is None while only pods have been seen. `tasks`: by pod uid.
+    `spec` is None while only pods have been seen. `pod_group` is the same without the doubt, and not there before the
+    first specification: only jobs that have one are in a session. `tasks`: by pod uid.
     """
 
-    __slots__ = ("_sorted", "epoch", "key", "name", "namespace", "row", "spec", "tasks")
+    __slots__ = ("_sorted", "epoch", "key", "name", "namespace", "pod_group", "row", "spec", "tasks")
 
     def __init__(self, row: int, key: str, epoch: int) -> None:
         self.row = row
@@ -43,14 +44,9 @@ class Job:
         self.namespace, _, self.name = key.partition("/")
         self.epoch = epoch
         self.spec: PodGroupSpec | None = None
+        self.pod_group: PodGroupSpec
         self.tasks: dict[str, Task] = {}
         self._sorted: list[Task] | None = None
-
-    @property
-    def pod_group(self) -> PodGroupSpec:
-        """The specification; only jobs that have one are in a session."""
-        assert self.spec is not None
-        return self.spec
 
     def in_uid_order(self) -> list[Task]:
         """The tasks by pod uid: the documented order of a job's tasks."""
@@ -71,7 +67,8 @@ class Job:
     def copy(self, epoch: int) -> Job:
         """The same job, free to change."""
         twin = Job(self.row, self.key, epoch)
-        twin.spec = self.spec
+        if self.spec is not None:
+            twin.spec = twin.pod_group = self.spec
         twin.tasks = dict(self.tasks)
         return twin
 
@@ -202,7 +199,8 @@ class JobTable:
 
     def set_status(self, job: Job, spec: PodGroupSpec) -> None:
         """Attach the same PodGroup with another status."""
-        job.spec, row = spec, job.row
+        job.spec = job.pod_group = spec
+        row = job.row
         self._phase_at[row] = BY_LABEL.get(spec.phase, Phase.PENDING)
         self._announced_at[row] = READY in spec.conditions
         phase, running, succeeded, failed = self._reported_at
