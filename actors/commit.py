@@ -7,26 +7,25 @@ from __future__ import annotations
 
 from itertools import cycle as rotation
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeVar
-
-import anyio
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from actors.cycle_memory import Unsent
 from core.messages.commands import Append, Assume, Entry
+from core.messages.message import Message
 from core.messages.orders import BindOrder, EvictOrder, WriteStatus
-from core.messages.replies import Assumed
 from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from actors.cycle_memory import CycleMemory
+    from actors.mailbox import Mailbox
     from actors.ports import BindPort, CachePort, EvictPort, RecorderPort, StatusPort
     from core.messages.decisions import Bind, CycleResult
     from core.messages.events import CycleRecord
-    from core.messages.message import Message
 
 D = TypeVar("D")
+M = TypeVar("M", bound=Message)
 
 ORDER = 64
 """Binds in one order at most: what one worker carries to the api at a time."""
@@ -71,23 +70,27 @@ class Commit:
         """Assume, then hand out, what is recorded and not yet sent: once, whoever crashes in between."""
         if memory.unsent is None:
             return
-        with anyio.CancelScope(shield=True):  # handed out in part, it would be handed out again as a whole
-            await self._hand_out(memory.unsent.result, memory.unsent.first, memory.unsent.now)
-            memory.unsent = None
+        await self._hand_out(memory.unsent.result, memory.unsent.first, memory.unsent.now)
+        memory.unsent = None
 
     async def _hand_out(self, result: CycleResult, first: int, now: float) -> None:
+        """Through to the end whoever cancels: handed out in part, it would be handed out again as a whole."""
         if result.binds or result.evicts:
-            await self._cache.ask_for(Assume(result.cycle, result.binds, result.evicts), Assumed)
+            await self._cache.ask_through(Assume(result.cycle, result.binds, result.evicts))
         for start, binds in _cut(result.binds, _claims):
             binder = next(self._binders) if binds[0].pre_bind is None else self._pre_binder
             created = result.report.created[start : start + len(binds)]
-            await binder.tell(BindOrder(result.cycle, first + start, binds, now, created))
+            await _tell(binder, BindOrder(result.cycle, first + start, binds, now, created))
         for start, evicts in _cut(result.evicts):
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
-            await next(self._evictors).tell(order)
+            await _tell(next(self._evictors), order)
         if result.pod_conditions or result.pod_groups or result.queues or result.events:
             statuses = WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues, result.events)
-            await self._status.tell(statuses)
+            await _tell(self._status, statuses)
+
+
+async def _tell(mailbox: Mailbox[M, Any], message: M) -> None:
+    await mailbox.tell_through((mailbox.encode(message),))
 
 
 def statuses_of(result: CycleResult) -> bytes:

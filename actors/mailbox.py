@@ -95,6 +95,11 @@ class Mailbox(Generic[M, R]):
         for part in _parts(frames):
             await self._put(Envelope(part))
 
+    async def tell_through(self, frames: Sequence[bytes]) -> None:
+        """`tell_encoded` of who must have it sent: never cancelled, which costs a scope only while there is no room."""
+        for part in _parts(frames):
+            await self._put_through(Envelope(part))
+
     async def ask(self, message: M) -> R:
         """Send and wait for the reply. Raises ActorStoppedError or ActorFailedError instead of waiting for ever."""
         answer = await self._ask((self.encode(message),))
@@ -106,13 +111,7 @@ class Mailbox(Generic[M, R]):
         As in a shielded scope, but that costs more than asking, and is made here only when somebody cancels.
         """
         answer = Answer(1, self._events.make())
-        envelope = Envelope((self.encode(message),), answer)
-        self._begin(envelope)
-        if len(self._queue) < self.capacity:
-            self._post(envelope)
-        else:
-            with anyio.CancelScope(shield=True):
-                await self._wait_for_room(envelope)
+        await self._put_through(Envelope((self.encode(message),), answer))
         try:
             await answer.complete.wait()
         except anyio.get_cancelled_exc_class():
@@ -246,6 +245,14 @@ class Mailbox(Generic[M, R]):
         if len(self._queue) < self.capacity:
             self._post(envelope)
         else:
+            await self._wait_for_room(envelope)
+
+    async def _put_through(self, envelope: Envelope) -> None:
+        self._begin(envelope)
+        if len(self._queue) < self.capacity:
+            self._post(envelope)
+            return
+        with anyio.CancelScope(shield=True):
             await self._wait_for_room(envelope)
 
     async def _wait_for_room(self, envelope: Envelope) -> None:

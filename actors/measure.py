@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from core.messages.events import CycleMeasured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
     from core.messages.decisions import CycleResult
     from core.messages.replies import ActionDone
@@ -19,23 +18,21 @@ class Measure:
 
     def __init__(self, stopwatch: Callable[[], float]) -> None:
         self._stopwatch = stopwatch
-        self._began = stopwatch()
+        self._began = self._close_began = stopwatch()
         self._open_s = self._close_s = 0.0
         self._actions: dict[str, float] = {}
 
-    @contextmanager
-    def opening(self) -> Generator[None]:
-        """Around opening the session."""
-        began = self._stopwatch()
-        yield
-        self._open_s = self._stopwatch() - began
+    def opened(self) -> None:
+        """The session is open; nothing was done before that."""
+        self._open_s = self._stopwatch() - self._began
 
-    @contextmanager
-    def closing(self) -> Generator[None]:
-        """Around closing it."""
-        began = self._stopwatch()
-        yield
-        self._close_s = self._stopwatch() - began
+    def closing(self) -> None:
+        """The session is about to be closed."""
+        self._close_began = self._stopwatch()
+
+    def closed(self) -> None:
+        """It is."""
+        self._close_s = self._stopwatch() - self._close_began
 
     def action(self, done: ActionDone) -> None:
         """An action has run."""
@@ -43,7 +40,7 @@ class Measure:
 
     def finish(self, result: CycleResult, now: float) -> CycleMeasured:
         """Everything of this cycle; `now` is the moment it decided for."""
-        unschedulable = sum(1 for condition in result.pod_conditions if condition.reason)
+        unschedulable = len([None for condition in result.pod_conditions if condition.reason])
         return CycleMeasured(
             cycle=result.cycle,
             total_s=self._stopwatch() - self._began,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-import anyio
-
 from core.messages.commands import Append, Entry
 
 if TYPE_CHECKING:
@@ -29,9 +27,9 @@ class Outcomes:
             return
         frames = [self._cache.encode(outcome) for outcome in outcomes]
         entries = [Entry("outcome", frame, outcome.sequence) for outcome, frame in zip(outcomes, frames, strict=True)]
-        with anyio.CancelScope(shield=True):  # told to one and not the other, it would be carried out and told again
-            await self._cache.tell_encoded(frames)
-            await self._recorder.tell(Append(tuple(entries)))
+        # Told to one and not the other, it would be carried out and told again.
+        await self._cache.tell_through(frames)
+        await self._recorder.tell_through((self._recorder.encode(Append(tuple(entries))),))
 
 
 class RecentOperations:

@@ -17,8 +17,6 @@ the next process resolves it against the api.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -149,8 +147,11 @@ class SessionRunner(Actor[RunCycle, Done]):
 
     async def _decide(self, snapshot: Any, config: SchedulerConfig, moment: Moment, measure: Measure) -> CycleResult:
         """Open, hand the baton round, close. Nothing leaves the session."""
-        with measure.opening(), _losing_the_cycle("open"):
+        try:
             session = self._decider.open_session(snapshot, config, moment, self._memory.carry)
+        except Exception as error:
+            raise _lost_in("open", error) from error
+        measure.opened()
         baton = self._sessions.put(session)
         try:
             for action in config.actions:
@@ -160,8 +161,13 @@ class SessionRunner(Actor[RunCycle, Done]):
                 measure.action(reply)
         finally:
             self._sessions.drop(baton)
-        with measure.closing(), _losing_the_cycle("close"):
-            return self._decider.close_session(session)
+        measure.closing()
+        try:
+            result = self._decider.close_session(session)
+        except Exception as error:
+            raise _lost_in("close", error) from error
+        measure.closed()
+        return result
 
     def _record(self, taken: SnapshotTaken, config_digest: str, moment: Moment, result: CycleResult) -> CycleRecord:
         return CycleRecord(
@@ -222,11 +228,7 @@ class SessionRunner(Actor[RunCycle, Done]):
         return True
 
 
-@contextmanager
-def _losing_the_cycle(step: str) -> Generator[None]:
-    """A bug in the core costs the cycle; the log has where."""
-    try:
-        yield
-    except Exception as error:
-        log.exception("bug in Pumice: %s of a session", step)
-        raise CycleLostError(f"{step} of the session: {error!r}") from error
+def _lost_in(step: str, error: Exception) -> CycleLostError:
+    """A bug in the core costs the cycle; the log has where. Called while the error is being handled."""
+    log.exception("bug in Pumice: %s of a session", step)
+    return CycleLostError(f"{step} of the session: {error!r}")

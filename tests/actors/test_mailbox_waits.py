@@ -153,3 +153,28 @@ async def test_who_asks_through_and_is_cancelled_hears_that_nobody_will_answer()
             assert heard == []
             box.abort()
     assert heard == ["stopped"]
+
+
+async def test_who_tells_through_has_all_of_it_sent_and_is_cancelled_at_its_next_wait() -> None:
+    box = make(capacity=1)
+    await box.tell(TakeSnapshot(0))
+    came: list[str] = []
+
+    async def tell() -> None:
+        await box.tell_through([box.encode(TakeSnapshot(1)), box.encode(TakeSnapshot(2))])
+        came.append("goes on")
+        await lowlevel.checkpoint()
+        came.append("went on too long")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tell)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await anyio.wait_all_tasks_blocked()
+            assert came == []
+            assert numbers(await box.receive(cap=1)) == [0]
+            await anyio.wait_all_tasks_blocked()
+            assert numbers(await box.receive()) == [1, 2]
+    assert came == ["goes on"]
+    box.abort()
