@@ -76,6 +76,8 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     def _entries(self, cause: int = 0) -> list[commands.Entry]:
         """What has changed in the store since this was last asked; `cause`: the journal number of what decided it."""
+        if not self.store.tables.outbox:  # mostly, before what a decision comes to
+            return []
         return [commands.Entry("api", payload, cause) for payload in codec.encode_many(self.store.drain())]
 
     async def _record(self, entries: Sequence[commands.Entry]) -> None:
