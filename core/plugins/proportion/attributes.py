@@ -37,8 +37,6 @@ class QueueAttributes:
 
     name: str
     allocated: Resource
-    inqueue: Resource
-    elastic: Resource
     real_capability: Resource
     deserved: Resource
     share: float = 0.0
@@ -48,7 +46,11 @@ class QueueAttributes:
         """The largest allocated / deserved over the dimensions that are deserved."""
         cpu, memory, scalars = self._due or self._find_due()
         allocated = self.allocated
-        largest = max(0.0, allocated.milli_cpu / cpu, allocated.memory / memory)
+        largest, part = allocated.milli_cpu / cpu, allocated.memory / memory
+        if part > largest:
+            largest = part
+        if largest < 0.0:
+            largest = 0.0
         held = allocated.scalars or NONE
         for name, amount in scalars:
             part = held.get(name, 0.0) / amount
@@ -84,15 +86,16 @@ class Poured(NamedTuple):
     named: npt.NDArray[np.bool_]
 
 
-class Attributes:
-    """The attributes of every queue that has a job."""
+class Attributes(dict[str, QueueAttributes]):
+    """Queue -> its attributes, made when somebody first asks; KeyError when it has no job."""
 
     def __init__(self, session: Session) -> None:
+        super().__init__()
         self._dims = session.dims
         self._limits = limits_of(session)
         self._demand: QueueDemand = queue_demand(session)
         self._rows = {queue.name: row for row, queue in enumerate(session.snapshot.queues)}
-        self._made: dict[str, QueueAttributes] = {}
+        self._promised: dict[str, tuple[Resource, Resource]] = {}
         self._poured = self._pour(session)
         self._share = self._shares()
 
@@ -151,7 +154,7 @@ class Attributes:
     def overused(self) -> QueueTables:
         """1 for the queues that have all they deserve now, 0 for the others that have a job."""
         allocated = self._demand.allocated.copy()
-        for name, made in self._made.items():
+        for name, made in self.items():
             for dimension, value in self._dims.items(made.allocated):
                 if dimension < len(allocated):  # what a queue deserves names nothing newer
                     allocated[dimension, self._rows[name]] = value
@@ -161,24 +164,23 @@ class Attributes:
     def _tables(self) -> QueueTables:
         return QueueTables(self._dims.names, list(self._rows))
 
-    def of(self, name: str) -> QueueAttributes:
-        """The attributes of a queue; KeyError when it has no job."""
-        found = self._made.get(name)
-        return found if found is not None else self._make(name)
+    def promised_to(self, name: str) -> tuple[Resource, Resource]:
+        """What admitted jobs of a queue have not got yet (inqueue), to be charged in place, and what it has beyond its
+        jobs' minimums (elastic). Asked for at admissions only.
+        """
+        found = self._promised.get(name)
+        if found is None:
+            row, demand = self._rows[name], self._demand
+            found = self._promised[name] = self._resource(demand.inqueue, row), self._resource(demand.elastic, row)
+        return found
 
-    def __contains__(self, name: object) -> bool:
-        row = self._rows.get(str(name))
-        return row is not None and bool(self._demand.present[row])
-
-    def _make(self, name: str) -> QueueAttributes:
-        if name not in self:
-            raise KeyError(name)
+    def __missing__(self, name: str) -> QueueAttributes:
         row, demand, limits = self._rows[name], self._demand, self._limits
-        found = self._made[name] = QueueAttributes(
+        if not demand.present[row]:
+            raise KeyError(name)
+        found = self[name] = QueueAttributes(
             name=name,
             allocated=self._resource(demand.allocated, row),
-            inqueue=self._resource(demand.inqueue, row),
-            elastic=self._resource(demand.elastic, row),
             real_capability=limits.reals[row],
             deserved=self._deserved_of(row),
             share=float(self._share[row]),

@@ -32,6 +32,7 @@ class Proportion:
         """Gather, fill, register."""
         self._session = session
         self.attributes = Attributes(session)
+        self._of_task = session.jobs.of_task
         self._by_job: dict[int, QueueAttributes] = {}  # by row; a job stays in its queue for a session
         add = session.points.add
         add("QueueOrder", self.name, self.queue_order)
@@ -56,24 +57,24 @@ class Proportion:
         """Higher priority first, then the smaller share."""
         if left.priority != right.priority:
             return right.priority - left.priority
-        a, b = self.attributes.of(left.name).share, self.attributes.of(right.name).share
+        a, b = self.attributes[left.name].share, self.attributes[right.name].share
         return (a > b) - (a < b)
 
     def overused(self, queue: Queue) -> bool:
         """deserved <= allocated in every dimension; a queue that deserves nothing is overused."""
-        attributes = self.attributes.of(queue.name)
+        attributes = self.attributes[queue.name]
         return attributes.deserved.less_equal(attributes.allocated, ZERO)
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
         """The queue is open, and with the task stays within deserved on what the task asks for."""
-        return queue.is_open and self.attributes.of(queue.name).has_room_for(task.template.request)
+        return queue.is_open and self.attributes[queue.name].has_room_for(task.template.request)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
         """The same for several tasks at once."""
         total = Resource()
         for task in tasks:
             total.add(task.template.request)
-        return queue.is_open and self.attributes.of(queue.name).has_room_for(total)
+        return queue.is_open and self.attributes[queue.name].has_room_for(total)
 
     def job_enqueueable(self, job: Job) -> Vote:
         """minResources + allocated + inqueue - elastic within the real capability, and the queue open.
@@ -87,10 +88,9 @@ class Proportion:
         minimum = job.pod_group.min_resources
         if minimum is None:
             return Vote.PERMIT
-        attributes = self.attributes.of(queue.name)
-        future = (
-            minimum.clone().add(attributes.allocated).add(attributes.inqueue).sub_without_assert(attributes.elastic)
-        )
+        attributes = self.attributes[queue.name]
+        inqueue, elastic = self.attributes.promised_to(queue.name)
+        future = minimum.clone().add(attributes.allocated).add(inqueue).sub_without_assert(elastic)
         fits, short = future.less_equal_with_dimension_and_resources_name(attributes.real_capability, minimum)
         if not fits:
             self._session.fit.remark(job, "queue resource quota insufficient", "insufficient", short)
@@ -103,7 +103,7 @@ class Proportion:
         """Charge a job with its minResources less what gated pods ask for."""
         minimum = job.pod_group.min_resources
         if minimum is not None:
-            inqueue = self.attributes.of(job.pod_group.queue).inqueue
+            inqueue, _ = self.attributes.promised_to(job.pod_group.queue)
             inqueue.add(self._session.jobs.without_gated(job, minimum))
 
     def reclaimable(self, _: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
@@ -114,7 +114,7 @@ class Proportion:
             job = self._session.job_of(candidate)
             if job is None:
                 continue
-            attributes = self.attributes.of(job.pod_group.queue)
+            attributes = self.attributes[job.pod_group.queue]
             if attributes.name not in allocations:
                 allocations[attributes.name] = attributes.allocated.clone()
             allocated = allocations[attributes.name]
@@ -124,14 +124,13 @@ class Proportion:
         return victims, Vote.PERMIT
 
     def _attributes_of(self, task: Task) -> QueueAttributes | None:
-        row = self._session.job_row(task)
-        return self._by_job.get(row) or self._find(task)
+        return self._by_job.get(self._of_task[task.row]) or self._find(task)
 
     def _find(self, task: Task) -> QueueAttributes | None:
         job = self._session.job_of(task)
         if job is None:
             return None
-        found = self._by_job[job.row] = self.attributes.of(job.pod_group.queue)
+        found = self._by_job[job.row] = self.attributes[job.pod_group.queue]
         return found
 
     def _on_allocate(self, task: Task, node: int) -> None:

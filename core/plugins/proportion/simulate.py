@@ -45,14 +45,14 @@ class Simulation:
 
     def allocatable(self, state: dict[str, Any], queue: Queue, task: Task) -> bool:
         """Whether the queue stays within deserved with the task, as the trial stands."""
-        attributes = self._attributes.of(queue.name)
+        attributes = self._attributes[queue.name]
         request = task.template.request
         future = _of_trial(state, attributes).clone().add(request)
         return future.less_equal_with_dimension_and_resources_name(attributes.deserved, request)[0]
 
     def _allocated(self, state: dict[str, Any], task: Task) -> Resource | None:
         job = self._session.job_of(task)
-        return None if job is None else _of_trial(state, self._attributes.of(job.pod_group.queue))
+        return None if job is None else _of_trial(state, self._attributes[job.pod_group.queue])
 
 
 def _orphan(task: Task) -> str:

@@ -33,10 +33,10 @@ def two_queues() -> Session:
 
 def test_what_one_queue_does_not_ask_for_goes_to_the_other() -> None:
     attributes = plugin(two_queues()).attributes
-    assert attributes.of("q").deserved.milli_cpu == 6000
-    assert attributes.of("p").deserved.milli_cpu == 2000
-    assert attributes.of("q").share == 1.0
-    assert attributes.of("p").share == 0.5
+    assert attributes["q"].deserved.milli_cpu == 6000
+    assert attributes["p"].deserved.milli_cpu == 2000
+    assert attributes["q"].share == 1.0
+    assert attributes["p"].share == 0.5
 
 
 def test_the_smaller_share_goes_first_and_priority_before_all() -> None:
@@ -64,10 +64,10 @@ def test_allocation_stays_within_deserved_and_follows_what_is_placed() -> None:
     assert session.points.all_agree("Allocatable", queue_p, task)
     statement = session.statement()
     assert statement.allocate(task, 0)
-    assert plugin(session).attributes.of("p").share == 1.0
+    assert plugin(session).attributes["p"].share == 1.0
     assert not session.points.all_agree("Allocatable", queue_p, task_of(session, "small-2"))
     statement.discard()
-    assert plugin(session).attributes.of("p").share == 0.5
+    assert plugin(session).attributes["p"].share == 0.5
     assert session.points.all_agree("Allocatable", queue_p, task_of(session, "small-2"))
 
 
@@ -140,7 +140,7 @@ def test_a_trial_changes_nothing_but_itself() -> None:
     assert not session.points.all_agree("SimulateAllocatable", state, p, wanting)
     assert session.points.flat("SimulateRemoveTask")[-1](state, wanting, victim, 0) is None
     assert session.points.all_agree("SimulateAllocatable", state, p, wanting)
-    assert plugin(session).attributes.of("p").allocated.milli_cpu == 1000
+    assert plugin(session).attributes["p"].allocated.milli_cpu == 1000
 
 
 def test_gauges_name_every_queue_in_the_words_of_the_metrics() -> None:
@@ -221,5 +221,5 @@ def test_a_queue_may_be_the_first_to_name_a_scalar() -> None:
         queue("q", guarantee={"fpga.example.com/card": "2"}),
         gang("j", queue="q", pods=1, nodes=["n"], phase="Running"),
     )
-    assert plugin(session).attributes.of("q").deserved.get("fpga.example.com/card") == 2000
+    assert plugin(session).attributes["q"].deserved.get("fpga.example.com/card") == 2000
     assert plugin(session).gauges().columns().by_queue()["q"]["deserved_scalar_resources:fpga.example.com/card"] == 2000

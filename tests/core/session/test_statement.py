@@ -50,7 +50,7 @@ def columns(session: Session) -> Columns:
         **{f"kube.{n}": getattr(kube, n) for n in ("pods", "requested", "nonzero")},
     }
     proportion: Any = session.plugins["proportion"]
-    attributes = proportion.attributes.of("q")
+    attributes = proportion.attributes["q"]
     found["q.allocated"] = np.array([attributes.allocated.milli_cpu, attributes.allocated.memory, attributes.share])
     drf: Any = session.plugins["drf"]
     found["drf.shares"] = np.array(drf._shares.of)
