@@ -139,7 +139,7 @@ class Points:
 
     def enabled_names(self, point: str) -> tuple[str, ...]:
         """The plugins consulted at a point, in tier order."""
-        return tuple(name for tier in self.tiers_of_names(point) for name in tier)
+        return tuple([name for tier in self.tiers_of_names(point) for name in tier])
 
     # --- merge rules
 
@@ -163,7 +163,10 @@ class Points:
 
     def any_true(self, point: str, *subject: Any) -> bool:
         """Overused: OR over all tiers, False with no plugin."""
-        return any(test(*subject) for test in self.flat(point))
+        for test in self._flat[point]:  # noqa: SIM110 - as above
+            if test(*subject):
+                return True
+        return False
 
     def vote(self, point: str, subject: Any) -> bool:
         """JobPipelined, SubJobPipelined, JobEnqueueable: a Reject decides at once, a Permit at the end of its tier;

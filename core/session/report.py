@@ -46,7 +46,7 @@ def queue_tables(session: Session, *questions: str) -> tuple[QueueTables, ...]:
     opened (a plugin works with copies, so that they can be asked for at any time), `amounts` what it knows besides
     (guarantee, inqueue, elastic, real_capacity at opening), `verdicts` who is overused now.
     """
-    asked = (getattr(plugin, question, None) for question in questions for plugin in session.plugins.values())
+    asked = [getattr(plugin, question, None) for question in questions for plugin in session.plugins.values()]
     answers: list[QueueTables | None] = [ask() for ask in asked if ask is not None]
     return tuple([answer for answer in answers if answer is not None])
 

@@ -45,14 +45,14 @@ class Scoring:
         self._split = len(self.order)
         self._count = session.nodes.count
         self.is_global = Volatility.GLOBAL in [s.volatility for s in self._scores]
-        self._depends_on_candidates = any(s.normalised and s.constant is None for s in self._scores)
+        self._depends_on_candidates = True in [s.normalised and s.constant is None for s in self._scores]
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
         self._parts: list[tuple[MutableSequence[float] | None, float]] = []
         self._moving: list[tuple[MutableSequence[float], Callable[[int], float]]] = []
         self.ranked: FloatArray = np.empty(self._count)  # `_rank` writes it whole
         self._ranked_at = floats(self.ranked)
         # Asked anew at every choice, whatever was or was not touched.
-        self._momentary = any(getattr(score, "momentary", False) for score in self._scores)
+        self._momentary = True in [getattr(score, "momentary", False) for score in self._scores]
         self._stale = self._dirty = True  # no row is scored; no candidate is ranked
 
     def forget(self) -> None:

@@ -98,7 +98,7 @@ class BalancedAllocationScore:
             first = min((cpu.taken_at[row] + own_cpu) / cpu.amount_at[row], 1.0)
             second = min((memory.taken_at[row] + own_memory) / memory.amount_at[row], 1.0)
             return float((1.0 - abs((first - second) / 2)) * 100.0 // 1.0) * self._weight
-        found = (taken.fraction_one(own, row) for taken, own in zip(self._taken, self._own, strict=True))
+        found = [taken.fraction_one(own, row) for taken, own in zip(self._taken, self._own, strict=True)]
         return float((1.0 - imbalance([f for f in found if f is not None])) * 100.0 // 1.0) * self._weight
 
     def finish(self, raw: FloatArray) -> FloatArray:
