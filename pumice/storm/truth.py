@@ -5,6 +5,7 @@ Sums over nodes and queues are kept up to date, so that judging a pod that fits 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,8 @@ from storage import codec
 if TYPE_CHECKING:
     from actors.api.store import Store
 
+
+Sums = defaultdict[str, defaultdict[str, int]]
 
 SCHEDULER: Final = "volcano"
 
@@ -61,8 +64,8 @@ class Truth:
         self.blobs: dict[tuple[str, str, str], bytes] = {}
         self._members: dict[str, dict[str, None]] = {}
         self._on: dict[str, dict[str, None]] = {}
-        self._used: dict[str, Amounts] = {}
-        self._held: dict[str, Amounts] = {}
+        self._used = _sums()
+        self._held = _sums()
         self._losses: dict[str, list[int]] = {}
 
     def begin(self, store: Store) -> None:
@@ -177,7 +180,8 @@ class Truth:
     def _queue_of(self, job: str) -> str:
         """The queue of a job's group; "" when there is no group."""
         group = self.groups.get(job)
-        return group.last[1] if group is not None and group.last is not None else ""
+        last = group.last if group is not None else None
+        return last[1] if last is not None else ""
 
     # --- judging
 
@@ -215,7 +219,7 @@ class Truth:
         members = [
             each for each in self._staying(self.pods) if each.uid not in leaving and self._queue_of(each.job) == name
         ]
-        totals: dict[str, Amounts] = {}
+        totals = _sums()
         for each in members:
             _add(totals, name, each.requests, 1)
         for excess in _over(totals.get(name, {}), allowed, None):
@@ -244,10 +248,14 @@ class Truth:
         return sum(1 for at in self._losses.get(job, ()) if at > revision)
 
 
-def _add(sums: dict[str, Amounts], name: str, requests: Amounts, sign: int) -> None:
-    totals = sums.setdefault(name, {})
+def _sums() -> Sums:
+    return defaultdict(lambda: defaultdict(int))
+
+
+def _add(sums: Sums, name: str, requests: Amounts, sign: int) -> None:
+    totals = sums[name]
     for resource, amount in requests.items():
-        totals[resource] = totals.get(resource, 0) + sign * amount
+        totals[resource] += sign * amount
 
 
 def _over(totals: Amounts, allowed: Amounts, unnamed: int | None) -> Iterator[str]:
