@@ -20,11 +20,11 @@ import anyio
 
 from actors.actor import Actor
 from actors.alarm import Alarm
-from actors.api.parts import kind_of
 from actors.turns import Turns
 from actors.watcher import Changes, Watcher
 from core.messages.commands import Poke
 from core.messages.replies import Done
+from core.objects.parts import kind_of
 from storage import codec
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Machine(Protocol):
         """What it watches: kinds and parts of kinds, in the order in which a first list should come.
 
         Of the kind of a part it may hear more than the part, and is told its own changes by their answers only, where
-        the part leaves them out (`actors.api.parts`).
+        the part leaves them out (`core.objects.parts`).
         """
         ...
 

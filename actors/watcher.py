@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from actors.api.parts import kind_of
 from actors.errors import ActorFailedError, UnexpectedReplyError
 from core.messages.commands import List, Watch
 from core.messages.replies import Events, Listing, WatchEvent
+from core.objects.parts import kind_of
 from storage import codec
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Changes:
 class Watcher:
     """One actor's view of the api's log. Call `done` once the changes are dealt with.
 
-    `kinds` may name parts of kinds (`actors.api.parts`); empty means all. `since` below 0: it begins with a list.
+    `kinds` may name parts of kinds (`core.objects.parts`); empty means all. `since` below 0: it begins with a list.
     """
 
     def __init__(

@@ -8,10 +8,10 @@ from typing import Any, Final
 from actors.agents.pod_life import State, Trigger, move
 from actors.agents.pod_runs import PodRun, read_run
 from actors.agents.pod_statuses import ended_status, running_status
-from actors.api.parts import POD_PLACED
 from actors.timers import Timers
 from core.messages.commands import ApiRequest, Delete, UpdateStatus
 from core.messages.replies import ApiReply
+from core.objects.parts import POD_PLACED
 from storage.codec import repack
 
 Object = dict[str, Any]

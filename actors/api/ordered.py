@@ -24,7 +24,7 @@ _RUN: Final = 1024
 class Record(Struct):
     """One object: its bytes, the revision that wrote them, its uid, and its labels (None: nobody has looked yet).
 
-    `views`: what the watchers of each part of its kind see of it (`actors.api.parts`); None: as the bytes tell.
+    `views`: what the watchers of each part of its kind see of it (`core.objects.parts`); None: as the bytes tell.
     """
 
     blob: bytes

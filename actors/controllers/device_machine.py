@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.api.parts import POD_WITH_CLAIMS
 from core.messages.commands import ApiRequest, Get, Update
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section
+from core.objects.parts import POD_WITH_CLAIMS
 from storage.codec import pack, unpack
 
 Object = dict[str, Any]

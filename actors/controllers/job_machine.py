@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.api.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES
 from actors.controllers.job_actions import USER, kill, sync
 from actors.controllers.job_cache import JobCache, key_of
 from actors.controllers.job_life import REACTIONS, Action, Do, phase_of
@@ -20,6 +19,7 @@ from actors.kube_events import event
 from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section
+from core.objects.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES
 from storage.codec import pack, unpack, unpack_shared
 
 Object = dict[str, Any]

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from actors.api.parts import POD_WITH_CLAIMS
 from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section, text_map
+from core.objects.parts import POD_WITH_CLAIMS
 from storage.codec import pack, unpack
 
 Object = dict[str, Any]

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.api.parts import GROUP_NAMES, POD_UNGROUPED, QUEUE_STATES
 from actors.controllers import job_keys as keys
 from actors.controllers.min_resources import pod_min_resources
 from actors.statuses import timestamp
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import ApiReply, Refused
 from core.objects.metadata import section, text_map
+from core.objects.parts import GROUP_NAMES, POD_UNGROUPED, QUEUE_STATES
 from storage.codec import repack
 
 Object = dict[str, Any]

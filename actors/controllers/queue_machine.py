@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.api.parts import CLOSED_BY_PARENT, COUNTED, GROUP_PHASES, QUEUE_COUNTS
 from actors.controllers.queue_life import Action, State, move, state_of
 from actors.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply
 from core.objects.metadata import section, text_map
+from core.objects.parts import CLOSED_BY_PARENT, COUNTED, GROUP_PHASES, QUEUE_COUNTS
 from storage.codec import repack, unpack_shared
 
 Object = dict[str, Any]

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from actors.api.parts import POD_UNGROUPED
 from actors.controllers.deployment_status import deployment_status
 from actors.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section, text_map
+from core.objects.parts import POD_UNGROUPED
 from storage.codec import pack, unpack
 
 Object = dict[str, Any]

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from actors.api.bootstrap import system_queues
-from actors.api.parts import kind_of
 from actors.api.store import Store
 from actors.reconciler import Machine
 from core.messages.commands import ApiRequest, BindPod, Create, Delete, EvictPod, Patch, StatusCondition, UpdateStatus
 from core.messages.events import Mutation
 from core.messages.replies import Accepted, ApiReply, Listing, Refused
+from core.objects.parts import kind_of
 from storage.codec import pack, unpack
 
 Object = dict[str, Any]

@@ -9,7 +9,6 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from actors.api.parts import POD_PLACED
 from actors.api.server import ApiServer
 from actors.api.store import Store
 from actors.mailbox import Mailbox
@@ -17,6 +16,7 @@ from actors.ports import ApiPort, Context, RealClock, RecorderPort
 from actors.recorder import Recorder
 from actors.watcher import Changes, Watcher
 from core.messages import commands, replies
+from core.objects.parts import POD_PLACED
 from storage import codec
 from storage.memory import MemoryJournal
 from tests.kit.nodes import node

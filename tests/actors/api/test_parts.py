@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.agents.machine import NodeAgentsMachine
-from actors.api.parts import (
+from actors.api.store import Store
+from actors.controllers.device_machine import DeviceMachine
+from actors.controllers.job_machine import JobMachine
+from actors.controllers.pod_claims_machine import PodClaimsMachine
+from actors.controllers.pod_group_machine import PodGroupMachine
+from actors.controllers.queue_machine import QueueMachine
+from actors.controllers.volume_machine import VolumeMachine
+from actors.controllers.workload_machine import WorkloadMachine
+from core.messages.commands import ApiRequest, BindPod, Create, Delete, Patch, UpdateStatus
+from core.messages.replies import Accepted
+from core.objects.parts import (
     EVERY,
     GROUP_NAMES,
     GROUP_OF_JOB,
@@ -23,16 +33,6 @@ from actors.api.parts import (
     QUEUE_STATES,
     kind_of,
 )
-from actors.api.store import Store
-from actors.controllers.device_machine import DeviceMachine
-from actors.controllers.job_machine import JobMachine
-from actors.controllers.pod_claims_machine import PodClaimsMachine
-from actors.controllers.pod_group_machine import PodGroupMachine
-from actors.controllers.queue_machine import QueueMachine
-from actors.controllers.volume_machine import VolumeMachine
-from actors.controllers.workload_machine import WorkloadMachine
-from core.messages.commands import ApiRequest, BindPod, Create, Delete, Patch, UpdateStatus
-from core.messages.replies import Accepted
 from storage.codec import pack, unpack
 from storage.truth import Truth
 from tests.actors.cluster import Cluster

@@ -71,7 +71,13 @@ def test_what_differs_between_the_pods_of_a_role_does_not_split_their_template()
 
 def test_what_says_nothing_does_not_split_a_template() -> None:
     table, said = TemplateTable(Dimensions()), pod("a", cpu="1")["spec"]
-    empty: dict[str, Any] = {**said, "tolerations": [], "nodeSelector": None, "initContainers": [], "hostNetwork": False}
+    empty: dict[str, Any] = {
+        **said,
+        "tolerations": [],
+        "nodeSelector": None,
+        "initContainers": [],
+        "hostNetwork": False,
+    }
     empty["containers"] = [{**each, "ports": []} for each in said["containers"]]
     template = table.intern(said)
     assert table.intern(empty) is template
