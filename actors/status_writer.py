@@ -36,6 +36,8 @@ FIRST_WAIT_S = 1.0
 To write again what may still arrive is harmless, since nothing is laid over what is newer than what was known of it.
 """
 SOURCE = "volcano"
+REMEMBERED = 10_000
+"""PodGroups of which it is known what was said last; of one that is forgotten the same may be said again."""
 CONFLICT, GONE = 409, 404
 GIVEN_UP = Refused(CONFLICT, "Conflict", f"somebody else kept writing, or no answer came, {ATTEMPTS} times")
 
@@ -82,6 +84,8 @@ class StatusWriter(Actor[WriteStatus, Done]):
                 requests.append(Create(codec.pack(obj)))
         await self._api.ask_each(requests, FIRST_WAIT_S)
         self._said.update({where: said.message for where, said in news.items()})
+        while len(self._said) > REMEMBERED:
+            del self._said[next(iter(self._said))]
 
     def _is_news(self, event: PodGroupEvent) -> bool:
         return self._said.get((event.namespace, event.name)) != event.message

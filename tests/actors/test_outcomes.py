@@ -7,13 +7,16 @@ from collections.abc import Callable
 
 import pytest
 
-from core.messages.commands import ApiRequest, BindPod, Delete, Get, Patch, ReportStatus
+from core.messages.commands import ApiRequest, BindPod, Create, Delete, Get, Patch, ReportStatus
+from core.messages.decisions import PodGroupEvent
 from core.messages.events import BindRefused, Bound, Outcome, StatusRefused
+from core.messages.orders import WriteStatus
 from core.messages.replies import ApiReply, Refused
 from storage import codec
 from storage.memory import MemoryJournal
 from tests.actors.rig import idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang
+from tests.kit.pod_groups import pod_group
 
 pytestmark = pytest.mark.anyio
 Apply = Callable[[ApiRequest, float], ApiReply]
@@ -144,3 +147,20 @@ async def test_a_status_that_is_refused_is_on_record() -> None:
         await idle(system)
     refused = [each for each in await journaled(journal, "outcome", Outcome) if isinstance(each, StatusRefused)]
     assert {(each.kind, each.name, each.code, each.message) for each in refused} == {("PodGroup", "g", 403, "planted")}
+
+
+async def test_what_was_said_is_remembered_of_the_latest_pod_groups_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.status_writer.REMEMBERED", 2)
+    told: list[str] = []
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, Create) and codec.unpack(request.blob)["kind"] == "Event":
+            told.append(codec.unpack(request.blob)["involvedObject"]["name"])
+        return apply(request, now)
+
+    async with started(api=api) as system:
+        await system.submit([pod_group(f"g{number}") for number in range(3)])
+        status = system.switchboard.mailboxes["status-writer"]
+        for name in ("g0", "g1", "g1", "g2", "g0", "g2"):
+            await status.ask(WriteStatus(1, events=(PodGroupEvent("default", name, "Unschedulable", "no room"),)))
+    assert told == ["g0", "g1", "g2", "g0"]
