@@ -96,6 +96,11 @@ def share(data: bytes, obj: Any) -> None:
     _handed_in.pop(data, None)
 
 
+def forget_shared() -> None:
+    """Let go of all that `unpack_shared` remembers, when what has read it is at its end."""
+    unpack_shared.cache_clear()
+
+
 def unpack_many(data: bytes) -> list[Any]:
     """The values of a concatenation, in order. Raises CodecError when the last one is cut short."""
     reader = _library.Unpacker(max_buffer_size=len(data) + 1, **_UNPACK)

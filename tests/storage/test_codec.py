@@ -144,3 +144,12 @@ def test_what_its_writer_shares_is_not_decoded() -> None:
     assert codec.unpack_shared(other) == {"kind": "Pod"}
     codec.share(other, {"late": True})
     assert codec.unpack_shared(other) == {"kind": "Pod"}, "whoever decoded it first keeps what he has"
+
+
+def test_what_is_shared_is_forgotten() -> None:
+    blob = codec.pack({"kind": "Node"})
+    codec.share(blob, written := {"kind": "Node"})
+    assert codec.unpack_shared(blob) is written
+    codec.forget_shared()
+    assert codec.unpack_shared(blob) == written
+    assert codec.unpack_shared(blob) is not written

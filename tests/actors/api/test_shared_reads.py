@@ -9,11 +9,12 @@ import pytest
 
 from core.messages.commands import BindPod, EvictPod, StatusCondition
 from core.messages.events import Mutation
+from pumice.storm.script import Script
 from pumice.storm.simulation import simulate
 from pumice.storm.stress import Plan, script_of
 from pumice.storm.truth import Truth
 from pumice.storm.workload import Size
-from storage.codec import SHARED, unpack, unpack_shared
+from storage.codec import SHARED, pack, unpack, unpack_shared
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 
@@ -68,3 +69,10 @@ def test_nobody_in_a_storm_changes_what_is_shared(profile: str, monkeypatch: pyt
     assert not outcome.violations
     assert 100 < len(written) < SHARED
     assert [repr(unpack_shared(blob)) for blob in written] == [repr(unpack(blob)) for blob in written]
+
+
+def test_a_storm_keeps_nothing_of_the_one_before() -> None:
+    blob = pack({"kind": "Pod"})
+    before = unpack_shared(blob)
+    simulate(Script(1, ()))
+    assert unpack_shared(blob) is not before
