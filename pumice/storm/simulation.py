@@ -10,7 +10,6 @@ from hashlib import blake2b
 from typing import Any, Final
 
 import anyio
-from trio.testing import MockClock
 
 from actors.api.faults import Fault, Faults, ListedFaults, SeededFaults
 from actors.core_decider import core_decider
@@ -19,7 +18,7 @@ from actors.settings import SystemSettings
 from actors.system import System
 from config.schema import SchedulerConfig
 from pumice.storm.books import final_problems
-from pumice.storm.clock import JumpingClock
+from pumice.storm.clock import JumpingClock, LeapingClock
 from pumice.storm.determinism import deterministic
 from pumice.storm.driver import Driver, PowerCutError
 from pumice.storm.journal import JournalLostError, StormJournal
@@ -66,7 +65,7 @@ def simulate(script: Script, longest_s: float = LONGEST_S) -> Outcome:
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)  # crashes are what is wanted here
     forget_shared()  # nobody reads the objects of another storm: they only take up the processor's cache
-    options = {"clock": MockClock(autojump_threshold=0)}
+    options = {"clock": LeapingClock()}
     alarm = Alarm()
     try:
         with deterministic(script.seed), at_most(longest_s) as alarm:
