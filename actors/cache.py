@@ -23,7 +23,8 @@ import anyio
 from actors.actor import Actor
 from actors.alarm import Alarm
 from actors.errors import ActorFailedError, BrokenViewError
-from actors.ports import SCHEDULER, CacheMessage, CacheReply, LevelSignal
+from actors.news import LevelSignal
+from actors.ports import SCHEDULER, CacheMessage, CacheReply
 from actors.resync import Awaited, Due, InFlight, ResyncQueue
 from actors.watcher import Changes, Watcher
 from config.errors import RequestError

@@ -30,7 +30,8 @@ from storage.retention import cut_point
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from actors.ports import Context, LevelSignal, PokePort
+    from actors.news import LevelSignal
+    from actors.ports import Context, PokePort
     from storage.journal import Journal
     from storage.retention import Retention
 

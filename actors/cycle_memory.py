@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors.config_source import ConfigSource
-from actors.ports import LevelSignal
+from actors.news import LevelSignal
 from core.messages.decisions import CycleReport, CycleResult
 
 

@@ -1,4 +1,4 @@
-"""What actors are handed besides mailboxes: the level signal, the activity board, the clock, the shelf, and port types.
+"""What actors are handed besides mailboxes: the activity board, the clock, the shelf, and port types.
 
 Nothing here is an actor. An actor never imports another one; it takes the ports (mailboxes) named here in its
 constructor, and `actors.system` alone decides whose they are.
@@ -7,15 +7,14 @@ constructor, and `actors.system` alone decides whose they are.
 from __future__ import annotations
 
 import time
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Generic, Protocol, TypeVar
 
 import anyio
 
-from actors.fresh_events import FreshEvents
 from actors.mailbox import Mailbox
+from actors.news import News
 from core.messages import commands, events, orders, replies
 
 T = TypeVar("T")
@@ -64,77 +63,6 @@ class VirtualClock:
         if self._began is None:
             self._began = elapsed
         return self.start + elapsed - self._began
-
-
-class LevelSignal:
-    """A number that only rises, and a way to wait for it: a late waiter misses nothing, an early one is woken once."""
-
-    def __init__(self, value: int = 0) -> None:
-        self.value = value
-        self._events = FreshEvents()
-        self._waited_for: dict[int, anyio.Event] = {}
-
-    def raise_to(self, value: int) -> None:
-        """Raise the level and wake whoever waited for that; a lower value changes nothing."""
-        if value <= self.value:
-            return
-        self.value = value
-        if self._waited_for:
-            for passed in [each for each in self._waited_for if each < value]:
-                self._waited_for.pop(passed).set()
-
-    async def wait_beyond(self, value: int) -> int:
-        """Wait until the level is above `value`; returns it."""
-        while self.value <= value:
-            if value not in self._waited_for:
-                self._waited_for[value] = self._events.make()
-            await self._waited_for[value].wait()
-        return self.value
-
-
-class News(LevelSignal):
-    """The api's newest published revision. Who watches certain kinds is woken when one of those has changed."""
-
-    def __init__(self, value: int = 0) -> None:
-        super().__init__(value)
-        self._heads: dict[tuple[str, ...], int] = {}
-        self._woken: dict[tuple[str, ...], anyio.Event] = {}
-
-    def raise_to(self, value: int) -> None:
-        """Anything may have changed."""
-        if value > self.value:
-            super().raise_to(value)
-            for kinds in self._heads:
-                self._raise(kinds)
-
-    def publish(self, value: int, changed: AbstractSet[str]) -> None:
-        """Raise the level; objects of the kinds `changed` are what is new."""
-        if value > self.value:
-            super().raise_to(value)
-            for kinds in self._heads:
-                if not kinds or not changed.isdisjoint(kinds):
-                    self._raise(kinds)
-
-    def head(self, kinds: tuple[str, ...]) -> int:
-        """The newest level at which something of these kinds may have changed; () means all kinds."""
-        return self._heads.setdefault(kinds, self.value)
-
-    async def wait_for(self, kinds: tuple[str, ...], value: int) -> int:
-        """Wait until the head of these kinds is above `value`; returns it."""
-        head = self.head(kinds)
-        while head <= value:
-            event = self._woken.get(kinds)
-            if event is None:
-                event = self._woken[kinds] = self._events.make()
-            await event.wait()
-            head = self._heads[kinds]
-        return head
-
-    def _raise(self, kinds: tuple[str, ...]) -> None:
-        self._heads[kinds] = self.value
-        event = self._woken.pop(kinds, None)
-        if event is not None:
-            event.set()
 
 
 class Busy:

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from actors.actor import Actor
+from actors.errors import ActorFailedError
 from actors.outcomes import Outcomes, RecentOperations
 from actors.pre_bind import Place, PreBindError, Write, awaited_places, is_ready, writes_of
-from core.messages.commands import BindPod, Get, Update, Watch
+from core.messages.commands import BindPod, Get, Update
 from core.messages.decisions import Bind, PodCondition
 from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
 from core.messages.orders import BindOrder, WriteStatus
-from core.messages.replies import Accepted, Done, Events, Refused
+from core.messages.replies import Accepted, Done, Refused
 from storage import codec
 
 if TYPE_CHECKING:
@@ -193,16 +194,17 @@ class PreBindWorker(Actor[BindOrder, Done]):
         """Whether anything that is waited for has changed, or time is up."""
         if anyio.current_time() >= self._waiting.next_at:
             return True
-        reply = await self._ask(Watch(self._revision, WATCHED))
-        if not isinstance(reply, Events):
-            await anyio.sleep(AGAIN_S)  # the api crashed over it and comes back
+        try:
+            found = self.news.read(self._revision, WATCHED)
+        except ActorFailedError:
+            await anyio.sleep(AGAIN_S)  # the way to the api is broken
             return False
-        if reply.gone:
+        if found.gone:
             self._revision = self.news.value
             return True
-        self._revision = reply.revision
+        self._revision = found.revision
         places = self._waiting.places()
-        return any((event.kind, event.namespace, event.name) in places for event in reply.events)
+        return any((event.kind, event.namespace, event.name) in places for event in found.events)
 
     async def _look(self) -> None:
         """Bind what is ready, give up what never will be."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from actors.envelope import Received
-    from actors.ports import Context, LevelSignal, RecorderPort
+    from actors.news import LevelSignal
+    from actors.ports import Context, RecorderPort
     from storage.journal import Journal
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from core.messages.replies import Listing, WatchEvent
+from core.messages.replies import Listing
+from core.messages.watch import WatchEvent
 from core.objects.metadata import Object, section
 from storage import codec
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from actors.errors import ActorFailedError, ActorStoppedError, HungActorError, chief
-from actors.ports import LevelSignal
+from actors.news import LevelSignal
 from core.messages.events import ActorCrashed, ActorStarted, ActorStopped
 
 if TYPE_CHECKING:

@@ -46,7 +46,8 @@ from actors.gateway.settings import REVISIONS_PER_S
 from actors.links import LINKS
 from actors.mailbox import MailboxStatistics
 from actors.metrics import Metrics
-from actors.ports import SCHEDULER, ApiPort, Clock, Context, LevelSignal, MetricsPort, RunnerPort, Shelf, VirtualClock
+from actors.news import LevelSignal
+from actors.ports import SCHEDULER, ApiPort, Clock, Context, MetricsPort, RunnerPort, Shelf, VirtualClock
 from actors.pre_bind_worker import PreBindWorker, WaitingBinds
 from actors.recorder import Recorder
 from actors.restart import Recovered, recover, resolve

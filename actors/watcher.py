@@ -1,7 +1,8 @@
-"""Pulling the api's changes: how the cache, the node agents and the controllers watch.
+"""Reading the api's changes: how the cache, the node agents and the controllers watch.
 
-Not an actor but a part of one: it asks the api for what is newer than its revision and sleeps on the level signal in
-between, so nobody ever pushes into a full mailbox. Behind the log (410) it lists again and reports what it missed.
+Not an actor but a part of one: it reads what is newer than its revision from the log that the api publishes, and sleeps
+on the level signal in between, so nobody ever pushes into a full mailbox. Behind the log (410) it lists again and
+reports what it missed.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
+from anyio import lowlevel
 
 from actors.errors import ActorFailedError, UnexpectedReplyError
-from core.messages.commands import List, Watch
-from core.messages.replies import Events, Listing, WatchEvent
+from core.messages.commands import List
+from core.messages.replies import Listing
+from core.messages.watch import WatchEvent
 from core.objects.parts import kind_of
 from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from actors.ports import Activity, ApiPort, News
+    from actors.news import News
+    from actors.ports import Activity, ApiPort
 
 
 AGAIN_S = 0.02
@@ -75,25 +79,27 @@ class Watcher:
         From the news on until it is `done` the watcher is behind, so the board does not take the system for idle.
         """
         while True:
-            if not self._more:
+            if self._more:
+                await lowlevel.checkpoint()  # it is a long way: others come in between
+            else:
                 await self._news.wait_for(self._kinds, self.revision)
             try:
-                return await self._pull()
+                return await self._read()
             except ActorFailedError:
-                await anyio.sleep(AGAIN_S)  # the api crashed over it and comes back
+                await anyio.sleep(AGAIN_S)  # the api has crashed, or the way to it is broken: it comes back
 
-    async def _pull(self) -> Changes:
+    async def _read(self) -> Changes:
         if self.revision < 0:
             return await self._relist()
-        reply = await self._api.ask_for(Watch(self.revision, self._kinds, self._limit), Events)
-        if reply.gone:
+        found = self._news.read(self.revision, self._kinds, self._limit)
+        if found.gone:
             return await self._relist()
-        self._more = reply.more
-        events = reply.events
+        self._more = found.more
+        events = found.events
         if events and events[0].revision <= self.revision:  # a watch may be replayed; what is known is no news
             events = tuple(event for event in events if event.revision > self.revision)
         self._remember(events)
-        return Changes(events, reply.revision)
+        return Changes(events, found.revision)
 
     def done(self, changes: Changes) -> None:
         """These changes, and every request they led to, are dealt with."""

@@ -96,6 +96,10 @@ class Faults(Protocol):
         """What happens to this request; None: nothing."""
         ...
 
+    def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
+        """What happens to this reading of a watch of these kinds."""
+        ...
+
     def strike_append(self) -> Fault | None:
         """What happens to this write to the journal."""
         ...
@@ -148,6 +152,13 @@ class SeededFaults:
         odds = self._odds[sort_of(request)]
         return self._first(odds, self._occasions.count(subject(request))) if odds else None
 
+    def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
+        """See `Faults`."""
+        if self._stopped:
+            return None
+        odds = self._odds["watch"]
+        return self._first(odds, self._occasions.count(watching(kinds))) if odds else None
+
     def strike_append(self) -> Fault | None:
         """See `Faults`."""
         if self._stopped:
@@ -193,6 +204,10 @@ class ListedFaults:
         """See `Faults`."""
         return self._take(self._occasions.count(subject(request)))
 
+    def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
+        """See `Faults`."""
+        return self._take(self._occasions.count(watching(kinds)))
+
     def strike_append(self) -> Fault | None:
         """See `Faults`."""
         return self._take(self._occasions.count("append"))
@@ -236,8 +251,6 @@ _POSSIBLE: Final = {
 def sort_of(request: commands.ApiRequest) -> str:
     """The sort of a request: all of one sort can be struck by the same kinds of faults."""
     match request:
-        case commands.Watch():
-            return "watch"
         case commands.UpdateStatus() | commands.Patch():
             return "status" if request.user == SCHEDULER else "other"
         case commands.ReportStatus():
@@ -254,11 +267,14 @@ def sort_of(request: commands.ApiRequest) -> str:
             return "other"
 
 
+def watching(kinds: Sequence[str]) -> str:
+    """A watch of these kinds, in words that tell one watcher from another."""
+    return f"watch {'+'.join(kinds[:2])}"
+
+
 def subject(request: commands.ApiRequest) -> str:
     """What is asked about what, in words that stay the same when other events of a storm are left out."""
     match request:
-        case commands.Watch():
-            return f"watch {'+'.join(request.kinds[:2])}"
         case commands.UpdateStatus():
             return f"status {request.kind} {request.namespace}/{request.name} by {request.user}"
         case commands.ReportStatus():

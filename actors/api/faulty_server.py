@@ -15,6 +15,7 @@ from anyio import lowlevel
 from msgspec import Struct
 
 from actors.api.disruptions import disrupt
+from actors.api.faulty_log import FaultyLog
 from actors.api.network import Held, Network
 from actors.api.server import ApiServer
 from core.messages import commands, replies
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from actors.api.faults import Fault, Faults
     from actors.api.store import Store
     from actors.envelope import Received
+    from actors.news import ChangeLog
     from actors.ports import ApiPort, Context, RecorderPort
 
 
@@ -32,10 +34,6 @@ REFUSALS: Final = {
     "claim-conflict": replies.Refused(409, "Conflict", "injected: the object has been modified"),
     "evict-blocked": replies.Refused(429, "TooManyRequests", "injected: it would violate the pod's disruption budget"),
 }
-
-
-REPLAYED: Final = 10
-"""Revisions that a replayed watch goes back."""
 
 
 class _Step(Struct):
@@ -63,15 +61,18 @@ class FaultyApiServer(ApiServer):
         network: Network,
         crash: Callable[[str], None],
     ) -> None:
-        super().__init__(name, mailbox, context, store=store, recorder=recorder)
         self._faults = faults
         self._network = network
+        super().__init__(name, mailbox, context, store=store, recorder=recorder)
         self._crash = crash
         self._lock = anyio.Lock(fast_acquire=True)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """What the network delivers late, and crashes."""
         return (self._late,)
+
+    def _readable(self) -> ChangeLog:
+        return FaultyLog(self.store.log, self._faults, self._network)
 
     async def on_stop(self) -> None:
         """Deliver what is still under way."""
@@ -123,21 +124,8 @@ class FaultyApiServer(ApiServer):
             step.request, step.item = _NOTHING, None
         elif what == "bind-unanswered":
             step.item = None
-        elif what.startswith("watch-"):
-            self._disturb_watch(step, what)
         elif isinstance(step.request, commands.BindPod):
             disrupt(self.store, what, step.request, self.clock.now())
-
-    def _disturb_watch(self, step: _Step, what: str) -> None:
-        assert isinstance(step.request, commands.Watch)
-        if what == "watch-broken":
-            step.item.fail(self.name, "injected: the connection broke")
-            step.request, step.item = _NOTHING, None
-        elif what == "watch-gone":
-            step.answer = replies.Events(self.store.log.published, gone=True)
-        elif step.request.since >= self.store.log.oldest:
-            since = max(self.store.log.oldest, min(step.request.since, self.store.log.published) - REPLAYED)
-            step.request = commands.Watch(since, step.request.kinds, step.request.limit)
 
     # --- what comes late
 

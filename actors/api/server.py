@@ -2,7 +2,7 @@
 
 Owns: the store (`actors.api.store`); nobody else writes it.
 Accepts: `ApiRequest`; every one is answered, with a refusal at worst.
-Sends: asks the recorder. News for watchers is a level signal; they come and pull.
+Sends: asks the recorder. News for watchers is a level signal; they come and read the log.
 When full: whoever asks waits. The api waits for nobody but the recorder, so it always moves on.
 Stops: after what is queued has been made durable and answered.
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from actors.api.store import Store
     from actors.envelope import Received
+    from actors.news import ChangeLog
     from actors.ports import ApiPort, Context, RecorderPort
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         super().__init__(name, mailbox, context)
         self.store = store
         self._recorder = recorder
+        context.news.open_log(self._readable())
 
     async def on_start(self) -> None:
         """Let watchers see what the store holds already (what a crash left unwritten goes to the journal first)."""
@@ -84,6 +86,10 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """What is in the store is in the journal, whoever takes this actor away in between."""
         if entries:
             await self._recorder.ask_through(commands.Append(tuple(entries)))
+
+    def _readable(self) -> ChangeLog:
+        """What watchers read."""
+        return self.store.log
 
     def _publish(self) -> None:
         changed = self.store.log.unpublished()

@@ -26,7 +26,8 @@ from actors.api.watch import RevisionLog
 from actors.ports import Shelf
 from core.messages import commands
 from core.messages.events import Mutation
-from core.messages.replies import Accepted, ApiReply, Events, Listing, ListingOpened, Refused
+from core.messages.replies import Accepted, ApiReply, Listing, ListingOpened, Refused
+from core.messages.watch import Events
 from storage.truth import Truth
 
 MOST_LISTINGS = 256
@@ -107,8 +108,6 @@ class Store:
         """Carry out one request at `now` (seconds since the epoch)."""
         try:
             match request:  # each case is tried in turn: the frequent ones stand first
-                case commands.Watch():
-                    return self.watch(request.since, request.kinds, request.limit)
                 case commands.Get():
                     return self.get(request.kind, request.namespace, request.name)
                 case commands.UpdateStatus():

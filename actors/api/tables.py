@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from actors.api.ordered import Name, Ordered, Record
 from actors.api.watch import RevisionLog
 from core.messages.events import Mutation
-from core.messages.replies import WatchEvent
+from core.messages.watch import WatchEvent
 from core.objects.metadata import Object, section
 from core.objects.parts import PARTS, Parts
 from storage.codec import repack, share, unpack, unpack_shared

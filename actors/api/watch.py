@@ -10,7 +10,7 @@ from bisect import bisect_right
 from operator import attrgetter
 from typing import Final
 
-from core.messages.replies import Events, WatchEvent
+from core.messages.watch import Events, WatchEvent
 
 _SCAN: Final = 8192
 """Entries looked at in one call at most, so that a watcher of a rare kind cannot hold the loop for long."""

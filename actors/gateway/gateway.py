@@ -54,7 +54,7 @@ class Gateway(Actor[Poke, Done]):
         return Done()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """The server, and the hub that pulls for the watches."""
+        """The server, and the hub that reads for the watches."""
         return (self._pull, self._serve_http)
 
     async def on_stop(self) -> None:

@@ -1,4 +1,4 @@
-"""The one who pulls the api's changes for all watches: into one ring a kind.
+"""The one who reads the api's changes for all watches: into one ring a kind.
 
 It also remembers the traits of every object (labels, and the fields that can be selected by), for a watch with a
 selector has to be told when an object stops matching.
@@ -16,9 +16,11 @@ from actors.errors import ActorFailedError
 from actors.gateway.ring import Entry, Ring
 from actors.gateway.selection import Traits, traits_of
 from actors.gateway.settings import MIB
-from actors.ports import Activity, ApiPort, LevelSignal, News, Shelf
-from core.messages.commands import OpenListing, Watch
-from core.messages.replies import Events, ListingOpened, WatchEvent
+from actors.news import LevelSignal, News
+from actors.ports import Activity, ApiPort, Shelf
+from core.messages.commands import OpenListing
+from core.messages.replies import ListingOpened
+from core.messages.watch import Events, WatchEvent
 from core.objects.metadata import Object
 from storage import codec
 
@@ -81,34 +83,33 @@ class Hub:
         await self.revision.wait_beyond(revision - 1)
 
     async def run(self, name: str, kinds: Callable[[], list[str]], definition: OnDefinition) -> None:
-        """Pull for ever; `kinds` are the keys of what there may be objects of."""
+        """Read for ever; `kinds` are the keys of what there may be objects of."""
         await self._begin(name, kinds(), definition)
         more = False
         while True:
             if not more:
                 await self._news.wait_for((), self.revision.value)
             try:
-                with self._activity.busy():
-                    reply = await self._api.ask_for(Watch(self.revision.value, (), PULL), Events)
+                found = self._news.read(self.revision.value, (), PULL)
             except ActorFailedError:
-                await anyio.sleep(AGAIN_S)  # the api crashed over it and comes back
+                await anyio.sleep(AGAIN_S)  # the way to the api is broken
                 continue
-            if reply.gone:
+            if found.gone:
                 await self._begin(name, kinds(), definition)
                 continue
-            self._take(reply, definition)
-            more = reply.more
-            self._activity.seen(name, reply.revision)
+            self._take(found, definition)
+            more = found.more
+            self._activity.seen(name, found.revision)
             await lowlevel.checkpoint()
 
-    def _take(self, reply: Events, definition: OnDefinition) -> None:
+    def _take(self, found: Events, definition: OnDefinition) -> None:
         touched: set[str] = set()
-        for event in reply.events:
+        for event in found.events:
             self._add(event, definition)
             touched.add(event.kind)
         for kind in touched:
             self._rings[kind].publish()
-        self.revision.raise_to(reply.revision)
+        self.revision.raise_to(found.revision)
         self._bound()
 
     def _add(self, event: WatchEvent, definition: OnDefinition) -> None:

@@ -170,17 +170,6 @@ class OpenListing(Message, frozen=True):
     namespace: str | None = None
 
 
-class Watch(Message, frozen=True):
-    """Changes after revision `since` of the named kinds, or parts of kinds (all when empty), at most `limit`.
-
-    Reply: Events, at once.
-    """
-
-    since: int
-    kinds: tuple[str, ...] = ()
-    limit: int = 1000
-
-
 ApiRequest = (
     Create
     | Update
@@ -194,7 +183,6 @@ ApiRequest = (
     | Get
     | List
     | OpenListing
-    | Watch
 )
 
 # --- to the cache (its events are in core.messages.events) --------------------------------------------------------

@@ -46,33 +46,7 @@ class ListingOpened(Message, frozen=True):
     count: int
 
 
-class WatchEvent(Message, frozen=True, tag=False, array_like=True):
-    """One change. `type` is ADDED, MODIFIED or DELETED; `blob` the object after it (before it, when DELETED).
-
-    Written without names, which would be said again with every change: it only ever travels within `Events`.
-    """
-
-    type: str
-    kind: str
-    namespace: str
-    name: str
-    revision: int
-    blob: bytes
-
-
-class Events(Message, frozen=True):
-    """Answer to Watch: changes in revision order. The watcher continues from `revision`.
-
-    `gone` (410): the log no longer reaches back to `since`; the watcher must list again. `more`: the limit cut it.
-    """
-
-    revision: int
-    events: tuple[WatchEvent, ...] = ()
-    gone: bool = False
-    more: bool = False
-
-
-ApiReply = Accepted | Refused | Listing | ListingOpened | Events
+ApiReply = Accepted | Refused | Listing | ListingOpened
 
 
 class Appended(Message, frozen=True):

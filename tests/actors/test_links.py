@@ -6,7 +6,8 @@ import pytest
 
 from actors.errors import WiringError
 from actors.links import ranks
-from actors.ports import Activity, News
+from actors.news import News
+from actors.ports import Activity
 from actors.switchboard import ACCEPTS, Switchboard
 from actors.system import LINKS
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
 from actors.mailbox import BATCH, Mailbox
-from actors.ports import Activity, News
+from actors.news import News
+from actors.ports import Activity
 from core.messages.commands import Poke, RunCycle, TakeSnapshot
 from core.messages.replies import Done, SnapshotTaken, ViewChecked
 from storage import codec

@@ -12,7 +12,8 @@ from anyio import lowlevel
 from actors.envelope import Received
 from actors.errors import ActorStoppedError
 from actors.mailbox import Mailbox
-from actors.ports import Activity, News
+from actors.news import News
+from actors.ports import Activity
 from core.messages.commands import TakeSnapshot
 from core.messages.replies import SnapshotTaken, ViewChecked
 

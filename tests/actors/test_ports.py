@@ -7,7 +7,8 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from actors.ports import Activity, LevelSignal, News, RealClock, Shelf
+from actors.news import LevelSignal, News
+from actors.ports import Activity, RealClock, Shelf
 
 pytestmark = pytest.mark.anyio
 

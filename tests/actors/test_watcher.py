@@ -11,11 +11,13 @@ import pytest
 
 from actors.api.server import ApiServer
 from actors.api.store import Store
+from actors.errors import ActorFailedError
 from actors.mailbox import Mailbox
 from actors.ports import ApiPort, Context, RealClock, RecorderPort
 from actors.recorder import Recorder
 from actors.watcher import Changes, Watcher
 from core.messages import commands, replies
+from core.messages.watch import Events, WatchEvent
 from core.objects.parts import POD_PLACED
 from storage import codec
 from storage.memory import MemoryJournal
@@ -137,13 +139,37 @@ async def test_what_a_replayed_watch_brings_again_is_no_news() -> None:
     """A deletion that came again ended the bind that was on its way for the pod's namesake."""
 
     class Replaying:
-        async def ask_for(self, message: commands.Watch, reply_type: type[replies.Events]) -> replies.Events:
-            events = (replies.WatchEvent("DELETED", "Pod", "d", "p", at, b"") for at in (3, 4, 5, 6))
-            return reply_type(6, tuple(events))
+        def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
+            assert (since, kinds, limit) == (4, ("Pod",), 1000)
+            return Events(6, tuple(WatchEvent("DELETED", "Pod", "d", "p", at, b"") for at in (3, 4, 5, 6)))
 
     context = Context(RealClock())
+    context.news.open_log(Replaying())
     context.news.raise_to(6)
-    watcher = Watcher("test", cast("ApiPort", Replaying()), context.news, context.activity, ["Pod"], since=4)
+    watcher = Watcher("test", cast("ApiPort", None), context.news, context.activity, ["Pod"], since=4)
     changes = await watcher.next()
     assert [event.revision for event in changes.events] == [5, 6]
     assert changes.revision == 6
+
+
+def test_before_the_api_has_opened_its_log_there_is_only_listing() -> None:
+    context = Context(RealClock())
+    context.news.raise_to(6)
+    assert context.news.read(4, ("Pod",)) == Events(6, gone=True)
+
+
+async def test_a_broken_watch_is_read_again() -> None:
+    class BreakingOnce:
+        broken = False
+
+        def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
+            if not self.broken:
+                self.broken = True
+                raise ActorFailedError("api-server", "the connection broke")
+            return Events(6, (WatchEvent("ADDED", "Pod", "d", "p", 6, b""),))
+
+    context = Context(RealClock())
+    context.news.open_log(BreakingOnce())
+    context.news.raise_to(6)
+    watcher = Watcher("test", cast("ApiPort", None), context.news, context.activity, ["Pod"], since=4)
+    assert names(await watcher.next()) == [("ADDED", "p")]

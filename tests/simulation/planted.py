@@ -205,7 +205,7 @@ BUGS: dict[str, Bug] = {
     "what is not on disk yet is acknowledged": Bug(_replace(FaultyApiServer, "_record", _answers_first)),
     "only the first change of a request is written down": Bug(_wrap(ApiServer, "_entries", _loses_the_second)),
     "deleted pods come back with a restart": Bug(_wrap(Tables, "restore", _keeps_the_deleted)),
-    "a watcher that fell behind skips what it missed": Bug(_wrap(Watcher, "_pull", _skips_when_behind)),
+    "a watcher that fell behind skips what it missed": Bug(_wrap(Watcher, "_read", _skips_when_behind)),
     "a new list does not tell what vanished": Bug(_wrap(Watcher, "_relist", _without_vanished)),
     "one failed bind loses the outcomes of others": Bug(_replace(Outcomes, "report", _reports_first_only)),
     "a device is promised twice": Bug(_wrap(DynamicResources, "choose", _chooses_from_all), "claims"),

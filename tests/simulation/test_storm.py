@@ -15,7 +15,7 @@ from actors.ports import RealClock
 from actors.settings import SystemSettings
 from actors.system import System
 from config.errors import ConfigError
-from core.messages.commands import BindPod, Watch
+from core.messages.commands import BindPod
 from pumice.storm.determinism import SOURCE, SWITCH, deterministic, source
 from pumice.storm.profiles import profile, profiles
 from pumice.storm.script import read_script, write_script
@@ -117,7 +117,7 @@ def test_faults_depend_on_seed_and_occasion_alone() -> None:
 def test_listed_faults_strike_once_at_their_occasion() -> None:
     faults = ListedFaults([Fault("bind-lost", "bind d/p #2")])
     bind = BindPod("d", "p", "u", "n")
-    assert [faults.strike(bind), faults.strike(Watch(0))] == [None, None]
+    assert [faults.strike(bind), faults.strike_watch(())] == [None, None]
     assert faults.strike(bind) == Fault("bind-lost", "bind d/p #2")
     assert faults.strike(bind) is None
 

@@ -9,7 +9,8 @@ import pytest
 from trio.testing import MockClock
 
 from actors.api.network import Network
-from actors.ports import Activity, News
+from actors.news import News
+from actors.ports import Activity
 
 Act = Callable[[Network], object]
 

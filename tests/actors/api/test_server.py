@@ -55,7 +55,7 @@ async def test_nothing_is_answered_or_seen_before_it_is_on_disk() -> None:
 
 async def test_reads_write_nothing() -> None:
     async with running(Bench()) as bench:
-        await bench.api.ask_many([commands.List("Pod"), commands.Watch(0), commands.Get("Pod", "default", "p")])
+        await bench.api.ask_many([commands.List("Pod"), commands.Get("Pod", "default", "p")])
         assert bench.appends == 0
 
 
@@ -65,8 +65,7 @@ async def test_a_watcher_is_woken_and_finds_the_change() -> None:
 
         async def watch() -> None:
             await bench.context.news.wait_beyond(0)
-            events = await bench.api.ask_for(commands.Watch(0, ("Node",)), replies.Events)
-            found.extend(event.name for event in events.events)
+            found.extend(event.name for event in bench.context.news.read(0, ("Node",)).events)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from actors.api.watch import RevisionLog
 from core.messages.commands import BindPod, Create, Delete, Patch
-from core.messages.replies import Accepted, Listing, WatchEvent
+from core.messages.replies import Accepted, Listing
+from core.messages.watch import WatchEvent
 from storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
