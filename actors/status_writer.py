@@ -2,8 +2,8 @@
 
 Owns: what it last said about each PodGroup.
 Accepts: `WriteStatus`.
-Sends: asks the api (`ReportStatus`, which says up to which revision the object is known; after a conflict, or when no
-answer comes, it looks at the object and retries); tells the recorder what could not be written.
+Sends: asks the api (`ReportStatus`, which says up to which revision the object is known; after a conflict, which says
+where the object is by now, or when no answer comes, it retries); tells the recorder what could not be written.
 When full: the session runner waits.
 Stops: after what is queued. After a crash the next instance writes what was in hand again.
 """
@@ -62,11 +62,11 @@ class StatusWriter(Actor[WriteStatus, Done]):
         newest = {
             (each.kind, each.namespace, each.name): each for item in batch for each in _reports(item.message, known)
         }
-        left = await self._write(list(newest.values()), FIRST_WAIT_S)
-        for attempt in range(1, ATTEMPTS):
+        left = list(newest.values())
+        for attempt in range(ATTEMPTS):
             if not left:
                 break
-            left = await self._write_again(left, FIRST_WAIT_S * 2**attempt)
+            left = await self._write(left, FIRST_WAIT_S * 2**attempt)
         await self._refused([(report, GIVEN_UP) for report in left])
         await self._announce([event for item in batch for event in item.message.events])
         for item in batch:
@@ -95,20 +95,14 @@ class StatusWriter(Actor[WriteStatus, Done]):
         again: list[ReportStatus] = []
         refused: list[tuple[ReportStatus, Refused]] = []
         for report, reply in zip(reports, await self._api.ask_each(reports, wait_s), strict=True):
-            if reply is None or (isinstance(reply, Refused) and reply.code == CONFLICT):
-                again.append(report)
+            if reply is None:
+                again.append(replace(report, as_of=self.news.value))
+            elif isinstance(reply, Refused) and reply.code == CONFLICT:
+                again.append(replace(report, as_of=max(self.news.value, reply.revision)))
             elif isinstance(reply, Refused) and reply.code != GONE:
                 refused.append((report, reply))
         await self._refused(refused)
         return again
-
-    async def _write_again(self, reports: Sequence[ReportStatus], wait_s: float) -> list[ReportStatus]:
-        """`_write` over the objects as they are now, where they still are."""
-        objects = [Get(report.kind, report.namespace, report.name) for report in reports]
-        found = list(zip(reports, await self._api.ask_each(objects, wait_s), strict=True))
-        unseen = [report for report, reply in found if reply is None]
-        seen = [replace(report, as_of=reply.revision) for report, reply in found if isinstance(reply, Accepted)]
-        return unseen + await self._write(seen, wait_s)
 
     async def _refused(self, refused: Sequence[tuple[ReportStatus, Refused]]) -> None:
         events = [

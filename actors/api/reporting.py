@@ -6,6 +6,8 @@ written again.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from actors.api import refusals
 from actors.api.changes import Changes
 from actors.api.registry import Registry
@@ -23,12 +25,13 @@ class Reporting:
         self._changes = changes
 
     def report(self, request: ReportStatus, moment: Moment) -> Accepted | Refused:
-        """Lay it over the newest status; 409 when that has changed since the revision that the reporter knew."""
+        """Lay it over the newest status; 409, and its revision, when that has changed since what the reporter knew."""
         found = self._registry.for_status(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
             return found
-        if int(found.obj["metadata"]["resourceVersion"]) > request.as_of:
-            return refusals.modified(found.kind, request.name)
+        revision = int(found.obj["metadata"]["resourceVersion"])
+        if revision > request.as_of:
+            return replace(refusals.modified(found.kind, request.name), revision=revision)
         after = reported(found.obj, request.wanted, moment.text, request.cycle)
         if after is None:
             return self._registry.unchanged(found.key)

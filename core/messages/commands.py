@@ -130,8 +130,9 @@ class EvictPod(Message, frozen=True):
 
 
 class ReportStatus(Message, frozen=True):
-    """Lay what the scheduler says of an object over its newest status, conditions by type; 409 Conflict when the object
-    has changed after the revision `as_of`. `cycle` becomes the transition id of a PodGroup's new conditions.
+    """Lay what the scheduler says of an object over its newest status, conditions by type; 409 Conflict, with the
+    revision it has, when the object has changed after the revision `as_of`. `cycle` becomes the transition id of a
+    PodGroup's new conditions.
 
     A pod that is another one, or on a node by then, stays as it is. Reply: Accepted | Refused.
     """

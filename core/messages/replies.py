@@ -23,12 +23,16 @@ class Accepted(Message, frozen=True):
 
 
 class Refused(Message, frozen=True):
-    """The api said no: code, reason and message as in a Kubernetes Status; `details` as in status.details."""
+    """The api said no: code, reason and message as in a Kubernetes Status; `details` as in status.details.
+
+    `revision`: of an object that has changed, where who reports on it needs no more than that to try again.
+    """
 
     code: int
     reason: str
     message: str
     details: dict[str, Any] = field(default_factory=dict[str, Any])
+    revision: int = 0
 
 
 class Listing(Message, frozen=True):

@@ -178,7 +178,7 @@ def test_what_has_changed_since_is_a_conflict(cluster: Cluster) -> None:
     late = ReportStatus("Queue", "", "q", QueueStatus("q", {"cpu": "1"}), 1, known)
     reply = cluster.ask(late)
     assert isinstance(reply, Refused)
-    assert (reply.code, reply.reason) == (409, "Conflict")
+    assert (reply.code, reply.reason, reply.revision) == (409, "Conflict", cluster.store.revision)
     assert cluster.get("Queue", "q", "")["status"]["allocated"] == {"cpu": "2"}
 
 
