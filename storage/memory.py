@@ -1,7 +1,7 @@
 """A journal in memory, inline: for simulation on virtual time, where waiting for a thread would count as idling.
 
 It outlives a simulated crash when the same object is handed to the next system. `failure`, when set, is raised by every
-append, which then writes nothing.
+append, which then writes nothing. Records are chained when somebody comes to read: most of a simulation's nobody reads.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class MemoryJournal:
         self.failure: Exception | None = None
         self.appends = 0
         self._records: list[Stored] = []
+        self._unchained: list[Record] = []
         self._checkpoints: list[Checkpoint] = newest(checkpoints)
         begin = begin or Head()
         self._head = Head(begin.cut, begin.cut_hash, begin.cut, begin.cut_hash, begin.cut)
@@ -42,25 +43,28 @@ class MemoryJournal:
         if self.failure is not None:
             raise self.failure
         self.appends += 1
-        return self._chain(records)
+        self._unchained += records
+        return self._head.sequence + len(self._unchained)
 
-    def _chain(self, records: Sequence[Record]) -> int:
-        head = self._head
-        hash_ = head.hash
-        last = head.sequence
-        for record in records:
+    def _chain(self) -> Head:
+        """Both ends, once everything that was written is chained."""
+        if not self._unchained:
+            return self._head
+        hash_, last, cut = self._head.hash, self._head.sequence, self._head.cut
+        for record in self._unchained:
             last += 1
             kind, payload, cause, at = record.kind, record.payload, record.cause, record.at
             hash_ = link(hash_, last, kind, cause, at, payload)
             self._records.append(Stored(last, kind, payload, cause, at, hash_))
-        self._head = Head(last, hash_, head.cut, head.cut_hash, last)
-        return last
+        self._unchained.clear()
+        self._head = Head(last, hash_, cut, self._head.cut_hash, last)
+        return self._head
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
         """At most `limit` records (of these kinds) above `after`."""
         await anyio.lowlevel.checkpoint()
         self._ready()
-        begin = max(0, after - self._head.cut)
+        begin = max(0, after - self._chain().cut)
         if kinds is None:
             return self._records[begin : begin + limit]
         found: list[Stored] = []
@@ -75,12 +79,13 @@ class MemoryJournal:
         """The newest record of a kind."""
         await anyio.lowlevel.checkpoint()
         self._ready()
+        self._chain()
         return next((record for record in reversed(self._records) if record.kind == kind), None)
 
     async def head(self) -> Head:
         """Both ends."""
         self._ready()
-        return self._head
+        return self._chain()
 
     async def check(self) -> ChainReport:
         """Verify the chain."""
@@ -99,12 +104,13 @@ class MemoryJournal:
     async def cut(self, through: int) -> int:
         """Forget records up to `through`, at most to the oldest checkpoint kept."""
         self._ready()
+        head = self._chain()
         through = min(through, self._checkpoints[-1].sequence if self._checkpoints else 0)
-        if through <= self._head.cut:
-            return self._head.cut
-        gone = self._records[: through - self._head.cut]
+        if through <= head.cut:
+            return head.cut
+        gone = self._records[: through - head.cut]
         del self._records[: len(gone)]
-        self._head = Head(self._head.sequence, self._head.hash, through, gone[-1].hash, self._head.written)
+        self._head = Head(head.sequence, head.hash, through, gone[-1].hash, head.written)
         return through
 
     async def close(self) -> None:

@@ -74,7 +74,7 @@ def stress(
 def again(path: Path, began: float) -> dict[str, Any]:
     """Run a written storm once more; it is not cut down again."""
     script = read_script(path)
-    outcome = simulate(script)
+    outcome = simulate(script, digest=True)
     tally = Tally()
     tally.add(script, outcome)
     failures, tally.failures = tally.failures, []

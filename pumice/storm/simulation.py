@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
@@ -46,8 +46,8 @@ ASKING: Final = frozenset(("enqueue", "allocate", "preempt", "reclaim", "backfil
 
 @dataclass(slots=True)
 class Outcome:
-    """How a storm ended. `digest` is a hash over everything that was written, in order; `struck`: faults, as events;
-    `pods`: node and phase of each pod at the end."""
+    """How a storm ended. `digest` is a hash over everything that was written, in order, where one was asked for;
+    `struck`: faults, as events; `pods`: node and phase of each pod at the end."""
 
     violations: list[Violation] = field(default_factory=list[Violation])
     digest: str = ""
@@ -59,7 +59,7 @@ class Outcome:
     pods: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
 
-def simulate(script: Script, longest_s: float = LONGEST_S) -> Outcome:
+def simulate(script: Script, longest_s: float = LONGEST_S, *, digest: bool = False) -> Outcome:
     """Run a script to its end, or to the first violation. To keep the processor busy for `longest_s` seconds is one."""
     logger = logging.getLogger("actors")
     level = logger.level
@@ -69,7 +69,7 @@ def simulate(script: Script, longest_s: float = LONGEST_S) -> Outcome:
     alarm = Alarm()
     try:
         with deterministic(script.seed), at_most(longest_s) as alarm:
-            outcome = anyio.run(Storm(script).run, backend="trio", backend_options=options)
+            outcome = anyio.run(Storm(script, digest=digest).run, backend="trio", backend_options=options)
     except BaseException:
         if not alarm.rang:
             raise
@@ -85,8 +85,9 @@ def simulate(script: Script, longest_s: float = LONGEST_S) -> Outcome:
 class Storm:
     """The lives of one system on one journal."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, *, digest: bool = False) -> None:
         self.script = script
+        self.digest = digest
         self.clock = JumpingClock()
         self.monitor = Monitor()
         self.journal = StormJournal(self.monitor.see)
@@ -109,13 +110,10 @@ class Storm:
             violations = [found.violation]
         except Exception as error:  # noqa: BLE001 (whatever ends the process is a finding)
             violations = [Violation("process-lives", repr(error), anyio.current_time())]
-        head = await self.journal.head()
         struck = [event_of(fault) for fault in self.faults.struck]
-        trace = blake2b(head.hash, digest_size=16)
-        trace.update(repr(struck).encode())
         return Outcome(
             violations=violations,
-            digest=trace.hexdigest(),
+            digest=await self._trace(struck) if self.digest else "",
             events=self.monitor.events + len(struck),
             cycles=self.monitor.cycles,
             lives=self.lives,
@@ -123,6 +121,12 @@ class Storm:
             virtual_s=anyio.current_time() - began,
             pods={key: (pod.node, pod.phase) for key, pod in sorted(self.monitor.truth.pods.items())},
         )
+
+    async def _trace(self, struck: Sequence[Event]) -> str:
+        head = await self.journal.head()
+        trace = blake2b(head.hash, digest_size=16)
+        trace.update(repr(struck).encode())
+        return trace.hexdigest()
 
     async def _live(self) -> bool:
         """One life of the process; False when it ended before its time."""

@@ -44,8 +44,8 @@ def noted(records: list[Record]) -> State:
     """The state after these records."""
     state = State()
     journal = MemoryJournal()
-    for record in records:
-        journal._chain([record])  # pyright: ignore[reportPrivateUsage]
+    journal._unchained += records  # pyright: ignore[reportPrivateUsage]
+    journal._chain()  # pyright: ignore[reportPrivateUsage]
     for stored in journal._records:  # pyright: ignore[reportPrivateUsage]
         state.note(stored)
     return state
