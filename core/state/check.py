@@ -6,16 +6,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from core.life.task import COUNT, LABELS, TaskStatus
-from core.state.columns import FloatArray
 from core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from core.objects.pod import Task
+    from core.state.jobs import Job
     from core.state.view import View
 
 RELEASING = int(TaskStatus.RELEASING)
@@ -24,20 +22,33 @@ TOLERANCE = 0.1  # minResource: the unit below which Volcano sees no difference
 
 def check_view(view: View) -> list[str]:
     """Every broken invariant as a sentence."""
-    return [*_check_jobs(view), *_check_nodes(view), *_check_places(view)]
+    tasks = view.tasks
+    broken = [*_check_jobs(view, view.jobs.by_key.values()), *_check_nodes(view, range(view.nodes.count))]
+    return [*broken, *_check_places(view, range(len(tasks.handles)))]
 
 
-def _check_jobs(view: View) -> list[str]:
+def check_touched(view: View) -> list[str]:
+    """The same, looking only at what was touched since the last snapshot: the rest was whole then, and still is."""
+    touched, by_key, rows = view.touched, view.jobs.by_key, view.nodes.row
+    if touched.everything:
+        return check_view(view)
+    jobs = [by_key[key] for key in touched.jobs if key in by_key]
+    nodes = [rows[seat] for seat in touched.seats if seat in rows]
+    return [*_check_jobs(view, jobs), *_check_nodes(view, nodes), *_check_places(view, touched.rows)]
+
+
+def _check_jobs(view: View, jobs: Iterable[Job]) -> list[str]:
     broken: list[str] = []
-    statuses, jobs, columns = view.tasks.status.tolist(), view.tasks.job.tolist(), view.jobs.counts.T.tolist()
-    for job in view.jobs.by_key.values():
+    statuses, owners, columns = view.tasks.status_at, view.tasks.job_at, view.jobs.counts
+    for job in jobs:
         counted = [0] * COUNT
         for task in job.tasks.values():
             counted[statuses[task.row]] += 1
-            if jobs[task.row] != job.row:
+            if owners[task.row] != job.row:
                 broken.append(f"task {task.key} does not know its job {job.key}")
-        if counted != columns[job.row]:
-            broken += _miscounted(job.key, counted, columns[job.row])
+        column: list[int] = columns[:, job.row].tolist()
+        if counted != column:
+            broken += _miscounted(job.key, counted, column)
     return broken
 
 
@@ -49,61 +60,58 @@ def _miscounted(job: str, counted: list[int], columns: list[int]) -> list[str]:
     ]
 
 
-def _check_nodes(view: View) -> list[str]:
-    table, count = view.nodes, view.nodes.count
-    used, releasing = _by_tasks(view)
-    idle = table.allocatable[:, :count] - used
-    plain = [row for row, spec in enumerate(table.specs) if spec.allocatable.scalars is None]
-    if plain:
-        idle[2:, plain] = 0.0
+def _check_nodes(view: View, rows: Iterable[int]) -> list[str]:
+    table = view.nodes
     broken: list[str] = []
-    for what, expected in (("used", used), ("releasing", releasing), ("idle", idle)):
-        column = getattr(table, what)[:, :count]
-        if (column == expected).all():
-            continue  # the rule; the tolerance costs more
-        for row in np.flatnonzero((np.abs(column - expected) >= TOLERANCE).any(axis=0)).tolist():
-            says, are = column[:, row].tolist(), expected[:, row].tolist()
-            broken.append(f"node {table.specs[row].name}: {what} is {says}, its tasks make it {are}")
+    for row in rows:
+        spec = table.specs[row]
+        used, releasing = _by_tasks(view, view.node_tasks.get(spec.name, {}).values())
+        idle = [has - taken for has, taken in zip(table.allocatable[:, row].tolist(), used, strict=True)]
+        if spec.allocatable.scalars is None:
+            idle[2:] = [0.0] * len(idle[2:])
+        for what, lines, expected in (
+            ("used", table.used_at, used),
+            ("releasing", table.releasing_at, releasing),
+            ("idle", table.idle_at, idle),
+        ):
+            says = [line[row] for line in lines]
+            if says != expected and _differ(says, expected):
+                broken.append(f"node {spec.name}: {what} is {says}, its tasks make it {expected}")
     return broken
 
 
-def _by_tasks(view: View) -> tuple[FloatArray, FloatArray]:
-    """What the tasks of each node use, and release, added up anew: [dimension, node]."""
-    height, statuses, nobody = view.nodes.used.shape[0], view.tasks.status.tolist(), dict[str, "Task"]()
-    residents = [view.node_tasks.get(spec.name, nobody).values() for spec in view.nodes.specs]
-    used = [_asked(tasks, height) for tasks in residents]
-    if RELEASING not in statuses:
-        return _columns(used, height), np.zeros((height, len(used)))
-    leaving = [[task for task in tasks if statuses[task.row] == RELEASING] for tasks in residents]
-    return _columns(used, height), _columns([_asked(tasks, height) for tasks in leaving], height)
+def _differ(says: list[float], expected: list[float]) -> bool:
+    return any(abs(one - other) >= TOLERANCE for one, other in zip(says, expected, strict=True))
 
 
-def _asked(tasks: Iterable[Task], height: int) -> list[float]:
-    """What they ask for together, by dimension."""
-    total = [0.0] * height
+def _by_tasks(view: View, tasks: Iterable[Task]) -> tuple[list[float], list[float]]:
+    """What the tasks of a node use, and release, added up anew, by dimension."""
+    height, statuses = len(view.nodes.used_at), view.tasks.status_at
+    used, releasing = [0.0] * height, [0.0] * height
     for task in tasks:
+        leaves = statuses[task.row] == RELEASING
         for dimension, value in task.template.items:
-            total[dimension] += value
-    return total
+            used[dimension] += value
+            if leaves:
+                releasing[dimension] += value
+    return used, releasing
 
 
-def _columns(lines: list[list[float]], height: int) -> FloatArray:
-    return np.array(lines).reshape(-1, height).T
-
-
-def _check_places(view: View) -> list[str]:
+def _check_places(view: View, places: Iterable[int]) -> list[str]:
     tasks, rows, node_tasks = view.tasks, view.nodes.row, view.node_tasks
     broken: list[str] = []
-    nodes: list[int] = tasks.node.tolist()
-    for task, seat, node in zip(tasks.handles, tasks.resides, nodes, strict=False):
+    nodes, seats, handles = tasks.node_at, tasks.resides, tasks.handles
+    for row in places:
+        seat, node = seats[row], nodes[row]
         if not seat and node == NOWHERE:
             continue
+        task = handles[row]
         if node != rows.get(seat, NOWHERE):
             named = "" if node == NOWHERE else view.nodes.specs[node].name
             broken.append(f"task {_key(task)} is counted on {seat} but its column says {named}")
         if seat and (task is None or seat not in node_tasks or task.key not in node_tasks[seat]):
             broken.append(f"task {_key(task)} is not among the tasks of its node {seat}")
-    if len(tasks.by_key) != len(tasks.handles) - tasks.handles.count(None):
+    if len(tasks.by_key) != len(handles) - handles.count(None):
         broken.append(f"{len(tasks.by_key)} tasks by name are not those by row")
     return broken
 

@@ -12,7 +12,7 @@ from core.objects.metadata import Object, key_of, object_key, section
 from core.objects.node import read_node, renewed_node
 from core.objects.pod import Task, TemplateTable
 from core.state.assumed import Assumed
-from core.state.check import check_view
+from core.state.check import check_touched, check_view
 from core.state.dimensions import Dimensions
 from core.state.groups import Groups
 from core.state.jobs import JobTable
@@ -22,6 +22,7 @@ from core.state.pod_reader import PodReader
 from core.state.seats import Seats
 from core.state.snapshot import Snapshot
 from core.state.tasks import NOWHERE, TaskTable
+from core.state.touched import Touched
 
 if TYPE_CHECKING:
     from core.messages.decisions import PreBind
@@ -47,6 +48,7 @@ class View:
         self.groups = Groups(self.jobs, default_queue)
         self.seats = Seats(self.tasks, self.nodes)
         self.others = Others()
+        self.touched = Touched()  # since the last snapshot
         self._fitted = 0  # so many dimensions have room
         self._kept: dict[str, Any] = {}  # what sessions leave for the next
         self._assumed = Assumed()  # binds in flight
@@ -152,9 +154,11 @@ class View:
             self.jobs.count(job, task, status, 1)
             self.tasks.job_at[row] = job.row
         self.seats.enter(task, status, node_name)
+        self._touch(task)
 
     def _leave(self, task: Task) -> None:
         """The reverse of :meth:`_enter`."""
+        self._touch(task)
         status = self.tasks.status_at[task.row]
         if task.job:
             self.jobs.count(self.jobs.by_key[task.job], task, status, -1)
@@ -162,6 +166,7 @@ class View:
 
     def _move(self, task: Task) -> None:
         """Count a task that was counted in its row where it belongs by now."""
+        self._touch(task)
         row = task.row
         before = self.tasks.status_at[row]
         status, node_name = self._effective(task)
@@ -169,12 +174,17 @@ class View:
             self.jobs.move(self.jobs.by_key[task.job], task, before, status)
         self.tasks.status_at[row] = status
         self.seats.move(task, before, status, node_name)
+        self._touch(task)
+
+    def _touch(self, task: Task) -> None:
+        self.touched.add(task, self.tasks.resides[task.row])
 
     def _apply_node(self, node: Object, deleted: bool) -> None:
         name = section(node, "metadata").get("name") or ""
         row = self.nodes.row.get(name)
         if deleted:
             if row is not None:
+                self.touched.everything = True
                 self.seats.without_node(name, row)
                 self.nodes.remove(name)
             return
@@ -182,6 +192,7 @@ class View:
         if row is not None and renewed is not None:
             self.nodes.renew(row, renewed)
             return
+        self.touched.everything = True
         spec = read_node(node)
         self.dimensions.items(spec.allocatable)
         self._fit_dimensions()
@@ -270,8 +281,13 @@ class View:
             kept=self._kept,
         )
         self.jobs.epoch += 1
+        self.touched = Touched(everything=moved is not None)
         return snapshot
 
     def check(self) -> list[str]:
         """Broken invariants, each named; empty when the view is whole."""
         return check_view(self)
+
+    def check_touched(self) -> list[str]:
+        """The same where anything has changed since the last snapshot, of a view that was whole then."""
+        return check_touched(self)

@@ -1,13 +1,21 @@
-"""A view with an error planted in its books: the check finds it, in words that name who is concerned."""
+"""A view with an error planted in its books: the check finds it, in words that name who is concerned; looking only at
+what was touched it finds as much, and no later.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from hypothesis import given
 
 from core.life.task import TaskStatus
+from core.state.jobs import JobTable
+from core.state.nodes import NodeTable
+from core.state.seats import Seats
 from core.state.view import View
+from tests.core.state.test_view import STEPS, run
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pods import pod
@@ -100,3 +108,71 @@ def test_what_is_below_the_tolerance_is_no_error() -> None:
     view = whole_view()
     view.nodes.idle[0, view.nodes.row["n1"]] -= 0.05
     assert view.check() == []
+
+
+@pytest.mark.parametrize(("plant", "words"), PLANTED, ids=[plant.__name__ for plant, _ in PLANTED])
+def test_among_what_was_touched_an_error_is_found_too(plant: Callable[[View], None], words: str) -> None:
+    view = whole_view()
+    view.snapshot()
+    view.unevict("default", "p")
+    view.evicting("default", "p")
+    for name in ("j-0", "j-1"):
+        view.assume("default", name, "n1")
+        view.forget("default", name)
+    view.assume("default", "j-0", "n1")
+    assert view.check_touched() == []
+    plant(view)
+    found = view.check_touched()
+    assert any(words in each for each in found), found
+
+
+def test_what_nobody_touched_is_left_to_the_whole_check() -> None:
+    view = whole_view()
+    view.snapshot()
+    more_used(view)
+    assert view.check() != []
+    assert view.check_touched() == []
+    view.forget("default", "j-0")
+    assert any("node n1: used is" in each for each in view.check_touched())
+
+
+def test_when_nodes_change_everything_is_looked_at() -> None:
+    view = whole_view()
+    view.snapshot()
+    a_count_too_many(view)
+    assert view.check_touched() == []
+    view.apply("ADDED", node("a"))
+    assert view.check_touched() == view.check() != []
+    view.snapshot()  # brings the rows into the order of names
+    assert view.check_touched() == view.check() != []
+
+
+def _nothing(*_: Any) -> None:
+    """What a forgotten call does."""
+
+
+DEFECTS: list[tuple[type, str]] = [
+    (JobTable, "move"), (JobTable, "count"), (NodeTable, "place"), (NodeTable, "restate"), (Seats, "leave"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("owner", "name"), DEFECTS, ids=[f"{o.__name__}.{n}" for o, n in DEFECTS])
+@given(steps=STEPS)
+def test_what_a_forgotten_step_breaks_is_found_at_once(owner: type, name: str, steps: list[Any]) -> None:
+    view = View()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, _nothing)
+        for step in steps:
+            run(view, step)
+            broken = view.check()
+            assert bool(view.check_touched()) == bool(broken)
+            if broken:
+                break
+
+
+@given(STEPS)
+def test_whatever_happens_to_a_whole_view_nothing_is_found(steps: list[Any]) -> None:
+    view = View()
+    for step in steps:
+        run(view, step)
+        assert view.check_touched() == []

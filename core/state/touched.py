@@ -1,0 +1,26 @@
+"""What has changed in a view since its last snapshot: all that a check has to look at when the view was whole then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+
+
+class Touched:
+    """`rows` of tasks, `jobs` by key, `seats` by node name, each once, in the order in which they were touched first;
+    `everything`: nodes came, went or changed their rows.
+    """
+
+    __slots__ = ("everything", "jobs", "rows", "seats")
+
+    def __init__(self, *, everything: bool = False) -> None:
+        self.everything = everything
+        self.rows: dict[int, None] = {}
+        self.jobs: dict[str, None] = {}
+        self.seats: dict[str, None] = {}
+
+    def add(self, task: Task, seat: str) -> None:
+        """The task is counted there, or no more."""
+        self.rows[task.row] = self.jobs[task.job] = self.seats[seat] = None
