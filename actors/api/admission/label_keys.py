@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from actors.api.admission.pod_templates import own_copy
 from actors.api.fields import labels_of, rows, section
 from core.objects.metadata import Object
 
@@ -15,11 +16,11 @@ _OPERATORS: Final = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
 
 
 def settle_label_keys(pod: Object) -> None:
-    """Extend the selectors in place; a term without one selects nothing and stays so."""
-    affinity = section(pod["spec"], "affinity")
-    if not affinity:
+    """Extend the selectors; a term without one selects nothing and stays so."""
+    if not pod["spec"].get("affinity"):
         return
-    labels = labels_of(pod)
+    pod["spec"] = own_copy(pod["spec"])
+    affinity, labels = section(pod["spec"], "affinity"), labels_of(pod)
     for side in ("podAffinity", "podAntiAffinity"):
         terms = section(affinity, side)
         for term in rows(terms, "requiredDuringSchedulingIgnoredDuringExecution"):

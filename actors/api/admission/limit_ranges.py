@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from actors.api.admission.amounts import amount_problems, exceeds, settle_amounts
+from actors.api.admission.pod_templates import own_copy
 from actors.api.admission.rules import Lookup
 from actors.api.fields import containers_of, rows, section
 from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, unsupported
@@ -84,8 +85,11 @@ def fill_in(pod: Object, lookup: Lookup) -> bool:
 
     Whether any was given.
     """
-    filled_in = False
-    for limit_range in lookup.all(KIND, pod["metadata"]["namespace"]):
+    ranges = lookup.all(KIND, pod["metadata"]["namespace"])
+    if not ranges:
+        return False
+    filled_in, pod["spec"] = False, own_copy(pod["spec"])
+    for limit_range in ranges:
         limits, requests = _container_defaults(limit_range)
         notes: list[str] = []
         for group, called in (("containers", "container"), ("initContainers", "init container")):

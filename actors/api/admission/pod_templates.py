@@ -1,6 +1,7 @@
 """Pod specs settled and checked once for all pods of a template: those of a job have the same one, to the byte.
 
-Nothing but the spec decides what comes out, and all of it is looked up by, so what is kept is never out of date.
+Nothing but the spec decides what comes out, and all of it is looked up by, so what is kept is never out of date. The
+pods share the settled spec as it is: who writes into the spec of a pod takes a copy first.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ _KEPT: Final = 64
 
 
 def settled(spec: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """A copy of a spec with its defaults, and the class of service that it has with them."""
-    blob, service = _settled(repack(spec))
-    return unpack(blob), service
+    """A spec with its defaults, which nobody may change, and the class of service that it has with them."""
+    return _settled(repack(spec))
+
+
+def own_copy(spec: dict[str, Any]) -> dict[str, Any]:
+    """The same spec, to be changed."""
+    copy: dict[str, Any] = unpack(repack(spec))
+    return copy
 
 
 def problems(spec: dict[str, Any]) -> list[Cause]:
@@ -27,10 +33,10 @@ def problems(spec: dict[str, Any]) -> list[Cause]:
 
 
 @lru_cache(maxsize=_KEPT)
-def _settled(blob: bytes) -> tuple[bytes, str]:
+def _settled(blob: bytes) -> tuple[dict[str, Any], str]:
     spec: dict[str, Any] = unpack(blob)
     default_pod_spec(spec)
-    return repack(spec), qos_class(spec)
+    return spec, qos_class(spec)
 
 
 @lru_cache(maxsize=_KEPT)

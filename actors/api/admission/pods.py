@@ -27,12 +27,16 @@ def initial_status(pod: Object) -> None:
 
 
 def default(pod: Object, lookup: Lookup) -> None:
-    """Policies, requests from limits, affinity terms with the pod's own labels, priority from the class."""
-    spec, service = settled(pod.get("spec", {}))
-    pod["spec"] = spec
+    """Priority from the class, policies, requests from limits, affinity terms with the pod's own labels."""
+    spec: dict[str, Any] = pod.get("spec", {})
+    _settle_priority(spec, lookup)
+    pod["spec"], service = settled(spec)
     filled_in = fill_in(pod, lookup)
     settle_label_keys(pod)
-    pod["status"]["qosClass"] = qos_class(spec) if filled_in else service
+    pod["status"]["qosClass"] = qos_class(pod["spec"]) if filled_in else service
+
+
+def _settle_priority(spec: dict[str, Any], lookup: Lookup) -> None:
     found = _priority_class(spec, lookup)
     if found is not None:
         spec["priority"], spec["preemptionPolicy"] = found
