@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, assert_never
 import anyio
 
 from actors.actor import Actor
-from actors.alarm import Alarm
 from actors.errors import ActorFailedError, BrokenViewError
 from actors.news import LevelSignal
 from actors.ports import SCHEDULER, CacheMessage, CacheReply
@@ -86,7 +85,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._resyncs = ResyncQueue()
         self._looking_at: Sequence[Due] = ()
         self._awaited = awaited
-        self._alarm = Alarm()
+        self._alarm = context.alarm()
         self._operations: list[ViewOperation] = [ViewOperation(0, "anew")]
         self._shown = 0
         self._shown_cycle = 0

@@ -7,12 +7,14 @@ constructor, and `actors.system` alone decides whose they are.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Generic, Protocol, TypeVar
 
 import anyio
 
+from actors.alarm import Alarm
 from actors.mailbox import Mailbox
 from actors.news import News
 from core.messages import commands, events, orders, replies
@@ -196,10 +198,14 @@ class Shelf(Generic[T]):
 
 @dataclass(frozen=True)
 class Context:
-    """What every actor gets: the wall clock, the activity board, and the api's news (its newest published revision)."""
+    """What every actor gets: the wall clock, the activity board, and the api's news (its newest published revision).
+
+    `alarm` makes something to sleep by.
+    """
 
     clock: Clock
     news: News = field(default_factory=News)
+    alarm: Callable[[], Alarm] = Alarm
     activity: Activity = field(init=False)
 
     def __post_init__(self) -> None:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 
 from actors.actor import Actor
-from actors.alarm import Alarm
 from actors.watcher import Changes, Watcher
 from core.messages.commands import Poke
 from core.messages.replies import Done
@@ -89,7 +88,7 @@ class Reconciler(Actor[Poke, Done]):
         self.machines = tuple(machines)
         self._api = api
         self._lock = anyio.Lock(fast_acquire=True)
-        self._alarm = Alarm()  # of the one who keeps the time
+        self._alarm = context.alarm()  # of the one who keeps the time
         kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
         self._interested = {
             kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, kinds)

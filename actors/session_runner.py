@@ -81,6 +81,7 @@ class SessionRunner(Actor[RunCycle, Done]):
         self._settings = settings
         self._lock = anyio.Lock(fast_acquire=True)
         self._earliest = 0.0
+        self._alarm = context.alarm()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """Cycles, and looking at the configuration file."""
@@ -98,7 +99,7 @@ class SessionRunner(Actor[RunCycle, Done]):
     async def _cycles(self) -> None:
         while True:
             await self._wait_for_reason()
-            await anyio.sleep_until(self._earliest)
+            await self._alarm.sleep_until(self._earliest)
             await self.run_cycle()
 
     async def _wait_for_reason(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from actors.alarm import Alarm
 from actors.api.faults import Faults
 from actors.config_source import ConfigSource
 from actors.decider import Decider
@@ -25,6 +26,7 @@ class SystemSettings:
     `config_text` is used when there is no `config_path`; "" means Volcano's default configuration. `check_view`
     verifies the scheduler's view before every snapshot. `report` has each cycle compute all that a reader may want.
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
+    `alarm` makes something to sleep by.
     `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it
     is the last of its wave (None: see `actors.dry_run_crew`). No result depends on either.
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
@@ -52,6 +54,7 @@ class SystemSettings:
     default_queues: bool = True
     gc_thresholds: tuple[int, int, int] | None = (50_000, 20, 100)
     stopwatch: Callable[[], float] = time.perf_counter
+    alarm: Callable[[], Alarm] = Alarm
     faults: Faults | None = None
     news_delay_s: float = 0.0
     checkpoint_every: int | None = None

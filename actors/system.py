@@ -77,7 +77,7 @@ class System:
         self, settings: SystemSettings, journal: Journal, clock: Clock, *, decider: Decider | None = None
     ) -> None:
         self.settings = settings
-        self.context = Context(clock)
+        self.context = Context(clock, alarm=settings.alarm)
         self.store = Store(seed=settings.seed, strict=settings.gateway is not None)
         self.memory = CycleMemory()
         self.recovered = Recovered()
@@ -91,7 +91,7 @@ class System:
         self.switchboard = Switchboard(LINKS, instances, settings.mailbox_capacity, self.context.activity)
         self.supervisor = Supervisor(self._children(), self.context, self._note)
         self._summary = Summary(self.store)
-        self._network = Network(self.context.activity, settings.news_delay_s, settings.seed)
+        self._network = Network(self.context, settings.news_delay_s, settings.seed)
         self._awaited = Awaited(3 * settings.answer_timeout_s)
         self._waiting_binds = WaitingBinds()
         self._written = LevelSignal()
@@ -164,8 +164,7 @@ class System:
             take_over(self.source, self.store.get)
         told, known = self.source.loaded.told(), self.recovered.config
         if known is None or (told.digest, told.plugins) != (known.digest, known.plugins):
-            record = codec.encode(told)
-            self.recovered.sequence = await self._journal.append([Record(CONFIG, record, 0, now)])
+            self.recovered.sequence = await self._journal.append([Record(CONFIG, codec.encode(told), 0, now)])
         self.memory.cycle, self.memory.carry = self.recovered.cycle, self.recovered.carry
         self.memory.cycles.raise_to(self.recovered.cycle)
         if self.settings.gateway is not None:

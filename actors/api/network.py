@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from actors.alarm import Alarm
 from actors.api.faults import chance
 
 if TYPE_CHECKING:
-    from actors.ports import Activity
+    from actors.ports import Context
     from core.messages import commands, replies
 
 
@@ -34,10 +33,10 @@ class Network:
     News reach the watchers up to `news_delay_s` later; how much later follows from `seed`.
     """
 
-    def __init__(self, activity: Activity, news_delay_s: float = 0.0, seed: int = 0) -> None:
+    def __init__(self, context: Context, news_delay_s: float = 0.0, seed: int = 0) -> None:
         self.crashes: list[tuple[str, int]] = []
-        self._alarm = Alarm()
-        self._activity = activity
+        self._alarm = context.alarm()
+        self._activity = context.activity
         self._news_delay_s = news_delay_s
         self._seed = seed
         self._news = 0

@@ -17,6 +17,7 @@ from storage import codec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from actors.alarm import Alarm
     from actors.system import System
     from pumice.storm.clock import JumpingClock
     from pumice.storm.monitor import Monitor
@@ -35,9 +36,10 @@ class PowerCutError(Exception):
 class Driver:
     """Outlives the lives of a process: what has happened does not happen again."""
 
-    def __init__(self, script: Script, clock: JumpingClock, monitor: Monitor) -> None:
+    def __init__(self, script: Script, clock: JumpingClock, alarm: Alarm, monitor: Monitor) -> None:
         self._script = script
         self._clock = clock
+        self._alarm = alarm
         self._monitor = monitor
         self._left = sorted((event for event in script.events if not event.on), key=lambda event: event.at)
         self._left.reverse()
@@ -46,11 +48,11 @@ class Driver:
     async def drive(self, system: System) -> None:
         """Until everything has happened and it is time for the faults to stop. Raises PowerCutError."""
         while self._left:
-            await anyio.sleep_until(self._began + self._left[-1].at)
+            await self._alarm.sleep_until(self._began + self._left[-1].at)
             together = self._together()
             await self._happen(system, together)
             del self._left[-len(together) :]  # not before it has happened: the power may fail in between
-        await anyio.sleep_until(self._began + self._script.faults_end_s)
+        await self._alarm.sleep_until(self._began + self._script.faults_end_s)
 
     @property
     def _began(self) -> float:

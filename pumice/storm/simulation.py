@@ -18,7 +18,7 @@ from actors.settings import SystemSettings
 from actors.system import System
 from config.schema import SchedulerConfig
 from pumice.storm.books import final_problems
-from pumice.storm.clock import JumpingClock, LeapingClock
+from pumice.storm.clock import Bell, JumpingClock, LeapingClock
 from pumice.storm.determinism import deterministic
 from pumice.storm.driver import Driver, PowerCutError
 from pumice.storm.journal import JournalLostError, StormJournal
@@ -65,11 +65,12 @@ def simulate(script: Script, longest_s: float = LONGEST_S, *, digest: bool = Fal
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)  # crashes are what is wanted here
     forget_shared()  # nobody reads the objects of another storm: they only take up the processor's cache
-    options = {"clock": LeapingClock()}
+    clock = LeapingClock()
     alarm = Alarm()
     try:
         with deterministic(script.seed), at_most(longest_s) as alarm:
-            outcome = anyio.run(Storm(script, digest=digest).run, backend="trio", backend_options=options)
+            storm = Storm(script, clock, digest=digest)
+            outcome = anyio.run(storm.run, backend="trio", backend_options={"clock": clock})
     except BaseException:
         if not alarm.rang:
             raise
@@ -85,14 +86,15 @@ def simulate(script: Script, longest_s: float = LONGEST_S, *, digest: bool = Fal
 class Storm:
     """The lives of one system on one journal."""
 
-    def __init__(self, script: Script, *, digest: bool = False) -> None:
+    def __init__(self, script: Script, time: LeapingClock, *, digest: bool = False) -> None:
         self.script = script
         self.digest = digest
+        self.alarm = partial(Bell, time)
         self.clock = JumpingClock()
         self.monitor = Monitor()
         self.journal = StormJournal(self.monitor.see)
         self.faults = faults_of(script)
-        self.driver = Driver(script, self.clock, self.monitor)
+        self.driver = Driver(script, self.clock, self.alarm(), self.monitor)
         self.lives = 0
         self._views: list[Any] = []
 
@@ -177,6 +179,7 @@ class Storm:
             news_delay_s=self.script.news_delay_s,
             gc_thresholds=GC_THRESHOLDS,
             stopwatch=_no_time,
+            alarm=self.alarm,
             budgets=any(event.what == "budget" for event in self.script.events),
         )
 

@@ -20,7 +20,7 @@ def log_with(*faults: Fault, capacity: int = 100) -> tuple[FaultyLog, Network]:
     for revision in range(1, 31):
         log.append(WatchEvent("ADDED", "Pod", "default", f"p{revision}", revision, b""), frozenset({"Pod"}))
     log.publish(30)
-    network = Network(Context(RealClock()).activity)
+    network = Network(Context(RealClock()))
     return FaultyLog(log, ListedFaults(faults), network), network
 
 

@@ -9,8 +9,7 @@ import pytest
 from trio.testing import MockClock
 
 from actors.api.network import Network
-from actors.news import News
-from actors.ports import Activity
+from actors.ports import Context, RealClock
 
 Act = Callable[[Network], object]
 
@@ -19,7 +18,7 @@ def due_at(first_s: float | None, act: Act, at_s: float = 1.0) -> float:
     """When a waiter wakes: it waits from 0 s on for what is held for `first_s`, and at `at_s` something happens."""
 
     async def woken() -> float:
-        network = Network(Activity(News()))
+        network = Network(Context(RealClock()))
         began = anyio.current_time()
         if first_s is not None:
             network.hold(first_s)
@@ -58,7 +57,7 @@ def test_who_waits_wakes_when_the_next_is_due(first_s: float | None, act: Act, e
 
 def test_what_is_held_before_anybody_waits_is_found() -> None:
     async def found() -> float:
-        network = Network(Activity(News()))
+        network = Network(Context(RealClock()))
         network.hold(2.0)
         await network.wait()
         assert len(network.take(anyio.current_time())) == 1

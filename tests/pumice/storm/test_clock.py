@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock
 
-from pumice.storm.clock import START, JumpingClock, LeapingClock
+from actors.alarm import Alarm
+from pumice.storm.clock import START, Bell, JumpingClock, LeapingClock
 
 DAY_S = 86_400.0
 
@@ -69,6 +72,90 @@ def test_a_leap_is_one_turn_of_the_loop() -> None:
     turns = Turns()
     trio.run(sleep_often, clock=LeapingClock(), instruments=[turns])
     assert 100 <= turns.number < 110
+
+
+@dataclass
+class _Sleeper:
+    """Sleeps by an alarm once, and notes when it woke."""
+
+    alarm: Alarm
+    seen: Seen
+
+    async def sleep(self, seconds: float, name: str = "") -> None:
+        due = await self.alarm.sleep_until(trio.current_time() + seconds)
+        assert due <= trio.current_time()
+        self.seen.append((trio.current_time(), name))
+
+
+def _rung(steps: Callable[[_Sleeper, trio.Nursery], Awaitable[None]], make: Callable[[], Alarm], clock: Any) -> Seen:
+    async def main(seen: Seen) -> None:
+        async with trio.open_nursery() as nursery:
+            await steps(_Sleeper(make(), seen), nursery)
+
+    return _lived(main, clock)
+
+
+async def _moved(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
+    nursery.start_soon(sleeper.sleep, 100.0, "moved")
+    for seconds in (200.0, 30.0, 70.0):
+        await trio.sleep(0.0)
+        await trio.sleep(0.0)
+        sleeper.alarm.no_later_than(seconds)
+        assert sleeper.seen == []
+
+
+async def _overdue(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
+    nursery.start_soon(sleeper.sleep, 100.0, "moved back")
+    await trio.sleep(2.0)
+    sleeper.alarm.no_later_than(1.0)
+
+
+async def _in_turn(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
+    del nursery
+    for seconds in (3.0, 0.0, 5.0):
+        sleeper.alarm.no_later_than(0.0)  # nobody sleeps: it is nobody's
+        await sleeper.sleep(seconds, "in turn")
+
+
+async def _between_deadlines(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
+    nursery.start_soon(sleeper.sleep, 4.0, "rung")
+    for _ in range(3):
+        await trio.sleep(3.0)
+        sleeper.seen.append((trio.current_time(), "slept"))
+
+
+async def _woken_before(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
+    nursery.start_soon(sleeper.sleep, 50.0, "moved")
+    await trio.sleep(1.0)
+    sleeper.alarm.no_later_than(2.0)
+    await trio.sleep(100.0)  # past the time that counts no more
+    sleeper.seen.append((trio.current_time(), "slept"))
+
+
+async def _given_up(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
+    del nursery
+    with trio.move_on_after(1.0) as scope:
+        await sleeper.sleep(10.0)
+    assert scope.cancelled_caught
+    await trio.sleep(20.0)
+    sleeper.seen.append((trio.current_time(), "slept"))
+
+
+@pytest.mark.parametrize("steps", [_moved, _overdue, _in_turn, _between_deadlines, _woken_before, _given_up])
+def test_a_bell_is_an_alarm(steps: Callable[[_Sleeper, trio.Nursery], Awaitable[None]]) -> None:
+    clock = LeapingClock()
+    seen = _rung(steps, lambda: Bell(clock), clock)
+    assert seen
+    assert seen == _rung(steps, Alarm, LeapingClock())
+
+
+def test_time_does_not_leap_to_a_bell_that_nobody_waits_for() -> None:
+    clock = LeapingClock()
+    bell = trio.Event()
+    clock.ring(bell, 5.0)
+    bell.set()
+    assert clock.deadline_to_sleep_time(7.0) == 0.0
+    assert clock.current_time() == 7.0
 
 
 def test_nobody_sleeps_even_when_all_wait_for_ever() -> None:
