@@ -13,6 +13,7 @@ from core.state.dimensions import Dimensions
 
 DEFAULT_MILLI_CPU = 100.0  # what kube-scheduler's scorers assume for a container without a request
 DEFAULT_MEMORY = 200.0 * 1024 * 1024
+PARTICULAR = ("affinity", "topologySpreadConstraints", "resourceClaims")  # what no plain pod has in its spec
 
 
 @dataclass(slots=True, eq=False)
@@ -22,7 +23,8 @@ class PodTemplate:
     `request`: Volcano's Resreq (= InitResreq at creation), `pods` included; `items`: the same as (dimension, value),
     cpu and memory always, scalars as far as the request names them (even with 0), in name order. `nonzero_cpu` in
     milli-cores and `nonzero_memory` in bytes as kube-scheduler's NonZeroRequested. Everything else is the spec's own
-    JSON, read by the filters that need it.
+    JSON, read by the filters that need it. `plain`: it asks for resources and nodes, and for no ports, claims or company,
+    as most do.
     """
 
     number: int
@@ -43,6 +45,7 @@ class PodTemplate:
     preemption_policy: str
     container_count: int
     spec: dict[str, Any]
+    plain: bool
 
 
 def _is_sidecar(container: dict[str, Any]) -> bool:
@@ -147,11 +150,17 @@ def _host_ports(spec: dict[str, Any]) -> tuple[tuple[str, str, int], ...]:
     return tuple(ports)
 
 
+def _has_claims(spec: dict[str, Any]) -> bool:
+    volumes: list[dict[str, Any]] = spec.get("volumes") or []
+    return any(v.get("persistentVolumeClaim") is not None or v.get("ephemeral") is not None for v in volumes)
+
+
 def read_template(spec: dict[str, Any], number: int, dimensions: Dimensions) -> PodTemplate:
     """Build the template of a pod spec; raises QuantityError for a request that is no quantity."""
     request = pod_request(spec)
     cpu, memory = nonzero_request(spec)
     containers: list[dict[str, Any]] = spec.get("containers") or []
+    host_ports = _host_ports(spec)
     return PodTemplate(
         number=number,
         request=request,
@@ -163,7 +172,7 @@ def read_template(spec: dict[str, Any], number: int, dimensions: Dimensions) -> 
         affinity=spec.get("affinity") or {},
         tolerations=tuple(spec.get("tolerations") or ()),
         spread_constraints=tuple(spec.get("topologySpreadConstraints") or ()),
-        host_ports=_host_ports(spec),
+        host_ports=host_ports,
         images=tuple(c.get("image") or "" for c in containers),
         volumes=tuple(spec.get("volumes") or ()),
         resource_claims=tuple(spec.get("resourceClaims") or ()),
@@ -171,4 +180,5 @@ def read_template(spec: dict[str, Any], number: int, dimensions: Dimensions) -> 
         preemption_policy=spec.get("preemptionPolicy") or "",
         container_count=len(containers) + len(spec.get("initContainers") or ()),
         spec=spec,
+        plain=not (host_ports or any(spec.get(name) for name in PARTICULAR) or _has_claims(spec)),
     )

@@ -48,7 +48,8 @@ class NodeFilter(Protocol):
     """Merge rule: a node passes when every filter passes. The first plugin that refuses it has said all; within a
     plugin filters run in order, and a plain Unschedulable lets the next ones add their reasons, anything else ends the
     node's list. `reads_labels`: whether two tasks of one template may get different answers. `concerns(template)`,
-    where there is one: whether the tasks of a template may at all.
+    where there is one: whether the tasks of a template may at all, and the filter has anything to say about them; not
+    asked for a plain template, which does not concern it.
     """
 
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from core.session.sampling import Sampling, look
 from core.session.search import NodeSearch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from config.schema import SchedulerConfig
     from core.objects.pod import Task
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 BoolArray = npt.NDArray[np.bool_]
 KEPT_ROWS = 500_000  # rows of all searches that are kept: the roles of a gang, and jobs alike, interleave
 FEWEST, MOST = 16, 128  # searches
+POINTS = ("Predicate", "NodeOrder", "BatchNodeOrder")
 OUTSIDE_SHARD = Reason("shard", Code.ERROR, "node isn't in scheduler node shard")
 
 
@@ -50,25 +52,31 @@ def _reading(asked: list[Any]) -> Reading:
 
 
 class Readings:
-    """What is read of the tasks of a template: there are filters and scorers that concern only some templates."""
+    """What is read of the tasks of a template: there are filters and scorers that concern only some templates.
+
+    `plain`: those of each point, by plugin, that concern plain templates.
+    """
 
     def __init__(self, points: Points) -> None:
-        groups = [group for point in ("Predicate", "NodeOrder", "BatchNodeOrder") for group in points.flat(point)]
-        self._asked = [f for group in groups for f in group]
-        self._some = [f for f in self._asked if hasattr(f, "concerns")]
-        self._always = _reading([f for f in self._asked if f not in self._some])
+        self._points = points
+        self.plain = {
+            point: [[f for f in group if not hasattr(f, "concerns")] for group in points.flat(point)] for point in POINTS
+        }
+        self._always = _reading([f for groups in self.plain.values() for group in groups for f in group])
         self._found: dict[int, Reading] = {}
 
     def of(self, template: PodTemplate) -> Reading:
         """Of tasks of this template."""
+        if template.plain:
+            return self._always
         found = self._found.get(template.number)
         return found if found is not None else self._find(template)
 
     def _find(self, template: PodTemplate) -> Reading:
-        others = [f for f in self._some if not f.concerns(template)]
-        told = self._always if len(others) == len(self._some) else _reading([f for f in self._asked if f not in others])
-        self._found[template.number] = told
-        return told
+        asked = [f for point in POINTS for group in self._points.flat(point) for f in group]
+        concerned = [f for f in asked if not hasattr(f, "concerns") or f.concerns(template)]
+        found = self._found[template.number] = _reading(concerned)
+        return found
 
 
 class Searches:
@@ -84,7 +92,6 @@ class Searches:
         self._insufficient: dict[int, int] = {}
         self._kept: dict[Any, NodeSearch] = {}
         self._limit = min(max(KEPT_ROWS // max(session.nodes.count, 1), FEWEST), MOST)
-        self._readings: Readings | None = None
         self.current: Task | None = None  # the task that is being placed
         # For what is thrown away at once: fresh memory costs more than the arithmetic on it.
         self.scratch, self.mask = np.empty(session.nodes.count), np.empty(session.nodes.count, dtype=np.bool_)
@@ -111,6 +118,15 @@ class Searches:
         """Under soft sharding one's own nodes, then the others'; else the group as it is."""
         return [group] if self.soft_shard is None else [group & self.soft_shard, group & ~self.soft_shard]
 
+    @cached_property
+    def readings(self) -> Readings:
+        """What the session's filters and scorers read; they have registered by the time somebody asks."""
+        return Readings(self._session.points)
+
+    def asked(self, point: str, template: PodTemplate) -> Sequence[Any]:
+        """A point's filters or scorers, by plugin, but for those that a plain template does not concern."""
+        return self.readings.plain[point] if template.plain else self._session.points.flat(point)
+
     def get(self, task: Task, *, room: bool) -> NodeSearch:
         """The search of the task's template, prepared; raises FitFailure when no node can do."""
         self.current = task
@@ -134,9 +150,7 @@ class Searches:
 
     def _kind(self, task: Task) -> Any:
         """What two tasks must share to share a search; None: nothing suffices."""
-        if self._readings is None:
-            self._readings = Readings(self._session.points)
-        reading, template = self._readings.of(task.template), task.template.number
+        reading, template = self.readings.of(task.template), task.template.number
         for each in reading.placements:
             if each.watches_placements:
                 return None  # PreFilter itself reads what was placed: prepare anew for every task

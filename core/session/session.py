@@ -155,12 +155,12 @@ class Session:
 
     def prepare_checks(self, task: Task) -> list[list[NodeCheck]]:
         """PreFilter of every filter, by plugin in tier order; raises FitFailure."""
-        prepared = [[f.prepare(self, task) for f in filters] for filters in self.points.flat("Predicate")]
+        prepared = [[f.prepare(self, task) for f in fs] for fs in self.searches.asked("Predicate", task.template)]
         return [kept for checks in prepared if (kept := [check for check in checks if check is not None])]
 
     def prepare_scores(self, point: str, task: Task) -> list[NodeScore]:
         """PreScore of every scorer of a point."""
-        prepared = [s.prepare(self, task) for scorers in self.points.flat(point) for s in scorers]
+        prepared = [s.prepare(self, task) for scorers in self.searches.asked(point, task.template) for s in scorers]
         return [score for score in prepared if score is not None]
 
     def search_for(self, task: Task, *, room: bool = True) -> NodeSearch:

@@ -56,6 +56,10 @@ class NodeAffinity:
     def __init__(self, weight: int) -> None:
         self._weight = float(weight)
 
+    def concerns(self, template: PodTemplate) -> bool:
+        """Tasks that prefer nothing are all the same to it."""
+        return bool(preferred_terms(template))
+
     def prepare(self, session: Session, task: Task) -> StaticScore | None:
         """For the task's template; None when nothing is preferred or nothing matches (then every node scores 0)."""
         terms = preferred_terms(task.template)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from core.kube.placed import Placed
     from core.kube.ports import HostPort, PortsInUse
     from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
     from core.session.node_points import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
@@ -46,6 +47,10 @@ class NodePorts:
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
+
+    def concerns(self, template: PodTemplate) -> bool:
+        """Tasks without host ports are all the same to it."""
+        return bool(template.host_ports)
 
     def prepare(self, session: Session, task: Task) -> NodePortsCheck | None:
         """None for a pod without host ports."""
