@@ -14,6 +14,7 @@ from core.state.hypernodes import TOP
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
     from core.session.heap import Source
     from core.session.reasons import IntArray
     from core.session.search import NodeSearch
@@ -54,11 +55,12 @@ class TaskLoop:
         self._domain = domain
         self._statement = session.statement()
         self._occupied = sub_job.allocated_hyper_node
+        self._no_room_for: PodTemplate | None = None  # the queue has none for it, until something is placed
 
     def step(self, task: Task) -> bool:
         """Try one task. True: enough, the rest may wait."""
         session, fit = self._session, self._session.fit
-        if not session.points.all_agree("Allocatable", self._queue, task):
+        if not self._may_grow(task):
             fit.held_back.add(task.row)
             return False
         if task.gated:
@@ -75,6 +77,16 @@ class TaskLoop:
         if self._sub_job.network_topology is not None:
             self._occupied = session.topology.after(task, node, self._occupied)
         return session.sub_job_ready(self._sub_job)
+
+    def _may_grow(self, task: Task) -> bool:
+        """Whether the queue has room for it; of tasks alike the next gets no other answer than the one before."""
+        points, template = self._session.points, task.template
+        if template is self._no_room_for:
+            return False
+        allowed = points.all_agree("Allocatable", self._queue, task)
+        if not allowed and not template.resource_claims and not points.unforeseeable:
+            self._no_room_for = template
+        return allowed
 
     def result(self) -> Statement | None:
         """The statement when the group is ready or promised, else nothing and all is undone."""
@@ -127,6 +139,7 @@ class TaskLoop:
 
     def _place(self, task: Task, node: int) -> bool:
         """Allocate what fits into idle room, promise what fits into room to come."""
+        self._no_room_for = None
         if self._session.nodes.fits_idle(node, task):
             return self._statement.allocate(task, node)
         if self._session.nodes.fits_future(node, task):

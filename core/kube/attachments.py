@@ -104,17 +104,17 @@ class Attachments:
                     self._counts.setdefault(attachable.driver, self._column())[row] += 1
 
     def _count(self, move: Move) -> None:
-        storage = self.storage
-        for name, _ in claim_names(move.task):
-            claim = storage.of_kind("PersistentVolumeClaim").get(f"{move.task.namespace}/{name}")
+        storage, (task, row, sign) = self.storage, move
+        for name, _ in claim_names(task):
+            claim = storage.of_kind("PersistentVolumeClaim").get(f"{task.namespace}/{name}")
             volume = _attachable(storage, claim) if claim else None
             if volume is None:
                 continue
-            place = (move.row, volume)
+            place = (row, volume)
             before = self._users.get(place, 0)
-            self._users[place] = before + move.sign
-            if place not in self._attached and (before > 0) != (before + move.sign > 0):
-                self._counts.setdefault(volume.driver, self._column())[move.row] += move.sign
+            self._users[place] = before + sign
+            if place not in self._attached and (before > 0) != (before + sign > 0):
+                self._counts.setdefault(volume.driver, self._column())[row] += sign
 
     def catch_up(self) -> None:
         """Read what was placed or taken off since."""

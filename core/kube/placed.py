@@ -8,7 +8,7 @@ stopped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from core.kube.storage import uses_claims
 
@@ -23,12 +23,8 @@ if TYPE_CHECKING:
 _MEMO = "placed"
 
 
-class Move(NamedTuple):
-    """One pod put on (sign 1) or taken off (-1) a node row."""
-
-    task: Task
-    row: int
-    sign: int
+Move = tuple["Task", int, int]
+"""A pod, the node row that it was put on or taken off, and the sign: 1 for on, -1 for off."""
 
 
 def _specials(tasks: Iterable[Task]) -> tuple[Task, ...]:
@@ -62,11 +58,11 @@ class Placed:
 
     def add(self, task: Task, node: int) -> None:
         """A pod was put on a node (AddPod)."""
-        self.log.append(Move(task, node, 1))
+        self.log.append((task, node, 1))
 
     def remove(self, task: Task, node: int) -> None:
         """A pod was taken off a node (RemovePod)."""
-        self.log.append(Move(task, node, -1))
+        self.log.append((task, node, -1))
 
     def special_at_opening(self) -> list[Move]:
         """The pods with host ports, claims or inter-pod affinity that were on a node when the session opened."""
@@ -96,7 +92,7 @@ class Opening:
                 del seen[name]
                 self._special.pop(name, None)
         rows = nodes.row
-        return [Move(task, rows[name], 1) for name, tasks in self._special.items() if name in rows for task in tasks]
+        return [(task, rows[name], 1) for name, tasks in self._special.items() if name in rows for task in tasks]
 
 
 def placed_pods(session: Session) -> Placed:

@@ -121,7 +121,8 @@ class Matching:
         log, classes = self._index.placed.log, self._index.moved_classes()
         for i in range(self._read, len(log)):
             if self._matches(classes[i]):
-                self._counts[log[i].row] += log[i].sign
+                _, row, sign = log[i]
+                self._counts[row] += sign
         self._read = len(log)
         return self._counts
 
@@ -144,11 +145,11 @@ class PodIndex:
         """The class of each entry of the placements' log."""
         log, moved = self.placed.log, self._moved
         while len(moved) < len(log):
-            move = log[len(moved)]
-            one = self.classes.of(move.task)
+            task, row, sign = log[len(moved)]
+            one = self.classes.of(task)
             moved.append(one)
             rows = self._moved_rows.setdefault(id(one), {})
-            rows[move.row] = rows.get(move.row, 0) + move.sign
+            rows[row] = rows.get(row, 0) + sign
         return moved
 
     def moved_rows(self, one: PodClass) -> dict[int, int]:

@@ -30,11 +30,12 @@ class PortsInUse:
             self._count(move)
 
     def _count(self, move: Move) -> None:
-        for address, protocol, port in move.task.template.host_ports:
+        task, row, sign = move
+        for address, protocol, port in task.template.host_ports:
             users = self._users.setdefault((protocol, port), {})
             if address not in users:
                 users[address] = np.zeros(self._placed.nodes.count, dtype=np.int32)
-            users[address][move.row] += move.sign
+            users[address][row] += sign
 
     def _columns(self, wanted: HostPort) -> list[npt.NDArray[np.int32]]:
         """The columns that conflict with a wanted port, up to date."""

@@ -80,12 +80,13 @@ class TermsIndex:
         for move in placed.special_at_opening():
             holders = self._count(move)
             if holders is not None:
-                self.affinity_nodes[move.row] = True
-                self.anti_nodes[move.row] |= bool(holders.terms.anti)
+                self.affinity_nodes[move[1]] = True
+                self.anti_nodes[move[1]] |= bool(holders.terms.anti)
         self.any_anti, self.any_affinity = bool(self.anti_nodes.any()), bool(self.affinity_nodes.any())
 
     def _count(self, move: Move) -> Holders | None:
-        template, namespace = move.task.template, move.task.namespace
+        task, row, sign = move
+        template, namespace = task.template, task.namespace
         if template.affinity.get("podAffinity") is None and template.affinity.get("podAntiAffinity") is None:
             return None
         key = (template.number, namespace)
@@ -96,7 +97,7 @@ class TermsIndex:
                 self._anti.add(term, holders)
             for term in holders.terms.preferred:
                 self._preferred.add(term, holders)
-        holders.rows[move.row] = holders.rows.get(move.row, 0) + move.sign
+        holders.rows[row] = holders.rows.get(row, 0) + sign
         return holders
 
     def _catch_up(self) -> None:

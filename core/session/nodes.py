@@ -74,25 +74,28 @@ class SessionNodes:
 
     def add(self, row: int, task: Task, status: int) -> bool:
         """Put a task on a node with that status. False (and nothing changes) when it is there already."""
-        key, added, removed = task.key, self._added.get(row, NOBODY), self._removed.get(row)
+        key = task.key
         if key in self._residents.get(self.names[row], NOBODY):
+            removed = self._removed.get(row)
             if removed is None or key not in removed:
                 return False
             removed.discard(key)
+        elif (added := self._added.get(row)) is None:
+            self._added[row] = {key: task}
         elif key in added:
             return False
         else:
-            self._added.setdefault(row, {})[key] = task
+            added[key] = task
         self.seen_status[task.row] = status
         self._account(row, task, status, 1.0)
         return True
 
     def remove(self, row: int, task: Task) -> bool:
         """Take a task off a node, by the status the node knows. False when it is not there."""
-        if not self.holds(row, task):
-            return False
         added = self._added.get(row)
         if added is None or added.pop(task.key, None) is None:
+            if not self.holds(row, task):
+                return False
             self._removed.setdefault(row, set()).add(task.key)
         self._account(row, task, self.seen_status[task.row], -1.0)
         return True

@@ -80,6 +80,7 @@ class NodeSearch:
         self.template = task.template
         self._filters = Filters(session, task)
         self.scoring = Scoring(session, task)
+        self._is_global = self._filters.is_global or self.scoring.is_global
         self._cache: ErrorCache | None = None
         self._stale: set[int] = set()
         self._all_stale = False
@@ -93,41 +94,39 @@ class NodeSearch:
 
     def refresh(self, cache: ErrorCache) -> None:
         """Bring codes, idle and scores up to the session's present state, under that error cache."""
-        task, role = self.task, self.task.role
-        sticky = cache.enabled and bool(role)
-        before = cache.by_role.get(role) if sticky else None
-        remembers = self._take_cache(cache if sticky else None)
-        touched = self.session.nodes.touched
-        if self._read < len(touched):
-            self._catch_up(touched[self._read :], sticky and remembers)
+        role = self.task.role
+        known = cache if cache.enabled and role else None
+        before = known.by_role.get(role) if known is not None else None
+        remembers = known is not None and known is self._cache
+        if not remembers:
+            self._take_cache(known)
+        touched, read = self.session.nodes.touched, self._read
+        if read < len(touched):
             self._read = len(touched)
+            self._catch_up(touched[read:], remembers)
         if before is not None and before is not self:
             self._inherit(cache.refused(role))
-        if sticky:
-            cache.by_role[task.role] = self
+        if known is not None:
+            known.by_role[role] = self
 
     def forget_cache(self) -> None:
         """The error cache of last time knows this search: let go of it."""
         self._cache = None
 
-    def _take_cache(self, cache: ErrorCache | None) -> bool:
-        """A new cache has no memory: reasons kept for the old one are asked anew. True: it is the one of last time."""
-        if cache is not None and cache is self._cache:
-            return True
+    def _take_cache(self, cache: ErrorCache | None) -> None:
+        """Another cache has no memory of this: reasons kept for the one of last time are asked anew."""
         self._cache = cache
         if self._all_stale:
             self._scan()
+            self._all_stale = False
         elif self._stale:
             for row in sorted(self._stale):
                 self._look(row)
         self._stale.clear()
-        self._all_stale = False
-        return False
 
     def _catch_up(self, touched: list[int], sticky: bool) -> None:
-        rows = set(touched)
-        everywhere = self._filters.is_global or self.scoring.is_global
-        if everywhere or len(rows) * RESCAN_FRACTION > self.session.nodes.count + FEW:
+        rows = set(touched) if len(touched) > 1 else touched
+        if self._is_global or len(rows) * RESCAN_FRACTION > self.session.nodes.count + FEW:
             kept = self.codes.copy() if sticky else None
             self._scan()
             if kept is not None:
@@ -135,8 +134,9 @@ class NodeSearch:
             return
         if sticky:
             refused = [row for row in rows if self.codes[row]]
-            self._stale.update(refused)
-            rows.difference_update(refused)
+            if refused:
+                self._stale.update(refused)
+                rows = [row for row in rows if not self.codes[row]]
         if len(rows) > FEW:
             self._look_at(np.array(sorted(rows), dtype=np.intp))
         else:
@@ -232,7 +232,7 @@ class NodeSearch:
         """
         searches = self.session.searches
         if not searches.samples and searches.soft_shard is None:
-            return self._best_of_all(), self.codes
+            return self.scoring.best(self.idle) if self.idle_count > 1 else self._best_of_few(), self.codes
         taken, codes = self.codes == 0, self.codes
         if searches.samples:
             taken, seen = searches.look(taken)
@@ -259,9 +259,8 @@ class NodeSearch:
                     return node, self.codes
         return -1, self.codes
 
-    def _best_of_all(self) -> int:
-        if self.idle_count > 1:
-            return self.scoring.best(self.idle)
+    def _best_of_few(self) -> int:
+        """The best where at most one has idle room."""
         if self.idle_count:
             return int(self.idle.argmax())
         return self.best_of(self.codes == 0)

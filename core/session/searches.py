@@ -91,6 +91,7 @@ class Searches:
         self.outside_shard = session.reasons.intern(OUTSIDE_SHARD)
         self._insufficient: dict[int, int] = {}
         self._kept: dict[Any, NodeSearch] = {}
+        self._latest: Any = None  # kind
         self._limit = min(max(KEPT_ROWS // max(session.nodes.count, 1), FEWEST), MOST)
         self.current: Task | None = None  # the task that is being placed
         # For what is thrown away at once: fresh memory costs more than the arithmetic on it.
@@ -130,14 +131,17 @@ class Searches:
     def get(self, task: Task, *, room: bool) -> NodeSearch:
         """The search of the task's template, prepared; raises FitFailure when no node can do."""
         self.current = task
-        kind = self._kind(task)
+        kind = self._kind(task, room)
         if kind is None:
             return NodeSearch(self._session, task, room=room)
-        search = self._kept.pop((room, kind), None)
-        if search is None:
-            search = NodeSearch(self._session, task, room=room)
+        if kind == self._latest:  # tasks alike come one after the other
+            search = self._kept[kind]
+            search.task = task
+            return search
+        search = self._kept.pop(kind, None) or NodeSearch(self._session, task, room=room)
         search.task = task
-        self._kept[room, kind] = search  # last used, last out
+        self._kept[kind] = search  # last used, last out
+        self._latest = kind
         if len(self._kept) > self._limit:
             del self._kept[next(iter(self._kept))]
         return search
@@ -147,18 +151,20 @@ class Searches:
         for search in self._kept.values():
             search.forget_cache()
         self._kept.clear()
+        self._latest = None
 
-    def _kind(self, task: Task) -> Any:
+    def _kind(self, task: Task, room: bool) -> Any:
         """What two tasks must share to share a search; None: nothing suffices."""
-        reading, template = self.readings.of(task.template), task.template.number
+        template = task.template
+        reading = self.readings.of(template)
         for each in reading.placements:
             if each.watches_placements:
                 return None  # PreFilter itself reads what was placed: prepare anew for every task
         beside = tuple([kind(task) for kind in reading.kinds]) if reading.kinds else ()
         for each in reading.labels:
             if each.reads_labels:
-                return template, task.role, beside, task.namespace, tuple(sorted(task.labels.items()))
-        return template, task.role, beside  # the error cache of one role says nothing of another
+                return room, template.number, task.role, beside, task.namespace, tuple(sorted(task.labels.items()))
+        return room, template.number, task.role, beside  # the error cache of one role says nothing of another
 
 
 def _sampling(config: SchedulerConfig, options: SessionOptions) -> Sampling:

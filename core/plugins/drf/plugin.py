@@ -38,6 +38,7 @@ class Drf:
         """Compute every job's share; register orders, victims and handlers."""
         option = session.config.plugin(self.name)
         self._session = session
+        self._of_task, self._known = session.jobs.of_task, session.jobs.known
         self._shares = Shares(session)
         self._only_victims_count = "drf-counts-victims-only" in session.config.pumice.fix
         session.points.add("JobOrder", self.name, self.job_order)
@@ -153,8 +154,8 @@ class Drf:
     # -------------------------------------------------------------------------------------------------------------
 
     def _change(self, sign: float, task: Task, node: int) -> None:
-        row = self._session.job_row(task)
-        if row < 0:
+        row = self._of_task[task.row]
+        if row < 0 or not self._known[row]:
             return
         self._shares.change(row, task, sign)
         if self._tree is not None:

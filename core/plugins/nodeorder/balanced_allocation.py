@@ -95,9 +95,10 @@ class BalancedAllocationScore:
         """The same for one row."""
         if self._plain:
             (cpu, memory), (own_cpu, own_memory) = self._taken, self._own
-            first = min((cpu.taken_at[row] + own_cpu) / cpu.amount_at[row], 1.0)
-            second = min((memory.taken_at[row] + own_memory) / memory.amount_at[row], 1.0)
-            return float((1.0 - abs((first - second) / 2)) * 100.0 // 1.0) * self._weight
+            first = (cpu.taken_at[row] + own_cpu) / cpu.amount_at[row]
+            second = (memory.taken_at[row] + own_memory) / memory.amount_at[row]
+            distance = (first if first < 1.0 else 1.0) - (second if second < 1.0 else 1.0)
+            return float((1.0 - abs(distance / 2)) * 100.0 // 1.0) * self._weight
         found = [taken.fraction_one(own, row) for taken, own in zip(self._taken, self._own, strict=True)]
         return float((1.0 - imbalance([f for f in found if f is not None])) * 100.0 // 1.0) * self._weight
 

@@ -41,10 +41,8 @@ class LeastAllocatedScore:
 
     def score_one(self, row: int) -> float:
         """The same for one row."""
-        cpu, memory = (
-            self._cpu.percent_left_one(self._own_cpu, row),
-            self._memory.percent_left_one(self._own_memory, row),
-        )
+        cpu = self._cpu.percent_left_one(self._own_cpu, row)
+        memory = self._memory.percent_left_one(self._own_memory, row)
         return mean_percent_one(self._cpu, self._memory, cpu, memory, row) * self._weight
 
     def finish(self, raw: FloatArray) -> FloatArray:

@@ -89,9 +89,11 @@ class Predicates:
         def allocate(task: Task, node: int) -> str | None:
             if taken_back.loses(task):
                 return None
-            refused = reservations.make(task, node)
-            if refused is not None:
-                return refused
+            template = task.template
+            if template.volumes or template.resource_claims:
+                refused = reservations.make(task, node)
+                if refused is not None:
+                    return refused
             kube.add(task, node)
             placed.add(task, node)
             return None

@@ -35,9 +35,7 @@ class Reservations:
         self._refused: set[int] = set()
 
     def make(self, task: Task, node: int) -> str | None:
-        """For a placed pod. A text: it cannot have what it needs."""
-        if not (task.template.volumes or task.template.resource_claims):
-            return None
+        """For a placed pod with volumes or claims. A text: it cannot have what it needs."""
         where = self._where(task, node)
         for plugin in self._plugins:
             refused = plugin.reserve(task, where)

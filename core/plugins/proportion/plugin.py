@@ -123,9 +123,6 @@ class Proportion:
                 victims.append(candidate)
         return victims, Vote.PERMIT
 
-    def _attributes_of(self, task: Task) -> QueueAttributes | None:
-        return self._by_job.get(self._of_task[task.row]) or self._find(task)
-
     def _find(self, task: Task) -> QueueAttributes | None:
         job = self._session.job_of(task)
         if job is None:
@@ -134,13 +131,13 @@ class Proportion:
         return found
 
     def _on_allocate(self, task: Task, node: int) -> None:
-        attributes = self._attributes_of(task)
+        attributes = self._by_job.get(self._of_task[task.row]) or self._find(task)
         if attributes is not None:
             attributes.allocated.add(task.template.request)
             attributes.update_share()
 
     def _on_deallocate(self, task: Task, node: int) -> None:
-        attributes = self._attributes_of(task)
+        attributes = self._by_job.get(self._of_task[task.row]) or self._find(task)
         if attributes is not None:
             attributes.allocated.sub_without_assert(task.template.request)
             attributes.update_share()
