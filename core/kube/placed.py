@@ -8,7 +8,7 @@ stopped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.kube.storage import uses_claims
 
@@ -54,7 +54,7 @@ class Placed:
         self.opening = known or Opening()
         self._special: list[Move] | None = None
         self.log: list[Move] = []
-        self.shared: dict[str, object] = {}  # readers that several filters and scorers use
+        self.shared: dict[str, Any] = {}  # readers that several filters and scorers use
 
     def add(self, task: Task, node: int) -> None:
         """A pod was put on a node (AddPod)."""

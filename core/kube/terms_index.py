@@ -7,7 +7,7 @@ the pods they have by then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -119,6 +119,7 @@ class TermsIndex:
 
 def terms_index(placed: Placed, objects: Mapping[str, Mapping[str, Object]]) -> TermsIndex:
     """The one TermsIndex of a session."""
-    if "terms" not in placed.shared:
-        placed.shared["terms"] = TermsIndex(placed, objects)
-    return cast("TermsIndex", placed.shared["terms"])
+    found: TermsIndex | None = placed.shared.get("terms")
+    if found is None:
+        found = placed.shared["terms"] = TermsIndex(placed, objects)
+    return found

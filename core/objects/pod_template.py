@@ -23,8 +23,8 @@ class PodTemplate:
     `request`: Volcano's Resreq (= InitResreq at creation), `pods` included; `items`: the same as (dimension, value),
     cpu and memory always, scalars as far as the request names them (even with 0), in name order. `nonzero_cpu` in
     milli-cores and `nonzero_memory` in bytes as kube-scheduler's NonZeroRequested. Everything else is the spec's own
-    JSON, read by the filters that need it. `plain`: it asks for resources and nodes, and for no ports, claims or company,
-    as most do.
+    JSON, read by the filters that need it. `plain`: it asks for resources and nodes, as most do; not for ports, claims
+    or company.
     """
 
     number: int

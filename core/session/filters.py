@@ -40,7 +40,7 @@ class Filters:
             settled = None if clean else codes != 0
             for check in checks:
                 answer = check.reject(rows)
-                if np.count_nonzero(answer):
+                if np.logical_or.reduce(answer):
                     self._add(codes, answer if settled is None else np.where(settled, np.int32(0), answer))
                     clean = False
         return codes

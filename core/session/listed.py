@@ -61,17 +61,30 @@ def _is_consulted(point: str, option: PluginOption) -> bool:
     return option.is_enabled(flag)
 
 
-def listed_plugins(config: SchedulerConfig, kept: dict[str, Any]) -> dict[str, Tiers]:
-    """Point -> the plugins whose flag is on, tier by tier, whether they will register or not.
+class Listed(dict[str, Tiers]):
+    """Point -> the plugins whose flag is on, tier by tier, whether they will register or not."""
 
-    Kept for as long as sessions have the same configuration.
-    """
-    known: tuple[SchedulerConfig, dict[str, Tiers]] | None = kept.get(_MEMO)
+    def __init__(self, config: SchedulerConfig) -> None:
+        super().__init__()
+        for point in FLAGS:
+            self[point] = tuple(tuple(o.name for o in t.plugins if _is_consulted(point, o)) for t in config.tiers)
+        self._among: dict[tuple[str, tuple[str, ...]], Tiers] = {}
+
+    def among(self, point: str, registered: tuple[str, ...]) -> Tiers:
+        """Of those that registered, tier by tier; tiers without one are left out."""
+        question = point, registered
+        found = self._among.get(question)
+        if found is None:
+            tiers = [tuple([name for name in tier if name in registered]) for tier in self[point]]
+            found = self._among[question] = tuple([tier for tier in tiers if tier])
+        return found
+
+
+def listed_plugins(config: SchedulerConfig, kept: dict[str, Any]) -> Listed:
+    """Kept for as long as sessions have the same configuration: each session's plugins register alike."""
+    known: tuple[SchedulerConfig, Listed] | None = kept.get(_MEMO)
     if known is not None and known[0] is config:
         return known[1]
-    found = {
-        point: tuple(tuple(o.name for o in tier.plugins if _is_consulted(point, o)) for tier in config.tiers)
-        for point in FLAGS
-    }
+    found = Listed(config)
     kept[_MEMO] = (config, found)
     return found

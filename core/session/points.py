@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.objects.pod import Task
     from core.objects.queue import Queue
-    from core.session.listed import Tiers
+    from core.session.listed import Listed, Tiers
     from core.state.jobs import Job
 
 
@@ -64,17 +64,14 @@ class Handler(Protocol):
 class Consulted(dict[str, tuple[Any, ...]]):
     """Point -> its enabled functions in tier order, found when somebody first asks."""
 
-    def __init__(self, listed: dict[str, Tiers], registered: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, listed: Listed, registered: dict[str, dict[str, Any]]) -> None:
         super().__init__()
         self._listed, self._registered = listed, registered
 
     def names(self, point: str) -> Tiers:
         """The plugins consulted at a point, tier by tier; tiers without one are left out."""
         functions = self._registered[point]
-        if not functions:
-            return ()
-        tiers = [tuple([name for name in tier if name in functions]) for tier in self._listed[point]]
-        return tuple([tier for tier in tiers if tier])
+        return self._listed.among(point, tuple(functions)) if functions else ()
 
     def __missing__(self, point: str) -> tuple[Any, ...]:
         functions = self._registered[point]

@@ -80,7 +80,8 @@ class NodeSearch:
         self.template = task.template
         self._filters = Filters(session, task)
         self.scoring = Scoring(session, task)
-        self._is_global = self._filters.is_global or self.scoring.is_global
+        is_global = self._filters.is_global or self.scoring.is_global
+        self._by_row = not is_global and session.nodes.count + FEW >= RESCAN_FRACTION  # else one row means all
         self._cache: ErrorCache | None = None
         self._stale: set[int] = set()
         self._all_stale = False
@@ -101,8 +102,12 @@ class NodeSearch:
         if not remembers:
             self._take_cache(known)
         touched, read = self.session.nodes.touched, self._read
-        if read < len(touched):
-            self._read = len(touched)
+        fresh = len(touched) - read
+        if fresh == 1 and self._by_row:
+            self._read = read + 1
+            self._look_again(touched[read], remembers)
+        elif fresh:
+            self._read = read + fresh
             self._catch_up(touched[read:], remembers)
         if before is not None and before is not self:
             self._inherit(cache.refused(role))
@@ -125,23 +130,22 @@ class NodeSearch:
         self._stale.clear()
 
     def _catch_up(self, touched: list[int], sticky: bool) -> None:
-        rows = set(touched) if len(touched) > 1 else touched
-        if self._is_global or len(rows) * RESCAN_FRACTION > self.session.nodes.count + FEW:
+        rows = set(touched)
+        if not self._by_row or len(rows) * RESCAN_FRACTION > self.session.nodes.count + FEW:
             kept = self.codes.copy() if sticky else None
             self._scan()
             if kept is not None:
                 self._inherit(kept)
             return
+        if len(rows) <= FEW:
+            for row in rows:
+                self._look_again(row, sticky)
+            return
         if sticky:
             refused = [row for row in rows if self.codes[row]]
-            if refused:
-                self._stale.update(refused)
-                rows = [row for row in rows if not self.codes[row]]
-        if len(rows) > FEW:
-            self._look_at(np.array(sorted(rows), dtype=np.intp))
-        else:
-            for row in rows:
-                self._look(row)
+            self._stale.update(refused)
+            rows.difference_update(refused)
+        self._look_at(np.array(sorted(rows), dtype=np.intp))
 
     def _inherit(self, kept: IntArray) -> None:
         """Nodes that were refused stay refused with the reason they had."""
@@ -175,7 +179,7 @@ class NodeSearch:
         codes = self._filters.reject(rows, count)
         if self._room:
             fits = self._fits(nodes.future, rows, count)
-            if np.count_nonzero(fits) < count:
+            if not np.logical_and.reduce(fits):
                 self._write_insufficient(codes, (~fits).nonzero()[0], rows)
         feasible: BoolArray = codes == 0
         if nodes.has_future and self._room:
@@ -200,6 +204,13 @@ class NodeSearch:
         for dimension, value in reversed(self.template.items):
             lacking = value - self.session.nodes.future[dimension][rows][short] >= 0.1
             codes[short[lacking]] = self.session.searches.insufficient(dimension)
+
+    def _look_again(self, row: int, sticky: bool) -> None:
+        """The node was touched; one that the cache remembers as refused stays so for now."""
+        if sticky and self.codes[row]:
+            self._stale.add(row)
+        else:
+            self._look(row)
 
     def _look(self, row: int) -> None:
         """Look at one node again."""

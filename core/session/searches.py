@@ -54,21 +54,20 @@ def _reading(asked: list[Any]) -> Reading:
 class Readings:
     """What is read of the tasks of a template: there are filters and scorers that concern only some templates.
 
-    `plain`: those of each point, by plugin, that concern plain templates.
+    `plain`: those of each point, by plugin, that concern plain templates; `always`: what these read.
     """
 
     def __init__(self, points: Points) -> None:
         self._points = points
         self.plain = {
-            point: [[f for f in group if not hasattr(f, "concerns")] for group in points.flat(point)] for point in POINTS
+            point: [[f for f in group if not hasattr(f, "concerns")] for group in points.flat(point)]
+            for point in POINTS
         }
-        self._always = _reading([f for groups in self.plain.values() for group in groups for f in group])
+        self.always = _reading([f for groups in self.plain.values() for group in groups for f in group])
         self._found: dict[int, Reading] = {}
 
     def of(self, template: PodTemplate) -> Reading:
-        """Of tasks of this template."""
-        if template.plain:
-            return self._always
+        """Of tasks of this template, which is not a plain one."""
         found = self._found.get(template.number)
         return found if found is not None else self._find(template)
 
@@ -134,13 +133,17 @@ class Searches:
         kind = self._kind(task, room)
         if kind is None:
             return NodeSearch(self._session, task, room=room)
-        if kind == self._latest:  # tasks alike come one after the other
-            search = self._kept[kind]
-            search.task = task
-            return search
-        search = self._kept.pop(kind, None) or NodeSearch(self._session, task, room=room)
+        search = self._kept.get(kind)
+        if kind != self._latest:  # tasks alike come one after the other
+            search = self._renew(kind, search or NodeSearch(self._session, task, room=room))
+        assert search is not None
         search.task = task
-        self._kept[kind] = search  # last used, last out
+        return search
+
+    def _renew(self, kind: Any, search: NodeSearch) -> NodeSearch:
+        """Last used, last out."""
+        self._kept.pop(kind, None)
+        self._kept[kind] = search
         self._latest = kind
         if len(self._kept) > self._limit:
             del self._kept[next(iter(self._kept))]
@@ -155,8 +158,8 @@ class Searches:
 
     def _kind(self, task: Task, room: bool) -> Any:
         """What two tasks must share to share a search; None: nothing suffices."""
-        template = task.template
-        reading = self.readings.of(template)
+        template, readings = task.template, self.readings
+        reading = readings.always if template.plain else readings.of(template)
         for each in reading.placements:
             if each.watches_placements:
                 return None  # PreFilter itself reads what was placed: prepare anew for every task

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct
+
 from core.life.task import TaskStatus
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ class Kind(IntEnum):
     ALLOCATE = 2
 
 
-class Operation(NamedTuple):
+class Operation(Struct, frozen=True):
     """One step. `node` is the node's row; `evicted`: room had to be made for a pipelined task; `score`: what chose it;
     `bound`: an evicted task was Bound, not Running.
     """

@@ -66,6 +66,9 @@ class Own:
     anti: tuple[tuple[LabelColumn, Matching], ...]
 
 
+NO_TERMS = Own((), None, matches_itself=False, anti=())
+
+
 class AffinityCheck:
     """Asks, in this order: is who it needs there, is who it avoids not there, does nobody there avoid it."""
 
@@ -148,12 +151,8 @@ class PodAffinity:
 
         Raises FitFailure for a selector that is no valid one.
         """
-        template = task.template
-        if not template.affinity or not (
-            template.affinity.get("podAffinity") or template.affinity.get("podAntiAffinity")
-        ):
-            own = Own((), None, matches_itself=False, anti=())
-        else:
+        affinity, own = task.template.affinity, NO_TERMS
+        if affinity and (affinity.get("podAffinity") or affinity.get("podAntiAffinity")):
             own = self._own(session, task)
         if not own.affinity and not own.anti and not terms_index(self._placed, session.objects).any_anti:
             return None
@@ -165,7 +164,7 @@ class PodAffinity:
         affinity = tuple(resolved(term, session.objects) for term in terms.affinity)
         anti = tuple(resolved(term, session.objects) for term in terms.anti)
         if not affinity and not anti:
-            return Own((), None, matches_itself=False, anti=())
+            return NO_TERMS
         nodes, pods = session.nodes, pod_index(self._placed)
         return Own(
             affinity=tuple(label_column(nodes, term.key) for term in affinity),

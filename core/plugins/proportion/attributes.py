@@ -70,8 +70,9 @@ class QueueAttributes:
             return False
         if request.memory > 0 and allocated.memory + request.memory > deserved.memory:
             return False
+        held, due = allocated.scalars or NONE, deserved.scalars or NONE
         for name, wanted in (request.scalars or NONE).items():
-            if wanted > 0 and name != PODS and allocated.get(name) + wanted > deserved.get(name):
+            if wanted > 0 and name != PODS and held.get(name, 0.0) + wanted > due.get(name, 0.0):
                 return False
         return True
 

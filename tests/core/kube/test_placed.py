@@ -20,7 +20,7 @@ def view_of(*objects: dict[str, Any]) -> View:
 
 
 def special(view: View) -> list[tuple[str, int]]:
-    return sorted((move.task.name, move.row) for move in placed_pods(session_over(view)).special_at_opening())
+    return sorted((task.name, row) for task, row, _ in placed_pods(session_over(view)).special_at_opening())
 
 
 def test_special_pods_follow_the_view_from_session_to_session() -> None:
