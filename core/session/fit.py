@@ -6,6 +6,7 @@ Source: Volcano `api/job_info.go` (FitError, TaskSchedulingReason, NeedContinueA
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,6 +30,7 @@ WAITING = {TaskStatus.PENDING: UNSCHEDULABLE, TaskStatus.PIPELINED: UNSCHEDULABL
 REASONS = tuple(WAITING.get(status, LABELS[status]) for status in TaskStatus)
 """The reason of a task's condition, by the status it has reached."""
 
+PENDING: Final = TaskStatus.PENDING
 NOTHING: Final[dict[str, FitErrors]] = {}
 
 TaskReason = tuple[str, str, str]
@@ -38,6 +40,15 @@ TaskReason = tuple[str, str, str]
 def histogram(counts: Mapping[str, int]) -> str:
     """``1 Pending, 4 minAvailable``: sorted as text."""
     return ", ".join(sorted([f"{number} {name}" for name, number in counts.items()]))
+
+
+@lru_cache(maxsize=4096)
+def _state(ready: bool, counts: tuple[int, ...], minimum: int, reached: tuple[int, ...]) -> str:
+    """How far a job is. `counts`: of its tasks by status; `reached`: what each pending one had reached, in order."""
+    numbers = {label: number for label, number in zip(LABELS, counts, strict=True) if number}
+    numbers["minAvailable"] = minimum
+    sentence = f"pod group is {'' if ready else 'not '}ready, {histogram(numbers)}"
+    return f"{sentence}; Pending: {histogram(Counter(REASONS[status] for status in reached))}" if reached else sentence
 
 
 class JobFit:
@@ -168,18 +179,10 @@ class JobFit:
         return sentence
 
     def _make_sentence(self, job: Job) -> str:
-        jobs = self._session.jobs
-        numbers: list[int] = jobs.columns.counts[:, job.row].tolist()
-        counts = {label: number for label, number in zip(LABELS, numbers, strict=True) if number}
-        counts["minAvailable"] = job.pod_group.min_member
-        state = "pod group is ready" if jobs.is_ready(job) else "pod group is not ready"
-        sentence = f"{state}, {histogram(counts)}"
-        pending = jobs.tasks_in(job, TaskStatus.PENDING)
-        if pending:
-            last = self._session.last_transaction
-            rows = [task.row for task in pending]
-            reached = [REASONS[last[row].status] if row in last else UNSCHEDULABLE for row in rows]
-            sentence += f"; Pending: {histogram({reason: reached.count(reason) for reason in set(reached)})}"
+        jobs, last, row = self._session.jobs, self._session.last_transaction, job.row
+        counts = tuple([line[row] for line in jobs.counts])
+        reached = [last[task.row].status if task.row in last else PENDING for task in jobs.tasks_in(job, PENDING)]
+        sentence = _state(jobs.is_ready(job), counts, job.pod_group.min_member, tuple(sorted(reached)))
         errors = self._errors.get(job.row)
         if errors:
             first = next(task for task in job.in_uid_order() if task.uid in errors)
