@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from actors.decider import Decider, Moment
 from actors.plugin_times import PluginTimes
 from core.actions import ACTIONS, DRY_RUNNING
-from core.cycle import close_session, open_session, run_action
+from core.cycle import close_session, is_idle, open_session, run_action
 from core.plugins import PLUGINS
 from core.session.carry import Carry, Clock
 from core.state.view import View
@@ -31,6 +31,7 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
         partial(_open, report, times),
         run_action,
         partial(_close, times),
+        is_idle,
         tuple(ACTIONS),
         plugins=tuple(PLUGINS),
         stepped=stepped,

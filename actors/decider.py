@@ -68,6 +68,8 @@ class Decider:
     run_action: Callable[[Any, str], None]
     """(session, action): the whole action at once."""
     close_session: Callable[[Any], CycleResult]
+    is_idle: Callable[[Any, str], bool]
+    """(session, action): whether it is plain that the action would find nothing to do now."""
     actions: tuple[str, ...]
     """Every action there is: each has a worker, so that a reloaded configuration may name any of them."""
     stepped: Mapping[str, Callable[[Any], Steps]] = field(default_factory=dict[str, Callable[[Any], Steps]])

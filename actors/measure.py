@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from core.messages.decisions import CycleResult
-    from core.messages.replies import ActionDone
 
 
 class Measure:
@@ -34,9 +33,9 @@ class Measure:
         """It is."""
         self._close_s = self._stopwatch() - self._close_began
 
-    def action(self, done: ActionDone) -> None:
+    def action(self, name: str, seconds: float) -> None:
         """An action has run."""
-        self._actions[done.action] = done.seconds
+        self._actions[name] = seconds
 
     def finish(self, result: CycleResult, now: float) -> CycleMeasured:
         """Everything of this cycle; `now` is the moment it decided for."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.actions import ACTIONS
+from core.actions import ACTIONS, IDLE
 from core.plugins import PLUGINS
 from core.resources import Resource
 from core.session import close, report
@@ -35,6 +35,7 @@ __all__ = [
     "SessionOptions",
     "Watch",
     "close_session",
+    "is_idle",
     "let_go",
     "open_session",
     "run_action",
@@ -78,6 +79,11 @@ def open_session(
     if report:
         session.opening = _report.at_open(session)
     return session
+
+
+def is_idle(session: Session, name: str) -> bool:
+    """Whether it is plain that the action would find nothing to do now."""
+    return name in IDLE and IDLE[name](session)
 
 
 def run_action(session: Session, name: str) -> None:

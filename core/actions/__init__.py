@@ -22,5 +22,8 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "shuffle": shuffle.execute,
 }
 
+IDLE: dict[str, Callable[[Session], bool]] = {"enqueue": enqueue.is_idle, "backfill": backfill.is_idle}
+"""How those that have nothing to do in most sessions tell so beforehand, without changing anything."""
+
 DRY_RUNNING: dict[str, Callable[[Session], Steps]] = {"preempt": preempt.steps}
 """Those that stop at dry runs: whoever drives one of them may have others try the candidates."""

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 
+def is_idle(session: Session) -> bool:
+    """Whether no job has a task that it may place."""
+    return not _candidates(session)
+
+
 def execute(session: Session) -> None:
     """Place best-effort tasks one by one; a failure stops nobody else."""
     cache_errors = caches_errors(session, "backfill")
@@ -51,9 +56,7 @@ def pick_up(session: Session) -> list[Task]:
     queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
     jobs: dict[str, JobQueue] = {}
     tasks: dict[int, PriorityQueue[Task]] = {}
-    columns = session.snapshot.jobs
-    has_candidates = (columns.best_effort > 0) | (columns.counts[TaskStatus.PIPELINED.value] > 0)
-    for job in session.jobs.where(has_candidates & (columns.phase > Phase.PENDING.value)):
+    for job in _candidates(session):
         if not session.job_is_valid(job):
             continue
         found = _best_effort_tasks(session, job)
@@ -73,6 +76,12 @@ def pick_up(session: Session) -> list[Task]:
             while of_job:
                 picked.append(of_job.pop())
     return picked
+
+
+def _candidates(session: Session) -> list[Job]:
+    columns = session.snapshot.jobs
+    has_candidates = (columns.best_effort > 0) | (columns.counts[TaskStatus.PIPELINED.value] > 0)
+    return session.jobs.where(has_candidates & (columns.phase > Phase.PENDING.value))
 
 
 def _best_effort_tasks(session: Session, job: Job) -> list[Task]:

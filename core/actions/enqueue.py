@@ -15,10 +15,19 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 
+def is_idle(session: Session) -> bool:
+    """Whether no job is pending."""
+    return not _pending(session)
+
+
+def _pending(session: Session) -> list[Job]:
+    return session.jobs.where(session.snapshot.jobs.phase <= Phase.PENDING.value)
+
+
 def execute(session: Session) -> None:
     """Move jobs to Inqueue in the session's columns; it is written when the session closes."""
     columns = session.snapshot.jobs
-    pending = session.jobs.where(columns.phase <= Phase.PENDING.value)
+    pending = _pending(session)
     if not pending:
         return
     queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)

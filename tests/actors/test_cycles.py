@@ -139,6 +139,25 @@ async def test_nothing_is_sent_when_the_journal_fails_and_everything_stops() -> 
     assert not bound
 
 
+async def test_a_session_is_handed_over_only_for_an_action_that_has_something_to_do() -> None:
+    ran: list[str] = []
+
+    def run_action(real: Callable[[Any, str], None], session: Any, action: str) -> None:
+        ran.append(action)
+        real(session, action)
+
+    async with started(decider=tampered(run_action)) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
+        await idle(system)
+        assert len(placed(system)) == 2
+        received = {each.name: each.received for each in system.statistics()}
+        text = (await system.metrics_text()).decode()
+    assert ran == ["enqueue", "allocate", "backfill"] * system.memory.cycle  # wherever it is
+    assert received["action-worker:backfill"] == 0
+    assert 0 < received["action-worker:enqueue"] < received["action-worker:allocate"] == system.memory.cycle
+    assert f'action_scheduling_latency_milliseconds_count{{action="backfill"}} {system.memory.cycle}' in text
+
+
 async def test_a_crashed_action_costs_the_cycle_and_never_the_process() -> None:
     crashes = 0
 
