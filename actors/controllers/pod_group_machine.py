@@ -14,7 +14,7 @@ from actors.statuses import timestamp
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import ApiReply, Refused
 from core.objects.metadata import section, text_map
-from core.objects.parts import GROUP_NAMES, POD_UNGROUPED, QUEUE_STATES
+from core.objects.parts import GROUP_MADE, POD_UNGROUPED, QUEUE_STATES
 from storage.codec import repack
 
 Object = dict[str, Any]
@@ -35,7 +35,7 @@ _OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
 class PodGroupMachine:
     """See `actors.reconciler.Machine`."""
 
-    kinds = (QUEUE_STATES, *_OWNERS, GROUP_NAMES, POD_UNGROUPED)
+    kinds = (QUEUE_STATES, *_OWNERS, GROUP_MADE, POD_UNGROUPED)
 
     def __init__(self) -> None:
         self._owners: dict[tuple[str, str, str], Object] = {}

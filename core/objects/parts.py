@@ -29,7 +29,8 @@ POD_UNGROUPED: Final = "Pod:ungrouped"
 """Pods of Volcano that need a PodGroup, until they have one, and those of ReplicaSets."""
 JOB_OF_OTHERS: Final = "Job:of-others"
 """Jobs; not what their controller says of them."""
-GROUP_NAMES: Final = "PodGroup:names"
+GROUP_MADE: Final = "PodGroup:made"
+"""The names of PodGroups that were made for pods without one."""
 GROUP_PHASES: Final = "PodGroup:phases"
 """PodGroups: spec and phase."""
 GROUP_OF_JOB: Final = "PodGroup:of-job"
@@ -126,7 +127,7 @@ def _pod_group(group: Object) -> Views:
     meta = group["metadata"]
     view = meta.get("generation"), section(group, "status").get("phase")
     of_job = any(each.get("controller") and each["kind"] == "Job" for each in meta.get("ownerReferences") or ())
-    return True, view, view if of_job else None
+    return meta["name"].startswith(_MADE) or None, view, view if of_job else None
 
 
 def _queue(queue: Object) -> Views:
@@ -139,7 +140,7 @@ def _queue(queue: Object) -> Views:
 PARTS: Final = {
     "Pod": Parts("Pod", (POD_PLACED, POD_OF_JOB, POD_WITH_CLAIMS, POD_UNGROUPED), _pod, {"node-agents": POD_PLACED}),
     "Job": Parts("Job", (JOB_OF_OTHERS,), _job, {"job-controller": JOB_OF_OTHERS}),
-    "PodGroup": Parts("PodGroup", (GROUP_NAMES, GROUP_PHASES, GROUP_OF_JOB), _pod_group, blind=False),
+    "PodGroup": Parts("PodGroup", (GROUP_MADE, GROUP_PHASES, GROUP_OF_JOB), _pod_group, blind=False),
     "Queue": Parts(
         "Queue", (QUEUE_NAMES, QUEUE_STATES, QUEUE_COUNTS), _queue, {"queue-controller": QUEUE_COUNTS}, blind=False
     ),

@@ -19,7 +19,7 @@ from core.messages.commands import ApiRequest, BindPod, Create, Delete, Patch, U
 from core.messages.replies import Accepted
 from core.objects.parts import (
     EVERY,
-    GROUP_NAMES,
+    GROUP_MADE,
     GROUP_OF_JOB,
     GROUP_PHASES,
     JOB_OF_OTHERS,
@@ -129,12 +129,19 @@ def test_who_hears_of_a_pod_group() -> None:
         (pod_group("x"), {GROUP_PHASES}),
         (of_job(pod_group("x")), {GROUP_PHASES, GROUP_OF_JOB}),
     ):
-        assert told(cluster, Create(pack(obj))) == {GROUP_NAMES, *phases}
+        assert told(cluster, Create(pack(obj))) == phases
         assert told(cluster, status("PodGroup", "scheduler", phase="Inqueue")) == phases
         assert told(cluster, status("PodGroup", "scheduler", running=1)) == set()
         assert told(cluster, annotation("PodGroup", "other", "1")) == set()
         assert told(cluster, Patch("PodGroup", "default", "x", pack({"spec": {"minMember": 7}}))) == phases
-        assert told(cluster, Delete("PodGroup", "default", "x", None, 0)) == {GROUP_NAMES, *phases}
+        assert told(cluster, Delete("PodGroup", "default", "x", None, 0)) == phases
+
+
+def test_who_made_a_pod_group_hears_whether_it_is_there() -> None:
+    cluster = Cluster()
+    assert told(cluster, Create(pack(pod_group("podgroup-1")))) == {GROUP_MADE, GROUP_PHASES}
+    assert told(cluster, status("PodGroup", "scheduler", "podgroup-1", phase="Inqueue")) == {GROUP_PHASES}
+    assert told(cluster, Delete("PodGroup", "default", "podgroup-1", None, 0)) == {GROUP_MADE, GROUP_PHASES}
 
 
 def test_who_hears_of_a_queue() -> None:
