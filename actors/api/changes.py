@@ -86,15 +86,15 @@ class Changes:
         return self.write_status(found, after, moment, nulls=may_hold_null(request.blob))
 
     def write_status(
-        self, found: FoundRecord, new: Object, moment: Moment, *, nulls: bool = False
+        self, found: FoundRecord, new: Object, moment: Moment, *, nulls: bool = False, typed: bool = False
     ) -> Accepted | Refused:
-        """Write an object whose status has changed, or annotations. `nulls`: there may be some in its status."""
+        """Write an object whose status has changed, or annotations. `nulls`, `typed`: as `Registry.settle_status`."""
         key, kind, old = found.key, found.kind, found.obj
         if new == old:
             return Accepted(self._tables.revision, found.record.blob)
         status_only = new["metadata"] is old["metadata"]
         new["metadata"] = {**new["metadata"]}
-        if causes := self._registry.settle_status(kind, new, nulls=nulls):
+        if causes := self._registry.settle_status(kind, new, nulls=nulls, typed=typed):
             return refusals.invalid(kind, key[2], causes)
         blob = self._tables.replace(key, found.record, new, moment.user, status_only=status_only)
         return Accepted(self._tables.revision, blob)

@@ -8,7 +8,6 @@ meets the faults that are left of it.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -113,12 +112,12 @@ class Occasions:
     """Names occasions, and counts how often each came up."""
 
     def __init__(self) -> None:
-        self._seen: defaultdict[str, int] = defaultdict(int)
+        self._seen: dict[str, int] = {}
 
     def count(self, what: str) -> str:
         """`what #n`."""
-        self._seen[what] += 1
-        return f"{what} #{self._seen[what]}"
+        times = self._seen[what] = self._seen.get(what, 0) + 1
+        return f"{what} #{times}"
 
 
 class SeededFaults:

@@ -113,13 +113,16 @@ class Registry:
         settle(obj, schema)
         return value_problems(obj, schema)
 
-    def settle_status(self, kind: Kind, obj: Object, *, nulls: bool) -> list[Cause]:
+    def settle_status(self, kind: Kind, obj: Object, *, nulls: bool, typed: bool) -> list[Cause]:
         """`settle_shape` when nothing but the status has changed: what has not was settled when it was written.
 
-        Unless any write may change any part of an object, to what a schema says.
+        Unless any write may change any part of an object, to what a schema says. `nulls`: there may be some in the
+        status; `typed`: what is new in it came in a message, which says the types of its fields.
         """
         if self.strict or kind.defined:
             return self.settle_shape(kind, obj, nulls=nulls)
+        if typed:
+            return []
         if nulls:
             drop_nulls(obj["status"])
         return status_problems(kind.key, obj["status"])

@@ -29,10 +29,10 @@ class Reporting:
         found = self._registry.for_status(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
             return found
-        revision = int(found.obj["metadata"]["resourceVersion"])
+        revision = found.record.revision
         if revision > request.as_of:
             return replace(refusals.modified(found.kind, request.name), revision=revision)
         after = reported(found.obj, request.wanted, moment.text, request.cycle)
         if after is None:
             return self._registry.unchanged(found.key)
-        return self._changes.write_status(found, after, moment)
+        return self._changes.write_status(found, after, moment, typed=True)

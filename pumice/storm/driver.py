@@ -94,7 +94,7 @@ class Driver:
             case "drain":
                 return self._drained(system, event)
             case _:
-                return [Create(codec.pack(obj), user=USER) for obj in objects_of(event)]
+                return [Create(codec.repack(obj), user=USER) for obj in objects_of(event)]
 
     def _shrunk(self, event: Event) -> ApiRequest:
         node = objects_of(self._known[event.target])[0] if event.target in self._known else {}

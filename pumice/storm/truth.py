@@ -62,6 +62,7 @@ class Truth:
         self.queues: dict[str, History] = {}
         self.claims = ClaimBooks()
         self.blobs: dict[tuple[str, str, str], bytes] = {}
+        self._specs: dict[tuple[str, str, str], Object | None] = {}
         self._members: dict[str, dict[str, None]] = {}
         self._on: dict[str, dict[str, None]] = {}
         self._used = _sums()
@@ -79,30 +80,32 @@ class Truth:
         """Take it over. When it put a pod on a node: the pod, and the node it was on before."""
         self.revision = mutation.revision
         key = (mutation.kind, mutation.namespace, mutation.name)
-        gone = mutation.type == "DELETED"
-        if gone:
+        if mutation.type == "DELETED":
+            obj = None
             self.blobs.pop(key, None)
         else:
+            obj = codec.unpack_shared(mutation.blob)
             self.blobs[key] = mutation.blob
         match mutation.kind:
             case "Pod":
-                return self._pod(mutation, gone=gone)
+                return self._pod(mutation, obj)
             case "Node":
-                self._note(
-                    self.nodes, mutation.name, None if gone else _allocatable(codec.unpack_shared(mutation.blob))
-                )
-            case "PodGroup":
-                name = f"{mutation.namespace}/{mutation.name}"
-                self._group(name, None if gone else _read_group(codec.unpack_shared(mutation.blob)))
-            case "Queue":
-                self._note(
-                    self.queues, mutation.name, None if gone else _capability(codec.unpack_shared(mutation.blob))
-                )
+                self._note(self.nodes, mutation.name, None if obj is None else _allocatable(obj))
+            case "PodGroup" if self._may_differ(key, obj):
+                self._group(f"{mutation.namespace}/{mutation.name}", None if obj is None else _read_group(obj))
+            case "Queue" if self._may_differ(key, obj):
+                self._note(self.queues, mutation.name, None if obj is None else _capability(obj))
             case kind if kind in CLAIM_KINDS:
                 self.claims.apply(mutation)
             case _:
                 pass
         return None
+
+    def _may_differ(self, key: tuple[str, str, str], obj: Object | None) -> bool:
+        """Whether the spec may be another than was read last: who writes a status leaves the very same one there."""
+        spec = None if obj is None else obj.get("spec")
+        before, self._specs[key] = self._specs.get(key), spec
+        return spec is None or spec is not before
 
     def _note(self, table: dict[str, History], name: str, value: Any) -> None:
         table.setdefault(name, History()).add(self.revision, value)
@@ -117,14 +120,14 @@ class Truth:
                 _add(self._held, before, pod.requests, -1)
                 _add(self._held, after, pod.requests, 1)
 
-    def _pod(self, mutation: Mutation, *, gone: bool) -> tuple[PodBook, str] | None:
+    def _pod(self, mutation: Mutation, obj: Object | None) -> tuple[PodBook, str] | None:
         key = f"{mutation.namespace}/{mutation.name}"
         before = self.pods.get(key)
-        if gone:
+        if obj is None:
             self._replace(key, before, None)
             self._lost(before)
             return None
-        pod = read_pod(key, codec.unpack_shared(mutation.blob), before)
+        pod = read_pod(key, obj, before)
         if pod is before:
             return None
         self._replace(key, before, pod)

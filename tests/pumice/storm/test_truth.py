@@ -11,6 +11,9 @@ from core.messages.events import Mutation
 from pumice.storm.pod_book import PodBook
 from pumice.storm.truth import Truth
 from storage import codec
+from tests.actors.cluster import Cluster
+from tests.kit import queues
+from tests.kit.pod_groups import pod_group
 
 Object = dict[str, Any]
 GROUP = "scheduling.k8s.io/group-name"
@@ -119,3 +122,20 @@ def test_a_gang_counts_its_own_members() -> None:
     moved = {**other, "metadata": {**other["metadata"], "annotations": {GROUP: "a"}}}
     truth.apply(Mutation(4, "MODIFIED", "Pod", "d", "p2", codec.pack(moved)))
     assert truth.partial_gang("d/a", set(), 4) == ""
+
+
+def test_a_group_or_queue_is_read_again_when_its_spec_has_changed_between_statuses() -> None:
+    cluster, truth = Cluster(), Truth()
+    cluster.create(pod_group("g", min_member=2))
+    cluster.create(queues.queue("q", capability={"cpu": "4"}))
+    cluster.status("PodGroup", "g", {"phase": "Running"})
+    cluster.status("Queue", "q", {"running": 1}, "")
+    cluster.patch("PodGroup", "g", {"spec": {"minMember": 3}})
+    cluster.patch("Queue", "q", {"spec": {"capability": {"cpu": "8"}}}, "")
+    cluster.status("PodGroup", "g", {"phase": "Unknown"})
+    cluster.status("Queue", "q", {"running": 0}, "")
+    cluster.delete("PodGroup", "g")
+    for mutation in cluster.journal:
+        truth.apply(mutation)
+    assert [value and value[0] for value in truth.groups["default/g"].since(0)] == [2, 3, None]
+    assert truth.queues["q"].since(0) == [{"cpu": 4000}, {"cpu": 8000}]
