@@ -209,6 +209,8 @@ class Mailbox(Generic[M, R]):
     def abort(self) -> None:
         """Nobody will receive any more: every waiting asker and blocked sender is answered."""
         self.close()
+        if not (self._unread or self._queue):
+            return
         stopped = failure(self.name, "stopped", stopped=True)
         for item in self._unread:
             item.fail(self.name, "stopped", stopped=True)

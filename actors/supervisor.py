@@ -13,7 +13,7 @@ started again: its crash ends `run`, and with it the process.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -58,19 +58,25 @@ class Child:
 
 @dataclass
 class _Running:
+    """`began`: when its present life did, by the event loop's clock; `scope` is around that life."""
+
     child: Child
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    ended: anyio.Event = field(default_factory=anyio.Event)
+    began: float
+    scope: anyio.CancelScope | None = None
+    ended: bool = False
     restarts: int = 0
     replaced: bool = False
     injected: bool = False
 
 
 class Supervisor:
-    """`children`: receivers before senders. `note` has an event written to the journal."""
+    """`children`: receivers before senders. `note` has events written to the journal, together.
+
+    That all of them started is one note, and that those of one rank have stopped another one.
+    """
 
     def __init__(
-        self, children: Sequence[Child], context: Context, note: Callable[[ActorEvent], Awaitable[None]]
+        self, children: Sequence[Child], context: Context, note: Callable[[Sequence[ActorEvent]], Awaitable[None]]
     ) -> None:
         self._children = children
         self._context = context
@@ -78,6 +84,8 @@ class Supervisor:
         self._patience_s = PATIENCE_S
         self._running: dict[str, _Running] = {}
         self._begun = LevelSignal()
+        self._ended = LevelSignal()
+        self._stopped: list[ActorEvent] = []
         self._stop = anyio.Event()
         self._doomed = False
 
@@ -90,8 +98,10 @@ class Supervisor:
         """Start all, then wait for `stop`. Raises what a vital actor crashed with."""
         try:
             async with anyio.create_task_group() as tasks:
+                now, began = self._context.clock.now(), anyio.current_time()
+                await self._note([ActorStarted(child.name, now) for child in self._children])
                 for child in self._children:
-                    running = self._running[child.name] = _Running(child)
+                    running = self._running[child.name] = _Running(child, began)
                     tasks.start_soon(self._look_after, running)
                 await self._begun.wait_beyond(len(self._children) - 1)
                 task_status.started()
@@ -110,23 +120,28 @@ class Supervisor:
         """Take a hung actor away and put a new instance on its mailbox. `injected`: it is a storm's doing, no bug."""
         running = self._running[name]
         running.replaced, running.injected = True, injected
-        running.scope.cancel()
+        _cancel(running)
 
     async def _stop_rank(self, rank: Sequence[_Running]) -> None:
         for running in rank:
             running.child.mailbox.close()
         with anyio.move_on_after(self._patience_s):
             for running in rank:
-                if not running.ended.is_set():
-                    await running.ended.wait()
+                await self._end_of(running)
         for running in rank:
             await self._take_away(running)
+        stopped, self._stopped = self._stopped, []
+        await self._note(stopped)
+
+    async def _end_of(self, running: _Running) -> None:
+        while not running.ended:
+            await self._ended.wait_beyond(self._ended.value)
 
     async def _take_away(self, running: _Running) -> None:
-        if not running.ended.is_set():
+        if not running.ended:
             log.error("actor %s did not stop in %s s and is cancelled", running.child.name, self._patience_s)
-            running.scope.cancel()
-            await running.ended.wait()
+            _cancel(running)
+            await self._end_of(running)
         running.child.mailbox.abort()
         self._context.activity.forget(running.child.name)
 
@@ -146,26 +161,27 @@ class Supervisor:
         child = running.child
         crashes = 0
         while True:
-            began = anyio.current_time()
             error = await self._run_once(running)
             if error is None:
                 break
             if child.mailbox.closed:
                 await self._crashed(child, error, None)
                 break
-            crashes = 0 if anyio.current_time() - began > CALM_S else crashes
+            crashes = 0 if anyio.current_time() - running.began > CALM_S else crashes
             pause = min(FIRST_S * 2.0 ** min(crashes, 60), LONGEST_S)
             crashes += 1
             await self._crashed(child, error, pause)
             await anyio.sleep(pause)
             running.restarts += 1
-        await self._note(ActorStopped(child.name, self._context.clock.now()))
-        running.ended.set()
+            running.began = anyio.current_time()
+            await self._note((ActorStarted(child.name, self._context.clock.now()),))
+        self._stopped.append(ActorStopped(child.name, self._context.clock.now()))
+        running.ended = True
+        self._ended.raise_to(self._ended.value + 1)
 
     async def _run_once(self, running: _Running) -> Exception | None:
         """None: it stopped as it was told. Whatever else ends it is a crash."""
         child = running.child
-        await self._note(ActorStarted(child.name, self._context.clock.now()))
         self._context.activity.settled(child.name, True)
         running.replaced = False  # a restart asked for while it was down anyway
         try:
@@ -190,13 +206,18 @@ class Supervisor:
             log.warning("%s", error)
         else:
             log.error("actor %s crashed: %r", child.name, error, exc_info=error)
-        await self._note(ActorCrashed(child.name, self._context.clock.now(), repr(chief(error)), pause))
+        await self._note((ActorCrashed(child.name, self._context.clock.now(), repr(chief(error)), pause),))
 
     def _fell_with_a_vital_one(self, error: Exception) -> bool:
         """It asked an actor whose crash ends the process, which says why by itself."""
         cause = chief(error)
         vital = {child.name for child in self._children if child.vital}
         return isinstance(cause, ActorFailedError | ActorStoppedError) and cause.actor in vital
+
+
+def _cancel(running: _Running) -> None:
+    if running.scope is not None:
+        running.scope.cancel()
 
 
 def _rank(child: Child) -> int:

@@ -172,11 +172,11 @@ class System:
         self.context.news.raise_to(self.store.log.published)
         self.context.activity.settled(SCHEDULER, not self.settings.scheduler)
 
-    async def _note(self, event: Message) -> None:
-        """An event in the life of an actor; its own end finds the recorder gone."""
-        entry = commands.Entry("actor", codec.encode(event))
+    async def _note(self, events: Sequence[Message]) -> None:
+        """Events in the lives of actors; its own end finds the recorder gone."""
+        entries = tuple([commands.Entry("actor", codec.encode(event)) for event in events])
         with suppress(ActorStoppedError):
-            await self.switchboard.mailboxes["recorder"].tell(commands.Append((entry,)))
+            await self.switchboard.mailboxes["recorder"].tell(commands.Append(entries))
 
     # --- wiring
 

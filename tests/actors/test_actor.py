@@ -77,8 +77,8 @@ async def staged(kind: type[Echo] = Echo, *, vital: bool = False) -> AsyncGenera
     seen: list[int] = []
     notes: list[ActorEvent] = []
 
-    async def note(event: ActorEvent) -> None:
-        notes.append(event)
+    async def note(events: Sequence[ActorEvent]) -> None:
+        notes.extend(events)
 
     box: Box = Mailbox("echo", TakeSnapshot, ViewChecked, capacity=64, activity=context.activity)
     supervisor = Supervisor([Child("echo", box, lambda: kind("echo", box, context, seen), vital)], context, note)
@@ -187,9 +187,8 @@ async def test_receivers_outlive_senders_and_those_of_one_rank_stop_together() -
     context, seen = Context(VirtualClock()), list[int]()
     notes: list[str] = []
 
-    async def note(event: ActorEvent) -> None:
-        if isinstance(event, ActorStopped):
-            notes.append(event.actor)
+    async def note(events: Sequence[ActorEvent]) -> None:
+        notes.extend([event.actor for event in events if isinstance(event, ActorStopped)])
 
     def child(name: str, rank: int) -> Child:
         box: Box = Mailbox(name, TakeSnapshot, ViewChecked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -72,8 +72,8 @@ async def pooled(
         worker.crash, worker.hang, worker.delays = crash, hang, delays
         return worker
 
-    async def note(event: ActorEvent) -> None:
-        del event
+    async def note(events: Sequence[ActorEvent]) -> None:
+        del events
 
     boxes: list[DryRunPort] = [
         Mailbox(f"dry-run-worker:{number}", DryRunCommand, Candidates | DryRunFailed) for number in range(workers)
