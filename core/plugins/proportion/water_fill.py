@@ -43,7 +43,7 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
     remaining, deserved = basin.total.tolist(), np.zeros(basin.request.shape)
     ceiling, weight, first = np.minimum(basin.real, basin.request), basin.weight, True
     while shares := sum(weight.tolist()):
-        raised = deserved + np.multiply.outer(remaining, weight / shares)
+        raised = deserved + np.array(remaining)[:, None] * (weight / shares)
         np.minimum(raised, ceiling, out=raised)
         np.maximum(raised, basin.guarantee, out=raised)
         growth = raised - deserved
@@ -62,11 +62,17 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
 
 def _left(remaining: list[float], growth: FloatArray) -> list[float]:
     """What remains: first what queues gave back is added, then what they took is taken off (ExceededPart)."""
-    signed = np.empty((2, *growth.shape))
-    np.maximum(growth, 0.0, out=signed[0])
-    np.minimum(growth, 0.0, out=signed[1])
-    taken, returned = np.add.accumulate(signed, axis=2)[:, :, -1].tolist()
+    if growth.min(initial=0.0) >= 0.0:  # as a rule nobody gives anything back
+        taken = _totals(growth)
+        return [max(had - took, 0.0) for had, took in zip(remaining, taken, strict=True)]
+    taken, returned = _totals(np.maximum(growth, 0.0)), _totals(np.minimum(growth, 0.0))
     return [max(had - gave - took, 0.0) for had, gave, took in zip(remaining, returned, taken, strict=True)]
+
+
+def _totals(amounts: FloatArray) -> list[float]:
+    """The sum of each line, added in queue order."""
+    totals: list[float] = np.add.accumulate(amounts, axis=1)[:, -1].tolist()
+    return totals
 
 
 def _is_empty(amounts: list[float]) -> bool:
