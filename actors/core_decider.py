@@ -6,10 +6,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from actors.decider import Decider, Moment
+from actors.decider import Decider, Moment, no_tables
 from actors.plugin_times import PluginTimes
 from core.actions import ACTIONS, DRY_RUNNING
-from core.cycle import close_session, is_idle, open_session, run_action
+from core.cycle import close_session, is_idle, open_session, run_action, tables_later
 from core.plugins import PLUGINS
 from core.session.carry import Carry, Clock
 from core.state.view import View
@@ -20,22 +20,39 @@ if TYPE_CHECKING:
     from actors.decider import Steps
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
+    from core.messages.queue_tables import QueueTables
 
 
 def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.perf_counter) -> Decider:
     """`report`: every cycle computes its full report. `stopwatch` (seconds) feeds the metrics and nothing else."""
-    times = PluginTimes(stopwatch)
+    times, queues = PluginTimes(stopwatch), NewestQueues()
     stepped: dict[str, Callable[[Any], Steps]] = {name: partial(_steps, name) for name in DRY_RUNNING}
     return Decider(
         View,
         partial(_open, report, times),
         run_action,
-        partial(_close, times),
+        partial(_close, times, queues),
         is_idle,
         tuple(ACTIONS),
         plugins=tuple(PLUGINS),
         stepped=stepped,
+        queue_tables=queues.tables,
     )
+
+
+class NewestQueues:
+    """What the newest session left to be told of the queues."""
+
+    def __init__(self) -> None:
+        self._tables = no_tables
+
+    def keep(self, session: Any) -> None:
+        """A session is about to close."""
+        self._tables = tables_later(session)
+
+    def tables(self) -> tuple[QueueTables, ...]:
+        """Made anew by every call; () before the first session."""
+        return self._tables()
 
 
 def _open(
@@ -44,12 +61,11 @@ def _open(
     clock, carried = Clock(moment.cycle, moment.now, moment.seed), Carry.from_dict(dict(carry))
     recorded = config.pumice.dry_run_processes > 0  # replicas there are to follow
     times.forget()
-    return open_session(
-        snapshot, config, clock, carried, report=report, gauges=True, recorded=recorded, watch=times.watch
-    )
+    return open_session(snapshot, config, clock, carried, report=report, recorded=recorded, watch=times.watch)
 
 
-def _close(times: PluginTimes, session: Any) -> CycleResult:
+def _close(times: PluginTimes, queues: NewestQueues, session: Any) -> CycleResult:
+    queues.keep(session)
     return times.told(close_session(session, times.watch))
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from config.schema import SchedulerConfig
 from core.messages.decisions import CycleResult, PreBind
+from core.messages.queue_tables import QueueTables
 
 Object = dict[str, Any]
 
@@ -59,6 +60,11 @@ Steps = Generator[DryRun, Any, None]
 """An action that stops at every dry run and goes on with what `read` made of the findings."""
 
 
+def no_tables() -> tuple[QueueTables, ...]:
+    """Nothing is known of queues."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Decider:
     """The steps of a cycle. Snapshots and sessions are opaque here; only the holder of the baton touches a session."""
@@ -76,3 +82,5 @@ class Decider:
     """The actions that stop at dry runs, by name: (session) -> its steps. All others run at once."""
     plugins: tuple[str, ...] | None = None
     """Every plugin there is (None: whatever a configuration may name)."""
+    queue_tables: Callable[[], tuple[QueueTables, ...]] = no_tables
+    """What the newest closed session knew of the queues, made when somebody asks."""

@@ -51,7 +51,6 @@ class Measure:
             victims=len(result.evicts),
             preemption_attempts=len({evict.preemptor for evict in result.evicts if evict.preemptor}),
             unscheduled=result.report.unready,
-            queues=result.report.queue_tables,
             now=now,
             binding=result.report.binding,
             created=result.report.created,

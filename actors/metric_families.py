@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from actors.mailbox import MailboxStatistics
     from core.messages.events import CycleMeasured, TasksBound
+    from core.messages.queue_tables import QueueTables
 
 
 def bounds(least: float, most: float, count: int) -> tuple[float, ...]:
@@ -89,12 +90,15 @@ class Families:
         self._victims.set(measured.victims)
         self._preemptions.inc(measured.preemption_attempts)
         self._pending.show(measured.unscheduled)
-        self._queues.show(measured.queues)
 
     def bound(self, tasks: TasksBound) -> None:
         """Note how long binds took, from decision to outcome, and from the pods' creation."""
         self._stage.observe([seconds * 1e3 for seconds in tasks.seconds], "Bind")
         self._task.observe([seconds * 1e3 for seconds in tasks.since_created], "Bound")
+
+    def queues(self, tables: tuple[QueueTables, ...]) -> None:
+        """Show the queues' newest numbers."""
+        self._queues.show(tables)
 
     def mailboxes(self, statistics: Sequence[MailboxStatistics]) -> None:
         """Note how full the mailboxes are."""

@@ -2,7 +2,8 @@
 
 Owns: the registry.
 Accepts: `CycleMeasured`, `TasksBound`; `Expose`, which it answers with the text format.
-Sends: nothing. It reads the `statistics()` of other actors' mailboxes, never their state.
+Sends: nothing. It reads the `statistics()` of other actors' mailboxes, never their state, and what the newest session
+left to be told of the queues.
 When full: the session runner waits.
 Stops: after what is queued. After a crash counters start from zero, as Prometheus expects of a restart.
 """
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
 
     from actors.mailbox import MailboxStatistics
     from actors.ports import Context, MetricsPort
+    from core.messages.queue_tables import QueueTables
 
 
 class Metrics(Actor[Expose | MetricsEvent, Exposition]):
-    """`sources` gives the statistics of every mailbox at the moment of the call."""
+    """`sources` gives the statistics of every mailbox at the moment of the call, `queues` the newest numbers of all
+    queues.
+    """
 
     def __init__(
         self,
@@ -36,10 +40,12 @@ class Metrics(Actor[Expose | MetricsEvent, Exposition]):
         context: Context,
         *,
         sources: Callable[[], Sequence[MailboxStatistics]],
+        queues: Callable[[], tuple[QueueTables, ...]],
     ) -> None:
         super().__init__(name, mailbox, context)
         self._families = Families()
         self._sources = sources
+        self._queues = queues
 
     async def handle(self, message: Expose | MetricsEvent) -> Exposition | None:
         """One measurement, or the whole exposition."""
@@ -50,6 +56,7 @@ class Metrics(Actor[Expose | MetricsEvent, Exposition]):
                 self._families.bound(message)
             case Expose():
                 self._families.mailboxes(self._sources())
+                self._families.queues(self._queues())
                 return Exposition(generate_latest(self._families.registry))
             case _:
                 assert_never(message)

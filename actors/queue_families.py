@@ -1,4 +1,4 @@
-"""The numbers of every queue as Prometheus families, made when somebody asks: a cycle only leaves its tables here.
+"""The numbers of every queue as Prometheus families, made when somebody asks.
 
 Names as in Volcano (`metrics/queue.go`); guarantee, inqueue and elastic, which Volcano has no metric for, are named
 alike.
@@ -38,7 +38,7 @@ CPU, MEMORY, SCALARS = "milli_cpu", "memory_bytes", "scalar_resources"
 
 
 class QueueFamilies(Collector):
-    """Shows the newest tables. A queue that is gone is shown no more; a cycle without queues changes nothing."""
+    """Shows the newest tables. A queue that is gone is shown no more; tables without queues change nothing."""
 
     def __init__(self) -> None:
         self._newest: tuple[QueueTables, ...] = ()

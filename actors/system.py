@@ -201,7 +201,7 @@ class System:
             "evict-worker": self._evict_worker,
             "gateway": self._gateway,
             "job-controller": partial(self._reconciler, JobController),
-            "metrics": lambda name: Metrics(*self._own(name), sources=self.statistics),
+            "metrics": lambda who: Metrics(*self._own(who), sources=self.statistics, queues=self._decider.queue_tables),
             "node-agents": partial(self._reconciler, NodeAgents),
             "pod-events": partial(self._reconciler, partial(PodEvents, scheduler=self.settings.scheduler)),
             "pod-group-controller": partial(self._reconciler, PodGroupController),

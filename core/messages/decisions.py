@@ -8,7 +8,6 @@ from msgspec import Struct, field
 
 from core.messages.message import Message
 from core.messages.queue_columns import QueueColumns
-from core.messages.queue_tables import QueueTables
 
 
 class ClaimedDevices(Struct, frozen=True, gc=False):
@@ -146,12 +145,11 @@ class BindingJob(Struct, frozen=True, gc=False):
 
 class CycleReport(Struct, frozen=True, gc=False):
     """What a reader wants to know beside the decisions. Without report=True there are only `unready` (tasks short of a
-    gang's minimum) and, when asked for, `queue_tables`, `binding` and `created`.
+    gang's minimum), `binding` and `created`.
 
     Keys are "namespace/pod" (pipelined, uncommitted, pending, tasks_at_open) or "namespace/podgroup" (phases,
     task_status, conditions). `queues` holds the gauges at opening under Volcano's metric names, `queue_amounts` what
-    Volcano knows of a queue and has no metric for (and who is overused at the end), `queue_tables` both, to be made
-    readable by whoever asks. `binding` are the jobs of the
+    Volcano knows of a queue and has no metric for (and who is overused at the end). `binding` are the jobs of the
     binds, `created` when the pod of each bind was made. `timings` (seconds by OnSessionOpen and OnSessionClose, and
     plugin) is left empty by the core.
     """
@@ -164,7 +162,6 @@ class CycleReport(Struct, frozen=True, gc=False):
     pending: dict[str, PendingReason] = field(default_factory=dict[str, PendingReason])
     queues: QueueColumns = QueueColumns()
     queue_amounts: QueueColumns = QueueColumns()
-    queue_tables: tuple[QueueTables, ...] = ()
     unready: dict[str, int] = field(default_factory=dict[str, int])
     tasks_at_open: dict[str, TaskAtOpen] = field(default_factory=dict[str, TaskAtOpen])
     binding: dict[str, BindingJob] = field(default_factory=dict[str, BindingJob])

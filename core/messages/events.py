@@ -8,7 +8,6 @@ from msgspec import Struct, field
 
 from core.messages.decisions import BindingJob, PreBind
 from core.messages.message import Message
-from core.messages.queue_tables import QueueTables
 
 # --- outcomes: every decision ends as one of these ----------------------------------------------------------------
 
@@ -124,7 +123,6 @@ class CycleMeasured(Message, frozen=True):
     victims: int = 0
     preemption_attempts: int = 0
     unscheduled: dict[str, int] = field(default_factory=dict[str, int])
-    queues: tuple[QueueTables, ...] = ()
     now: float = 0.0
     binding: dict[str, BindingJob] = field(default_factory=dict[str, BindingJob])
     created: tuple[float, ...] = ()

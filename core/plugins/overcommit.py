@@ -37,12 +37,13 @@ class Overcommit:
         nodes = session.nodes
         used = np.add.accumulate(nodes.used, axis=1)[:, -1].tolist() if nodes.count else [0.0] * len(session.dims)
         self._idle = session.total.clone().multi(self._factor).sub_without_assert(session.dims.resource(used))
-        inqueue, running = admitted(session)
+        columns, dims = session.snapshot.jobs, session.dims
+        inqueue, running = admitted(columns)
         if "overcommit-counts-once" in session.config.pumice.fix:
-            charged = outstanding(session, inqueue)
+            charged = outstanding(columns, dims, inqueue)
         else:
-            charged = without_gated(session, session.snapshot.jobs.minimum * inqueue, inqueue)
-        self._inqueue = over_all(session, charged + outstanding(session, running))
+            charged = without_gated(columns, dims, columns.minimum * inqueue, inqueue)
+        self._inqueue = over_all(session, charged + outstanding(columns, dims, running))
         session.points.add("JobEnqueueable", self.name, self.job_enqueueable)
         session.points.add("JobEnqueued", self.name, self.job_enqueued)
 

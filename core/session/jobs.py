@@ -22,6 +22,17 @@ PENDING, PIPELINED, SUCCEEDED = TaskStatus.PENDING, TaskStatus.PIPELINED, TaskSt
 BOUND, BINDING, RUNNING, ALLOCATED = TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED
 
 
+def gated_request(job: Job) -> Resource | None:
+    """Sum of the requests of gated tasks, those with only Volcano's own gate left out; None when there is none."""
+    gated = [task for task in job.tasks.values() if task.gated and not task.only_volcano_gate]
+    if not gated:
+        return None
+    total = gated[0].template.request.clone()
+    for task in gated[1:]:
+        total.add(task.template.request)
+    return None if total.is_empty() else total
+
+
 class SessionJobs:
     """The session's own copy of the job and task columns, and JobInfo's methods over them.
 
@@ -181,16 +192,8 @@ class SessionJobs:
         return self.dimensions.resource([float(line[job.row]) for line in self.allocated_at])
 
     def gated_resources(self, job: Job) -> Resource | None:
-        """Sum of the requests of gated tasks, those with only Volcano's own gate left out; None when there is none."""
-        if not self.columns.gated[job.row]:
-            return None
-        gated = [task for task in job.tasks.values() if task.gated and not task.only_volcano_gate]
-        if not gated:
-            return None
-        total = gated[0].template.request.clone()
-        for task in gated[1:]:
-            total.add(task.template.request)
-        return None if total.is_empty() else total
+        """What the job's gated tasks ask for (see gated_request)."""
+        return gated_request(job) if self.columns.gated[job.row] else None
 
     def without_gated(self, job: Job, resource: Resource) -> Resource:
         """`resource` less what gated tasks ask for, never below 0 (DeductSchGatedResources)."""

@@ -50,7 +50,8 @@ def _allocated_by_queue(session: Session) -> list[list[float]]:
     columns = session.snapshot.jobs
     tasks = np.add.reduce(columns.counts.take(OF_ALLOCATED, axis=0))
     table = np.concatenate((tasks[None].astype(np.float64), columns.allocated))
-    by_queue: list[list[float]] = sums_by_queue(session, (table,), len(table))[0].T.tolist()
+    shape = len(table), len(session.snapshot.queues)
+    by_queue: list[list[float]] = sums_by_queue(columns, (table,), shape)[0].T.tolist()
     return by_queue
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,10 @@ from core.session.search import ErrorCache
 from core.session.shortage import LargestNode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from core.objects.pod import Task
+    from core.plugins.plugin import Plugin
     from core.session.session import Session
 
 TASKS_AT_OPEN = 8
@@ -41,14 +45,20 @@ def _pending_task(session: Session, key: str) -> Task | None:
     return next((t for t in session.snapshot.tasks.handles if t is not None and t.key == key), None)
 
 
-def queue_tables(session: Session, *questions: str) -> tuple[QueueTables, ...]:
+def queue_tables(plugins: Iterable[Plugin], *questions: str) -> tuple[QueueTables, ...]:
     """What the plugins that order queues say of them: `gauges` are Volcano's metrics as they were when the session
     opened (a plugin works with copies, so that they can be asked for at any time), `amounts` what it knows besides
     (guarantee, inqueue, elastic, real_capacity at opening), `verdicts` who is overused now.
     """
-    asked = [getattr(plugin, question, None) for question in questions for plugin in session.plugins.values()]
+    asked = [getattr(plugin, question, None) for question in questions for plugin in plugins]
     answers: list[QueueTables | None] = [ask() for ask in asked if ask is not None]
     return tuple([answer for answer in answers if answer is not None])
+
+
+def tables_later(session: Session) -> Callable[[], tuple[QueueTables, ...]]:
+    """All their answers, for whoever asks when the session is over: mostly nobody does."""
+    able = [plugin for plugin in session.plugins.values() if hasattr(plugin, "gauges")]
+    return partial(queue_tables, able, "gauges", "amounts", "verdicts")
 
 
 def task_at_open(session: Session, task: Task) -> TaskAtOpen:
@@ -80,14 +90,10 @@ def task_status(session: Session) -> dict[str, dict[str, int]]:
 
 def brief(session: Session) -> CycleReport:
     """What costs next to nothing, for metrics."""
-    unready = dict(session.unready)
-    if not session.wants_gauges:
-        return CycleReport(unready=unready)
     return CycleReport(
-        queue_tables=queue_tables(session, "gauges", "amounts", "verdicts"),
-        unready=unready,
+        unready=dict(session.unready),
         binding=binding_jobs(session),
-        created=tuple(task.created for task in session.bound),
+        created=tuple([task.created for task in session.bound]),
     )
 
 
@@ -106,7 +112,8 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         for where, state in ((pipelined, TaskStatus.PIPELINED), (uncommitted, TaskStatus.ALLOCATED)):
             for task in jobs.tasks_in(job, state):
                 where[task.key] = nodes[jobs.node[task.row]]
-    gauges, amounts = queue_tables(session, "gauges"), queue_tables(session, "amounts", "verdicts")
+    plugins = session.plugins.values()
+    gauges, amounts = queue_tables(plugins, "gauges"), queue_tables(plugins, "amounts", "verdicts")
     return CycleReport(
         pipelined=pipelined,
         uncommitted=uncommitted,
@@ -116,7 +123,6 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         pending=pending_reasons(session),
         queues=readable(gauges),
         queue_amounts=readable(amounts),
-        queue_tables=(*gauges, *amounts),
         unready=dict(session.unready),
         tasks_at_open=opening.tasks,
         binding=binding_jobs(session),

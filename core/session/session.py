@@ -85,7 +85,7 @@ class Session:
         self.pre_filtered: set[int] = set()  # rows of tasks that went through PrePredicate
         self.wake_at: float | None = None
         self.action = ""
-        self.wants_report = self.wants_gauges = False
+        self.wants_report = False
         self.opening = Opening()
         self.searches = Searches(self)
         self._sub_jobs: dict[int, dict[str, SubJob]] = {}

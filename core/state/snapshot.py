@@ -75,6 +75,14 @@ class JobColumns:
     announced: npt.NDArray[np.bool_]
     has_topology: npt.NDArray[np.bool_]
 
+    def as_they_are(self) -> JobColumns:
+        """Columns that stay as these are now: a copy of what a session changes."""
+        return JobColumns(
+            self.handles, self.order, self.allocated.copy(), self.pending.copy(), self.total, self.minimum,
+            self.counts.copy(), self.best_effort.copy(), self.gated, self.min_member, self.phase.copy(), self.priority,
+            self.queue, self.has_min_resources, self.reported, self.announced, self.has_topology,
+        )  # fmt: skip
+
 
 @dataclass(slots=True)
 class Snapshot:

@@ -46,7 +46,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 def _open(view: View, config: SchedulerConfig, samples: Samples, number: int, figure: str) -> None:
     """From the view to a session that actions can work on."""
     cpu, started = time.process_time(), time.perf_counter()
-    session = open_session(view.snapshot(), config, Clock(cycle=number, now=cluster.NOW), Carry(), gauges=True)
+    session = open_session(view.snapshot(), config, Clock(cycle=number, now=cluster.NOW), Carry())
     samples.add(f"{figure}_s", time.perf_counter() - started, "s")
     samples.add(f"{figure}_cpu_s", time.process_time() - cpu, "s")
     let_go(session)

@@ -43,9 +43,9 @@ def test_a_cycle_is_told_in_volcanos_names() -> None:
             victims=2,
             preemption_attempts=1,
             unscheduled={"ns/g": 5},
-            queues=(gauges, deserved),
         )
     )
+    families.queues((gauges, deserved))
     assert value(families, "volcano_e2e_scheduling_latency_milliseconds_sum") == 12.0
     assert value(families, "volcano_open_session_duration_milliseconds_sum") == 3.0
     assert value(families, "volcano_action_scheduling_latency_milliseconds_sum", action="allocate") == 6.0
@@ -69,7 +69,8 @@ def test_a_cycle_is_told_in_volcanos_names() -> None:
     assert value(families, "volcano_queue_share", queue_name="p") is None
     assert value(families, "volcano_job_retry_counts", job_id="ns/g") == 1.0
     families.cycle(CycleMeasured(8, 0.0, 0.0, 0.0))
-    assert value(families, "volcano_queue_share", queue_name="q") == 0.25, "a cycle without numbers changes none"
+    families.queues(())
+    assert value(families, "volcano_queue_share", queue_name="q") == 0.25, "tables without queues change none"
     assert value(families, "volcano_unschedule_task_count", job_id="ns/g") is None
     assert value(families, "volcano_total_preemption_attempts") == 1.0
     assert value(families, "volcano_pod_preemption_victims") == 0.0

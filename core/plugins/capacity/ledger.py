@@ -11,7 +11,7 @@ import numpy as np
 from core.plugins.capacity.attributes import Limits, QueueAttributes
 from core.plugins.capacity.kept import kept_limits
 from core.resources import MIN_RESOURCE
-from core.session.demand import queue_demand
+from core.session.demand import QueueDemand
 
 if TYPE_CHECKING:
     from core.resources import Resource
@@ -29,7 +29,7 @@ class Ledger:
         self._made: dict[str, QueueAttributes] = {}
         self.hierarchical = hierarchical
         self.kept = kept_limits(session, hierarchical=hierarchical)
-        self.demand = queue_demand(session)
+        self.demand = QueueDemand(session)
         self.limits: dict[str, Limits] = self.kept.limits or {}
         self.ready = self.kept.limits is not None and self._jobs_in_leaves()
         if hierarchical and self.ready:

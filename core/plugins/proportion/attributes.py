@@ -15,11 +15,10 @@ from core.messages.queue_tables import QueueTables
 from core.plugins.proportion.limits import limits_of
 from core.plugins.proportion.water_fill import Basin, fill
 from core.resources import CPU, MEMORY, MIN_RESOURCE, PODS, Resource
-from core.session.demand import queue_demand
+from core.session.demand import QueueDemand
 
 if TYPE_CHECKING:
     from core.plugins.proportion.limits import Limits
-    from core.session.demand import QueueDemand
     from core.session.session import Session
     from core.state.columns import FloatArray
 
@@ -94,7 +93,7 @@ class Attributes(dict[str, QueueAttributes]):
         super().__init__()
         self._dims = session.dims
         self._limits = limits_of(session)
-        self._demand: QueueDemand = queue_demand(session)
+        self._demand = QueueDemand(session)
         self._rows = {queue.name: row for row, queue in enumerate(session.snapshot.queues)}
         self._promised: dict[str, tuple[Resource, Resource]] = {}
         self._poured = self._pour(session)

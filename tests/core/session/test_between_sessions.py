@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from core.cycle import Carry, Clock, close_session, open_session
+from core.cycle import Carry, Clock, close_session, open_session, tables_later
+from core.life.pod_group import Phase
 from core.messages.queue_tables import readable
 from core.session.session import Session
 from core.state.view import View
 from tests.core.plugins.world import configuration, view_of
-from tests.kit import gang, node, queue
+from tests.kit import gang, node, pod, pod_group, queue
 
 Object = dict[str, Any]
 
@@ -129,19 +130,45 @@ def test_what_a_queue_has_is_told_until_its_status_says_so_and_anew_when_it_chan
 
 
 def test_numbers_of_queues_are_those_of_the_opening_whatever_was_done() -> None:
-    seen = view_of(node("n0"), queue("q"), gang("j", queue="q", pods=2, phase="Inqueue"))
+    """Whoever asks for them asks when the session is over; by then the next one may be at work."""
+    group = pod_group("j", queue="q", phase="Inqueue", min_resources={"cpu": "3"})
+    seen = view_of(node("n0"), queue("q"), group, pod("p", group="j", cpu="2"))
     for plugin in ("proportion", "capacity"):
-        config = configuration([plugin, "predicates"])
-        session = open_session(seen.snapshot(), config, Clock(1, 0.0), Carry(), gauges=True)
+        session = opened(seen, plugin)
+        tables = tables_later(session)
         statement = session.statement()
         statement.allocate(next(t for t in session.snapshot.tasks.handles if t is not None), 0)
         statement.commit()
-        numbers = readable(close_session(session).report.queue_tables).by_queue()["q"]
-        assert numbers["allocated_milli_cpu"] == 0
+        session.jobs.phase[0] = Phase.RUNNING
+        assert close_session(session).binds
+        assert seen.assume("default", "p", "n0")
+        close_session(opened(seen, plugin))
+        numbers = readable(tables()).by_queue()["q"]
+        assert numbers["allocated_milli_cpu"] == numbers["elastic_milli_cpu"] == 0
         assert numbers["request_milli_cpu"] == 2000
+        assert numbers["inqueue_milli_cpu"] == 3000
+        assert seen.forget("default", "p")
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+def test_what_is_left_to_be_told_keeps_no_session(plugin: str) -> None:
+    session = opened(view(), plugin)
+    part = weakref.ref(session.jobs)
+    tables = tables_later(session)
+    close_session(session)
+    del session
+    assert part() is None
+    assert readable(tables()).by_queue()["q"]["allocated_milli_cpu"] == 1000
 
 
 def test_nobody_asked_for_numbers() -> None:
     report = close_session(opened(view(), "proportion")).report
-    assert report.queue_tables == ()
     assert report.queues.queues == report.queue_amounts.queues == []
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+def test_where_there_is_nothing_nothing_is_told(plugin: str) -> None:
+    session = opened(View(), plugin)
+    tables = tables_later(session)
+    close_session(session)
+    assert readable(tables()).queues == []
