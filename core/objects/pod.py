@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from core.life.task import TaskStatus
 from core.objects.metadata import Object, key_of, parse_bool, parse_time, section, text_map
@@ -49,7 +50,8 @@ class _PodSpec(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
 
 class Task(msgspec.Struct, eq=False, gc=False):
     """One pod. Immutable once built (the view replaces it as a whole); what changes in a cycle lives in columns at
-    `row`. A Struct, for it is made whenever a pod changes, and nothing in it leads back to it.
+    `row`. A Struct, for it is made whenever a pod changes, and nothing in it leads back to it; made by position, since
+    names cost ten times as much. From `status` on it is what changes while the pod lives (`core.objects.pod_state`).
 
     `job` is "namespace/podgroup-name" or "" for a pod without one. `created` and `started` are seconds since the epoch,
     0.0 for none. `index` is the trailing number of the pod's name where Volcano compares by it (CompareTask), else
@@ -69,21 +71,21 @@ class Task(msgspec.Struct, eq=False, gc=False):
     priority: int
     priority_class: str
     created: float
-    started: float
     index: int | None
     template: PodTemplate
     labels: dict[str, str]
     annotations: dict[str, str]
-    status: TaskStatus
-    node_name: str
-    deleting: bool
     preemptable: bool
     revocable_zone: str
     gated: bool
+    scheduler: str
+    pod_priority: int | None
+    status: TaskStatus
+    node_name: str
+    deleting: bool
+    started: float
     nominated: str
     condition: tuple[str, str] | None
-    scheduler: str
-    pod_priority: int | None = None
     scheduled_at: float = 0.0
     preempted: bool = False
     claim_names: tuple[tuple[str, str | None], ...] = ()
@@ -181,24 +183,33 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
     template, priority = templates.intern(spec), spec.get("priority")
     pod_priority = None if priority is None else int(priority)
     return Task(
-        row=row,
-        uid=meta.get("uid") or key,
-        namespace=namespace,
-        name=name,
-        key=key,
-        job=key_of(namespace, group) if group else "",
-        role=annotations.get(TASK_SPEC) or labels.get(TASK_SPEC) or "",
-        priority=_priority(annotations, pod_priority),
-        priority_class=spec.get("priorityClassName") or "",
-        created=parse_time(meta.get("creationTimestamp")),
-        index=pod_index(name),
-        template=template,
-        labels=labels,
-        annotations=annotations,
-        preemptable=_preemptable(annotations, labels),
-        revocable_zone=revocable_zone(annotations),
-        gated=bool(template.scheduling_gates),
-        scheduler=spec.get("schedulerName") or "",
-        pod_priority=pod_priority,
-        **pod_state(pod),
+        row,
+        meta.get("uid") or key,
+        namespace,
+        name,
+        key,
+        key_of(namespace, group) if group else "",  # job
+        annotations.get(TASK_SPEC) or labels.get(TASK_SPEC) or "",  # role
+        _priority(annotations, pod_priority),
+        spec.get("priorityClassName") or "",
+        parse_time(meta.get("creationTimestamp")),
+        pod_index(name),
+        template,
+        labels,
+        annotations,
+        _preemptable(annotations, labels),
+        revocable_zone(annotations),
+        bool(template.scheduling_gates),  # gated
+        spec.get("schedulerName") or "",
+        pod_priority,
+        *pod_state(pod),
     )
+
+
+_STATE = Task.__struct_fields__.index("status")
+
+
+def read_state(task: Task, pod: Object) -> Task:
+    """`read_task` of a pod of which, since this task, nothing has changed but its state."""
+    fields: tuple[Any, ...] = (*astuple(task)[:_STATE], *pod_state(pod))
+    return Task(*fields)

@@ -10,11 +10,16 @@ from typing import Any
 from core.life.task import TaskStatus
 from core.objects.metadata import Object, parse_time
 
+PodState = tuple[
+    TaskStatus, str, bool, float, str, tuple[str, str] | None, float, bool, tuple[tuple[str, str | None], ...]
+]
+"""The last fields of a :class:`core.objects.pod.Task`, in their order: from `status` to `claim_names`."""
+
 _NEVER = None, 0.0  # nothing is said of its place
 
 
-def pod_state(pod: Object) -> dict[str, Any]:
-    """These fields of the pod's :class:`core.objects.pod.Task`, by name."""
+def pod_state(pod: Object) -> PodState:
+    """What the pod's task ends with."""
     status: Object = pod.get("status") or {}  # at every change of every pod: no call for each section
     meta: Object = pod.get("metadata") or {}
     spec: Object = pod.get("spec") or {}
@@ -22,17 +27,17 @@ def pod_state(pod: Object) -> dict[str, Any]:
     conditions: list[dict[str, Any]] = status.get("conditions") or []
     condition, scheduled_at = _scheduled(conditions) if conditions else _NEVER
     started, claims = status.get("startTime"), status.get("resourceClaimStatuses")
-    return {
-        "status": _status(status.get("phase"), deleting, node),
-        "node_name": node,
-        "deleting": deleting,
-        "started": parse_time(started) if started else 0.0,
-        "nominated": status.get("nominatedNodeName") or "",
-        "condition": condition,
-        "scheduled_at": scheduled_at,
-        "preempted": deleting and _preempted(conditions),
-        "claim_names": _claim_names(claims) if claims else (),
-    }
+    return (
+        _status(status.get("phase"), deleting, node),
+        node,
+        deleting,
+        parse_time(started) if started else 0.0,
+        status.get("nominatedNodeName") or "",
+        condition,
+        scheduled_at,
+        deleting and _preempted(conditions),
+        _claim_names(claims) if claims else (),
+    )
 
 
 def _status(phase: str | None, deleting: bool, node: str) -> TaskStatus:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from core.objects.metadata import Object, same_metadata
-from core.objects.pod import read_task
-from core.objects.pod_state import pod_state
+from core.objects.pod import read_state, read_task
 from core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
@@ -39,7 +36,7 @@ class PodReader:
         elif pod is remembered[1]:
             return remembered[0]
         elif _asks_alike(remembered[1], pod):
-            task = replace(remembered[0], **pod_state(pod))
+            task = read_state(remembered[0], pod)
         else:
             task = read_task(pod, NOWHERE, self._templates)
         self._remember(task, pod)

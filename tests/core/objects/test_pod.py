@@ -33,7 +33,7 @@ def test_status(phase: str, node: str, deleting: bool, expected: TaskStatus) -> 
         "spec": {"nodeName": node},
         "status": {"phase": phase},
     }
-    assert pod_state(obj)["status"] is expected
+    assert pod_state(obj)[0] is expected
 
 
 def container(cpu: str, memory: str = "0", **more: Any) -> dict[str, Any]:
