@@ -13,6 +13,10 @@ class Alarm:
         self._scope: type[anyio.CancelScope] = anyio.CancelScope  # then the event loop's own, which need not be found
         self._never = anyio.Event()  # waiting for it sets no other deadline, as sleeping does
 
+    def now(self) -> float:
+        """What time it is."""
+        return anyio.current_time()
+
     async def sleep_until(self, time: float) -> float:
         """Sleep until then, or until an earlier time that is set meanwhile. Returns the one that has come."""
         with self._scope(deadline=time) as self._sleep:

@@ -18,8 +18,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, assert_never
 
-import anyio
-
 from actors.actor import Actor
 from actors.errors import ActorFailedError, BrokenViewError
 from actors.news import LevelSignal
@@ -137,7 +135,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     def _assume(self, message: Assume) -> Assumed:
         self._forget_shown()
-        now = anyio.current_time()
+        now = self._alarm.now()
         assumed = [self._assume_one(each) for each in message.binds]
         missing = [bind.uid for bind, held in zip(message.binds, assumed, strict=True) if not held]
         for evict in message.evicts:
@@ -213,7 +211,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     def _failed(self, namespace: str, name: str, uid: str, *, evicting: bool) -> None:
         self._awaited.came(uid)
-        self._resyncs.failed(anyio.current_time(), namespace, name, uid, evicting=evicting)
+        self._resyncs.failed(self._alarm.now(), namespace, name, uid, evicting=evicting)
         self._alarm.no_later_than(self._next_at())
 
     def _in_doubt(self) -> tuple[str, ...]:
@@ -229,10 +227,10 @@ class Cache(Actor[CacheMessage, CacheReply]):
         while True:
             await self._alarm.sleep_until(self._next_at())
             with self.activity.busy():
-                for lost in self._awaited.take_overdue(anyio.current_time()):
+                for lost in self._awaited.take_overdue(self._alarm.now()):
                     log.warning("no outcome ever came of %s/%s: looking at it again", lost.namespace, lost.name)
                     self._failed(lost.namespace, lost.name, lost.uid, evicting=lost.evicting)
-                self._looking_at = self._resyncs.take_due(anyio.current_time())
+                self._looking_at = self._resyncs.take_due(self._alarm.now())
                 if self._looking_at:
                     await self._look_again(self._looking_at)
                 self._looking_at = ()

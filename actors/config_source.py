@@ -8,13 +8,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from config.errors import ConfigError
 from config.load import default_text, parse_scheduler_config, read_text
 from config.schema import SchedulerConfig
 from core.messages.events import ConfigLoaded
+
+Names = tuple[str, ...] | None
+PARSED = 16
+"""So many parsed configurations are remembered."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,7 @@ class ConfigSource:
     ) -> None:
         self._path = path
         self._user_plugins = user_plugins or {}
-        self._parse = partial(
-            parse_scheduler_config, lenient=lenient, built_actions=built_actions, built_plugins=built_plugins
-        )
+        self._parse = partial(_parsed, lenient, _hashable(built_actions), _hashable(built_plugins))
         self._stamp = _stamp(path)
         self._offered: str | None = None
         self._offers = offers
@@ -73,7 +75,7 @@ class ConfigSource:
         """A text to be taken at the next look; why it will be refused then ("" when it will not)."""
         self._offered, self.name = text, name
         try:
-            self._parse(text, source=name)
+            self._parse(text, name)
         except ConfigError as error:
             return str(error)
         return ""
@@ -97,10 +99,20 @@ class ConfigSource:
         return loaded
 
     def _load(self, text: str) -> LoadedConfig:
-        config = self._parse(text, source=self.name)
+        config = self._parse(text, self.name)
         named = {option.name for tier in config.tiers for option in tier.plugins}
         plugins = {name: identity for name, identity in sorted(self._user_plugins.items()) if name in named}
         return LoadedConfig(config, text, hashlib.sha256(text.encode()).hexdigest(), self.name, plugins)
+
+
+@lru_cache(maxsize=PARSED)
+def _parsed(lenient: bool, actions: Names, plugins: Names, text: str, source: str) -> SchedulerConfig:
+    """A text is parsed once for all the systems that it sets up: the outcome is frozen. Raises ConfigError."""
+    return parse_scheduler_config(text, source=source, lenient=lenient, built_actions=actions, built_plugins=plugins)
+
+
+def _hashable(names: Collection[str] | None) -> Names:
+    return None if names is None else tuple(names)
 
 
 def _stamp(path: Path | None) -> tuple[int, int] | None:

@@ -127,7 +127,7 @@ class SessionRunner(Actor[RunCycle, Done]):
                 await self._look_at_config()
                 try:
                     await self._cycle()
-                    self._earliest = anyio.current_time() + self._settings.period_s
+                    self._earliest = self._alarm.now() + self._settings.period_s
                 except (CycleLostError, ActorFailedError) as error:
                     await self._lost(error)
 
@@ -219,7 +219,7 @@ class SessionRunner(Actor[RunCycle, Done]):
         log.error("cycle %d is lost: %s", memory.cycle + 1, error)
         await self._commit.note("actor", CycleDropped(memory.cycle + 1, self.clock.now(), str(error)))
         pause = FIRST_PAUSE_S * 2.0**memory.lost_in_a_row
-        self._earliest = anyio.current_time() + max(pause, self._settings.period_s)
+        self._earliest = self._alarm.now() + max(pause, self._settings.period_s)
         if memory.lost_in_a_row >= GIVE_UP_AFTER:
             log.error("%d cycles lost in a row: waiting until something changes", memory.lost_in_a_row)
             memory.seen = memory.changed.value

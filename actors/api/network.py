@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
 from actors.api.faults import chance
 
 if TYPE_CHECKING:
@@ -48,7 +46,7 @@ class Network:
         """Deliver it so much later."""
         self._number += 1
         self._activity.begin()
-        held = Held(anyio.current_time() + delay_s, self._number, **what)
+        held = Held(self._alarm.now() + delay_s, self._number, **what)
         heappush(self._held, held)
         if self._held[0] is held:  # who waits for an earlier one finds it then
             self._alarm.no_later_than(held.at)
@@ -64,7 +62,7 @@ class Network:
     def crash(self, actor: str, steps: int) -> None:
         """Crash the actor so many turns of the event loop later."""
         self.crashes.append((actor, steps))
-        self._alarm.no_later_than(anyio.current_time())
+        self._alarm.no_later_than(self._alarm.now())
 
     async def wait(self) -> float:
         """Until something is due, or somebody is to crash; returns when that was to be.

@@ -64,6 +64,10 @@ class Bell(Alarm):
         self._bell: trio.Event | None = None
         self._due = inf
 
+    def now(self) -> float:
+        """What time it is."""
+        return self._clock.current_time()
+
     async def sleep_until(self, time: float) -> float:
         """Sleep until then, or until an earlier time that is set meanwhile. Returns the one that has come."""
         bell = self._bell = trio.Event()

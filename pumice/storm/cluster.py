@@ -102,24 +102,22 @@ def pod_group(name: str, details: Object) -> Object:
 
 
 def pods(job: str, details: Object, numbers: range) -> list[Object]:
-    """Pods job-0 and on of a job."""
-    return [pod(f"{job}-{number}", job, details) for number in numbers]
+    """Pods job-0 and on of a job, which share all but their names.
 
-
-def pod(name: str, job: str, details: Object) -> Object:
-    """cpu, memory, gpus, port, seconds (0: it never ends), priority."""
+    cpu, memory, gpus, port, seconds (0: it never ends), priority.
+    """
+    labels = {JOB: job}
     annotations = {
         "scheduling.k8s.io/group-name": job,
         "volcano.sh/task-spec": "worker",
         "pumice.dev/duration": f"{details.get('seconds', 0)}s" if details.get("seconds") else "0",
     }
-    spec = _pod_spec(details)
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {JOB: job}, "annotations": annotations},
-        "spec": {"schedulerName": "volcano", **spec},
-    }
+    spec = {"schedulerName": "volcano", **_pod_spec(details)}
+    named = {"namespace": NAMESPACE, "labels": labels, "annotations": annotations}
+    return [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{job}-{number}", **named}, "spec": spec}
+        for number in numbers
+    ]
 
 
 def _pod_spec(details: Object) -> Object:
