@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from actors.api.faults import chance
 
@@ -13,16 +14,18 @@ if TYPE_CHECKING:
     from core.messages import commands, replies
 
 
-@dataclass(order=True, slots=True)
-class Held:
-    """Something the network delivers at `at`: a request to carry out, an answer to give, or news for the watchers."""
+class Held(Struct, order=True):
+    """Something the network delivers at `at`: a request to carry out, an answer to give, or news for the watchers.
+
+    No two have the same `number`, so no more is compared.
+    """
 
     at: float
     number: int
-    request: commands.ApiRequest | None = field(compare=False, default=None)
-    item: Any = field(compare=False, default=None)
-    answer: replies.ApiReply | None = field(compare=False, default=None)
-    news: bool = field(compare=False, default=False)
+    request: commands.ApiRequest | None = None
+    item: Any = None
+    answer: replies.ApiReply | None = None
+    news: bool = False
 
 
 class Network:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from core.objects.metadata import section
 from core.quantity import parse_quantity
@@ -15,8 +16,7 @@ ENDED: Final = ("Succeeded", "Failed")
 GROUP: Final = "scheduling.k8s.io/group-name"
 
 
-@dataclass(slots=True)
-class PodBook:
+class PodBook(Struct):
     """A pod as the api has it. `job` is "namespace/group"; `requests` in thousandths, the pod itself among them.
 
     `ended`: it will never run again; `on_node`: it takes up room.
