@@ -10,7 +10,7 @@ from actors.api.admission.pod_groups import default_topology, topology_problems
 from actors.api.admission.pod_spec import pod_spec_problems
 from actors.api.admission.rules import Lookup
 from actors.api.admission.run_annotations import run_problems
-from actors.api.fields import containers_of, rows, section
+from actors.api.fields import annotations_of, containers_of, rows, section
 from actors.api.names import label_problem, qualified_name_problem
 from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
 from core.objects.metadata import Object
@@ -76,7 +76,7 @@ def validate(job: Object, lookup: Lookup) -> list[Cause]:
     found += policy_problems(rows(spec, "policies"), "spec.policies")
     unknown = [plugin for plugin in section(spec, "plugins") if plugin not in PLUGINS]
     found += [unsupported(f"spec.plugins[{plugin}]", plugin, PLUGINS) for plugin in unknown]
-    found += run_problems(job, "metadata")
+    found += run_problems(annotations_of(job), "metadata")
     return found + _volume_problems(spec) + _queue_problems(spec["queue"], lookup)
 
 
@@ -141,7 +141,7 @@ def _task_problems(job: str, task: dict[str, Any], path: str, seen: set[str]) ->
     found += policy_problems(rows(task, "policies"), f"{path}.policies")
     found += _partition_problems(task, f"{path}.partitionPolicy")
     template = section(task, "template")
-    found += run_problems(template, f"{path}.template.metadata")
+    found += run_problems(annotations_of(template), f"{path}.template.metadata")
     return found + pod_spec_problems(section(template, "spec"), f"{path}.template.spec")
 
 

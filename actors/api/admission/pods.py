@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 from actors.api.admission.label_keys import settle_label_keys
 from actors.api.admission.limit_ranges import fill_in, pod_problem
-from actors.api.admission.pod_spec import qos_class
+from actors.api.admission.pod_spec import pod_spec_problems, qos_class
 from actors.api.admission.pod_templates import problems, settled
 from actors.api.admission.rules import Lookup
-from actors.api.admission.run_annotations import run_problems
+from actors.api.admission.run_annotations import DURATIONS, EXIT_CODE, run_problems
 from actors.api.fields import annotations_of, rows, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value
 from core.objects.metadata import Object
+from storage.codec import repack, unpack
 
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Classes that exist without an object."""
 
 _BUDGETS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
+_JUDGED: Final = (*DURATIONS, EXIT_CODE, *_BUDGETS)
+"""Annotations that can be wrong."""
+_KEPT: Final = 64
 _MUTABLE: Final = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "terminationGracePeriodSeconds")
 
 
@@ -67,13 +72,20 @@ def forbid(pod: Object, lookup: Lookup) -> str | None:
 
 
 def validate(pod: Object, lookup: Lookup) -> list[Cause]:
-    """The spec, how it is to run, and Volcano's budget annotations on its own pods."""
+    """The spec, how it is to run, and Volcano's budget annotations on its own pods; once for all that say the same."""
     del lookup
-    found = problems(pod["spec"]) + run_problems(pod, "metadata")
     annotations = annotations_of(pod)
-    if annotations and pod["spec"].get("schedulerName") == "volcano":
+    said = {name: annotations[name] for name in _JUDGED if name in annotations} if annotations else {}
+    return list(_problems(repack([pod["spec"], said])))
+
+
+@lru_cache(maxsize=_KEPT)
+def _problems(blob: bytes) -> tuple[Cause, ...]:
+    spec, annotations = unpack(blob)
+    found = pod_spec_problems(spec, "spec") + run_problems(annotations, "metadata")
+    if spec.get("schedulerName") == "volcano":
         found += budget_problems(annotations)
-    return found
+    return tuple(found)
 
 
 def budget_problems(annotations: dict[str, str]) -> list[Cause]:

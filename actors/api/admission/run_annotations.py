@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from actors.api.fields import annotations_of
 from actors.api.refusals import Cause, invalid_value
 from actors.durations import duration_s
 
@@ -13,9 +12,8 @@ EXIT_CODE: Final = "pumice.dev/exit-code"
 _MOST_EXIT_CODE: Final = 255
 
 
-def run_problems(holder: dict[str, Any], path: str) -> list[Cause]:
-    """What is wrong with the annotations of the holder of a metadata section; `path` is that section's."""
-    annotations = annotations_of(holder)
+def run_problems(annotations: dict[str, str], path: str) -> list[Cause]:
+    """What is wrong with these annotations; `path` is that of the metadata section they stand in."""
     if not annotations:
         return []
     found: list[Cause] = []

@@ -8,7 +8,7 @@ from actors.api.admission.amounts import settle_amounts
 from actors.api.admission.pod_spec import pod_spec_problems
 from actors.api.admission.rules import Lookup
 from actors.api.admission.run_annotations import run_problems
-from actors.api.fields import containers_of, labels_of, section
+from actors.api.fields import annotations_of, containers_of, labels_of, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value, required
 from actors.api.selectors import matches, selector_of
 from core.kube.selectors import SelectorError, label_selector
@@ -47,7 +47,7 @@ def validate(workload: Object, lookup: Lookup) -> list[Cause]:
     elif not matches(selector, labels):
         why = "`selector` does not match template `labels`"
         found.append(invalid_value("spec.template.metadata.labels", labels, why))
-    found += run_problems(template, "spec.template.metadata")
+    found += run_problems(annotations_of(template), "spec.template.metadata")
     return found + pod_spec_problems(section(template, "spec"), "spec.template.spec")
 
 
