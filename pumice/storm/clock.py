@@ -10,6 +10,7 @@ from math import inf
 from typing import Final
 
 import trio
+from trio.testing import MockClock
 
 from actors.alarm import Alarm
 
@@ -17,14 +18,15 @@ START: Final = 1_700_000_000.0
 
 
 class LeapingClock(trio.abc.Clock):
-    """Virtual time: it stands still while anybody can run, and leaps to the next deadline when everybody waits.
+    """trio's MockClock: it stands still while anybody can run, and leaps to the next deadline when everybody waits.
 
-    As trio's MockClock with an `autojump_threshold` of 0 does, but that one lets the loop turn once more before it
-    leaps, in case that something comes from outside. Into a storm nothing does.
+    It leaps so by itself with an `autojump_threshold` of 0, but lets the loop turn once more before, in case that
+    something comes from outside. Into a storm nothing does.
     """
 
     def __init__(self) -> None:
-        self._now = 0.0
+        self._time = MockClock()
+        self._now = self._time.current_time()  # which stands between two leaps, and is asked for at every turn
         self._bells: list[tuple[float, int, trio.Event]] = []
         self._numbers = count()
 
@@ -49,7 +51,8 @@ class LeapingClock(trio.abc.Clock):
             heappop(bells)
         following = min(deadline, bells[0][0]) if bells else deadline
         if self._now < following < inf:
-            self._now = following
+            self._time.jump(following - self._now)
+            self._now = self._time.current_time()
         while bells and bells[0][0] <= self._now:
             heappop(bells)[2].set()
         return 0.0
