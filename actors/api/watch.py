@@ -31,6 +31,7 @@ class RevisionLog:
         self._forgotten_to = revision
         self._last_dropped: dict[str, int] = {}
         self._published = revision
+        self._asked = _AskedByKinds()
 
     @property
     def published(self) -> int:
@@ -84,10 +85,8 @@ class RevisionLog:
         cut = end if end - start <= _SCAN else start + _SCAN
         found = self._entries[start:cut]
         if kinds:
-            is_other = frozenset(kinds).isdisjoint
-            whom = self._concerned[start:cut]
-            asked = {concerned for concerned in set(whom) if not is_other(concerned)}  # few: asked of each only once
-            found = [event for event, concerned in zip(found, whom, strict=True) if concerned in asked]
+            asked = self._asked[kinds]
+            found = [event for event, whom in zip(found, self._concerned[start:cut], strict=True) if asked[whom]]
         if len(found) > limit:
             return Events(found[limit - 1].revision, tuple(found[:limit]), more=True)
         if cut < end:
@@ -101,4 +100,30 @@ class RevisionLog:
 
     def _position(self, since: int) -> int:
         """Index of the first entry after `since`; revisions may have gaps, so it is searched."""
-        return bisect_right(self._entries, since, key=_REVISION)
+        entries = self._entries
+        if not entries or since < entries[0].revision:
+            return 0
+        place = since - entries[0].revision  # of the entry of this revision, where there are no gaps
+        if place < len(entries) and entries[place].revision == since:
+            return place + 1
+        return bisect_right(entries, since, key=_REVISION)
+
+
+class _Asked(dict[frozenset[str], bool]):
+    """Whether whom a change concerns are some of `kinds`: there are few answers."""
+
+    def __init__(self, kinds: tuple[str, ...]) -> None:
+        super().__init__()
+        self._kinds = kinds
+
+    def __missing__(self, concerned: frozenset[str]) -> bool:
+        asked = self[concerned] = not concerned.isdisjoint(self._kinds)
+        return asked
+
+
+class _AskedByKinds(dict[tuple[str, ...], _Asked]):
+    """Who watches asks for the same kinds every time."""
+
+    def __missing__(self, kinds: tuple[str, ...]) -> _Asked:
+        asked = self[kinds] = _Asked(kinds)
+        return asked

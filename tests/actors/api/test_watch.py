@@ -31,6 +31,13 @@ def test_changes_after_a_revision() -> None:
     assert (reply.revision, reply.gone, reply.more) == (3, False, False)
 
 
+@given(st.sets(st.integers(1, 40), min_size=1), st.integers(0, 40))
+def test_gaps_between_revisions_hide_nothing(revisions: set[int], since: int) -> None:
+    known = sorted(revisions)
+    reply = log_of(*known).read(min(since, known[-1]))
+    assert [event.revision for event in reply.events] == [each for each in known if each > since]
+
+
 def test_the_limit_is_said() -> None:
     log = log_of(1, 2, 3)
     first = log.read(0, limit=2)
