@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import accumulate
 from typing import Final, Protocol, assert_never
 
+from actors.api.chance import chance
 from config.errors import ConfigError
 from core.messages import commands
 from storage import codec
@@ -220,12 +220,6 @@ class ListedFaults:
         if fault is not None:
             self.struck.append(fault)
         return fault
-
-
-def chance(seed: int, what: str) -> float:
-    """A number in [0, 1) that depends on the arguments alone."""
-    digest = blake2b(f"{seed}\0{what}".encode(), digest_size=7).digest()
-    return int.from_bytes(digest, "big") / 2**56
 
 
 def _parts(kinds: Sequence[str], rates: Mapping[str, float]) -> list[tuple[str, float]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from actors.api.faults import chance
+from actors.api.chance import chance
 
 if TYPE_CHECKING:
     from actors.ports import Context

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from actors.api.faults import chance
+from actors.api.chance import chance
 from pumice.storm.profiles import Profile, profile
 from pumice.storm.script import Script, write_script
 from pumice.storm.shrink import shrink
