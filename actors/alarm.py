@@ -24,6 +24,15 @@ class Alarm:
             await self._never.wait()
         return self._sleep.deadline
 
+    async def wait(self, event: anyio.Event, until: float) -> None:
+        """Wait for an event that is the caller's own, at most until then: it may be set at that time.
+
+        Any number of tasks may do so, and one sleep at the same time.
+        """
+        with self._scope(deadline=until) as scope:
+            self._scope = type(scope)
+            await event.wait()
+
     def no_later_than(self, time: float) -> None:
         """Have the sleeper wake then, unless it does so before. Who is awake decides anew before it sleeps."""
         if self._sleep is not None and time < self._sleep.deadline:

@@ -65,3 +65,6 @@ def ranks(links: Links) -> list[list[str]]:
         found.append(ready)
         sorter.done(*ready)
     return found
+
+
+RANKS = ranks(LINKS)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 import anyio
 from anyio import lowlevel
 
+from actors.alarm import Alarm
 from actors.envelope import Answer, Envelope, Received, failure
 from actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
 from actors.fresh_events import FreshEvents
@@ -54,7 +55,14 @@ class Mailbox(Generic[M, R]):
     """The way to one actor. `accepts` is the closed union M, `replies` the union R (None: it never answers)."""
 
     def __init__(
-        self, name: str, accepts: Any, replies: Any = None, *, capacity: int = 256, activity: Activity | None = None
+        self,
+        name: str,
+        accepts: Any,
+        replies: Any = None,
+        *,
+        capacity: int = 256,
+        activity: Activity | None = None,
+        alarm: Alarm | None = None,
     ) -> None:
         if capacity < 1:
             raise ValueError(f"mailbox {name}: capacity must be at least 1, was {capacity}")
@@ -64,6 +72,7 @@ class Mailbox(Generic[M, R]):
         self._accepted = frozenset(get_args(accepts) or (accepts,))
         self._decode_any_reply = codec.decoder(Failed if replies is None else replies | Failed)
         self._activity = activity
+        self._alarm = alarm or Alarm()
         self._queue: deque[Envelope] = deque()
         self._blocked: OrderedDict[Envelope, anyio.Event] = OrderedDict()  # none unless the queue is full
         self._unread: deque[Received[M, R]] = deque()
@@ -98,7 +107,7 @@ class Mailbox(Generic[M, R]):
     async def tell_through(self, frames: Sequence[bytes]) -> None:
         """`tell_encoded` of who must have it sent: never cancelled, which costs a scope only while there is no room."""
         for part in _parts(frames):
-            await self._put_through(Envelope(part))
+            await self._put_in(Envelope(part), shield=True)
 
     async def ask(self, message: M) -> R:
         """Send and wait for the reply. Raises ActorStoppedError or ActorFailedError instead of waiting for ever."""
@@ -111,7 +120,7 @@ class Mailbox(Generic[M, R]):
         As in a shielded scope, but that costs more than asking, and is made here only when somebody cancels.
         """
         answer = Answer(1, self._events.make())
-        await self._put_through(Envelope((self.encode(message),), answer))
+        await self._put_in(Envelope((self.encode(message),), answer), shield=True)
         try:
             await answer.complete.wait()
         except anyio.get_cancelled_exc_class():
@@ -138,9 +147,9 @@ class Mailbox(Generic[M, R]):
         replies: list[R | None] = []
         for part in _parts([self.encode(message) for message in messages]):
             answer = Answer(len(part), self._events.make())
-            with anyio.move_on_after(timeout_s):
-                await self._put(Envelope(part, answer))
-                await answer.complete.wait()
+            until = self._alarm.now() + timeout_s
+            await self._put_in(Envelope(part, answer), deadline=until)
+            await self._alarm.wait(answer.complete, until)
             replies.extend([self._reply_or_none(frame) for frame in answer.frames])
         return replies
 
@@ -225,15 +234,9 @@ class Mailbox(Generic[M, R]):
     def statistics(self) -> MailboxStatistics:
         """Counts, for the metrics actor."""
         queued = len(self._queue)
+        high = max(self._high_water, queued)
         return MailboxStatistics(
-            self.name,
-            self.capacity,
-            queued,
-            self._sent,
-            self._received,
-            len(self._blocked),
-            max(self._high_water, queued),
-            self.closed,
+            self.name, self.capacity, queued, self._sent, self._received, len(self._blocked), high, self.closed
         )
 
     async def _ask(self, frames: Sequence[bytes]) -> list[bytes]:
@@ -249,12 +252,13 @@ class Mailbox(Generic[M, R]):
         else:
             await self._wait_for_room(envelope)
 
-    async def _put_through(self, envelope: Envelope) -> None:
+    async def _put_in(self, envelope: Envelope, **scope: Any) -> None:
+        """`_put` in such a scope, made only when there is no room."""
         self._begin(envelope)
         if len(self._queue) < self.capacity:
             self._post(envelope)
             return
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(**scope):
             await self._wait_for_room(envelope)
 
     async def _wait_for_room(self, envelope: Envelope) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from actors.errors import WiringError
-from actors.links import Links, ranks
+from actors.links import LINKS, RANKS
 from actors.mailbox import Mailbox
 from core.messages import commands, events, orders, replies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from actors.ports import Activity
+    from actors.ports import Context
 
 ACCEPTS: dict[str, tuple[Any, Any]] = {
     "action-worker": (commands.ActionCommand, replies.ActionDone | replies.ActionFailed),
@@ -47,22 +47,20 @@ class Switchboard:
     `instances`: role -> what its actors are told apart by; a role that is not in it has one actor, called as the role.
     """
 
-    def __init__(self, links: Links, instances: Mapping[str, Sequence[str]], capacity: int, activity: Activity) -> None:
-        self._links = links
+    def __init__(self, instances: Mapping[str, Sequence[str]], capacity: int, context: Context) -> None:
+        own: dict[str, Any] = {"capacity": capacity, "activity": context.activity, "alarm": context.alarm()}
         self._of_role: dict[str, dict[str, Mailbox[Any, Any]]] = {}
         self.rank: dict[str, int] = {}
-        for rank, roles in enumerate(ranks(links)):
+        for rank, roles in enumerate(RANKS):
             for role in roles:
                 names = [f"{role}:{each}" for each in instances[role]] if role in instances else [role]
                 self.rank.update(dict.fromkeys(names, rank))
-                self._of_role[role] = {
-                    name: Mailbox(name, *ACCEPTS[role], capacity=capacity, activity=activity) for name in names
-                }
+                self._of_role[role] = {name: Mailbox(name, *ACCEPTS[role], **own) for name in names}
         self.mailboxes = {name: box for boxes in self._of_role.values() for name, box in boxes.items()}
 
     def all(self, sender: str, role: str) -> list[Any]:
         """The mailboxes of a role. Raises WiringError when the table has no link from the sender to it."""
-        if role not in self._links[role_of(sender)]:
+        if role not in LINKS[role_of(sender)]:
             raise WiringError(f"{sender} is not to send to {role}: there is no such link in the table")
         return list(self._of_role[role].values())
 

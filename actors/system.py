@@ -88,7 +88,7 @@ class System:
         self._sessions: Shelf[Any] = Shelf()
         self._crew = DryRunCrew(settings, self.source.loaded.config.pumice.dry_run_processes)
         instances = workers(settings, self.source.loaded.config, self._decider.actions)
-        self.switchboard = Switchboard(LINKS, instances, settings.mailbox_capacity, self.context.activity)
+        self.switchboard = Switchboard(instances, settings.mailbox_capacity, self.context)
         self.supervisor = Supervisor(self._children(), self.context, self._note)
         self._summary = Summary(self.store)
         self._network = Network(self.context, settings.news_delay_s, settings.seed)

@@ -9,6 +9,7 @@ from itertools import count
 from math import inf
 from typing import Final
 
+import anyio
 import trio
 from trio.testing import MockClock
 
@@ -27,7 +28,7 @@ class LeapingClock(trio.abc.Clock):
     def __init__(self) -> None:
         self._time = MockClock()
         self._now = self._time.current_time()  # which stands between two leaps, and is asked for at every turn
-        self._bells: list[tuple[float, int, trio.Event]] = []
+        self._bells: list[tuple[float, int, trio.Event | anyio.Event]] = []
         self._numbers = count()
 
     def start_clock(self) -> None:
@@ -37,7 +38,7 @@ class LeapingClock(trio.abc.Clock):
         """Virtual seconds since the beginning."""
         return self._now
 
-    def ring(self, bell: trio.Event, time: float) -> None:
+    def ring(self, bell: trio.Event | anyio.Event, time: float) -> None:
         """Set `bell` at that time; one that was set before counts no more."""
         if time <= self._now:
             bell.set()
@@ -81,6 +82,11 @@ class Bell(Alarm):
         finally:
             bell.set()
         return self._due
+
+    async def wait(self, event: anyio.Event, until: float) -> None:
+        """Wait for an event that is the caller's own, at most until then: it is set at that time."""
+        self._clock.ring(event, until)
+        await event.wait()
 
     def no_later_than(self, time: float) -> None:
         """Have the sleeper wake then, unless it does so before."""

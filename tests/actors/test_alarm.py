@@ -82,3 +82,28 @@ async def test_who_sleeps_can_be_cancelled() -> None:
     with anyio.move_on_after(SHORT_S) as scope:
         await alarm.sleep_until(float("inf"))
     assert scope.cancelled_caught
+
+
+@pytest.mark.anyio
+async def test_an_event_is_waited_for_and_no_longer() -> None:
+    alarm, event = Alarm(), anyio.Event()
+    began = anyio.current_time()
+    await alarm.wait(event, began + SHORT_S)
+    assert anyio.current_time() - began >= SHORT_S * 0.9
+    await alarm.wait(event, began)  # that has passed
+    event.set()
+    with anyio.fail_after(10):
+        await alarm.wait(event, began + 1000.0)
+
+
+@pytest.mark.anyio
+async def test_many_wait_while_one_sleeps() -> None:
+    alarm, event = Alarm(), anyio.Event()
+    with anyio.fail_after(10):
+        async with sleeping(alarm, 1000.0) as slept, anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(alarm.wait, event, anyio.current_time() + 1000.0)
+            await anyio.wait_all_tasks_blocked()
+            event.set()
+            alarm.no_later_than(anyio.current_time())
+    assert slept

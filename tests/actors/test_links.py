@@ -6,8 +6,7 @@ import pytest
 
 from actors.errors import WiringError
 from actors.links import ranks
-from actors.news import News
-from actors.ports import Activity
+from actors.ports import Context, RealClock
 from actors.switchboard import ACCEPTS, Switchboard
 from actors.system import LINKS
 
@@ -40,7 +39,7 @@ def test_every_role_has_its_unions() -> None:
 
 
 def test_a_mailbox_outside_the_table_is_not_handed_out() -> None:
-    board = Switchboard(LINKS, {"bind-worker": ["0", "1"]}, 4, Activity(News()))
+    board = Switchboard({"bind-worker": ["0", "1"]}, 4, Context(RealClock()))
     try:
         assert [box.name for box in board.all("session-runner", "bind-worker")] == ["bind-worker:0", "bind-worker:1"]
         assert board.one("bind-worker:1", "cache").name == "cache"

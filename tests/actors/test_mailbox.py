@@ -228,6 +228,16 @@ async def test_ask_each_says_none_for_what_did_not_come_in_time() -> None:
     box.abort()
 
 
+async def test_ask_each_waits_no_longer_for_room_either() -> None:
+    box = make(capacity=1)
+    await box.tell(TakeSnapshot(7))
+    with anyio.fail_after(5):
+        assert await box.ask_each(numbered(2), 0.05) == [None, None]
+    assert [item.message.known_version for item in await box.receive()] == [7]  # the others were not sent
+    assert box.statistics().queued == box.statistics().blocked_senders == 0
+    box.abort()
+
+
 @pytest.mark.parametrize("message", [RunCycle(), Poke(), Done()])
 async def test_an_unknown_message_is_refused_at_the_sender(message: Any) -> None:
     box = make()

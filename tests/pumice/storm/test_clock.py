@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+import anyio
 import pytest
 import trio
 from trio.testing import MockClock
@@ -141,7 +142,24 @@ async def _given_up(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
     sleeper.seen.append((trio.current_time(), "slept"))
 
 
-@pytest.mark.parametrize("steps", [_moved, _overdue, _in_turn, _between_deadlines, _woken_before, _given_up])
+async def _at_most(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
+    never, soon = anyio.Event(), anyio.Event()
+    nursery.start_soon(sleeper.sleep, 100.0, "slept")
+    await sleeper.alarm.wait(never, 3.0)
+    sleeper.seen.append((trio.current_time(), "in vain"))
+    nursery.start_soon(sleeper.alarm.wait, soon, 50.0)
+    await trio.sleep(1.0)
+    soon.set()
+    await sleeper.alarm.wait(soon, 40.0)
+    sleeper.seen.append((trio.current_time(), "at once"))
+    await sleeper.alarm.wait(anyio.Event(), 2.0)  # that has passed
+    sleeper.seen.append((trio.current_time(), "too late"))
+
+
+STEPS = [_moved, _overdue, _in_turn, _between_deadlines, _woken_before, _given_up, _at_most]
+
+
+@pytest.mark.parametrize("steps", STEPS)
 def test_a_bell_is_an_alarm(steps: Callable[[_Sleeper, trio.Nursery], Awaitable[None]]) -> None:
     clock = LeapingClock()
     seen = _rung(steps, lambda: Bell(clock), clock)
