@@ -7,14 +7,13 @@ touched since (all of them when a filter or score depends on placements anywhere
 
 from __future__ import annotations
 
-from functools import lru_cache
-from math import ulp
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from core.session.filters import Filters
+from core.session.room import most_too_little
 from core.session.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -26,21 +25,7 @@ if TYPE_CHECKING:
 ALL = slice(None)
 BoolArray = npt.NDArray[np.bool_]
 RESCAN_FRACTION = 8  # more touched rows than an eighth of all: looking at all is cheaper
-TOLERANCE = 0.1
 FEW = 5  # up to so many rows are looked at one by one
-
-
-@lru_cache(maxsize=4096)
-def most_too_small(request: float) -> float:
-    """The greatest float that a request does not fit into: request - column >= 0.1 up to it, and nowhere above.
-
-    One comparison of a column in place of a difference and a comparison. Rounding is monotone, so there is one such
-    float; it is sought by halves.
-    """
-    low, high = request - max(1.0, 2.0 * ulp(request)), request
-    while low < (middle := low + (high - low) / 2) < high:
-        low, high = (middle, high) if request - middle >= TOLERANCE else (low, middle)
-    return low
 
 
 class ErrorCache:
@@ -78,6 +63,7 @@ class NodeSearch:
         self.task = task
         self._room = room
         self.template = task.template
+        self._too_little = most_too_little(self.template.items, len(session.nodes.idle))
         self._filters = Filters(session, task)
         self.scoring = Scoring(session, task)
         is_global = self._filters.is_global or self.scoring.is_global
@@ -178,32 +164,18 @@ class NodeSearch:
         nodes = self.session.nodes
         codes = self._filters.reject(rows, count)
         if self._room:
-            fits = self._fits(nodes.future, rows, count)
-            if not np.logical_and.reduce(fits):
-                self._write_insufficient(codes, (~fits).nonzero()[0], rows)
+            lacks = nodes.future[:, rows] <= self._too_little
+            if np.count_nonzero(lacks):
+                for dimension, _ in reversed(self.template.items):  # the first that lacks is the reason
+                    np.copyto(codes, self.session.searches.insufficient(dimension), where=lacks[dimension])
         feasible: BoolArray = codes == 0
         if nodes.has_future and self._room:
-            feasible &= self._fits(nodes.idle, rows, count)
+            feasible &= np.logical_and.reduce(nodes.idle[:, rows] > self._too_little)
         own = self.session.searches.hard_shard
         if own is not None:
             codes[~own[rows]] = self.session.searches.outside_shard
             feasible &= own[rows]
         return codes, feasible
-
-    def _fits(self, columns: npt.NDArray[np.float64], rows: Rows, count: int) -> BoolArray:
-        """Request <= column in every dimension, tolerant: l < r or |l - r| < 0.1 is l - r < 0.1."""
-        (cpu, value), *others = self.template.items  # cpu and memory are always there
-        fits: BoolArray = columns[cpu, rows] > most_too_small(value)
-        mask = self.session.searches.mask[:count]
-        for dimension, value in others:
-            np.greater(columns[dimension, rows], most_too_small(value), out=mask)
-            np.logical_and(fits, mask, out=fits)
-        return fits
-
-    def _write_insufficient(self, codes: IntArray, short: npt.NDArray[np.intp], rows: Rows) -> None:
-        for dimension, value in reversed(self.template.items):
-            lacking = value - self.session.nodes.future[dimension][rows][short] >= 0.1
-            codes[short[lacking]] = self.session.searches.insufficient(dimension)
 
     def _look_again(self, row: int, sticky: bool) -> None:
         """The node was touched; one that the cache remembers as refused stays so for now."""

@@ -15,7 +15,8 @@ from core.cycle import Carry, Clock, Session, open_session
 from core.life.task import TaskStatus
 from core.objects.pod import Task
 from core.session.reasons import FitFailure
-from core.session.search import ErrorCache, NodeSearch, most_too_small
+from core.session.room import most_too_small
+from core.session.search import ErrorCache, NodeSearch
 from core.session.statement import Statement
 from core.state.view import View
 from tests.kit.jobs import gang
