@@ -92,7 +92,7 @@ class Points:
         self.job_keys: dict[str, Callable[[Job], Any]] = {}
         self.batches = BatchPoints()
         self.unforeseeable = False  # whether a function stands somewhere that may tell any two tasks apart
-        self.rejecter = ""  # the plugin that decided the last vote against its subject
+        self._rejected: tuple[str, Any] = ("", None)  # the last vote against its subject: point and function
         self.on_allocate: list[Handler] = []
         self.on_deallocate: list[Handler] = []
 
@@ -138,6 +138,12 @@ class Points:
         """The plugins consulted at a point, in tier order."""
         return tuple([name for tier in self.tiers_of_names(point) for name in tier])
 
+    @property
+    def rejecter(self) -> str:
+        """The plugin that decided the last vote against its subject."""
+        point, ask = self._rejected
+        return next(name for name, function in self._registered[point].items() if function is ask)
+
     # --- merge rules
 
     def first_nonzero(self, point: str, left: Any, right: Any) -> int:
@@ -174,7 +180,7 @@ class Points:
             for ask in tier:
                 answer = ask(subject)
                 if answer < 0:
-                    self.rejecter = next(n for n, f in self._registered[point].items() if f is ask)
+                    self._rejected = point, ask
                     return False
                 permitted = permitted or answer > 0
             if permitted:

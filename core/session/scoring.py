@@ -43,13 +43,12 @@ class Scoring:
         self.batch: list[NodeScore] = session.prepare_scores("BatchNodeOrder", task)
         self._scores = [*self.order, *self.batch]
         self._split = len(self.order)
-        self._count = session.nodes.count
         self.is_global = Volatility.GLOBAL in [s.volatility for s in self._scores]
         self._depends_on_candidates = True in [s.normalised and s.constant is None for s in self._scores]
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
         self._parts: list[tuple[MutableSequence[float] | None, float]] = []
         self._moving: list[tuple[MutableSequence[float], Callable[[int], float]]] = []
-        self.ranked: FloatArray = np.empty(self._count)  # `_rank` writes it whole
+        self.ranked: FloatArray = np.empty(session.nodes.count)  # `_rank` writes it whole
         self._ranked_at = floats(self.ranked)
         # Asked anew at every choice, whatever was or was not touched.
         self._momentary = True in [getattr(score, "momentary", False) for score in self._scores]
@@ -73,16 +72,12 @@ class Scoring:
 
     def _look_closer(self) -> None:
         """Views of what a touched row costs: numpy's own indexing would cost more than the arithmetic."""
-        views = [None if raw is None else floats(raw) for raw in self._raw]
-        pairs = list(zip(views, self._scores, strict=True))
-        self._parts = [
-            (None, score.constant or 0.0) if score.constant is not None else (raw, 0.0) for raw, score in pairs
-        ]
-        self._moving = [
-            (raw, score.score_one)
-            for raw, score in pairs
-            if raw is not None and score.volatility is not Volatility.STATIC
-        ]
+        self._parts, self._moving = [], []
+        for raw, score in zip(self._raw, self._scores, strict=True):
+            view = None if raw is None else floats(raw)
+            self._parts.append((view, 0.0) if score.constant is None else (None, score.constant))
+            if view is not None and score.volatility is not Volatility.STATIC:
+                self._moving.append((view, score.score_one))
 
     def update(self, row: int, is_candidate: bool) -> None:
         """One row changed, or joined or left the candidates."""
@@ -138,7 +133,7 @@ class Scoring:
             self.ranked[rows] = self.totals(rows)
             return
         self._sum(ALL, self.ranked)
-        if np.count_nonzero(candidates) < self._count:
+        if not np.logical_and.reduce(candidates):
             self.ranked[~candidates] = -np.inf
 
     def totals(self, rows: npt.NDArray[np.intp]) -> FloatArray:

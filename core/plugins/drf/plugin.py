@@ -38,7 +38,6 @@ class Drf:
         """Compute every job's share; register orders, victims and handlers."""
         option = session.config.plugin(self.name)
         self._session = session
-        self._of_task, self._known = session.jobs.of_task, session.jobs.known
         self._shares = Shares(session)
         self._only_victims_count = "drf-counts-victims-only" in session.config.pumice.fix
         session.points.add("JobOrder", self.name, self.job_order)
@@ -50,7 +49,7 @@ class Drf:
         if option is not None and option.is_enabled("Hierarchy"):
             session.points.add("QueueOrder", self.name, self.queue_order)
             session.points.add("Reclaimable", self.name, self.reclaimable)
-        session.points.handle(partial(self._change, 1.0), partial(self._change, -1.0))
+        session.points.handle(partial(self._shares.follow, 1.0), partial(self._shares.follow, -1.0))
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""
@@ -65,6 +64,7 @@ class Drf:
             self._tree = HierarchicalShares(self._shares, len(session.snapshot.jobs.total))
             for job in session.jobs.in_order:
                 self._tree.add(job, session.queue_of(job), requests[job.row], allocated[job.row])
+            session.points.handle(self._keep_up, self._keep_up)
         return self._tree
 
     # --- orders
@@ -153,10 +153,7 @@ class Drf:
     # --- keeping up
     # -------------------------------------------------------------------------------------------------------------
 
-    def _change(self, sign: float, task: Task, node: int) -> None:
-        row = self._of_task[task.row]
-        if row < 0 or not self._known[row]:
-            return
-        self._shares.change(row, task, sign)
-        if self._tree is not None:
-            self._tree.set(row, self._shares.allocated(row))
+    def _keep_up(self, task: Task, node: int) -> None:
+        row = self._session.job_row(task)
+        if row >= 0:
+            self.tree.set(row, self._shares.allocated(row))

@@ -30,6 +30,7 @@ class Shares:
         named = {session.dims.index(name): amount for name, amount in scalars.items()}
         totals = {0: session.total.milli_cpu, 1: session.total.memory, **named}
         self.totals = [(dimension, total) for dimension, total in sorted(totals.items()) if total >= MIN_RESOURCE]
+        self._of_task, self._known = session.jobs.of_task, session.jobs.known
         self._allocated = session.snapshot.jobs.allocated.copy()
         self._lines = [floats(line) for line in self._allocated]
         shares = np.zeros(self._allocated.shape[1])
@@ -58,9 +59,11 @@ class Shares:
         found: list[list[float]] = self._allocated.T.tolist()
         return found
 
-    def change(self, row: int, task: Task, sign: float) -> None:
-        """A task of the job was placed (1) or taken off (-1)."""
-        lines = self._lines
+    def follow(self, sign: float, task: Task, node: int) -> None:
+        """A task was placed (1) or taken off (-1)."""
+        row, lines = self._of_task[task.row], self._lines
+        if row < 0 or not self._known[row]:
+            return
         for dimension, value in task.template.items:
             lines[dimension][row] += sign * value
         share = 0.0

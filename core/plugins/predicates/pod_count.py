@@ -51,7 +51,7 @@ class PodCountCheck:
         """Reason number per row, int32 [len(rows)]; for all rows possibly one that must not be written to."""
         if isinstance(rows, slice) and rows == slice(None):
             full = np.greater_equal(self._pods, self._most, out=self._full)
-            return np.multiply(full, self._code) if np.count_nonzero(full) else self._nobody
+            return np.multiply(full, self._code) if np.logical_or.reduce(full) else self._nobody
         return np.multiply(self._pods[rows] >= self._most[rows], self._code)
 
     def reject_one(self, row: int) -> int:
