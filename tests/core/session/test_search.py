@@ -143,6 +143,33 @@ def test_one_comparison_says_what_the_difference_says(request: float, column: fl
         assert (room > limit) == (request - room < 0.1)
 
 
+def test_what_a_plain_template_does_not_concern_has_nothing_to_say_about_it() -> None:
+    view = View()
+    for obj in (queue("q"), node("n0"), *gang("plain", queue="q", pods=1, phase="Inqueue")):
+        view.apply("ADDED", obj)
+    particular: dict[str, Any] = {"port": {"host_ports": [80]}, "picky": {"affinity": PREFER}}
+    for name, each in particular.items():
+        for obj in gang(name, queue="q", pods=1, phase="Inqueue", **each):
+            view.apply("ADDED", obj)
+    session = open_session(view.snapshot(), parse_scheduler_config(CONF, source="test"), Clock(1, 0.0), Carry())
+    tasks = {task.name: task for task in session.snapshot.tasks.handles if task is not None}
+    assert {name for name, task in tasks.items() if task.template.plain} == {"plain-0"}
+    left_out = 0
+    for point in ("Predicate", "NodeOrder", "BatchNodeOrder"):
+        everybody, asked, asked_of_port = (
+            {f for group in groups for f in group}
+            for groups in (
+                session.points.flat(point),
+                session.searches.asked(point, tasks["plain-0"].template),
+                session.searches.asked(point, tasks["port-0"].template),
+            )
+        )
+        assert asked_of_port == everybody
+        assert all(f.prepare(session, tasks["plain-0"]) is None for f in everybody - asked)
+        left_out += len(everybody - asked)
+    assert left_out > 3
+
+
 def test_pods_without_claims_share_a_search_beside_pods_with_claims_of_their_own() -> None:
     view = View()
     claiming = with_templates(pod("own", group="plain"), "t")
