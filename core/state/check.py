@@ -33,7 +33,7 @@ def check_touched(view: View) -> list[str]:
     if touched.everything:
         return check_view(view)
     jobs = [by_key[key] for key in touched.jobs if key in by_key]
-    nodes = [rows[seat] for seat in touched.seats if seat in rows]
+    nodes = [rows[seat] for seat in view.seats.unshared if seat in rows]
     return [*_check_jobs(view, jobs), *_check_nodes(view, nodes), *_check_places(view, touched.rows)]
 
 

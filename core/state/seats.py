@@ -23,11 +23,11 @@ class Seats:
         self.node_tasks: dict[str, dict[str, Task]] = {}
         self._tasks = tasks
         self._nodes = nodes
-        self._unshared: set[str] = set()  # node names whose dict no snapshot has seen
+        self.unshared: dict[str, None] = {}  # node names whose dict no snapshot has seen
 
     def share(self) -> dict[str, dict[str, Task]]:
         """For a snapshot."""
-        self._unshared.clear()
+        self.unshared.clear()
         return dict(self.node_tasks)
 
     def enter(self, task: Task, status: TaskStatus, node_name: str) -> None:
@@ -86,7 +86,7 @@ class Seats:
                 self._tasks.node_at[task.row] = row
 
     def _residents(self, node_name: str) -> dict[str, Task]:
-        if node_name not in self._unshared:
-            self._unshared.add(node_name)
+        if node_name not in self.unshared:
+            self.unshared[node_name] = None
             self.node_tasks[node_name] = dict(self.node_tasks.get(node_name, {}))
         return self.node_tasks[node_name]

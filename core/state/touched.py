@@ -9,18 +9,17 @@ if TYPE_CHECKING:
 
 
 class Touched:
-    """`rows` of tasks, `jobs` by key, `seats` by node name, each once, in the order in which they were touched first;
-    `everything`: nodes came, went or changed their rows.
+    """`rows` of tasks and `jobs` by key, each once, in the order in which they were touched first; `everything`: nodes
+    came, went or changed their rows. The seats remember themselves who is `unshared`.
     """
 
-    __slots__ = ("everything", "jobs", "rows", "seats")
+    __slots__ = ("everything", "jobs", "rows")
 
     def __init__(self, *, everything: bool = False) -> None:
         self.everything = everything
         self.rows: dict[int, None] = {}
         self.jobs: dict[str, None] = {}
-        self.seats: dict[str, None] = {}
 
-    def add(self, task: Task, seat: str) -> None:
-        """The task is counted there, or no more."""
-        self.rows[task.row] = self.jobs[task.job] = self.seats[seat] = None
+    def add(self, task: Task) -> None:
+        """The task is counted elsewhere, or no more."""
+        self.rows[task.row] = self.jobs[task.job] = None

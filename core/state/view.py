@@ -145,6 +145,7 @@ class View:
 
     def _enter(self, task: Task) -> None:
         """Count a task where it belongs: its job's columns and its node's."""
+        self.touched.add(task)
         row = task.row
         status, node_name = self._effective(task)
         self.tasks.status_at[row] = status
@@ -154,11 +155,10 @@ class View:
             self.jobs.count(job, task, status, 1)
             self.tasks.job_at[row] = job.row
         self.seats.enter(task, status, node_name)
-        self._touch(task)
 
     def _leave(self, task: Task) -> None:
         """The reverse of :meth:`_enter`."""
-        self._touch(task)
+        self.touched.add(task)
         status = self.tasks.status_at[task.row]
         if task.job:
             self.jobs.count(self.jobs.by_key[task.job], task, status, -1)
@@ -166,7 +166,7 @@ class View:
 
     def _move(self, task: Task) -> None:
         """Count a task that was counted in its row where it belongs by now."""
-        self._touch(task)
+        self.touched.add(task)
         row = task.row
         before = self.tasks.status_at[row]
         status, node_name = self._effective(task)
@@ -174,10 +174,6 @@ class View:
             self.jobs.move(self.jobs.by_key[task.job], task, before, status)
         self.tasks.status_at[row] = status
         self.seats.move(task, before, status, node_name)
-        self._touch(task)
-
-    def _touch(self, task: Task) -> None:
-        self.touched.add(task, self.tasks.resides[task.row])
 
     def _apply_node(self, node: Object, deleted: bool) -> None:
         name = section(node, "metadata").get("name") or ""
