@@ -58,7 +58,7 @@ class NewestQueues:
 def _open(
     report: bool, times: PluginTimes, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]
 ) -> Any:
-    clock, carried = Clock(moment.cycle, moment.now, moment.seed), Carry.from_dict(dict(carry))
+    clock, carried = Clock(moment.cycle, moment.now, moment.seed), Carry.from_dict(carry)
     recorded = config.pumice.dry_run_processes > 0  # replicas there are to follow
     times.forget()
     return open_session(snapshot, config, clock, carried, report=report, recorded=recorded, watch=times.watch)

@@ -5,7 +5,10 @@ checkpoints.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(slots=True)
@@ -28,19 +31,15 @@ class Carry:
         return {**plain, "nominated": self.nominated} if self.nominated else plain
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Carry:
-        """Back from plain data; what is absent starts fresh."""
-        return cls(
-            int(data.get("start", 0)),
-            {k: dict(v) for k, v in data.get("actions", {}).items()},
-            {k: dict(v) for k, v in data.get("plugins", {}).items()},
-            {k: dict(v) for k, v in data.get("hyper_nodes", {}).items()},
-            {k: dict(v) for k, v in data.get("nominated", {}).items()},
-        )
+    def from_dict(cls, data: Mapping[str, Any]) -> Carry:
+        """Back from plain data, which it shares; what is absent starts fresh."""
+        names = ("actions", "plugins", "hyper_nodes", "nominated")
+        return cls(int(data.get("start", 0)), *[data.get(name, dict[str, dict[str, Any]]()) for name in names])
 
     def copy(self) -> Carry:
         """An independent one."""
-        return Carry.from_dict(self.to_dict())
+        kept = (self.actions, self.plugins, self.hyper_nodes, self.nominated)
+        return Carry(self.start, *[{key: dict(inner) for key, inner in each.items()} for each in kept])
 
 
 @dataclass(frozen=True, slots=True)

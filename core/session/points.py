@@ -61,10 +61,20 @@ class Handler(Protocol):
     def __call__(self, task: Task, node: int) -> str | None: ...
 
 
+class Registered(dict[str, dict[str, Any]]):
+    """Point -> plugin -> its function; KeyError for what is no point. Few points have any."""
+
+    def __missing__(self, point: str) -> dict[str, Any]:
+        if point not in FLAGS:
+            raise KeyError(point)
+        functions = self[point] = dict[str, Any]()
+        return functions
+
+
 class Consulted(dict[str, tuple[Any, ...]]):
     """Point -> its enabled functions in tier order, found when somebody first asks."""
 
-    def __init__(self, listed: Listed, registered: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, listed: Listed, registered: Registered) -> None:
         super().__init__()
         self._listed, self._registered = listed, registered
 
@@ -85,7 +95,7 @@ class Points:
     def __init__(self, config: SchedulerConfig, kept: dict[str, Any] | None = None) -> None:
         self._empty_vetoes = "empty-answer-vetoes" in config.pumice.fix
         self._stays_empty = "intersection-stays-empty" in config.pumice.fix
-        self._registered: dict[str, dict[str, Any]] = {point: {} for point in FLAGS}
+        self._registered = Registered()
         self._tiers: dict[str, tuple[tuple[Any, ...], ...]] = {}
         self._flat = Consulted(listed_plugins(config, {} if kept is None else kept), self._registered)
         self.task_keys: dict[str, Callable[[Task], Any]] = {}

@@ -5,7 +5,7 @@ Source: Volcano `updateQueueStatus`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -33,11 +33,15 @@ def queue_statuses(session: Session) -> list[QueueStatus]:
     now: dict[str, Texts] = {}
     written: list[QueueStatus] = []
     for name, amounts in _rolled_up(session, _allocated_by_queue(session), names).items():
-        known = before.get(name)
+        known = last = before.get(name)
         if known is None or known[0] != amounts:
             known = amounts, _texts(session.dims.names, amounts)
         now[name] = known
-        if not _same(session.queues[name], known[1]):
+        said = session.queues[name].allocated
+        if said == known[1]:
+            continue
+        # What this wrote last time is written as it would be again: other texts are other amounts.
+        if (last is not None and said == last[1]) or not _same(said, known[1]):
             written.append(QueueStatus(name, dict(known[1])))
     session.snapshot.kept[_MEMO] = now
     return written
@@ -93,14 +97,11 @@ def _texts(dimensions: list[str], amounts: list[float]) -> dict[str, str]:
     return texts
 
 
-def _same(queue: Queue, allocated: dict[str, str]) -> bool:
-    if queue.allocated == allocated:
-        return True
-    if set(queue.allocated) != set(allocated):
+def _same(said: dict[str, Any], allocated: dict[str, str]) -> bool:
+    """Whether other texts may say the same."""
+    if said.keys() != allocated.keys():
         return False
     try:
-        return all(
-            parse_quantity(str(queue.allocated[n])).compare(parse_quantity(text)) == 0 for n, text in allocated.items()
-        )
+        return all(parse_quantity(str(said[n])).compare(parse_quantity(text)) == 0 for n, text in allocated.items())
     except QuantityError:
         return False

@@ -62,7 +62,7 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
 
 def _left(remaining: list[float], growth: FloatArray) -> list[float]:
     """What remains: first what queues gave back is added, then what they took is taken off (ExceededPart)."""
-    if growth.min(initial=0.0) >= 0.0:  # as a rule nobody gives anything back
+    if np.minimum.reduce(growth, axis=None, initial=0.0) >= 0.0:  # as a rule nobody gives anything back
         taken = _totals(growth)
         return [max(had - took, 0.0) for had, took in zip(remaining, taken, strict=True)]
     taken, returned = _totals(np.maximum(growth, 0.0)), _totals(np.minimum(growth, 0.0))
