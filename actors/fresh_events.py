@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from typing import cast
-
 import anyio
 
 
 class FreshEvents:
     """Makes the events of one event loop.
 
-    `anyio.Event()` finds out each time which loop that is, at more cost than the event itself, and on trio wraps what
-    has the same methods already.
+    `anyio.Event()` finds out each time which loop that is, at more cost than the event itself; the first one's own type
+    knows.
     """
 
     __slots__ = ("_type",)
 
     def __init__(self) -> None:
-        self._type: type[anyio.Event] | None = None
+        self._type: type[anyio.Event] = anyio.Event
 
     def make(self) -> anyio.Event:
         """One that is not set. To be called in the event loop."""
-        kind = self._type
-        if kind is None:
-            kind = self._type = _kind()
-        return kind()
-
-
-def _kind() -> type[anyio.Event]:
-    trio = sys.modules.get("trio")  # who does not run on it need not load it
-    if trio is not None and trio.lowlevel.in_trio_run():
-        return cast("type[anyio.Event]", trio.Event)
-    return type(anyio.Event())
+        event = self._type()
+        self._type = type(event)
+        return event

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import anyio
 import pytest
-import trio
 
 from actors.fresh_events import FreshEvents
 
@@ -15,8 +14,7 @@ async def test_each_is_a_new_one_of_the_loop() -> None:
     events = FreshEvents()
     first, second = events.make(), events.make()
     first.set()
-    own = trio.Event if trio.lowlevel.in_trio_run() else type(anyio.Event())
-    assert type(second) is type(first) is own
+    assert type(second) is type(anyio.Event())
     assert (first.is_set(), second.is_set()) == (True, False)
 
 
