@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -58,5 +58,5 @@ async def driven_cycle(
     return close_session(session)
 
 
-async def _noted_nowhere(event: ActorEvent) -> None:
-    del event
+async def _noted_nowhere(events: Sequence[ActorEvent]) -> None:
+    del events
