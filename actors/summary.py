@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from core.messages.events import Mutation
 from core.messages.replies import Listing
-from core.messages.watch import WatchEvent
 from core.objects.metadata import Object, section
 from storage import codec
 
@@ -77,7 +77,7 @@ class Summary:
                     self._put(kind, codec.unpack(blob))
         self._revision = self._store.log.published
 
-    def _note(self, events: Iterable[WatchEvent]) -> None:
+    def _note(self, events: Iterable[Mutation]) -> None:
         for event in events:
             if event.type == "DELETED":
                 gone = self._pods if event.kind == "Pod" else self._jobs

@@ -15,8 +15,8 @@ from anyio import lowlevel
 
 from actors.errors import ActorFailedError, UnexpectedReplyError
 from core.messages.commands import List
+from core.messages.events import Mutation
 from core.messages.replies import Listing
-from core.messages.watch import WatchEvent
 from core.objects.parts import kind_of
 from storage import codec
 
@@ -37,7 +37,7 @@ class Changes:
     `listed`: the revision at which each kind was listed then.
     """
 
-    events: Sequence[WatchEvent]
+    events: Sequence[Mutation]
     revision: int
     relisted: bool = False
     listed: dict[str, int] = field(default_factory=dict[str, int])
@@ -109,7 +109,7 @@ class Watcher:
     async def _relist(self) -> Changes:
         self._more = False
         listings = await self._api.ask_many([List(kind) for kind in self._whole_kinds])
-        events: list[WatchEvent] = []
+        events: list[Mutation] = []
         revision = self._news.value
         listed: dict[str, int] = {}
         for kind, listing in zip(self._whole_kinds, listings, strict=True):
@@ -124,19 +124,19 @@ class Watcher:
         self._known = present
         return Changes([*vanished, *events], revision, relisted=True, listed=listed)
 
-    def _remember(self, events: Iterable[WatchEvent]) -> None:
+    def _remember(self, events: Iterable[Mutation]) -> None:
         for event in events:
             if event.type != "MODIFIED" or self._has_parts:  # then it may have come into one; else it was there
                 key = (event.kind, event.namespace, event.name)
                 (self._known.discard if event.type == "DELETED" else self._known.add)(key)
 
 
-def _as_event(kind: str, blob: bytes) -> WatchEvent:
+def _as_event(kind: str, blob: bytes) -> Mutation:
     metadata = codec.unpack_shared(blob)["metadata"]
     revision = int(metadata["resourceVersion"])
-    return WatchEvent("MODIFIED", kind, metadata.get("namespace", ""), metadata["name"], revision, blob)
+    return Mutation(revision, "MODIFIED", kind, metadata.get("namespace", ""), metadata["name"], blob)
 
 
-def _vanished(kind: str, namespace: str, name: str, revision: int) -> WatchEvent:
+def _vanished(kind: str, namespace: str, name: str, revision: int) -> Mutation:
     blob = codec.pack({"kind": kind, "metadata": {"namespace": namespace, "name": name}})
-    return WatchEvent("DELETED", kind, namespace, name, revision, blob)
+    return Mutation(revision, "DELETED", kind, namespace, name, blob)

@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 from actors.api.ordered import Name, Ordered, Record
 from actors.api.watch import RevisionLog
 from core.messages.events import Mutation
-from core.messages.watch import WatchEvent
 from core.objects.metadata import Object, section
 from core.objects.parts import PARTS, Parts
 from storage.codec import repack, share, unpack, unpack_shared
@@ -230,8 +229,9 @@ class Tables:
     def _changed(self, type_: str, key: Key, blob: bytes, user: str, concerned: frozenset[str]) -> None:
         kind, namespace, name = key
         revision = self.revision = self.kind_revisions[kind] = self.revision + 1
-        self.log.append(WatchEvent(type_, kind, namespace, name, revision, blob), concerned)
-        self.outbox.append(Mutation(revision, type_, kind, namespace, name, blob, user))
+        mutation = Mutation(revision, type_, kind, namespace, name, blob, user)
+        self.log.append(mutation, concerned)
+        self.outbox.append(mutation)
 
     def _own(self, key: Key, owners: Iterable[str]) -> None:
         for uid in owners:

@@ -10,7 +10,8 @@ from bisect import bisect_right
 from operator import attrgetter
 from typing import Final
 
-from core.messages.watch import Events, WatchEvent
+from core.messages.events import Mutation
+from core.messages.watch import Events
 
 _SCAN: Final = 8192
 """Entries looked at in one call at most, so that a watcher of a rare kind cannot hold the loop for long."""
@@ -25,7 +26,7 @@ class RevisionLog:
         self._capacity = capacity
         self._spare = capacity // 4 + 1
         self._room = capacity + self._spare
-        self._entries: list[WatchEvent] = []
+        self._entries: list[Mutation] = []
         self._concerned: list[frozenset[str]] = []
         self._dropped_to = revision
         self._forgotten_to = revision
@@ -43,7 +44,7 @@ class RevisionLog:
         """Watching from here on is possible, whatever is watched."""
         return self._dropped_to
 
-    def append(self, event: WatchEvent, concerned: frozenset[str]) -> None:
+    def append(self, event: Mutation, concerned: frozenset[str]) -> None:
         """Add a change, which is news to its kind and some of its parts; its revision is above every earlier one."""
         self._entries.append(event)
         self._concerned.append(concerned)

@@ -19,8 +19,9 @@ from actors.gateway.settings import MIB
 from actors.news import LevelSignal, News
 from actors.ports import Activity, ApiPort, Shelf
 from core.messages.commands import OpenListing
+from core.messages.events import Mutation
 from core.messages.replies import ListingOpened
-from core.messages.watch import Events, WatchEvent
+from core.messages.watch import Events
 from core.objects.metadata import Object
 from storage import codec
 
@@ -112,7 +113,7 @@ class Hub:
         self.revision.raise_to(found.revision)
         self._bound()
 
-    def _add(self, event: WatchEvent, definition: OnDefinition) -> None:
+    def _add(self, event: Mutation, definition: OnDefinition) -> None:
         obj = cast("Object", codec.unpack_shared(event.blob))
         if event.kind == "CustomResourceDefinition":
             definition(event.type, obj)

@@ -141,7 +141,10 @@ MetricsEvent = CycleMeasured | TasksBound
 
 
 class Mutation(Message, frozen=True):
-    """A change of the api's truth, kind "api": replaying them in order rebuilds the store."""
+    """A change of the api's truth, kind "api": replaying them in order rebuilds the store, and who watches reads them.
+
+    `type` is ADDED, MODIFIED or DELETED; `blob` the object after it (before it, when DELETED), as MessagePack.
+    """
 
     revision: int
     type: str

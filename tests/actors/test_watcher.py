@@ -17,7 +17,8 @@ from actors.ports import ApiPort, Context, RealClock, RecorderPort
 from actors.recorder import Recorder
 from actors.watcher import Changes, Watcher
 from core.messages import commands, replies
-from core.messages.watch import Events, WatchEvent
+from core.messages.events import Mutation
+from core.messages.watch import Events
 from core.objects.parts import POD_PLACED
 from storage import codec
 from storage.memory import MemoryJournal
@@ -141,7 +142,7 @@ async def test_what_a_replayed_watch_brings_again_is_no_news() -> None:
     class Replaying:
         def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
             assert (since, kinds, limit) == (4, ("Pod",), 1000)
-            return Events(6, tuple(WatchEvent("DELETED", "Pod", "d", "p", at, b"") for at in (3, 4, 5, 6)))
+            return Events(6, tuple(Mutation(at, "DELETED", "Pod", "d", "p", b"") for at in (3, 4, 5, 6)))
 
     context = Context(RealClock())
     context.news.open_log(Replaying())
@@ -166,7 +167,7 @@ async def test_a_broken_watch_is_read_again() -> None:
             if not self.broken:
                 self.broken = True
                 raise ActorFailedError("api-server", "the connection broke")
-            return Events(6, (WatchEvent("ADDED", "Pod", "d", "p", 6, b""),))
+            return Events(6, (Mutation(6, "ADDED", "Pod", "d", "p", b""),))
 
     context = Context(RealClock())
     context.news.open_log(BreakingOnce())

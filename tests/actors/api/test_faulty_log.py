@@ -10,7 +10,7 @@ from actors.api.network import Network
 from actors.api.watch import RevisionLog
 from actors.errors import ActorFailedError
 from actors.ports import Context, RealClock
-from core.messages.watch import WatchEvent
+from core.messages.events import Mutation
 
 KINDS = ("Pod", "Node", "Queue")
 
@@ -18,7 +18,7 @@ KINDS = ("Pod", "Node", "Queue")
 def log_with(*faults: Fault, capacity: int = 100) -> tuple[FaultyLog, Network]:
     log = RevisionLog(capacity)
     for revision in range(1, 31):
-        log.append(WatchEvent("ADDED", "Pod", "default", f"p{revision}", revision, b""), frozenset({"Pod"}))
+        log.append(Mutation(revision, "ADDED", "Pod", "default", f"p{revision}", b""), frozenset({"Pod"}))
     log.publish(30)
     network = Network(Context(RealClock()))
     return FaultyLog(log, ListedFaults(faults), network), network

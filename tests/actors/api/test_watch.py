@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 
 from actors.api.watch import RevisionLog
 from core.messages.commands import BindPod, Create, Delete, Patch
+from core.messages.events import Mutation
 from core.messages.replies import Accepted, Listing
-from core.messages.watch import WatchEvent
 from storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 
 
-def change(revision: int, kind: str = "Pod", *parts: str) -> tuple[WatchEvent, frozenset[str]]:
-    return WatchEvent("ADDED", kind, "default", f"p{revision}", revision, b""), frozenset({kind, *parts})
+def change(revision: int, kind: str = "Pod", *parts: str) -> tuple[Mutation, frozenset[str]]:
+    return Mutation(revision, "ADDED", kind, "default", f"p{revision}", b""), frozenset({kind, *parts})
 
 
 def log_of(*revisions: int, capacity: int = 100) -> RevisionLog:
