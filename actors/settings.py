@@ -24,7 +24,8 @@ class SystemSettings:
     """None means: as the scheduler configuration says, or its default.
 
     `config_text` is used when there is no `config_path`; "" means Volcano's default configuration. `check_view`
-    verifies the scheduler's view before every snapshot. `report` has each cycle compute all that a reader may want.
+    verifies, before every snapshot, what has changed in the scheduler's view since the one before. `report` has each
+    cycle compute all that a reader may want.
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
     `alarm` makes something to sleep by.
     `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it

@@ -17,7 +17,7 @@ REPLAYED: Final = 10
 
 
 class FaultyLog:
-    """See `actors.ports.ChangeLog`."""
+    """See `actors.news.ChangeLog`."""
 
     def __init__(self, log: RevisionLog, faults: Faults, network: Network) -> None:
         self._log = log

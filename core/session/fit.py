@@ -43,12 +43,12 @@ def histogram(counts: Mapping[str, int]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _state(ready: bool, counts: tuple[int, ...], minimum: int, reached: tuple[int, ...]) -> str:
-    """How far a job is. `counts`: of its tasks by status; `reached`: what each pending one had reached, in order."""
+def _state(ready: bool, counts: tuple[int, ...], minimum: int, reasons: tuple[tuple[str, int], ...]) -> str:
+    """How far a job is. `counts`: of its tasks by status; `reasons`: how many of the pending ones have which."""
     numbers = {label: number for label, number in zip(LABELS, counts, strict=True) if number}
     numbers["minAvailable"] = minimum
     sentence = f"pod group is {'' if ready else 'not '}ready, {histogram(numbers)}"
-    return f"{sentence}; Pending: {histogram(Counter(REASONS[status] for status in reached))}" if reached else sentence
+    return f"{sentence}; Pending: {histogram(dict(reasons))}" if reasons else sentence
 
 
 class JobFit:
@@ -182,7 +182,8 @@ class JobFit:
         jobs, last, row = self._session.jobs, self._session.last_transaction, job.row
         counts = tuple([line[row] for line in jobs.counts])
         reached = [last[task.row].status if task.row in last else PENDING for task in jobs.tasks_in(job, PENDING)]
-        sentence = _state(jobs.is_ready(job), counts, job.pod_group.min_member, tuple(sorted(reached)))
+        reasons = Counter([REASONS[status] for status in reached])
+        sentence = _state(jobs.is_ready(job), counts, job.pod_group.min_member, tuple(sorted(reasons.items())))
         errors = self._errors.get(job.row)
         if errors:
             first = next(task for task in job.in_uid_order() if task.uid in errors)
