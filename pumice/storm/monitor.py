@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from core.messages.decisions import Bind, Decision
+from core.messages.decisions import Bind, Decision, Evict
 from core.messages.events import (
     ActorCrashed,
     ActorEvent,
@@ -27,6 +27,7 @@ from core.messages.events import (
     ViewOperation,
 )
 from pumice.storm.budget_books import BUDGET, BudgetBooks
+from pumice.storm.gangs import broken_gangs, partial_gangs
 from pumice.storm.truth import Truth
 from storage import codec
 
@@ -92,13 +93,14 @@ class _Cycle:
     at: float
     left: int
     binds: list[Bind] = field(default_factory=list[Bind])
+    victims: list[Evict] = field(default_factory=list[Evict])
 
 
 class Monitor:
     """Sees every record; `violated` ends the storm at the next event, whoever notices.
 
-    `patience_s`: after so long the cache may have given up an outcome, and decide again. `spares_budgets`: the
-    scheduler is configured to ask what budgets leave before it names victims.
+    `patience_s`: after so long the cache may have given up an outcome, and decide again. `spares_budgets`,
+    `spares_gangs`: the scheduler is configured to ask what budgets and gangs leave before it names victims.
     """
 
     def __init__(self, *, patience_s: float = PATIENCE_S, most_records: int = MOST_RECORDS) -> None:
@@ -107,6 +109,7 @@ class Monitor:
         self.truth = Truth()
         self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time)
         self.spares_budgets = False
+        self.spares_gangs = False
         self.began = 0.0
         self.events = 0
         self.cycles = 0
@@ -244,6 +247,7 @@ class Monitor:
             cycle.binds.append(decision)
             self._decide(decision, cycle)
         else:
+            cycle.victims.append(decision)
             pod = (decision.namespace, decision.name)
             if self.spares_budgets and self.budgets.forbid(pod, decision.uid, cycle.record.revision):
                 self.violated("spares-budgets", f"pod {'/'.join(pod)} was a victim, though its budget leaves none")
@@ -284,9 +288,9 @@ class Monitor:
             self.violated("actors-live", f"cycle {event.cycle} was lost: {event.error}")
 
     def _judge_gangs(self, cycle: _Cycle) -> None:
-        """A gang that is started at all is started whole, as far as the scheduler could know."""
-        decided = set(self._believed.values())
-        for job in dict.fromkeys(bind.job for bind in cycle.binds):
-            problem = self.truth.partial_gang(job, decided, cycle.record.revision)
-            if problem:
-                self.violated("whole-gangs", f"cycle {cycle.record.cycle}: {problem}")
+        decided, revision = set(self._believed.values()), cycle.record.revision
+        problems = partial_gangs(self.truth, cycle.binds, decided, revision)
+        if self.spares_gangs and cycle.victims:
+            problems += broken_gangs(self.truth, cycle.victims, decided, set(self._leaving.values()), revision)
+        for problem in problems:
+            self.violated("whole-gangs", f"cycle {cycle.record.cycle}: {problem}")

@@ -21,6 +21,7 @@ from pumice.storm.books import final_problems
 from pumice.storm.clock import Bell, JumpingClock, LeapingClock
 from pumice.storm.determinism import deterministic
 from pumice.storm.driver import Driver, PowerCutError
+from pumice.storm.gangs import bounds_victims
 from pumice.storm.journal import JournalLostError, StormJournal
 from pumice.storm.monitor import Monitor, Violation, ViolationFoundError
 from pumice.storm.script import Event, Script
@@ -139,7 +140,8 @@ class Storm:
         self._views.clear()
         decider = replace(real, new_view=partial(self._new_view, real.new_view))
         system = System(self._settings(), self.journal, self.clock, decider=decider)
-        self.monitor.spares_budgets = asks_budgets(system.source.loaded.config)
+        config = system.source.loaded.config
+        self.monitor.spares_budgets, self.monitor.spares_gangs = asks_budgets(config), asks_gangs(config)
         try:
             async with system.running():
                 await self._through(system)
@@ -196,6 +198,11 @@ def asks_budgets(config: SchedulerConfig) -> bool:
     """Whether no victim comes about without the pdb plugin: it has the last word in every tier."""
     asked = all(tier.plugins and tier.plugins[-1].name == "pdb" for tier in config.tiers)
     return asked and ASKING.issuperset(config.actions)
+
+
+def asks_gangs(config: SchedulerConfig) -> bool:
+    """Whether no victim comes about without what the gang plugin says of it."""
+    return ASKING.issuperset(config.actions) and bounds_victims(config)
 
 
 def event_of(fault: Fault) -> Event:

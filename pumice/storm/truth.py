@@ -67,7 +67,8 @@ class Truth:
         self._on: dict[str, dict[str, None]] = {}
         self._used = _sums()
         self._held = _sums()
-        self._losses: dict[str, list[int]] = {}
+        self._losses: dict[str, list[tuple[int, str]]] = {}
+        self._deleted_at: dict[str, int] = {}
 
     def begin(self, store: Store) -> None:
         """Start from what a store holds already."""
@@ -133,6 +134,8 @@ class Truth:
         self._replace(key, before, pod)
         if pod.phase == "Failed" and before is not None and before.phase != "Failed":
             self._lost(before)
+        if pod.deleting:
+            self._deleted_at.setdefault(pod.uid, self.revision)
         was = before.node if before is not None and before.uid == pod.uid else ""
         if not pod.node or pod.node == was:
             return None
@@ -178,7 +181,7 @@ class Truth:
 
     def _lost(self, pod: PodBook | None) -> None:
         if pod is not None:
-            self._losses.setdefault(pod.job, []).append(self.revision)
+            self._losses.setdefault(pod.job, []).append((self.revision, pod.uid))
 
     def _queue_of(self, job: str) -> str:
         """The queue of a job's group; "" when there is no group."""
@@ -232,23 +235,17 @@ class Truth:
         """Those of these pods that are on nodes and not on their way out."""
         return [pod for pod in map(self.pods.__getitem__, keys) if pod.on_node and not pod.deleting]
 
-    def partial_gang(self, job: str, decided: set[str], revision: int) -> str:
-        """Words when the job's pods that are placed or decided are fewer than it needs; "" when all is well."""
-        history = self.groups.get(job)
-        if history is None:
-            return ""
-        groups = [each for each in history.since(revision) if each is not None]
-        needed = min((each[0] for each in groups), default=0)
-        members = [self.pods[key] for key in self._members.get(job, ())]
-        gone = self._lost_after(job, revision)
-        placed = [pod for pod in members if pod.phase != "Failed" and (pod.node or pod.uid in decided)]
-        if len(placed) + gone >= needed:
-            return ""
-        return f"gang {job} needs {needed}, {len(placed)} are placed or on their way"
+    def members(self, job: str) -> list[PodBook]:
+        """The pods of a job's group."""
+        return [self.pods[key] for key in self._members.get(job, ())]
 
-    def _lost_after(self, job: str, revision: int) -> int:
-        """Members the scheduler could still count on at `revision`, though they have failed or gone since."""
-        return sum(1 for at in self._losses.get(job, ()) if at > revision)
+    def lost_after(self, job: str, revision: int) -> list[str]:
+        """Uids of members the scheduler could still count on at `revision`, though they have failed or gone since."""
+        return [uid for at, uid in self._losses.get(job, ()) if at > revision]
+
+    def stayed(self, uid: str, revision: int) -> bool:
+        """Whether nobody had begun to delete a pod at `revision`."""
+        return self._deleted_at.get(uid, revision + 1) > revision
 
 
 def _sums() -> Sums:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 from actors import pre_bind_worker
@@ -26,6 +27,8 @@ from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.proportion.plugin import Proportion
+from core.session.batches import TaskBatch
+from core.session.points import Vote
 from core.state.nodes import NodeTable
 from core.state.view import View
 from storage import codec
@@ -77,6 +80,22 @@ def _counts_retries_twice(assume: Any) -> Any:
         return held
 
     return patched
+
+
+def _all_of(*plants: Plant) -> Plant:
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        for each in plants:
+            each(patch)
+
+    return plant
+
+
+def _permits_everybody(_: Gang, __: Any, candidates: Sequence[Any]) -> tuple[list[Any], Vote]:
+    return list(candidates), Vote.PERMIT
+
+
+def _masks_nobody(_: Gang, __: Any, batch: TaskBatch) -> Any:
+    return np.ones(len(batch.job), dtype=np.bool_)
 
 
 def _everybody(_: Pdb, tasks: Sequence[Any]) -> list[Any]:
@@ -222,6 +241,11 @@ BUGS: dict[str, Bug] = {
     ),
     "victims are named whatever budgets leave": Bug(
         _replace(Pdb, "within_budget", _everybody), "victims", ("spares-budgets",)
+    ),
+    "victims are named whatever gangs need": Bug(
+        _all_of(_replace(Gang, "evictable", _permits_everybody), _replace(Gang, "evictable_mask", _masks_nobody)),
+        "victims",
+        ("whole-gangs",),
     ),
     "a second try takes its room twice": Bug(_wrap(View, "assume", _counts_retries_twice)),
 }

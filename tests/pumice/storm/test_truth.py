@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.messages.events import Mutation
+from pumice.storm.gangs import partial_gang
 from pumice.storm.pod_book import PodBook
 from pumice.storm.truth import Truth
 from storage import codec
@@ -118,10 +119,10 @@ def test_a_gang_counts_its_own_members() -> None:
     for revision, obj in enumerate((group("a", "q"), mine, other), 1):
         meta = obj["metadata"]
         truth.apply(Mutation(revision, "ADDED", obj["kind"], meta["namespace"], meta["name"], codec.pack(obj)))
-    assert truth.partial_gang("d/a", set(), 3) == "gang d/a needs 2, 1 are placed or on their way"
+    assert partial_gang(truth, "d/a", set(), 3) == "gang d/a needs 2, 1 are placed or on their way"
     moved = {**other, "metadata": {**other["metadata"], "annotations": {GROUP: "a"}}}
     truth.apply(Mutation(4, "MODIFIED", "Pod", "d", "p2", codec.pack(moved)))
-    assert truth.partial_gang("d/a", set(), 4) == ""
+    assert partial_gang(truth, "d/a", set(), 4) == ""
 
 
 def test_a_group_or_queue_is_read_again_when_its_spec_has_changed_between_statuses() -> None:
