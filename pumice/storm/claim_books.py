@@ -44,10 +44,10 @@ class Volume:
 
 
 class ClaimBooks:
-    """Keys are "namespace/name", or the name of a volume. `problems`: what changes so far have broken."""
+    """Keys are "namespace/name", or the name of a volume."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self._problems: list[Problem] = []
         self.pools: dict[tuple[str, str], str] = {}  # the node of a driver's pool, "" for many
         self.device_claims: dict[str, DeviceClaim] = {}
         self.volume_claims: dict[str, VolumeClaim] = {}
@@ -81,9 +81,16 @@ class ClaimBooks:
             other = self._holders.setdefault(device, key)
             if other != key:
                 words = f"device {'/'.join(device)} is given to claim {key} and to claim {other}"
-                self.problems.append(("within-allocatable", words))
+                self._problems.append(("within-allocatable", words))
 
     # --- judging
+
+    def new_problems(self) -> list[Problem]:
+        """What changes have broken since this was last asked."""
+        problems = self._problems
+        if problems:
+            self._problems = []
+        return problems
 
     def judge(self, pod: Object) -> Iterator[Problem]:
         """What is wrong with the claims of a pod that has just been given a node."""

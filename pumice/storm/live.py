@@ -39,7 +39,7 @@ FATAL: Final = frozenset(("journal-failing", "journal-unsure"))
 GIVEN_UP_S: Final = 3 * ANSWER_TIMEOUT_S - 1.0
 """Until then no outcome is given up."""
 MOST: Final = 100
-"""So many violations are told."""
+"""So many violations of one invariant are told."""
 
 
 class LiveMonitor(Monitor):
@@ -48,10 +48,12 @@ class LiveMonitor(Monitor):
     def __init__(self) -> None:
         super().__init__(patience_s=GIVEN_UP_S, most_records=10**12)
         self.violations: list[tuple[str, str]] = []
+        self._told = Counter[str]()
 
     def violated(self, invariant: str, words: str) -> None:
         """One more."""
-        if len(self.violations) < MOST:
+        self._told[invariant] += 1
+        if self._told[invariant] <= MOST:
             self.violations.append((invariant, words))
 
 
@@ -84,8 +86,10 @@ class LiveStorm:
     async def watch(self, journal: Journal) -> Journal:
         """The same journal, everything that is written to it from now on checked."""
         store = Store()
-        await recover(journal, store.restore, store.load)
+        recovered = await recover(journal, store.restore, store.load)
         self.monitor.begin(store)
+        if recovered.config is not None:  # not written again when it is still in force
+            self.monitor.configured(recovered.config)
         self.monitor.born()
         return WatchedJournal(journal, self.monitor.see, self.faults)
 
@@ -118,7 +122,8 @@ class LiveStorm:
             problems += [("reasons", words) for words in without_reason(system.store, self.monitor)]
         elif not interrupted:
             problems.append(("quiesces", "; ".join(system.context.activity.reasons())))
-        self.monitor.violations += problems  # all at once: it may be interrupted, and asked again
+        for problem in problems:  # all at once: it may be interrupted, and asked again
+            self.monitor.violated(*problem)
 
     def found(self) -> dict[str, Any]:
         """So far: the keys it adds to the summary."""

@@ -20,6 +20,7 @@ from core.messages.events import (
     BindRefused,
     BindTimedOut,
     Bound,
+    ConfigLoaded,
     CycleDropped,
     CycleRecord,
     Mutation,
@@ -29,6 +30,8 @@ from core.messages.events import (
 from pumice.storm.budget_books import BUDGET, BudgetBooks
 from pumice.storm.gangs import broken_gangs, partial_gangs
 from pumice.storm.truth import Truth
+from pumice.storm.upheld import ALL, BUDGETS, GANGS, VICTIMS, upheld_by
+from pumice.storm.violation import Violation, ViolationFoundError
 from storage import codec
 
 if TYPE_CHECKING:
@@ -51,23 +54,7 @@ _read_cycle = codec.decoder(CycleRecord)
 _read_decision = codec.decoder(Decision)
 _read_outcome = codec.decoder(Outcome)
 _read_life = codec.decoder(ActorEvent)
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A broken invariant by name, in words, at a virtual time."""
-
-    invariant: str
-    words: str
-    at: float = 0.0
-
-
-class ViolationFoundError(Exception):
-    """Ends the storm."""
-
-    def __init__(self, violation: Violation) -> None:
-        self.violation = violation
-        super().__init__(f"{violation.invariant}: {violation.words}")
+_read_config = codec.decoder(ConfigLoaded)
 
 
 @dataclass(slots=True)
@@ -99,8 +86,8 @@ class _Cycle:
 class Monitor:
     """Sees every record; `violated` ends the storm at the next event, whoever notices.
 
-    `patience_s`: after so long the cache may have given up an outcome, and decide again. `spares_budgets`,
-    `spares_gangs`: the scheduler is configured to ask what budgets and gangs leave before it names victims.
+    `patience_s`: after so long the cache may have given up an outcome, and decide again. `upheld`: what every
+    configuration so far sees to, of what depends on one.
     """
 
     def __init__(self, *, patience_s: float = PATIENCE_S, most_records: int = MOST_RECORDS) -> None:
@@ -108,8 +95,7 @@ class Monitor:
         self._most_records = most_records
         self.truth = Truth()
         self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time)
-        self.spares_budgets = False
-        self.spares_gangs = False
+        self.upheld = ALL
         self.began = 0.0
         self.events = 0
         self.cycles = 0
@@ -146,6 +132,11 @@ class Monitor:
             self.found = Violation(invariant, words, anyio.current_time())
         raise ViolationFoundError(self.found)
 
+    def configured(self, config: ConfigLoaded) -> None:
+        """Judge from now on only what this configuration upholds too; one that was refused changes nothing."""
+        if not config.error:
+            self.upheld &= upheld_by(config.text)
+
     def acknowledged(self, revision: int, whom: str) -> None:
         """Somebody was told that what he asked for is done, as of a revision: it must be on disk."""
         if revision > self.truth.revision:
@@ -178,6 +169,8 @@ class Monitor:
                     self._decision(_read_decision(record.payload))
                 case "outcome":
                     self._outcome(_read_outcome(record.payload))
+                case "config":
+                    self.configured(_read_config(record.payload))
                 case "actor":
                     self._life(_read_life(record.payload))
                 case _:
@@ -192,7 +185,7 @@ class Monitor:
         if mutation.kind == BUDGET or self.budgets.by_name:
             for words in self.budgets.see(mutation):
                 self.violated("within-budget", words)
-        for problem in self.truth.claims.problems:
+        for problem in self.truth.claims.new_problems():
             self.violated(*problem)
         if bound is None:
             return
@@ -205,7 +198,7 @@ class Monitor:
         if decided is None or decided.bind.node != pod.node:
             self.violated("decided", f"pod {pod.key} is on {pod.node}, which nobody decided")
             return
-        for invariant, words in self.truth.judge(pod, decided.revision, decided.leaving):
+        for invariant, words in self.truth.judge(pod, decided.revision, decided.leaving, self.upheld):
             self.violated(invariant, words)
 
     def _cycle_begins(self, record: CycleRecord) -> None:
@@ -249,7 +242,7 @@ class Monitor:
         else:
             cycle.victims.append(decision)
             pod = (decision.namespace, decision.name)
-            if self.spares_budgets and self.budgets.forbid(pod, decision.uid, cycle.record.revision):
+            if BUDGETS in self.upheld and self.budgets.forbid(pod, decision.uid, cycle.record.revision):
                 self.violated("spares-budgets", f"pod {'/'.join(pod)} was a victim, though its budget leaves none")
             self._leaving[pod] = self._evicts.setdefault(cycle.record.cycle, {})[pod] = decision.uid
         if not cycle.left:
@@ -289,8 +282,8 @@ class Monitor:
 
     def _judge_gangs(self, cycle: _Cycle) -> None:
         decided, revision = set(self._believed.values()), cycle.record.revision
-        problems = partial_gangs(self.truth, cycle.binds, decided, revision)
-        if self.spares_gangs and cycle.victims:
+        problems = partial_gangs(self.truth, cycle.binds, decided, revision) if GANGS in self.upheld else []
+        if VICTIMS in self.upheld and cycle.victims:
             problems += broken_gangs(self.truth, cycle.victims, decided, set(self._leaving.values()), revision)
         for problem in problems:
             self.violated("whole-gangs", f"cycle {cycle.record.cycle}: {problem}")

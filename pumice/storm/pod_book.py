@@ -12,7 +12,12 @@ from core.quantity import parse_quantity
 
 Object = dict[str, Any]
 Amounts = dict[str, int]
+HostPort = tuple[str, str, int]
+"""Address, protocol and number."""
 ENDED: Final = ("Succeeded", "Failed")
+OF_THE_WHOLE: Final = ("cpu", "memory", "hugepages-")
+"""What a pod as a whole may ask for, instead of its containers."""
+ANY_ADDRESS: Final = "0.0.0.0"
 GROUP: Final = "scheduling.k8s.io/group-name"
 
 
@@ -26,7 +31,7 @@ class PodBook(Struct):
     uid: str
     job: str
     requests: Amounts
-    ports: tuple[int, ...]
+    ports: tuple[HostPort, ...]
     node: str = ""
     phase: str = "Pending"
     deleting: bool = False
@@ -83,18 +88,62 @@ def unscheduled(pod: Object) -> str:
     return ""
 
 
+def share_port(some: tuple[HostPort, ...], others: tuple[HostPort, ...]) -> bool:
+    """Whether two pods cannot be on one node: the same port and protocol, at the same address or at all of them."""
+    return any(
+        mine[1:] == theirs[1:] and (mine[0] == theirs[0] or ANY_ADDRESS in (mine[0], theirs[0]))
+        for mine in some
+        for theirs in others
+    )
+
+
 def _requests(spec: Object) -> Amounts:
-    total: Amounts = {"pods": 1000}
-    for container in spec["containers"]:
-        asked: Object = section(container, "resources").get("requests") or {}
-        for name, amount in asked.items():
-            total[name] = total.get(name, 0) + milli(str(amount))
+    """Kubernetes' rule: the most that runs at one time, or what the pod as a whole asks for, then the overhead."""
+    staying = _together([_asked(each) for each in spec["containers"]])
+    beside: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        asked = _asked(container)
+        peak = _most(peak, _together([beside, asked]))
+        if _is_sidecar(container):  # it goes on, beside what starts after it
+            beside, staying = _together([beside, asked]), _together([staying, asked])
+    most = _most(staying, peak)
+    whole = amounts(section(section(spec, "resources"), "requests"))
+    most |= {name: amount for name, amount in whole.items() if name.startswith(OF_THE_WHOLE)}
+    return _together([{"pods": 1000}, most, amounts(section(spec, "overhead"))])
+
+
+def _asked(container: Object) -> Amounts:
+    """What is limited and not asked for is asked for up to the limit."""
+    resources = section(container, "resources")
+    return amounts({**section(resources, "limits"), **section(resources, "requests")})
+
+
+def _together(parts: list[Amounts]) -> Amounts:
+    total: Amounts = {}
+    for part in parts:
+        for name, amount in part.items():
+            total[name] = total.get(name, 0) + amount
     return total
 
 
-def _ports(spec: Object) -> tuple[int, ...]:
+def _most(one: Amounts, other: Amounts) -> Amounts:
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}
+
+
+def _is_sidecar(container: Object) -> bool:
+    return bool(container.get("restartPolicy") == "Always")
+
+
+def _ports(spec: Object) -> tuple[HostPort, ...]:
+    """Those of containers that stay; on the host's network every port is one of the host."""
+    staying = [*spec["containers"], *filter(_is_sidecar, spec.get("initContainers") or ())]
+    ports = [port for container in staying for port in container.get("ports") or ()]
+    on_host = bool(spec.get("hostNetwork"))
     return tuple(
-        port["hostPort"] for each in spec["containers"] for port in each.get("ports") or () if port.get("hostPort")
+        (port.get("hostIP") or ANY_ADDRESS, port.get("protocol") or "TCP", number)
+        for port in ports
+        if (number := port.get("hostPort") or (on_host and port.get("containerPort")))
     )
 
 

@@ -16,16 +16,15 @@ from actors.core_decider import core_decider
 from actors.errors import RecorderFailedError
 from actors.settings import SystemSettings
 from actors.system import System
-from config.schema import SchedulerConfig
 from pumice.storm.books import final_problems
 from pumice.storm.clock import Bell, JumpingClock, LeapingClock
 from pumice.storm.determinism import deterministic
 from pumice.storm.driver import Driver, PowerCutError
-from pumice.storm.gangs import bounds_victims
 from pumice.storm.journal import JournalLostError, StormJournal
-from pumice.storm.monitor import Monitor, Violation, ViolationFoundError
+from pumice.storm.monitor import Monitor
 from pumice.storm.script import Event, Script
 from pumice.storm.soon import until_idle
+from pumice.storm.violation import Violation, ViolationFoundError
 from pumice.storm.wall import Alarm, at_most
 from storage.codec import forget_shared
 
@@ -39,10 +38,6 @@ GC_THRESHOLDS: Final = (50_000, 20, 100)
 """Those that a system asks for while it runs."""
 LONGEST_S: Final = 300.0
 """Seconds of the processor that a storm may take; it needs less than one."""
-
-
-ASKING: Final = frozenset(("enqueue", "allocate", "preempt", "reclaim", "backfill"))
-"""Actions that name no victims, or ask the plugins of the tiers about them."""
 
 
 @dataclass(slots=True)
@@ -140,8 +135,6 @@ class Storm:
         self._views.clear()
         decider = replace(real, new_view=partial(self._new_view, real.new_view))
         system = System(self._settings(), self.journal, self.clock, decider=decider)
-        config = system.source.loaded.config
-        self.monitor.spares_budgets, self.monitor.spares_gangs = asks_budgets(config), asks_gangs(config)
         try:
             async with system.running():
                 await self._through(system)
@@ -192,17 +185,6 @@ def faults_of(script: Script) -> Faults:
         return SeededFaults(script.seed, script.rates)
     listed = [event for event in script.events if event.on]
     return ListedFaults(Fault(event.what, event.on, event.amount, event.target) for event in listed)
-
-
-def asks_budgets(config: SchedulerConfig) -> bool:
-    """Whether no victim comes about without the pdb plugin: it has the last word in every tier."""
-    asked = all(tier.plugins and tier.plugins[-1].name == "pdb" for tier in config.tiers)
-    return asked and ASKING.issuperset(config.actions)
-
-
-def asks_gangs(config: SchedulerConfig) -> bool:
-    """Whether no victim comes about without what the gang plugin says of it."""
-    return ASKING.issuperset(config.actions) and bounds_victims(config)
 
 
 def event_of(fault: Fault) -> Event:

@@ -14,7 +14,8 @@ from core.messages.events import Mutation
 from core.objects.metadata import section
 from pumice.storm.claim_books import KINDS as CLAIM_KINDS
 from pumice.storm.claim_books import ClaimBooks
-from pumice.storm.pod_book import Amounts, Object, PodBook, amounts, read_pod
+from pumice.storm.pod_book import Amounts, Object, PodBook, amounts, read_pod, share_port
+from pumice.storm.upheld import ALL, CAPABILITY, CLAIMS, POD_COUNT, PORTS
 from storage import codec
 
 if TYPE_CHECKING:
@@ -191,27 +192,32 @@ class Truth:
 
     # --- judging
 
-    def judge(self, pod: PodBook, revision: int, leaving: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
+    def judge(
+        self, pod: PodBook, revision: int, leaving: frozenset[str] = frozenset(), upheld: frozenset[str] = ALL
+    ) -> Iterator[tuple[str, str]]:
         """What is wrong with this pod on its node, decided on what `revision` said: invariant and words.
 
         Volcano does not count against a queue what it is evicting: `leaving`, by uid. A pod that has ended takes up no
-        room.
+        room. `upheld`: what the scheduler is configured to see to (:mod:`pumice.storm.upheld`).
         """
         if pod.ended:
             return
         history = self.nodes.get(pod.node)
         allowed = [each for each in history.since(revision) if each is not None] if history is not None else []
         if allowed:
-            for excess in _over(self._used[pod.node], _most(allowed), 0):
-                yield "within-allocatable", f"node {pod.node}: {excess} by {', '.join(sorted(self._on[pod.node]))}"
-        if pod.ports:
+            for resource, excess in _over(self._used[pod.node], _most(allowed), 0):
+                if resource != POD_COUNT or POD_COUNT in upheld:
+                    yield "within-allocatable", f"node {pod.node}: {excess} by {', '.join(sorted(self._on[pod.node]))}"
+        if pod.ports and PORTS in upheld:
             yield from self._judge_ports(pod)
-        yield from self.claims.judge(self.object_of(pod))
-        yield from self._judge_queue(pod, revision, leaving)
+        if CLAIMS in upheld:
+            yield from self.claims.judge(self.object_of(pod))
+        if CAPABILITY in upheld:
+            yield from self._judge_queue(pod, revision, leaving)
 
     def _judge_ports(self, pod: PodBook) -> Iterator[tuple[str, str]]:
         for key in self._on[pod.node]:
-            if key != pod.key and set(self.pods[key].ports) & set(pod.ports):
+            if key != pod.key and share_port(self.pods[key].ports, pod.ports):
                 yield "within-allocatable", f"node {pod.node}: {pod.key} and {key} share a host port"
 
     def _judge_queue(self, pod: PodBook, revision: int, leaving: frozenset[str]) -> Iterator[tuple[str, str]]:
@@ -228,7 +234,7 @@ class Truth:
         totals = _sums()
         for each in members:
             _add(totals, name, each.requests, 1)
-        for excess in _over(totals.get(name, {}), allowed, None):
+        for _, excess in _over(totals.get(name, {}), allowed, None):
             yield "within-capability", f"queue {name}: {excess} by {', '.join(sorted(each.key for each in members))}"
 
     def _staying(self, keys: Collection[str]) -> list[PodBook]:
@@ -258,12 +264,12 @@ def _add(sums: Sums, name: str, requests: Amounts, sign: int) -> None:
         totals[resource] += sign * amount
 
 
-def _over(totals: Amounts, allowed: Amounts, unnamed: int | None) -> Iterator[str]:
-    """What is too much, in words. `unnamed`: the limit of what `allowed` does not name; None: there is none."""
+def _over(totals: Amounts, allowed: Amounts, unnamed: int | None) -> Iterator[tuple[str, str]]:
+    """What is too much, and in words. `unnamed`: the limit of what `allowed` does not name; None: there is none."""
     for resource, amount in totals.items():
         limit = allowed.get(resource, unnamed)
         if limit is not None and amount > limit:
-            yield f"{resource} {amount / 1000:g} of {limit / 1000:g}"
+            yield resource, f"{resource} {amount / 1000:g} of {limit / 1000:g}"
 
 
 def _most(all_of: list[Amounts]) -> Amounts:

@@ -43,15 +43,20 @@ def kept_for(name: str, claim: str, node: str | None = None) -> Object:
 
 def test_a_device_has_one_claim() -> None:
     both = told(given_devices("a", "n0", "gpu0"), given_devices("b", "n0", "gpu0"))
-    assert [words for _, words in both.problems] == [
+    assert [words for _, words in both.new_problems()] == [
         "device gpu.example.com/n0/gpu0 is given to claim default/b and to claim default/a"
     ]
-    assert told(given_devices("a", "n0", "gpu0"), given_devices("b", "n1", "gpu0")).problems == []
+    assert told(given_devices("a", "n0", "gpu0"), given_devices("b", "n1", "gpu0")).new_problems() == []
+
+
+def test_a_problem_is_told_once() -> None:
+    both = told(given_devices("a", "n0", "gpu0"), given_devices("b", "n0", "gpu0"))
+    assert [len(both.new_problems()) for _ in range(3)] == [1, 0, 0]
 
 
 def test_a_device_that_was_given_back_may_be_given_again() -> None:
     books = told(given_devices("a", "n0", "gpu0"), device_claim("a"), given_devices("b", "n0", "gpu0"))
-    assert books.problems == []
+    assert books.new_problems() == []
 
 
 def test_a_pod_has_its_devices_on_its_node() -> None:
@@ -95,4 +100,4 @@ def test_claims_that_take_only_what_is_free_are_never_a_problem(steps: list[tupl
         holds[name] = device
         obj = given_devices(name, "n0", device) if device else device_claim(name)
         books.apply(Mutation(revision, "MODIFIED", "ResourceClaim", "default", name, codec.pack(obj)))
-    assert books.problems == []
+    assert books.new_problems() == []

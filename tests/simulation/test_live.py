@@ -6,16 +6,19 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
+import anyio
 import pytest
 
 from actors.api.faults import Fault, ListedFaults
+from actors.settings import SystemSettings
 from pumice.runtime.main_job import Outcome, Plan, Watching, run_plan
 from pumice.runtime.until import parse_until
 from pumice.storm.cluster import node, pod_group, pods, queue
-from pumice.storm.live import LiveStorm, live_rates, simulated_only
+from pumice.storm.live import MOST, LiveMonitor, LiveStorm, live_rates, simulated_only
 from pumice.storm.profiles import profile
 from tests.simulation.planted import BUGS
 
@@ -61,6 +64,38 @@ def test_it_is_seen_while_it_happens(
     BUGS["capability is not asked"].plant(monkeypatch)
     found = {each["invariant"] for each in storm(tmp_path, backend, "calm")["violations"]}
     assert "within-capability" in found
+
+
+NEITHER_GANG_NOR_PROPORTION = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: predicates
+  - name: nodeorder
+"""
+
+
+def test_what_no_plugin_sees_to_is_no_violation(tmp_path: Path) -> None:
+    """The gangs come in parts, and the capped queue has more than its cap; so does a second run on that journal."""
+    settings = SystemSettings(config_text=NEITHER_GANG_NOR_PROPORTION)
+    for jobs in (objects(8), []):
+        until, live = parse_until("idle"), LiveStorm("calm", 1)
+        plan = Plan(jobs, False, tmp_path / "storm.db", until, "trio", settings=settings, storm=live)
+        summary = run_plan(plan, Watching()).summary
+        assert (summary["violations"], summary["pods"]["running"]) == ([], 16)
+
+
+def test_a_violation_hides_no_other() -> None:
+    async def flood() -> LiveMonitor:
+        monitor = LiveMonitor()
+        for number in range(2 * MOST):
+            monitor.violated("books-agree", f"{number}")
+        monitor.violated("one-node", "it moved")
+        return monitor
+
+    told = Counter(invariant for invariant, _ in anyio.run(flood).violations)
+    assert told == {"books-agree": MOST, "one-node": 1}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from pumice.cli import stress
-from pumice.storm.monitor import Violation
 from pumice.storm.script import Script
 from pumice.storm.simulation import Outcome
 from pumice.storm.stress import Plan, Tally, report, run_storms
+from pumice.storm.violation import Violation
 from pumice.storm.workload import Size
 from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import pumice

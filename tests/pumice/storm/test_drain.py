@@ -7,7 +7,8 @@ import pytest
 from config.load import parse_scheduler_config
 from pumice.storm.profiles import profile
 from pumice.storm.script import Event, Script
-from pumice.storm.simulation import asks_budgets, simulate
+from pumice.storm.simulation import simulate
+from pumice.storm.upheld import asks_budgets
 
 NODE = Event("node", target="n7", details={"cpu": 8, "memory": "16Gi"})
 JOB = Event("job", 0.5, target="j", details={"pods": 3, "min": 1, "cpu": "1", "memory": "1Gi"})

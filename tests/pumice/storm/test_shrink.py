@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from pumice.storm.monitor import Violation
 from pumice.storm.script import Event, Script
 from pumice.storm.shrink import shrink, subject, written_out
 from pumice.storm.simulation import Outcome
+from pumice.storm.violation import Violation
 
 WORDS = "pod default/j7-0 was bound to n1"
 INPUTS = [

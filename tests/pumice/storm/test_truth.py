@@ -21,8 +21,10 @@ GROUP = "scheduling.k8s.io/group-name"
 JOBS, QUEUES, NODES = ("a", "b"), ("q", "r"), ("n", "m")
 
 
-def pod(number: int, job: str, node: str, phase: str, *, cpu: int, port: int = 0, deleting: bool = False) -> Object:
-    container: Object = {"resources": {"requests": {"cpu": str(cpu)}}, "ports": [{"hostPort": port}] if port else []}
+def pod(
+    number: int, job: str, node: str, phase: str, *, cpu: int, port: Object | None = None, deleting: bool = False
+) -> Object:
+    container: Object = {"resources": {"requests": {"cpu": str(cpu)}}, "ports": [port] if port else []}
     meta: Object = {"namespace": "d", "name": f"p{number}", "uid": f"u{number}", "annotations": {GROUP: job}}
     if deleting:
         meta["deletionTimestamp"] = "2024-01-01T00:00:00Z"
@@ -50,6 +52,13 @@ def queue(name: str, cpu: int) -> Object:
     return {"kind": "Queue", "metadata": {"name": name}, "spec": {"capability": {"cpu": str(cpu)}}}
 
 
+HOST_PORTS = (
+    {"hostPort": 80},
+    {"hostPort": 80, "protocol": "UDP"},
+    {"hostPort": 80, "hostIP": "10.0.0.1"},
+    {"hostPort": 80, "hostIP": "10.0.0.2"},
+    {"hostPort": 81},
+)
 PODS = st.builds(
     pod,
     st.integers(0, 3),
@@ -57,7 +66,7 @@ PODS = st.builds(
     st.sampled_from(("", *NODES, *NODES)),
     st.sampled_from(("Pending", "Running", "Running", "Failed")),
     cpu=st.integers(1, 3),
-    port=st.sampled_from((0, 80)),
+    port=st.sampled_from((None, *HOST_PORTS)),
     deleting=st.booleans(),
 )
 OTHERS = st.one_of(
@@ -76,7 +85,7 @@ def excesses(truth: Truth, placed: PodBook, leaving: frozenset[str]) -> set[tupl
     allowed = truth.nodes[placed.node].last if placed.node in truth.nodes else None
     if allowed is not None:
         found |= {("within-allocatable", name) for name in beyond(there, allowed)}
-    if any(each is not placed and set(each.ports) & set(placed.ports) for each in there):
+    if any(each is not placed and clash(each, placed) for each in there):
         found.add(("within-allocatable", "port"))
 
     def in_queue(each: PodBook) -> str:
@@ -87,6 +96,12 @@ def excesses(truth: Truth, placed: PodBook, leaving: frozenset[str]) -> set[tupl
     staying = [each for each in truth.pods.values() if each.on_node and not each.deleting and each.uid not in leaving]
     members = [each for each in staying if in_queue(each) == in_queue(placed)]
     return found | {("within-capability", name) for name in beyond(members, limits or {})}
+
+
+def clash(one: PodBook, other: PodBook) -> bool:
+    """Of pods with one port at most."""
+    (address, *port), (elsewhere, *another) = [*one.ports, ("", "")][0], [*other.ports, ("", 0)][0]
+    return port == another and (address == elsewhere or "0.0.0.0" in (address, elsewhere))
 
 
 def beyond(pods: list[PodBook], limits: dict[str, int]) -> set[str]:

@@ -1,0 +1,81 @@
+"""Which invariants a scheduler configuration upholds: what a plugin sees to holds only where that plugin is asked.
+
+Volcano's allocate itself sees to cpu, memory and other resources; a gang that comes whole, a queue that stays within
+its capability, budgets that have the last word, free host ports, so many pods a node: plugins do.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from config.arguments import Arguments
+from config.load import parse_scheduler_config
+from pumice.storm.gangs import bounds_victims
+
+if TYPE_CHECKING:
+    from config.schema import PluginOption, SchedulerConfig
+
+GANGS: Final = "whole-gangs"
+VICTIMS: Final = "victims of gangs"
+"""Of `whole-gangs`."""
+CAPABILITY: Final = "within-capability"
+BUDGETS: Final = "spares-budgets"
+CLAIMS: Final = "claims-first"
+PORTS: Final = "host ports"
+"""Of `within-allocatable`."""
+POD_COUNT: Final = "pods"
+"""Of `within-allocatable`: backfill places what asks for nothing without a look at the room."""
+ALL: Final = frozenset((GANGS, VICTIMS, CAPABILITY, BUDGETS, CLAIMS, PORTS, POD_COUNT))
+
+ASKING: Final = frozenset(("enqueue", "allocate", "preempt", "reclaim", "backfill"))
+"""Actions that name no victims, or ask the plugins of the tiers about them."""
+
+
+@lru_cache(maxsize=16)
+def upheld_by(text: str) -> frozenset[str]:
+    """Those of ALL that a configuration upholds, from the text of its record in the journal."""
+    return upheld(parse_scheduler_config(text, source="the journal", lenient=True))
+
+
+def upheld(config: SchedulerConfig) -> frozenset[str]:
+    """Those of ALL that a configuration upholds."""
+    holds = {
+        GANGS: _asked(config, ("gang",), "JobReady"),
+        VICTIMS: asks_gangs(config),
+        CAPABILITY: _asked(config, ("proportion", "capacity"), "Allocatable"),
+        BUDGETS: asks_budgets(config),
+        CLAIMS: _filtered(config, "VolumeBindingEnable", "DynamicResourceAllocationEnable"),
+        PORTS: _filtered(config, "NodePortsEnable"),
+        POD_COUNT: _filtered(config),
+    }
+    return frozenset(name for name, held in holds.items() if held)
+
+
+def asks_budgets(config: SchedulerConfig) -> bool:
+    """Whether no victim comes about without the pdb plugin: it has the last word in every tier."""
+    asked = all(tier.plugins and tier.plugins[-1].name == "pdb" for tier in config.tiers)
+    return asked and ASKING.issuperset(config.actions)
+
+
+def asks_gangs(config: SchedulerConfig) -> bool:
+    """Whether no victim comes about without what the gang plugin says of it."""
+    return ASKING.issuperset(config.actions) and bounds_victims(config)
+
+
+def _asked(config: SchedulerConfig, names: tuple[str, ...], point: str) -> bool:
+    """Whether one of these plugins has a say at an extension point where all must agree."""
+    return any(option.name in names and option.is_enabled(point) for option in _options(config))
+
+
+def _filtered(config: SchedulerConfig, *switches: str) -> bool:
+    """Whether the predicates plugin is asked about nodes, with these of its filters on."""
+    return any(
+        all(Arguments(option.name, option.arguments).get_bool(f"predicate.{switch}", True) for switch in switches)
+        for option in _options(config)
+        if option.name == "predicates" and option.is_enabled("Predicate")
+    )
+
+
+def _options(config: SchedulerConfig) -> list[PluginOption]:
+    return [option for tier in config.tiers for option in tier.plugins]
