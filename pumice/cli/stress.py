@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
+import signal
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any, Final
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -15,14 +19,18 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Lenient, Level, LogLevel, Output, Quiet, Workers
 from pumice.cli.terminal import Terminal
 from pumice.storm.profiles import profile, profiles
-from pumice.storm.script import read_script
+from pumice.storm.report import Finding, check_folder, line_of, report, sums
+from pumice.storm.script import Event, read_script
 from pumice.storm.simulation import simulate
-from pumice.storm.stress import Plan, Tally, report, run_storms
+from pumice.storm.stress import Plan, Tally, run_storms
 from pumice.storm.workload import Size
 
 HELP: Final = "Storm the scheduler with faults and crashes on virtual time, checking what must hold after every event."
 EXAMPLE: Final = "Example: [bold]pumice stress --profile storm --seeds 300[/bold], again: --seed 300 for the next ones"
 DEFAULTS: Final = Plan()
+MOST_LINES: Final = 40
+SHOWN: Final = {True: "tried, and it breaks", False: "tried, and it did NOT break", None: "not tried"}
+"""What is known of the events when they are run again."""
 
 
 @guarded
@@ -44,55 +52,70 @@ def stress(
     log_level: Level = LogLevel.WARNING,
     lenient: Lenient = False,
 ) -> int:
-    """Exit code 1 when something did not hold, also when Ctrl-C came after it; else 130 after Ctrl-C."""
+    """Exit code 1 when something did not hold, whatever came after it; else 130 after Ctrl-C, 3 when a worker died."""
     del lenient
     terminal = Terminal(output, quiet, log_level)
     profile(profile_name)
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", path="--into")
-    began = time.perf_counter()
-    interrupted = False
-    if events is not None:
-        found = again(events, began)
-    else:
-        plan = Plan(profile_name, seeds, seed, Size(nodes, pods))
-        with terminal.progress("storms", seeds) as advance:
-            tally = run_storms(plan, workers, advance)
-        seconds = time.perf_counter() - began
-        if tally.interrupted:
-            terminal.say(f"interrupted: {tally.seeds} of {seeds} storms were done")
-        elif tally.failures:
-            terminal.say(f"{len(tally.failures)} storms broke something; cutting them down")
-        found = report(tally, seconds, folder)
-        interrupted = tally.interrupted
+    with ended_like_ctrl_c(signal.SIGTERM):
+        if events is not None:
+            found, code = again(events), Exit.DONE
+        else:
+            check_folder(folder)
+            found, code = storms(Plan(profile_name, seeds, seed, Size(nodes, pods)), workers, folder, terminal)
     terminal.emit(found, lambda console: show(console, found))
-    if found["violations"]:
-        return Exit.DIFFERS
-    return Exit.INTERRUPTED if interrupted else Exit.DONE
+    return Exit.DIFFERS if found["violations"] else code
 
 
-def again(path: Path, began: float) -> dict[str, Any]:
+def storms(plan: Plan, workers: int, folder: Path, terminal: Terminal) -> tuple[dict[str, Any], Exit]:
+    """Run them and tell what came of them; the exit code is the one when everything held."""
+    began = time.perf_counter()
+    with terminal.progress("storms", plan.seeds) as advance:
+        tally = run_storms(plan, workers, advance)
+    seconds = time.perf_counter() - began
+    if tally.interrupted:
+        left = "" if tally.first_left is None else f"; the first that was not: --seed {tally.first_left}"
+        terminal.say(f"interrupted: {tally.seeds} of {plan.seeds} storms were done{left}")
+    elif tally.failures:
+        terminal.say(f"{len(tally.failures)} storms broke something; cutting them down")
+    if tally.lost:
+        terminal.error(f"the process died (out of memory?) in seeds {', '.join(map(str, tally.lost))}")
+    with terminal.progress("cutting down", len(tally.failures)) as advance:
+        found = report(tally, seconds, folder, advance)
+    if tally.interrupted:
+        return found, Exit.INTERRUPTED
+    return found, Exit.WORLD if tally.lost else Exit.DONE
+
+
+@contextmanager
+def ended_like_ctrl_c(number: signal.Signals) -> Generator[None]:
+    """In the block this signal does what Ctrl-C does there: nobody is left behind, and what was found is told."""
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        ctrl_c = signal.getsignal(signal.SIGINT)
+        (ctrl_c if callable(ctrl_c) else signal.default_int_handler)(signum, frame)
+
+    before = signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def again(path: Path) -> dict[str, Any]:
     """Run a written storm once more; it is not cut down again."""
+    began = time.perf_counter()
     script = read_script(path)
     outcome = simulate(script, digest=True)
     tally = Tally()
     tally.add(script, outcome)
-    failures, tally.failures = tally.failures, []
-    found = report(tally, time.perf_counter() - began, path.parent)
-    command = f"pumice stress --events {shlex.quote(str(path))}"
-    found["violations"] = [
-        {
-            "seed": script.seed,
-            "invariant": violation.invariant,
-            "message": violation.words,
-            "events": len(script.events),
-            "events_file": str(path),
-            "command": command,
-        }
-        for _, failed in failures
-        for violation in failed.violations
+    found = sums(tally, time.perf_counter() - began)
+    findings = [
+        Finding(msgspec.structs.replace(script, invariant=each.invariant), each.words, path, reproduces=True)
+        for each in outcome.violations
     ]
-    return found | {"digest": outcome.digest}
+    return found | {"violations": [finding.told() for finding in findings], "digest": outcome.digest}
 
 
 def show(console: Console, found: dict[str, Any]) -> None:
@@ -102,8 +125,20 @@ def show(console: Console, found: dict[str, Any]) -> None:
     if not found["violations"]:
         console.print("everything held")
     for one in found["violations"]:
-        console.print(f"seed {one['seed']}: {one['invariant']}: {one['message']}", markup=False, soft_wrap=True)
-        console.print(f"    {one['events']} events; again: {one['command']}", markup=False, soft_wrap=True)
+        for line in lines_of(one):
+            console.print(line, markup=False, soft_wrap=True)
+
+
+def lines_of(one: dict[str, Any]) -> list[str]:
+    """A violation: what did not hold, the events it takes where they are few, and the command."""
+    listed = [Event(**event) for event in one["event_list"] or ()]
+    lines = [f"seed {one['seed']}: {one['invariant']}: {one['message']}", f"    {one['events']} events"]
+    lines += [f"        {line_of(event)}" for event in listed[:MOST_LINES]]
+    if len(listed) > MOST_LINES:
+        lines.append(f"        … and {len(listed) - MOST_LINES} more")
+    if one["command"] is None:
+        return [*lines, f"    not in a file: {one['file_error']}; {SHOWN[one['reproduces']]}"]
+    return [*lines, f"    again ({SHOWN[one['reproduces']]}): {one['command']}"]
 
 
 def show_faults(console: Console, injected: dict[str, int], title: str = "") -> None:

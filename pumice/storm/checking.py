@@ -124,6 +124,7 @@ HAPPENINGS: Final = {
 def check_script(script: Script, source: str) -> None:
     """Raises ConfigError, which names the file and `events[i].key`, for what no storm can be made of."""
     _expect(NOT_NEGATIVE, script.seed, source, "seed")
+    _expect(NOT_NEGATIVE, script.order_seed, source, "order")
     _expect(NOT_NEGATIVE, script.faults_end_s, source, "faults_end_s")
     _expect(NOT_NEGATIVE, script.news_delay_s, source, "news_delay_s")
     _expect(Check("seconds, more than 0", lambda found: found > 0), script.period_s, source, "period_s")

@@ -34,7 +34,8 @@ class Event(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One storm. `rates`: probability of each fault on each occasion; with rates, faults are not listed.
 
-    `news_delay_s`: watchers hear of changes up to so much later.
+    `news_delay_s`: watchers hear of changes up to so much later. `order`: the seed of the order in which everything
+    runs, where that is not the storm's own: one that was cut down may show what it shows in another order only.
     """
 
     seed: int
@@ -47,7 +48,13 @@ class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     period_s: float = 1.0
     news_delay_s: float = 0.1
     config: str = ""
+    order: int | None = None
     version: int = VERSION
+
+    @property
+    def order_seed(self) -> int:
+        """What decides the order in which everything runs."""
+        return self.seed if self.order is None else self.order
 
 
 def read_script(path: Path) -> Script:

@@ -55,16 +55,17 @@ class Search:
     def take(self, events: Sequence[Event]) -> bool:
         """Go on from these events when they break the same invariant, in one of the orders."""
         orders = self.orders if len(events) <= SHORT else 1
-        seeds = dict.fromkeys((self.script.seed, *range(orders)))
+        seeds = dict.fromkeys((self.script.order_seed, *range(orders)))
         for seed in list(seeds)[:orders]:
-            tried = msgspec.structs.replace(self.script, events=tuple(events), seed=seed)
+            order = None if seed == self.script.seed else seed
+            tried = msgspec.structs.replace(self.script, events=tuple(events), order=order)
             if self._fails(tried):
                 self.script = tried
                 return True
         return False
 
     def _fails(self, script: Script) -> bool:
-        key = (script.seed, msgspec.json.encode(script.events))
+        key = (script.order_seed, msgspec.json.encode(script.events))
         if self.exhausted or key in self._harmless:
             return False
         self._left -= 1

@@ -64,7 +64,7 @@ def simulate(script: Script, longest_s: float = LONGEST_S, *, digest: bool = Fal
     clock = LeapingClock()
     alarm = Alarm()
     try:
-        with deterministic(script.seed), at_most(longest_s) as alarm:
+        with deterministic(script.order_seed), at_most(longest_s) as alarm:
             storm = Storm(script, clock, digest=digest)
             outcome = anyio.run(storm.run, backend="trio", backend_options={"clock": clock})
     except BaseException:
@@ -167,7 +167,7 @@ class Storm:
     def _settings(self) -> SystemSettings:
         return SystemSettings(
             config_text=self.script.config,
-            seed=self.script.seed,
+            seed=self.script.order_seed,
             schedule_period_s=self.script.period_s,
             check_view=True,
             faults=self.faults,

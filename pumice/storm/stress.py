@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
-import shlex
-import signal
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from functools import partial
 
 from actors.api.chance import chance
 from pumice.storm.profiles import Profile, profile
-from pumice.storm.script import Script, write_script
-from pumice.storm.shrink import shrink
+from pumice.storm.script import Script
 from pumice.storm.simulation import GC_THRESHOLDS, Outcome, simulate
+from pumice.storm.workers import in_processes
 from pumice.storm.workload import Size, inputs, with_claims
-
-SHRUNK: Final = 5
-"""So many violations are cut down; the others are only named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +30,17 @@ class Plan:
 
 @dataclass(slots=True)
 class Tally:
-    """What came of them. `interrupted`: by Ctrl-C, so these are not all."""
+    """What came of them. `interrupted`: by Ctrl-C, so these are not all; `first_left`: the first seed that was not done
+    then. `lost`: seeds whose process died.
+    """
 
     seeds: int = 0
     events: int = 0
     struck: Counter[str] = field(default_factory=Counter[str])
     failures: list[tuple[Script, Outcome]] = field(default_factory=list[tuple[Script, Outcome]])
     interrupted: bool = False
+    first_left: int | None = None
+    lost: list[int] = field(default_factory=list[int])
 
     def add(self, script: Script, outcome: Outcome) -> None:
         """One more storm."""
@@ -86,6 +82,11 @@ def run_seeds(plan: Plan, seeds: Sequence[int]) -> Tally:
     return tally
 
 
+def run_seed(plan: Plan, seed: int) -> Tally:
+    """One of them."""
+    return run_seeds(plan, (seed,))
+
+
 @contextmanager
 def rare_collections() -> Generator[None]:
     """Between storms too: who goes back to Python's thresholds after each looks through all that it leaves, at once."""
@@ -100,94 +101,24 @@ def rare_collections() -> Generator[None]:
 def run_storms(plan: Plan, workers: int, advance: Callable[[int], None]) -> Tally:
     """All of them; `advance` is told how many more are done. Failures come in the order of their seeds.
 
-    Ctrl-C ends the workers at once: what was done by then is the result.
+    Ctrl-C ends the workers at once: what was done by then is the result. A single worker is a process of its own too,
+    for the sake of Ctrl-C.
     """
     tally = Tally()
+    seeds = range(plan.first, plan.first + plan.seeds)
+    left = dict.fromkeys(seeds)
     try:
-        with closing(_parts(plan, workers)) as parts:
-            for part in parts:
-                tally.merge(part)
-                advance(part.seeds)
+        with closing(in_processes(partial(run_seed, plan), seeds, min(workers, plan.seeds))) as parts:
+            for seed, part in parts:
+                left.pop(seed)
+                if part is None:
+                    tally.lost.append(seed)
+                else:
+                    tally.merge(part)
+                advance(1)
     except KeyboardInterrupt:
         tally.interrupted = True
     tally.failures.sort(key=lambda failure: failure[0].seed)
+    tally.lost.sort()
+    tally.first_left = next(iter(left), None)
     return tally
-
-
-def _parts(plan: Plan, workers: int) -> Generator[Tally]:
-    """Storm by storm, as they are done; a single worker is a process of its own too, for the sake of Ctrl-C."""
-    with _pool(min(workers, plan.seeds)) as pool:
-        for future in as_completed(_submitted(pool, plan)):
-            yield future.result()
-
-
-def _submitted(pool: ProcessPoolExecutor, plan: Plan) -> list[Future[Tally]]:
-    """All seeds. Workers start in here and inherit that SIGINT is blocked: Ctrl-C is for this process to deal with."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
-    try:
-        return [pool.submit(run_seeds, plan, (seed,)) for seed in range(plan.first, plan.first + plan.seeds)]
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _pool(workers: int) -> Generator[ProcessPoolExecutor]:
-    """Who leaves before the end, for whatever reason, does not wait for storms under way: the workers are killed."""
-    others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_begin_worker) as pool:
-        try:
-            yield pool
-        except BaseException:
-            for child in set(multiprocessing.active_children()) - others:
-                child.kill()
-            raise
-
-
-def _begin_worker() -> None:
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)  # between storms too, see `rare_collections`
-
-
-def report(tally: Tally, seconds: float, folder: Path) -> dict[str, Any]:
-    """The JSON of `pumice stress`; failing storms are cut down and written into the folder.
-
-    Ctrl-C ends the cutting down, not the report.
-    """
-    violations: list[dict[str, Any]] = []
-    for number, failure in enumerate(tally.failures):
-        cut = number < SHRUNK and not tally.interrupted
-        try:
-            violations.append(_violation(*failure, folder, cut=cut))
-        except BaseException as error:
-            if not _by_ctrl_c(error):
-                raise
-            tally.interrupted = True
-            violations.append(_violation(*failure, folder, cut=False))
-    return {
-        "seeds": tally.seeds,
-        "events": tally.events,
-        "seeds_per_s": tally.seeds / seconds if seconds > 0 else 0.0,
-        "seconds": seconds,
-        "faults_injected": dict(sorted(tally.struck.items())),
-        "violations": violations,
-    }
-
-
-def _by_ctrl_c(error: BaseException) -> bool:
-    members: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # of a task group's errors
-    return isinstance(error, KeyboardInterrupt) or any(_by_ctrl_c(member) for member in members)
-
-
-def _violation(script: Script, outcome: Outcome, folder: Path, *, cut: bool) -> dict[str, Any]:
-    found = outcome.violations[0]
-    small = shrink(script, outcome, runs=400 if cut else 0)
-    path = folder / f"storm-{script.seed}.json"
-    write_script(small, path)
-    return {
-        "seed": script.seed,
-        "invariant": found.invariant,
-        "message": found.words,
-        "events": len(small.events),
-        "events_file": str(path),
-        "command": f"pumice stress --events {shlex.quote(str(path))}",
-    }

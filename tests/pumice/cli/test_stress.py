@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -16,9 +17,10 @@ from typing import Any
 import pytest
 
 from pumice.cli import stress
+from pumice.storm.report import report
 from pumice.storm.script import Script
 from pumice.storm.simulation import Outcome
-from pumice.storm.stress import Plan, Tally, report, run_storms
+from pumice.storm.stress import Plan, Tally, run_storms
 from pumice.storm.violation import Violation
 from pumice.storm.workload import Size
 from tests.kit.source import ROOT
@@ -38,37 +40,95 @@ def broken(interrupted: bool) -> Tally:
 def until_workers_run(process: subprocess.Popen[str], patience_s: float = 60.0) -> None:
     """Until then it is Python that starts, and on a busy machine that takes long."""
     until = time.monotonic() + patience_s
-    while not has_workers(process.pid):
+    while not workers_of(process.pid):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < until, "no worker was started"
         time.sleep(0.02)
 
 
-def has_workers(pid: int) -> bool:
+def workers_of(pid: int) -> list[int]:
+    found: list[int] = []
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         with suppress(OSError):  # gone meanwhile
             if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                return True
-    return False
+                found.append(int(child))
+    return found
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("group", [True, False])
-def test_ctrl_c_ends_it_at_once(workers: int, group: bool, tmp_path: Path) -> None:
-    """A terminal signals the workers as well; `kill` only the process it is told."""
-    command = [sys.executable, "-m", "pumice", "stress", *SMALL, "--workers", str(workers), "--into", str(tmp_path)]
+def begun(workers: int, into: Path) -> subprocess.Popen[str]:
+    """The command, busy with its storms."""
+    command = [sys.executable, "-m", "pumice", "stress", *SMALL, "--workers", str(workers), "--into", str(into)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
     )
     until_workers_run(process)
     time.sleep(1.0)  # nothing tells from outside how far they are; wherever they are, it ends
+    return process
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("group", [True, False])
+def test_ctrl_c_and_sigterm_end_it_at_once(workers: int, number: int, group: bool, tmp_path: Path) -> None:
+    """A terminal signals the workers as well; `kill` only the process it is told."""
+    process = begun(workers, tmp_path)
     began = time.monotonic()
-    (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
+    (os.killpg if group else os.kill)(process.pid, number)
     out, err = process.communicate(timeout=60)  # until the workers, who have the same pipes, are gone too
     assert time.monotonic() - began < 5.0
     assert process.returncode == 130
-    assert json.loads(out)["seeds"] < SEEDS
+    found = json.loads(out)
+    assert found["seeds"] < SEEDS
+    assert found["first_seed_left"] <= found["seeds"]
+    assert f"the first that was not: --seed {found['first_seed_left']}" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_that_dies_costs_its_seed_only(workers: int, tmp_path: Path) -> None:
+    process = begun(workers, tmp_path)
+    os.kill(workers_of(process.pid)[0], signal.SIGKILL)
+    time.sleep(1.0)
+    assert len(workers_of(process.pid)) == workers  # another one took its place
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    found = json.loads(out)
+    assert (process.returncode, len(found["seeds_lost"])) == (130, 1)
+    assert f"the process died (out of memory?) in seeds {found['seeds_lost'][0]}" in err
+    assert "Traceback" not in err
+
+
+def test_lost_seeds_are_named_and_are_the_outside_worlds_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tally = Tally(seeds=2, lost=[3, 17])
+    monkeypatch.setattr(stress, "run_storms", lambda *_: tally)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    said = pumice("stress", "--into", tmp_path, "-o", "json")
+    assert (said.code, said.json["seeds_lost"]) == (3, [3, 17])
+    assert "in seeds 3, 17" in said.err
+
+
+def test_a_folder_nobody_can_write_to_is_told_before_the_storms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stress, "run_storms", None)
+    said = pumice("stress", "--into", "/proc", "-o", "json")
+    assert (said.code, said.out) == (3, "")
+    assert said.err.startswith("pumice: --into /proc: cannot be written to: ")
+
+
+def test_what_cannot_be_written_down_is_told_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(script: Script, path: Path) -> None:
+        path.write_text(f"half of {script.seed}")
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr("pumice.storm.report.write_script", full)
+    monkeypatch.setattr(stress, "run_storms", lambda *_: broken(interrupted=True))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    said = pumice("stress", "--into", tmp_path, "-o", "json")
+    (one,) = said.json["violations"]
+    assert (said.code, one["seed"], one["invariant"], one["event_list"]) == (1, 7, "one-node", [])
+    assert (one["events_file"], one["command"]) == (None, None)
+    assert one["file_error"].endswith("No space left on device")
+    assert list(tmp_path.iterdir()) == []
+    assert "not in a file: " in pumice("stress", "--into", tmp_path, "-o", "table").out
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -81,13 +141,14 @@ def test_what_was_done_by_then_counts(workers: int) -> None:
 
     tally = run_storms(Plan(seeds=SEEDS, size=Size(4, 24)), workers, interrupt)
     assert (tally.interrupted, tally.seeds, done) == (True, 1, [1])
+    assert tally.first_left in (0, 1)
     assert tally.events > 0
     assert multiprocessing.active_children() == []
 
 
 def test_all_of_them_without_ctrl_c() -> None:
     tally = run_storms(Plan(seeds=3, size=Size(2, 6)), 2, lambda _: None)
-    assert (tally.interrupted, tally.seeds) == (False, 3)
+    assert (tally.interrupted, tally.seeds, tally.first_left, tally.lost) == (False, 3, None, [])
 
 
 def test_what_broke_before_ctrl_c_is_told_and_is_the_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +171,7 @@ def test_ctrl_c_ends_the_cutting_down_and_not_the_report(
             raise error
         return script
 
-    monkeypatch.setattr("pumice.storm.stress.shrink", cut)
+    monkeypatch.setattr("pumice.storm.report.shrink", cut)
     tally = broken(interrupted=False)
     found = report(tally, 1.0, tmp_path)
     assert [each["invariant"] for each in found["violations"]] == ["one-node"]
