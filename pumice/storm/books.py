@@ -15,6 +15,7 @@ from core.objects.node import read_node
 from core.objects.pod import Task, read_task
 from core.state.tasks import NOWHERE
 from pumice.storm.budget_books import BUDGET
+from pumice.storm.group_status import wrong_statuses
 from pumice.storm.pod_book import unscheduled
 from storage import codec
 from storage.journal import API
@@ -40,6 +41,8 @@ def final_problems(system: System, monitor: Monitor, view: View | None) -> list[
     found += different(objects_of(system.store), monitor.truth.blobs)
     found += [("budgets-counted", words) for words in miscounted(system.store, monitor)]
     found += [("reasons", words) for words in without_reason(system.store, monitor)]
+    gang = system.source.loaded.config.plugin("gang") is not None
+    found += [("group-status", words) for words in wrong_statuses(monitor.truth, gang=gang)]
     found += monitor.truth.claims.left_over({pod.uid for pod in monitor.truth.pods.values() if not pod.ended})
     return found
 

@@ -20,6 +20,7 @@ from pumice.storm.books import final_problems
 from pumice.storm.clock import Bell, JumpingClock, LeapingClock
 from pumice.storm.determinism import deterministic
 from pumice.storm.driver import Driver, PowerCutError
+from pumice.storm.group_status import phases
 from pumice.storm.journal import JournalLostError, StormJournal
 from pumice.storm.monitor import Monitor
 from pumice.storm.script import Event, Script
@@ -43,7 +44,7 @@ LONGEST_S: Final = 300.0
 @dataclass(slots=True)
 class Outcome:
     """How a storm ended. `digest` is a hash over everything that was written, in order, where one was asked for;
-    `struck`: faults, as events; `pods`: node and phase of each pod at the end."""
+    `struck`: faults, as events; `pods`: node and phase of each pod at the end; `groups`: the phase of each PodGroup."""
 
     violations: list[Violation] = field(default_factory=list[Violation])
     digest: str = ""
@@ -53,6 +54,7 @@ class Outcome:
     struck: list[Event] = field(default_factory=list[Event])
     virtual_s: float = 0.0
     pods: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    groups: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def simulate(script: Script, longest_s: float = LONGEST_S, *, digest: bool = False) -> Outcome:
@@ -118,6 +120,7 @@ class Storm:
             struck=struck,
             virtual_s=anyio.current_time() - began,
             pods={key: (pod.node, pod.phase) for key, pod in sorted(self.monitor.truth.pods.items())},
+            groups=phases(self.monitor.truth),
         )
 
     async def _trace(self, struck: Sequence[Event]) -> str:

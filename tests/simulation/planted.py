@@ -21,12 +21,14 @@ from actors.controllers.device_machine import DeviceMachine
 from actors.outcomes import Outcomes
 from actors.watcher import Changes, Watcher
 from core.kube.devices import Allocator
+from core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, Phase
 from core.messages.commands import Append, Entry
 from core.messages.events import BindTimedOut, Bound, Mutation
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.proportion.plugin import Proportion
+from core.session import close
 from core.session.batches import TaskBatch
 from core.session.points import Vote
 from core.state.nodes import NodeTable
@@ -96,6 +98,13 @@ def _permits_everybody(_: Gang, __: Any, candidates: Sequence[Any]) -> tuple[lis
 
 def _masks_nobody(_: Gang, __: Any, batch: TaskBatch) -> Any:
     return np.ones(len(batch.job), dtype=np.bool_)
+
+
+def _running_with_one_pod() -> Any:
+    """Of what becomes of a group when some of its pods run and others cannot, nothing is said (Volcano #4383)."""
+    table = AFTER_FINDING.copy()
+    table[:, RUNS_UNSCHEDULABLE] = Phase.RUNNING
+    return table
 
 
 def _everybody(_: Pdb, tasks: Sequence[Any]) -> list[Any]:
@@ -246,6 +255,9 @@ BUGS: dict[str, Bug] = {
         _all_of(_replace(Gang, "evictable", _permits_everybody), _replace(Gang, "evictable_mask", _masks_nobody)),
         "victims",
         ("whole-gangs",),
+    ),
+    "a group says Running while pods of it are pending": Bug(
+        _replace(close, "AFTER_FINDING", _running_with_one_pod()), invariants=("group-status",)
     ),
     "a second try takes its room twice": Bug(_wrap(View, "assume", _counts_retries_twice)),
 }

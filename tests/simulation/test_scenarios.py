@@ -44,7 +44,15 @@ def test_a_gang_that_grows_is_not_started_in_part() -> None:
 def test_a_failed_bind_is_tried_again_though_the_group_runs() -> None:
     """Volcano #4383: after a failed bind the pod stayed pending while its PodGroup said Running."""
     faults = [Event("bind-refused", on=f"bind default/g-1 #{number}") for number in range(1, 5)]
-    assert running(storm(node("n0", 8), job("g", 3), *faults), "g") == 3
+    outcome = storm(node("n0", 8), job("g", 3), *faults)
+    assert (running(outcome, "g"), outcome.groups["default/g"]) == (3, "Running")
+
+
+def test_a_group_does_not_say_running_while_a_pod_of_it_is_pending() -> None:
+    """Volcano #4383: nobody bound the pod again, and the phase hid it."""
+    refused = Event("bind-refused", on="bind default/g-1 #1")
+    outcome = storm(node("n0", 8), job("g", 3), refused, Event("cordon", 1.2, target="n0"))
+    assert (running(outcome, "g"), outcome.groups["default/g"]) == (2, "Unknown")
 
 
 def test_one_failed_bind_does_not_lose_what_became_of_the_others() -> None:

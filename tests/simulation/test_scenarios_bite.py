@@ -63,6 +63,10 @@ CASES: list[tuple[Callable[[], None], Plant]] = [
     (scenarios.test_a_gang_that_grows_is_not_started_in_part, _keeps_the_old_group),
     (scenarios.test_a_failed_bind_is_tried_again_though_the_group_runs, NEVER_AGAIN),
     (
+        scenarios.test_a_group_does_not_say_running_while_a_pod_of_it_is_pending,
+        _bug("a group says Running while pods of it are pending"),
+    ),
+    (
         scenarios.test_one_failed_bind_does_not_lose_what_became_of_the_others,
         _bug("one failed bind loses the outcomes of others"),
     ),
