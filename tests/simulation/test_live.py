@@ -25,12 +25,15 @@ from tests.simulation.planted import BUGS
 BACKENDS = ("asyncio", "trio")
 
 
-def objects(jobs: int) -> list[dict[str, Any]]:
-    """Gangs of three for two nodes and two queues: there is room for all but one of every four."""
+def objects(jobs: int, every: int = 3) -> list[dict[str, Any]]:
+    """Gangs of three for two nodes and two queues: there is room for all but one of every four.
+
+    One of `every` so many is in the capped queue.
+    """
     found = [queue("capped", {"capability": {"cpu": "4"}})]
     found += [node(f"n{number}", {"cpu": 8, "memory": "16Gi"}) for number in range(2)]
     for number in range(jobs):
-        details = {"pods": 3, "min": 3, "queue": "capped" if number % 3 == 0 else "default"}
+        details = {"pods": 3, "min": 3, "queue": "capped" if number % every == 0 else "default"}
         found += [pod_group(f"j{number}", details), *pods(f"j{number}", details, range(3))]
     return found
 
@@ -62,7 +65,9 @@ def test_it_is_seen_while_it_happens(
 ) -> None:
     """Too many pods of a queue: when the run is over the books agree."""
     BUGS["capability is not asked"].plant(monkeypatch)
-    found = {each["invariant"] for each in storm(tmp_path, backend, "calm")["violations"]}
+    live, until = LiveStorm("calm", 1), parse_until("idle")
+    plan = Plan(objects(4, every=1), False, tmp_path / "storm.db", until, backend, storm=live)
+    found = {each["invariant"] for each in run_plan(plan, Watching()).summary["violations"]}
     assert "within-capability" in found
 
 
