@@ -92,9 +92,9 @@ def storms(plan: Plan, workers: int, folder: Path, terminal: Terminal) -> tuple[
 def ended_like_ctrl_c(number: signal.Signals) -> Generator[None]:
     """In the block this signal does what Ctrl-C does there: nobody is left behind, and what was found is told."""
 
-    def handle(signum: int, frame: FrameType | None) -> None:
-        ctrl_c = signal.getsignal(signal.SIGINT)
-        (ctrl_c if callable(ctrl_c) else signal.default_int_handler)(signum, frame)
+    def handle(_: int, frame: FrameType | None) -> None:
+        ctrl_c = signal.getsignal(signal.SIGINT)  # trio has one of its own while a storm runs
+        (ctrl_c if callable(ctrl_c) else signal.default_int_handler)(signal.SIGINT, frame)
 
     before = signal.signal(number, handle)
     try:

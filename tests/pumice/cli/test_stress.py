@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from pumice.cli import stress
 from pumice.storm.report import report
@@ -176,3 +177,16 @@ def test_ctrl_c_ends_the_cutting_down_and_not_the_report(
     found = report(tally, 1.0, tmp_path)
     assert [each["invariant"] for each in found["violations"]] == ["one-node"]
     assert tally.interrupted
+
+
+def test_sigterm_ends_a_storm_in_this_process_as_ctrl_c_does() -> None:
+    """Cutting down and `--events` run storms here, on trio, which has a handler of its own for Ctrl-C."""
+
+    async def terminated() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await trio.sleep(1)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), stress.ended_like_ctrl_c(signal.SIGTERM):
+        trio.run(terminated)
+    assert signal.getsignal(signal.SIGTERM) is before
