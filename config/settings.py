@@ -57,6 +57,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     until: Annotated[Until | None, Meta(description="When to stop; without it, on Ctrl-C.")] = None
     seed: Annotated[Seed, Meta(description="The seed of everything that is left to chance.")] = 0
     faults: Annotated[Text | None, Meta(description="A fault profile for the built-in API server.")] = None
+    profiles: Annotated[Text | None, Meta(description="A YAML file with fault profiles of one's own.")] = None
     keep: Annotated[Keep | None, Meta(description="How much of the journal to keep at least; without it, all.")] = None
     keep_events: Annotated[
         Count | None, Meta(description="How many records of the journal to keep at least; without it, all.")

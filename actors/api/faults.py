@@ -138,7 +138,7 @@ class SeededFaults:
             raise ConfigError(f"unknown fault {unknown[0]!r}; known: {', '.join(sorted(KINDS))}")
         self.struck: list[Fault] = []
         self._seed = seed
-        self._odds = {sort: _parts(kinds, rates) for sort, kinds in _POSSIBLE.items()}
+        self._odds = {sort: _parts(kinds, rates) for sort, kinds in POSSIBLE.items()}
         self._longest_s = longest_s
         self._crashable = crashable
         self._occasions = Occasions()
@@ -228,7 +228,7 @@ def _parts(kinds: Sequence[str], rates: Mapping[str, float]) -> list[tuple[str, 
     return list(zip(able, accumulate(rates[what] for what in able), strict=True))
 
 
-_POSSIBLE: Final = {
+POSSIBLE: Final = {
     "bind": (*BIND, CRASH),
     "evict": (*EVICT, CRASH),
     "status": (*STATUS, CRASH),

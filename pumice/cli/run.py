@@ -31,7 +31,7 @@ from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
 from pumice.runtime.waiting import LeftWaiting
 from pumice.storm.live import LiveStorm, live_rates, simulated_only
-from pumice.storm.profiles import profile, profiles
+from pumice.storm.profiles import PACKAGED, profile
 from storage.retention import parse_keep
 
 HELP: Final = "Run the whole system: apply the manifests, schedule until told to stop, write the journal."
@@ -41,7 +41,7 @@ LIVE_PERIOD_S: Final = 0.5
 MOST_WAITING: Final = 20
 """So many of what is left pending are listed."""
 
-SEVERAL: Final = f", or several joined by +: {', '.join(profiles())}"
+SEVERAL: Final = f", or several joined by +: {', '.join(PACKAGED)}"
 
 _SETTINGS: Final = process_settings()
 
@@ -77,6 +77,7 @@ def run(
     keep_events: Annotated[int | None, _option("keep_events")] = None,
     plugins_dir: Annotated[str | None, _option("plugins_dir")] = None,
     faults: Annotated[str | None, _option("faults", SEVERAL)] = None,
+    profiles: Annotated[str | None, _option("profiles")] = None,
     http: Annotated[str | None, _option("http")] = None,
     token: Annotated[str | None, _option("token")] = None,
     token_file: Annotated[str | None, _option("token_file")] = None,
@@ -92,7 +93,7 @@ def run(
     """Run until told to stop; 1 when a storm broke something, else 130 after Ctrl-C, 2 when input was refused."""
     flags: dict[str, object] = {
         "config": config, "db": db, "backend": backend, "time": time, "until": until, "seed": seed, "faults": faults,
-        "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
+        "profiles": profiles, "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
         "log_level": log_level, "lenient": lenient, "http": http, "token": token, "token_file": token_file,
         "tls_cert": tls_cert, "tls_key": tls_key, "no_scheduler": no_scheduler, "no_controllers": no_controllers,
     }  # fmt: skip
@@ -154,19 +155,19 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
             controllers=not settings.no_controllers,
             user_plugins=identities(),
         ),
-        storm=storm_of(settings.faults, settings.seed, terminal) if settings.faults else None,
+        storm=storm_of(settings.faults, settings, terminal) if settings.faults else None,
     )
 
 
-def storm_of(names: str, seed: int, terminal: Terminal) -> LiveStorm:
+def storm_of(names: str, settings: ProcessSettings, terminal: Terminal) -> LiveStorm:
     """A profile's faults; UsageError when nothing of it can happen here, a warning when only some can."""
-    chosen = profile(names)
+    chosen = profile(names, Path(settings.profiles) if settings.profiles else None)
     if absent := ", ".join(simulated_only(chosen)):
         if not live_rates(chosen):
             problem = f"{names} has nothing for the real clock, in simulation only: {absent} (pumice stress)"
             raise UsageError(problem, path="--faults")
         terminal.warn(f"--faults {names}: in simulation only: {absent}")
-    return LiveStorm(names, seed)
+    return LiveStorm(names, settings.seed, chosen=chosen)
 
 
 class Told(Watching):

@@ -18,7 +18,7 @@ from rich.table import Table
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Lenient, Level, LogLevel, Output, Quiet, Workers
 from pumice.cli.terminal import Terminal
-from pumice.storm.profiles import profile, profiles
+from pumice.storm.profiles import PACKAGED, profile
 from pumice.storm.report import Finding, check_folder, line_of, report, sums
 from pumice.storm.script import Event, read_script
 from pumice.storm.simulation import simulate
@@ -37,8 +37,12 @@ SHOWN: Final = {True: "tried, and it breaks", False: "tried, and it did NOT brea
 def stress(
     workers: Workers,
     profile_name: Annotated[
-        str, typer.Option("--profile", help=f"Fault profile, or several joined by +: {', '.join(profiles())}.")
+        str, typer.Option("--profile", help=f"Fault profile, or several joined by +: {', '.join(PACKAGED)}.")
     ] = DEFAULTS.profile,
+    profiles: Annotated[
+        Path | None,
+        typer.Option("--profiles", help="A YAML file with fault profiles of one's own.", show_default=False),
+    ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many storms.")] = DEFAULTS.seeds,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The first seed; the others follow it.")] = DEFAULTS.first,
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes of each storm.")] = DEFAULTS.size.nodes,
@@ -55,7 +59,7 @@ def stress(
     """Exit code 1 when something did not hold, whatever came after it; else 130 after Ctrl-C, 3 when a worker died."""
     del lenient
     terminal = Terminal(output, quiet, log_level)
-    profile(profile_name)
+    chosen = profile(profile_name, profiles)
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", path="--into")
     with ended_like_ctrl_c(signal.SIGTERM):
@@ -63,7 +67,9 @@ def stress(
             found, code = again(events), Exit.DONE
         else:
             check_folder(folder)
-            found, code = storms(Plan(profile_name, seeds, seed, Size(nodes, pods)), workers, folder, terminal)
+            found, code = storms(
+                Plan(profile_name, seeds, seed, Size(nodes, pods), chosen=chosen), workers, folder, terminal
+            )
     terminal.emit(found, lambda console: show(console, found))
     return Exit.DIFFERS if found["violations"] else code
 

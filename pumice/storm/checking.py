@@ -17,7 +17,6 @@ from core.errors import QuantityError
 from core.plugins import PLUGINS
 from core.quantity import quantity_of
 from pumice.storm.claims import MOST_DEVICES
-from pumice.storm.profiles import profile
 
 if TYPE_CHECKING:
     from pumice.storm.script import Event, Script
@@ -129,11 +128,6 @@ def check_script(script: Script, source: str) -> None:
     _expect(NOT_NEGATIVE, script.news_delay_s, source, "news_delay_s")
     _expect(Check("seconds, more than 0", lambda found: found > 0), script.period_s, source, "period_s")
     _check_rates(script, source)
-    if script.profile:
-        try:
-            profile(script.profile)
-        except ConfigError as error:
-            raise ConfigError(error.problem, source=source, path="profile") from error
     if script.config:
         parse_scheduler_config(script.config, source=f"{source}: config", built_plugins=PLUGINS, built_actions=ACTIONS)
     kinds = {event.target: event.what for event in script.events if event.what in ("node", "queue", "priority", *JOBS)}

@@ -15,7 +15,8 @@ from actors.api.store import Store
 from actors.core_decider import core_decider
 from pumice.storm.books import compare_view, lost_in_journal, without_reason
 from pumice.storm.monitor import Monitor
-from pumice.storm.profiles import Profile, profile
+from pumice.storm.profile_file import Profile
+from pumice.storm.profiles import profile
 from pumice.storm.soon import until_idle
 from pumice.storm.watched import WatchedJournal
 from storage.recovery import recover
@@ -72,15 +73,17 @@ def simulated_only(chosen: Profile) -> list[str]:
 
 @dataclass
 class LiveStorm:
-    """Faults from a profile; `views` are those the cache has had, the one in use last."""
+    """Faults from a profile (`chosen`: what it says, None for a packaged one); `views` are those the cache has had, the
+    one in use last."""
 
     names: str
     seed: int
     views: list[Any] = field(default_factory=list[Any])
     monitor: LiveMonitor = field(default_factory=LiveMonitor)
+    chosen: Profile | None = None
 
     def __post_init__(self) -> None:
-        rates = live_rates(profile(self.names))
+        rates = live_rates(self.chosen or profile(self.names))
         self.faults: Faults = SeededFaults(self.seed, rates, longest_s=LONGEST_S)
 
     async def watch(self, journal: Journal) -> Journal:

@@ -6,26 +6,28 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from actors.api.chance import chance
-from pumice.storm.profiles import Profile, profile
+from pumice.storm.profile_file import Profile
+from pumice.storm.profiles import profile
 from pumice.storm.script import Script
 from pumice.storm.simulation import GC_THRESHOLDS, Outcome, simulate
 from pumice.storm.workers import in_processes
-from pumice.storm.workload import Size, inputs, with_claims
+from pumice.storm.workload import DISTURBANCES, Size, inputs, with_claims
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Seeds first .. first + seeds - 1 of a profile."""
+    """Seeds first .. first + seeds - 1 of a profile. `chosen`: what it says; None: it is a packaged one."""
 
     profile: str = "storm"
     seeds: int = 100
     first: int = 0
     size: Size = field(default_factory=Size)
     planted: str = ""
+    chosen: Profile | None = None
 
 
 @dataclass(slots=True)
@@ -47,8 +49,7 @@ class Tally:
         self.seeds += 1
         self.events += outcome.events
         self.struck.update(event.what for event in outcome.struck)
-        disturbing = profile(script.profile).disturbances if script.profile else {}
-        self.struck.update(event.what for event in script.events if event.what in disturbing)
+        self.struck.update(event.what for event in script.events if event.what in DISTURBANCES)
         if outcome.violations:
             self.failures.append((script, outcome))
 
@@ -60,9 +61,9 @@ class Tally:
         self.failures += other.failures
 
 
-def script_of(seed: int, plan: Plan, chosen: Profile | None = None) -> Script:
+def script_of(seed: int, plan: Plan) -> Script:
     """The storm of a seed."""
-    chosen = chosen or profile(plan.profile)
+    chosen = plan.chosen or profile(plan.profile)
     events = inputs(seed, plan.size, chosen.disturbances)
     if chosen.claims:
         events = list(with_claims(seed, events, chosen.claims))
@@ -74,10 +75,10 @@ def script_of(seed: int, plan: Plan, chosen: Profile | None = None) -> Script:
 def run_seeds(plan: Plan, seeds: Sequence[int]) -> Tally:
     """One after the other, here."""
     tally = Tally()
-    chosen = profile(plan.profile)
+    plan = replace(plan, chosen=plan.chosen or profile(plan.profile))
     with rare_collections():
         for seed in seeds:
-            script = script_of(seed, plan, chosen)
+            script = script_of(seed, plan)
             tally.add(script, simulate(script))
     return tally
 

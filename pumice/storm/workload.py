@@ -14,6 +14,22 @@ from pumice.storm.script import Event
 
 SHAPES: Final = (("500m", "512Mi"), ("1", "1Gi"), ("2", "2Gi"), ("1", "4Gi"), ("3", "1Gi"))
 GANGS: Final = (1, 2, 3, 4, 6, 8, 12)
+DISTURBANCES: Final = (
+    "cordon",
+    "remove-node",
+    "shrink-node",
+    "drain",
+    "delete-pod",
+    "delete-job",
+    "scale-up",
+    "fail-pod",
+    "rush",
+    "crowd",
+    "budget",
+    "clock-jump",
+    "power-cut",
+)
+"""What can happen to the cluster beside the jobs that come."""
 SPREAD_S: Final = 6.0
 """Jobs come within so many seconds."""
 

@@ -126,7 +126,7 @@ def test_an_event_that_cannot_be_is_refused(event: Any, words: str, tmp_path: Pa
         ({"rates": {"bind-lots": 0.1}}, "rates: unknown fault 'bind-lots', did you mean"),
         ({"rates": {"bind-lost": 2}}, "rates.bind-lost: expected a probability from 0 to 1, was 2"),
         ({"rates": {"bind-lost": 0.1}}, "rates: expected no rates beside listed faults (events[2]), found bind-lost"),
-        ({"profile": "stormy"}, "profile: unknown fault profile 'stormy'"),
+        ({"profile": 7}, "profile: Expected `str`, got `int`"),
         ({"config": "actions: nothing"}, "config:1: actions"),
         ({"version": 2, "events": {"other": "shape"}, "new": 1}, "version: version 2, this release knows 1"),
         ({"version": "1"}, "version: expected a version from 1 to 1, was '1'"),
@@ -136,6 +136,10 @@ def test_an_event_that_cannot_be_is_refused(event: Any, words: str, tmp_path: Pa
 )
 def test_a_storm_that_cannot_be_is_refused(more: Any, words: str, tmp_path: Path) -> None:
     assert said(tmp_path, NODE, JOB, BIND, **more).startswith(words)
+
+
+def test_a_storm_does_not_need_the_profile_that_it_came_from(tmp_path: Path) -> None:
+    assert said(tmp_path, NODE, profile="of somebody's own") == ""
 
 
 def test_known_kinds_are_told_and_unknown_targets_may_have_been_cut_away(tmp_path: Path) -> None:
