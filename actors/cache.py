@@ -81,7 +81,6 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._watcher = Watcher(name, api, context.news, context.activity, WATCHED, since=NEVER)
         self._applied = LevelSignal()
         self._resyncs = ResyncQueue()
-        self._looking_at: Sequence[Due] = ()
         self._awaited = awaited
         self._alarm = context.alarm()
         self._operations: list[ViewOperation] = [ViewOperation(0, "anew")]
@@ -105,7 +104,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
             case Assume():
                 return self._assume(message)
             case CheckView():
-                return ViewChecked(tuple(self.view.check()), self._watcher.revision, self._in_doubt())
+                return ViewChecked(tuple(self.view.check()), self._watcher.revision)
             case Bound() | Evicted():
                 self._awaited.came(message.uid)
                 self._resyncs.succeeded(message.uid)
@@ -214,9 +213,6 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._resyncs.failed(self._alarm.now(), namespace, name, uid, evicting=evicting)
         self._alarm.no_later_than(self._next_at())
 
-    def _in_doubt(self) -> tuple[str, ...]:
-        return tuple([each.uid for each in (*self._awaited, *self._resyncs, *self._looking_at)])
-
     def _note_timers(self) -> None:
         self.activity.timers(self.name, len(self._resyncs) + len(self._awaited))
 
@@ -230,10 +226,9 @@ class Cache(Actor[CacheMessage, CacheReply]):
                 for lost in self._awaited.take_overdue(self._alarm.now()):
                     log.warning("no outcome ever came of %s/%s: looking at it again", lost.namespace, lost.name)
                     self._failed(lost.namespace, lost.name, lost.uid, evicting=lost.evicting)
-                self._looking_at = self._resyncs.take_due(self._alarm.now())
-                if self._looking_at:
-                    await self._look_again(self._looking_at)
-                self._looking_at = ()
+                due = self._resyncs.take_due(self._alarm.now())
+                if due:
+                    await self._look_again(due)
                 self._note_timers()
 
     async def _look_again(self, due: Sequence[Due]) -> None:

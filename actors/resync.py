@@ -43,10 +43,6 @@ class ResyncQueue:
     def __len__(self) -> int:
         return len(self._heap)
 
-    def __iter__(self) -> Iterator[Due]:
-        """In no order."""
-        return iter(self._heap)
-
     @property
     def next_at(self) -> float:
         """When the earliest is due; infinity when there is none."""

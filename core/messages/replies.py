@@ -113,15 +113,10 @@ class DryRunFailed(Message, frozen=True):
 
 
 class ViewChecked(Message, frozen=True):
-    """Broken invariants of the view as of `revision`; empty when whole.
-
-    `in_doubt`: uids of the pods that the view may hold elsewhere than the api does: their bind or eviction is under
-    way, or failed and they have not been looked at again.
-    """
+    """Broken invariants of the view as of `revision`; empty when whole."""
 
     problems: tuple[str, ...] = ()
     revision: int = 0
-    in_doubt: tuple[str, ...] = ()
 
 
 class Exposition(Message, frozen=True):

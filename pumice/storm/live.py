@@ -115,10 +115,10 @@ class LiveStorm:
         Who interrupts is kept waiting for a moment only: what is not at rest by then is no violation.
         """
         self.faults.stop()
-        problems: list[tuple[str, str]] = []
+        disagreements: list[str] = []
         with anyio.move_on_after(INTERRUPTED_S if interrupted else REST_S) as scope:
-            found = await until_idle(system, self.monitor.truth, lambda: self.views[-1], PERIOD_S)
-            problems += [("books-agree", words) for words in found]
+            await until_idle(system, self.monitor, lambda: self.views[-1], PERIOD_S, disagreements)
+        problems = [("books-agree", words) for words in disagreements]
         if not scope.cancelled_caught:
             problems += [("books-agree", words) for words in compare_view(self.views[-1], system.store)]
             problems += await lost_in_journal(system.store, journal)

@@ -102,7 +102,7 @@ class Monitor:
         self.lives = 0
         self.found: Violation | None = None
         self.tainted: set[str] = set()
-        self._decided: dict[str, Decided] = {}
+        self.decided: dict[str, Decided] = {}
         self._believed: dict[Pod, str] = {}
         self._binds: dict[int, dict[Pod, str]] = {}
         self._leaving: dict[Pod, str] = {}
@@ -192,7 +192,7 @@ class Monitor:
         pod, before = bound
         if before and before != pod.node:
             self.violated("one-node", f"pod {pod.key} moved from {before} to {pod.node}")
-        decided = self._decided.get(pod.uid)
+        decided = self.decided.get(pod.uid)
         if decided is None and not self.truth.is_ours(pod):
             return
         if decided is None or decided.bind.node != pod.node:
@@ -250,7 +250,7 @@ class Monitor:
 
     def _decide(self, bind: Bind, cycle: _Cycle) -> None:
         revision, now = cycle.record.revision, cycle.at
-        before = self._decided.get(bind.uid)
+        before = self.decided.get(bind.uid)
         if before is not None and before.open and before.life == self.lives and now - before.at < self._patience_s:
             self.violated(
                 "decided-once",
@@ -260,14 +260,14 @@ class Monitor:
         pod = self.truth.pods.get(f"{bind.namespace}/{bind.name}")
         if pod is not None and pod.uid == bind.uid and pod.node and self.truth.bound_at.get(bind.uid, 0) <= revision:
             self.violated("decided-once", f"pod {pod.key} was on {pod.node} when it was bound to {bind.node}")
-        self._decided[bind.uid] = Decided(bind, revision, now, self.lives, frozenset(self._leaving.values()))
+        self.decided[bind.uid] = Decided(bind, revision, now, self.lives, frozenset(self._leaving.values()))
         self._believed[bind.namespace, bind.name] = bind.uid
         self._binds.setdefault(cycle.record.cycle, {})[bind.namespace, bind.name] = bind.uid
 
     def _outcome(self, outcome: Outcome) -> None:
         if not isinstance(outcome, Bound | BindRefused | BindTimedOut):
             return
-        decided = self._decided.get(outcome.uid)
+        decided = self.decided.get(outcome.uid)
         if decided is not None:
             decided.open = False
         if isinstance(outcome, Bound):

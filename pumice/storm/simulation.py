@@ -153,10 +153,11 @@ class Storm:
         await self.driver.drive(system)
         self.faults.stop()
         self.monitor.faults_stopped()
+        disagreements: list[str] = []
         with anyio.move_on_after(CALM_S) as scope:
-            found = await until_idle(system, self.monitor.truth, lambda: self._views[-1], self.script.period_s)
-            for words in found:
-                self.monitor.violated("books-agree", words)
+            await until_idle(system, self.monitor, lambda: self._views[-1], self.script.period_s, disagreements)
+        for words in disagreements:
+            self.monitor.violated("books-agree", words)
         if scope.cancelled_caught:
             self.monitor.violated("quiesces", "; ".join(system.context.activity.reasons()))
         for invariant, words in final_problems(system, self.monitor, self._views[-1]):

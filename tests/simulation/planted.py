@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import anyio
 import numpy as np
 import pytest
 
@@ -33,6 +34,8 @@ from core.session.batches import TaskBatch
 from core.session.points import Vote
 from core.state.nodes import NodeTable
 from core.state.view import View
+
+LATE_FROM_S = 8.0
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -215,6 +218,18 @@ def _chooses_from_all(choose: Any) -> Any:
     return patched
 
 
+def _hears_late(read: Any) -> Any:
+    """After a while every batch of changes reaches the cache a hundred seconds late."""
+
+    async def patched(self: Watcher) -> Changes:
+        if self.name == "cache" and anyio.current_time() > LATE_FROM_S:
+            await anyio.sleep(100.0)
+        changes: Changes = await read(self)
+        return changes
+
+    return patched
+
+
 async def _answers_first(self: FaultyApiServer, entries: Sequence[Entry]) -> None:
     """What is done is answered, and written down while the asker goes on."""
     if entries:
@@ -247,6 +262,7 @@ BUGS: dict[str, Bug] = {
     "deleted pods come back with a restart": Bug(_wrap(Tables, "restore", _keeps_the_deleted)),
     "a watcher that fell behind skips what it missed": Bug(_wrap(Watcher, "_read", _skips_when_behind)),
     "a new list does not tell what vanished": Bug(_wrap(Watcher, "_relist", _without_vanished)),
+    "the cache hears of everything late": Bug(_wrap(Watcher, "_read", _hears_late), "calm", ("books-agree",)),
     "one failed bind loses the outcomes of others": Bug(
         _replace(Outcomes, "report", _reports_first_only), invariants=("decided-once",)
     ),

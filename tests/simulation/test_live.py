@@ -21,6 +21,7 @@ from pumice.storm.cluster import node, pod_group, pods, queue
 from pumice.storm.live import MOST, LiveMonitor, LiveStorm, live_rates, simulated_only
 from pumice.storm.profiles import profile
 from tests.simulation.planted import BUGS
+from tests.simulation.test_soon import late_from
 
 BACKENDS = ("asyncio", "trio")
 
@@ -38,9 +39,10 @@ def objects(jobs: int, every: int = 3) -> list[dict[str, Any]]:
     return found
 
 
-def storm(tmp_path: Path, backend: Literal["asyncio", "trio"], names: str, seed: int = 1) -> dict[str, Any]:
-    until = parse_until("idle")
-    plan = Plan(objects(8), False, tmp_path / "storm.db", until, backend, storm=LiveStorm(names, seed))
+def storm(
+    tmp_path: Path, backend: Literal["asyncio", "trio"], names: str, seed: int = 1, until: str = "idle"
+) -> dict[str, Any]:
+    plan = Plan(objects(8), False, tmp_path / "storm.db", parse_until(until), backend, storm=LiveStorm(names, seed))
     return run_plan(plan, Watching()).summary
 
 
@@ -101,6 +103,14 @@ def test_a_violation_hides_no_other() -> None:
 
     told = Counter(invariant for invariant, _ in anyio.run(flood).violations)
     assert told == {"books-agree": MOST, "one-node": 1}
+
+
+def test_a_cache_that_hears_of_things_late_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    late_from(0.0, 5.0, monkeypatch)
+    monkeypatch.setattr("pumice.storm.soon.MOST_GLANCES", 20)
+    (violation,) = storm(tmp_path, "trio", "calm", until="1s")["violations"]
+    assert violation["invariant"] == "books-agree"
+    assert violation["message"].startswith("the cache does not hear of what the api told")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
