@@ -6,7 +6,6 @@ from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig, Tier
     from core.messages.decisions import Bind, Decision, Evict
     from pumice.storm.pod_book import PodBook
     from pumice.storm.truth import Truth
@@ -48,22 +47,6 @@ def broken_gang(truth: Truth, job: str, decided: Set[str], leaving: Set[str], re
     uids = {pod.uid for pod in stay} | {uid for uid in truth.lost_after(job, revision) if truth.stayed(uid, revision)}
     left = len(uids - leaving)
     return "" if left >= needed else f"gang {job} needs {needed}, its victims leave it {left}"
-
-
-def bounds_victims(config: SchedulerConfig) -> bool:
-    """Whether the gang plugin bounds what any tier names as victims.
-
-    An answer before the last one is forgotten when later ones leave nothing of it: Volcano lets the next plugin start
-    anew (fix intersection-stays-empty: it does not).
-    """
-    stays = "intersection-stays-empty" in config.pumice.fix
-    return all(_asks_gang(tier, stays) for tier in config.tiers)
-
-
-def _asks_gang(tier: Tier, stays: bool) -> bool:
-    names = [option.name for option in tier.plugins if option.is_enabled("Preemptable")]
-    also = [option.name for option in tier.plugins if option.is_enabled("Reclaimable")]
-    return all("gang" in each and (stays or each[-1] == "gang") for each in (names, also))
 
 
 def _needed(truth: Truth, job: str, revision: int) -> int:

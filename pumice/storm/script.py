@@ -43,7 +43,6 @@ class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     events: tuple[Event, ...] = ()
     rates: dict[str, float] = field(default_factory=dict[str, float])
     profile: str = ""
-    planted: str = ""
     invariant: str = ""
     faults_end_s: float = 20.0
     period_s: float = 1.0

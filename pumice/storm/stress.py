@@ -26,7 +26,6 @@ class Plan:
     seeds: int = 100
     first: int = 0
     size: Size = field(default_factory=Size)
-    planted: str = ""
     chosen: Profile | None = None
 
 
@@ -69,7 +68,7 @@ def script_of(seed: int, plan: Plan) -> Script:
         events = list(with_claims(seed, events, chosen.claims))
     share = chance(seed, "share") if chosen.varied else 1.0
     rates = {what: rate * share for what, rate in chosen.rates.items()}
-    return Script(seed, tuple(events), rates, profile=plan.profile, planted=plan.planted, config=chosen.config)
+    return Script(seed, tuple(events), rates, profile=plan.profile, config=chosen.config)
 
 
 def run_seeds(plan: Plan, seeds: Sequence[int]) -> Tally:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from config.arguments import Arguments
 from config.load import parse_scheduler_config
-from pumice.storm.gangs import bounds_victims
 
 if TYPE_CHECKING:
-    from config.schema import PluginOption, SchedulerConfig
+    from config.schema import PluginOption, SchedulerConfig, Tier
 
 GANGS: Final = "whole-gangs"
 VICTIMS: Final = "victims of gangs"
@@ -59,8 +58,19 @@ def asks_budgets(config: SchedulerConfig) -> bool:
 
 
 def asks_gangs(config: SchedulerConfig) -> bool:
-    """Whether no victim comes about without what the gang plugin says of it."""
-    return ASKING.issuperset(config.actions) and bounds_victims(config)
+    """Whether no victim comes about without what the gang plugin says of it, in every tier.
+
+    An answer before the last one is forgotten when later ones leave nothing of it: Volcano lets the next plugin start
+    anew (fix intersection-stays-empty: it does not).
+    """
+    stays = "intersection-stays-empty" in config.pumice.fix
+    return ASKING.issuperset(config.actions) and all(_asks_gang(tier, stays) for tier in config.tiers)
+
+
+def _asks_gang(tier: Tier, stays: bool) -> bool:
+    names = [option.name for option in tier.plugins if option.is_enabled("Preemptable")]
+    also = [option.name for option in tier.plugins if option.is_enabled("Reclaimable")]
+    return all("gang" in each and (stays or each[-1] == "gang") for each in (names, also))
 
 
 def _asked(config: SchedulerConfig, names: tuple[str, ...], point: str) -> bool:

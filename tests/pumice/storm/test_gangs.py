@@ -1,4 +1,4 @@
-"""What the scheduler could know of a gang whose pods it takes, and when the gang plugin has a say at all."""
+"""What the scheduler could know of a gang whose pods it takes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from config.load import parse_scheduler_config
 from core.messages.events import Mutation
-from pumice.storm.gangs import bounds_victims, broken_gang
-from pumice.storm.profiles import profile
+from pumice.storm.gangs import broken_gang
 from pumice.storm.truth import Truth
 from storage import codec
 from tests.pumice.storm.test_truth import group, pod
@@ -49,16 +47,3 @@ def test_what_is_lost_after_the_revision_counts_and_what_was_lost_before_does_no
     assert broken_gang(truth, "d/a", set(), {"u1"}, known) == ""
     assert broken_gang(truth, "d/a", set(), {"u1"}, known + 1)
     assert broken_gang(truth, "d/a", set(), {"u1", "u3"}, known)
-
-
-def test_when_gangs_bound_victims() -> None:
-    def bounds(text: str) -> bool:
-        return bounds_victims(parse_scheduler_config(text, source="test"))
-
-    victims = profile("victims").config
-    assert bounds(victims)
-    assert not bounds(victims.replace("fix: [intersection-stays-empty]", "fix: []"))
-    assert not bounds(victims.replace("- name: gang\n", "- name: gang\n    enableReclaimable: false\n"))
-    plugins = "actions: preempt\ntiers:\n- plugins:\n  - name: priority\n"
-    assert bounds(f"{plugins}  - name: gang\n")
-    assert not bounds(f"{plugins}  - name: gang\n- plugins:\n  - name: drf\n")

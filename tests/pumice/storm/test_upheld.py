@@ -8,7 +8,18 @@ from config.load import parse_scheduler_config
 from core.messages.events import ConfigLoaded
 from pumice.storm.live import LiveMonitor
 from pumice.storm.profiles import profile
-from pumice.storm.upheld import ALL, BUDGETS, CAPABILITY, CLAIMS, GANGS, POD_COUNT, PORTS, VICTIMS, upheld_by
+from pumice.storm.upheld import (
+    ALL,
+    BUDGETS,
+    CAPABILITY,
+    CLAIMS,
+    GANGS,
+    POD_COUNT,
+    PORTS,
+    VICTIMS,
+    asks_gangs,
+    upheld_by,
+)
 from storage import codec
 from storage.journal import Record
 
@@ -64,3 +75,16 @@ def test_only_what_every_configuration_so_far_upholds_is_judged() -> None:
     assert monitor.upheld == ALL - NEVER_HERE - {GANGS}
     assert monitor.violations == []
     assert parse_scheduler_config(STOCK, source="test").warnings == ()
+
+
+def test_when_gangs_bound_victims() -> None:
+    def bounds(text: str) -> bool:
+        return asks_gangs(parse_scheduler_config(text, source="test"))
+
+    victims = profile("victims").config
+    assert bounds(victims)
+    assert not bounds(victims.replace("fix: [intersection-stays-empty]", "fix: []"))
+    assert not bounds(victims.replace("- name: gang\n", "- name: gang\n    enableReclaimable: false\n"))
+    plugins = "actions: preempt\ntiers:\n- plugins:\n  - name: priority\n"
+    assert bounds(f"{plugins}  - name: gang\n")
+    assert not bounds(f"{plugins}  - name: gang\n- plugins:\n  - name: drf\n")
