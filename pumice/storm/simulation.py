@@ -35,8 +35,8 @@ LIVES: Final = 20
 """How often a process may be started again in one storm."""
 
 
-GC_THRESHOLDS: Final = (50_000, 20, 100)
-"""Those that a system asks for while it runs."""
+GC_THRESHOLDS: Final = (500_000, 20, 100)
+"""Those that a system asks for while it runs: a storm of usual size is over before, and is collected then."""
 LONGEST_S: Final = 300.0
 """Seconds of the processor that a storm may take; it needs less than one."""
 

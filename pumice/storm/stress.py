@@ -79,6 +79,7 @@ def run_seeds(plan: Plan, seeds: Sequence[int]) -> Tally:
         for seed in seeds:
             script = script_of(seed, plan)
             tally.add(script, simulate(script))
+            gc.collect(0)  # at once, so that the next storm has this one's memory, still at the processor's hand
     return tally
 
 
@@ -89,7 +90,7 @@ def run_seed(plan: Plan, seed: int) -> Tally:
 
 @contextmanager
 def rare_collections() -> Generator[None]:
-    """Between storms too: who goes back to Python's thresholds after each looks through all that it leaves, at once."""
+    """Between storms too: who goes back to Python's thresholds after each looks through all that was there before."""
     thresholds = gc.get_threshold()
     gc.set_threshold(*GC_THRESHOLDS)
     try:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from multiprocessing.resource_tracker import ensure_running
 from typing import Final, Generic, TypeVar
 
 from pumice.storm.simulation import GC_THRESHOLDS
@@ -92,6 +93,7 @@ def _go_on(
 def _start(work: Callable[[int], T], number: int, busy: dict[Connection[int, T | Exception], Worker[T]]) -> None:
     """The new process inherits what is blocked here; and nothing ends this one before it knows of the other."""
     context = multiprocessing.get_context("spawn")
+    ensure_running()  # or starting the process does so first, and lets the signals through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         ours, theirs = context.Pipe()

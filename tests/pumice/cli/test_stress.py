@@ -56,6 +56,12 @@ def workers_of(pid: int) -> list[int]:
     return found
 
 
+def blocked_signals(pid: int) -> set[int]:
+    (line,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigBlk:")]
+    mask = int(line.split()[1], 16)
+    return {number for number in signal.valid_signals() if mask >> (number - 1) & 1}
+
+
 def begun(workers: int, into: Path) -> subprocess.Popen[str]:
     """The command, busy with its storms."""
     command = [sys.executable, "-m", "pumice", "stress", *SMALL, "--workers", str(workers), "--into", str(into)]
@@ -83,6 +89,16 @@ def test_ctrl_c_and_sigterm_end_it_at_once(workers: int, number: int, group: boo
     assert found["first_seed_left"] <= found["seeds"]
     assert f"the first that was not: --seed {found['first_seed_left']}" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_worker_sees_the_signals(workers: int, tmp_path: Path) -> None:
+    """Whoever does may say so on the terminal, before it is killed."""
+    process = begun(workers, tmp_path)
+    blocked = [blocked_signals(pid) for pid in workers_of(process.pid)]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert blocked == [{signal.SIGINT, signal.SIGTERM}] * workers
 
 
 @pytest.mark.parametrize("workers", [1, 2])
