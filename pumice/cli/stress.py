@@ -28,6 +28,15 @@ from pumice.storm.workload import Size
 HELP: Final = "Storm the scheduler with faults and crashes on virtual time, checking what must hold after every event."
 EXAMPLE: Final = "Example: [bold]pumice stress --profile storm --seeds 300[/bold], again: --seed 300 for the next ones"
 DEFAULTS: Final = Plan()
+CHOOSING: Final = {
+    "profile_name": "--profile",
+    "profiles": "--profiles",
+    "seeds": "--seeds",
+    "seed": "--seed",
+    "nodes": "--nodes",
+    "pods": "--pods",
+}
+"""Parameters that say which storms are run."""
 MOST_LINES: Final = 40
 SHOWN: Final = {True: "tried, and it breaks", False: "tried, and it did NOT break", None: "not tried"}
 """What is known of the events when they are run again."""
@@ -35,6 +44,7 @@ SHOWN: Final = {True: "tried, and it breaks", False: "tried, and it did NOT brea
 
 @guarded
 def stress(
+    context: typer.Context,
     workers: Workers,
     profile_name: Annotated[
         str, typer.Option("--profile", help=f"Fault profile, or several joined by +: {', '.join(PACKAGED)}.")
@@ -59,6 +69,8 @@ def stress(
     """Exit code 1 when something did not hold, whatever came after it; else 130 after Ctrl-C, 3 when a worker died."""
     del lenient
     terminal = Terminal(output, quiet, log_level)
+    if events is not None:
+        refuse_beside_events(context)
     chosen = profile(profile_name, profiles)
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", path="--into")
@@ -72,6 +84,14 @@ def stress(
             )
     terminal.emit(found, lambda console: show(console, found))
     return Exit.DIFFERS if found["violations"] else code
+
+
+def refuse_beside_events(context: typer.Context) -> None:
+    """A file of events is one storm, wholly described: who asks for more beside it would not get it."""
+    for name, option in CHOOSING.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise UsageError("expected no choice of storms beside --events, which is one storm", path=option)
 
 
 def storms(plan: Plan, workers: int, folder: Path, terminal: Terminal) -> tuple[dict[str, Any], Exit]:

@@ -70,9 +70,11 @@ TEXT: Final = Check("a text", lambda found: isinstance(found, str))
 NOT_NEGATIVE: Final = Check("a number from 0", lambda found: number(found) and found >= 0)
 ANY: Final = Check("anything", lambda _: True)
 
+MANY: Final = 10_000
+"""Pods of a job, devices or volumes of a node: far more than any storm has, and soon made."""
 NODE: Final = {"cpu": QUANTITY, "memory": QUANTITY, "pods": QUANTITY, "gpus": whole(0)}
 JOB: Final = {
-    "pods": whole(1),
+    "pods": whole(1, MANY),
     "min": whole(0),
     "cpu": QUANTITY,
     "memory": QUANTITY,
@@ -102,7 +104,7 @@ class Happening:
 
 
 HAPPENINGS: Final = {
-    "node": Happening(details=NODE | {"devices": whole(0), "volumes": whole(0)}, needs=("cpu", "memory")),
+    "node": Happening(details=NODE | {"devices": whole(0, MANY), "volumes": whole(0, MANY)}, needs=("cpu", "memory")),
     "queue": Happening(details={"weight": whole(1), "capability": Check("quantities by resource", _quantities)}),
     "priority": Happening(amount=whole(-(2**31))),
     "job": Happening(details=JOB, needs=("pods",)),
@@ -113,7 +115,7 @@ HAPPENINGS: Final = {
     "drain": Happening(("node",), amount=whole(0)),
     **dict.fromkeys(("delete-pod", "fail-pod", "touch-pod"), Happening(JOBS, amount=whole(0))),
     "delete-job": Happening(JOBS),
-    "scale-up": Happening(JOBS, amount=whole(1)),
+    "scale-up": Happening(JOBS, amount=whole(1, MANY)),
     "clock-jump": Happening(named=False, amount=Check("seconds, not 0", bool)),
     "power-cut": Happening(named=False),
 }

@@ -84,10 +84,17 @@ def test_storms_read_again_whole_cut_down_and_made_smaller(name: str, tmp_path: 
             {"what": "node", "target": "n", "details": {"cpu": "lots", "memory": 1}},
             "events[1].details.cpu: expected a q",
         ),
-        ({"what": "job", "target": "j"}, "events[1].details.pods: expected a whole number from 1, was nothing"),
+        (
+            {"what": "job", "target": "j"},
+            "events[1].details.pods: expected a whole number from 1 to 10000, was nothing",
+        ),
         (
             {"what": "vcjob", "target": "j", "details": {"pods": 0}},
             "events[1].details.pods: expected a whole number from 1",
+        ),
+        (
+            {"what": "job", "target": "j", "details": {"pods": 99999999}},
+            "events[1].details.pods: expected a whole number from 1 to 10000, was 99999999",
         ),
         ({"what": "job", "target": "j", "details": {"pods": True}}, "events[1].details.pods: expected a whole number"),
         ({"what": "job", "target": "j", "details": {"pods": 1, "pod": 2}}, "events[1].details: unknown key 'pod', did"),
@@ -102,7 +109,7 @@ def test_storms_read_again_whole_cut_down_and_made_smaller(name: str, tmp_path: 
         ({"what": "budget", "target": "j"}, "events[1].amount: expected a whole number from 1, was 0.0"),
         (
             {"what": "scale-up", "target": "j", "amount": 1.5},
-            "events[1].amount: expected a whole number from 1, was 1.5",
+            "events[1].amount: expected a whole number from 1 to 10000, was 1.5",
         ),
         ({"what": "clock-jump"}, "events[1].amount: expected seconds, not 0, was 0.0"),
         ({"what": "power-cut", "at": -1}, "events[1].at: expected a number from 0, was -1"),
@@ -148,6 +155,9 @@ def test_known_kinds_are_told_and_unknown_targets_may_have_been_cut_away(tmp_pat
     assert said(tmp_path, {"what": "cordon", "target": "n7"}, {"what": "scale-up", "target": "j", "amount": 1}) == ""
 
 
+ALONE = "expected no choice of storms beside --events, which is one storm"
+
+
 @pytest.mark.parametrize(("text", "words"), [(b"{", "not JSON"), (b"\xff", "not JSON"), (b"[]", "expected a storm")])
 def test_what_is_no_storm_is_refused(text: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "storm.json"
@@ -167,6 +177,14 @@ def test_the_command_ends_with_2_and_one_line(tmp_path: Path) -> None:
         result = pumice("stress", "--events", path)
         assert (result.code, result.err.count("\n")) == (2, 1)
         assert f"{path}: {words}" in result.err
+
+
+@pytest.mark.parametrize("option", ["--profile", "--profiles", "--seeds", "--seed", "--nodes", "--pods"])
+def test_a_file_of_events_goes_with_no_choice_of_storms(option: str, tmp_path: Path) -> None:
+    """Ten seeds beside it were one storm, and nobody was told."""
+    write_script(Script(3), tmp_path / "storm.json")
+    result = pumice("stress", "--events", tmp_path / "storm.json", option, "1")
+    assert (result.code, result.err) == (2, f"pumice: {option}: {ALONE}\n")
 
 
 def test_version_is_written_even_for_the_least_storm(tmp_path: Path) -> None:
