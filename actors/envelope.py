@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count, repeat
 from typing import Any, Generic, TypeVar
 
 import anyio
 from msgspec import Struct
 
+from actors.errors import ActorFailedError, ActorStoppedError
 from core.messages.message import Message
 from core.messages.replies import Failed
 from storage import codec
@@ -46,10 +48,9 @@ class Envelope(Struct, eq=False):
     frames: Sequence[bytes]
     answer: Answer | None = None
 
-    def opened(self, decode: Callable[[bytes], Any]) -> list[Received[Any, Any]]:
+    def opened(self, decode: Callable[[Sequence[bytes]], list[Any]]) -> list[Received[Any, Any]]:
         """The messages as their receiver sees them."""
-        answer = self.answer
-        return [Received(decode(frame), frame, answer, index) for index, frame in enumerate(self.frames)]
+        return list(map(Received, decode(self.frames), self.frames, repeat(self.answer), count()))
 
 
 class Received(Struct, Generic[M, R], eq=False):
@@ -87,3 +88,21 @@ def failure(actor: str, error: str, *, stopped: bool) -> bytes:
     """The encoded reply of an actor that cannot answer."""
     reply: Message = Failed(actor, error, stopped)
     return codec.encode(reply)
+
+
+NO_ANSWER = failure("", "no answer has come", stopped=False)
+"""Stands for the reply that has not come."""
+
+
+def error_of(failed: Failed) -> ActorFailedError | ActorStoppedError:
+    """What the asker of an actor that cannot answer is told."""
+    return ActorStoppedError(failed.actor) if failed.stopped else ActorFailedError(failed.actor, failed.error)
+
+
+def reply_or_none(reply: R | Failed) -> R | None:
+    """None where there is none, and never will be. Raises ActorStoppedError."""
+    if not isinstance(reply, Failed):
+        return reply
+    if reply.stopped:
+        raise error_of(reply)
+    return None

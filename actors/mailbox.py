@@ -17,8 +17,8 @@ import anyio
 from anyio import lowlevel
 
 from actors.alarm import Alarm
-from actors.envelope import Answer, Envelope, Received, failure
-from actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
+from actors.envelope import NO_ANSWER, Answer, Envelope, Received, error_of, failure, reply_or_none
+from actors.errors import ActorStoppedError, UnexpectedReplyError, UnknownMessageError
 from actors.fresh_events import FreshEvents
 from core.messages.message import Message
 from core.messages.replies import Failed
@@ -68,9 +68,9 @@ class Mailbox(Generic[M, R]):
             raise ValueError(f"mailbox {name}: capacity must be at least 1, was {capacity}")
         self.name = name
         self.capacity = capacity
-        self._decode = codec.decoder(accepts)
+        self._decode = codec.decoder_of_many(accepts)
         self._accepted = frozenset(get_args(accepts) or (accepts,))
-        self._decode_any_reply = codec.decoder(Failed if replies is None else replies | Failed)
+        self._decode_replies = codec.decoder_of_many(Failed if replies is None else replies | Failed)
         self._activity = activity
         self._alarm = alarm or Alarm()
         self._queue: deque[Envelope] = deque()
@@ -92,17 +92,18 @@ class Mailbox(Generic[M, R]):
         envelope = Envelope((self.encode(message),))
         if not self.closed and len(self._queue) >= self.capacity:
             raise anyio.WouldBlock
-        self._begin(envelope)
-        self._post(envelope)
+        self._put(envelope)
 
     async def tell_many(self, messages: Sequence[M]) -> None:
         """Send a batch: one wake-up for up to BATCH messages."""
-        await self.tell_encoded([self.encode(message) for message in messages])
+        await self.tell_encoded(self._encode_many(messages))
 
     async def tell_encoded(self, frames: Sequence[bytes]) -> None:
         """Send messages that are encoded already (`Mailbox.encode`)."""
         for part in _parts(frames):
-            await self._put(Envelope(part))
+            envelope = Envelope(part)
+            if not self._put(envelope):
+                await self._wait_for_room(envelope)
 
     async def tell_through(self, frames: Sequence[bytes]) -> None:
         """`tell_encoded` of who must have it sent: never cancelled, which costs a scope only while there is no room."""
@@ -111,8 +112,7 @@ class Mailbox(Generic[M, R]):
 
     async def ask(self, message: M) -> R:
         """Send and wait for the reply. Raises ActorStoppedError or ActorFailedError instead of waiting for ever."""
-        answer = await self._ask((self.encode(message),))
-        return self._decode_reply(answer[0])
+        return self._replies(await self._ask((self.encode(message),)))[0]
 
     async def ask_through(self, message: M) -> R:
         """`ask` of who must have the reply: cancelled while it waits, it is so again at its next wait, and not before.
@@ -126,7 +126,7 @@ class Mailbox(Generic[M, R]):
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await answer.complete.wait()
-        return self._decode_reply(answer.frames[0])
+        return self._replies(answer.frames)[0]
 
     async def ask_for(self, message: M, reply_type: type[A]) -> A:
         """`ask`, when only one type of reply is possible."""
@@ -138,32 +138,32 @@ class Mailbox(Generic[M, R]):
     async def ask_many(self, messages: Sequence[M]) -> list[R]:
         """Send a batch and wait for all replies, in the order of the messages."""
         replies: list[R] = []
-        for part in _parts([self.encode(message) for message in messages]):
-            replies.extend([self._decode_reply(frame) for frame in await self._ask(part)])
+        for part in _parts(self._encode_many(messages)):
+            replies += self._replies(await self._ask(part))
         return replies
 
     async def ask_each(self, messages: Sequence[M], timeout_s: float) -> list[R | None]:
         """`ask_many`, where None stands for a reply that did not come in time, or never will."""
         replies: list[R | None] = []
-        for part in _parts([self.encode(message) for message in messages]):
+        for part in _parts(self._encode_many(messages)):
             answer = Answer(len(part), self._events.make())
             until = self._alarm.now() + timeout_s
             await self._put_in(Envelope(part, answer), deadline=until)
             await self._alarm.wait(answer.complete, until)
-            replies.extend([self._reply_or_none(frame) for frame in answer.frames])
+            frames = [frame or NO_ANSWER for frame in answer.frames]
+            replies += [reply_or_none(reply) for reply in self._decode_replies(frames)]
         return replies
-
-    def _reply_or_none(self, frame: bytes) -> R | None:
-        try:
-            return self._decode_reply(frame) if frame else None
-        except ActorFailedError:
-            return None
 
     def encode(self, message: M) -> bytes:
         """The bytes of a message; UnknownMessageError when this mailbox's actor does not know its type."""
         if type(message) not in self._accepted:
             raise UnknownMessageError(f"{self.name} does not know {type(message).__name__}")
         return codec.encode(message)
+
+    def _encode_many(self, messages: Sequence[M]) -> list[bytes]:
+        if not self._accepted.issuperset(map(type, messages)):
+            return [self.encode(message) for message in messages]  # which says what is wrong
+        return codec.encode_many(messages)
 
     # --- the receiver
 
@@ -241,25 +241,28 @@ class Mailbox(Generic[M, R]):
 
     async def _ask(self, frames: Sequence[bytes]) -> list[bytes]:
         answer = Answer(len(frames), self._events.make())
-        await self._put(Envelope(frames, answer))
+        envelope = Envelope(frames, answer)
+        if not self._put(envelope):
+            await self._wait_for_room(envelope)
         await answer.complete.wait()
         return answer.frames
 
-    async def _put(self, envelope: Envelope) -> None:
-        self._begin(envelope)
-        if len(self._queue) < self.capacity:
-            self._post(envelope)
-        else:
-            await self._wait_for_room(envelope)
-
     async def _put_in(self, envelope: Envelope, **scope: Any) -> None:
-        """`_put` in such a scope, made only when there is no room."""
-        self._begin(envelope)
-        if len(self._queue) < self.capacity:
-            self._post(envelope)
-            return
-        with anyio.CancelScope(**scope):
-            await self._wait_for_room(envelope)
+        """Send it; wait in such a scope, made only when there is no room."""
+        if not self._put(envelope):
+            with anyio.CancelScope(**scope):
+                await self._wait_for_room(envelope)
+
+    def _put(self, envelope: Envelope) -> bool:
+        """Send it when there is room. False: it is to wait for that."""
+        if self.closed:
+            raise ActorStoppedError(self.name)
+        if self._activity is not None:
+            self._activity.begin(len(envelope.frames))
+        if len(self._queue) >= self.capacity:
+            return False
+        self._post(envelope)
+        return True
 
     async def _wait_for_room(self, envelope: Envelope) -> None:
         its_turn = self._blocked[envelope] = self._events.make()
@@ -272,27 +275,22 @@ class Mailbox(Generic[M, R]):
         if not_sent:
             raise ActorStoppedError(self.name)
 
-    def _begin(self, envelope: Envelope) -> None:
-        if self.closed:
-            raise ActorStoppedError(self.name)
-        if self._activity is not None:
-            self._activity.begin(len(envelope.frames))
-
     def _post(self, envelope: Envelope) -> None:
         self._queue.append(envelope)
         self._sent += len(envelope.frames)
-        self._wake()
+        if self._mail is not None:
+            self._wake()
 
     def _wake(self) -> None:
         if self._mail is not None:
             self._mail.set()
             self._mail = None
 
-    def _decode_reply(self, frame: bytes) -> R:
-        reply: R | Failed = self._decode_any_reply(frame)
-        if isinstance(reply, Failed):
-            raise ActorStoppedError(reply.actor) if reply.stopped else ActorFailedError(reply.actor, reply.error)
-        return reply
+    def _replies(self, frames: Sequence[bytes]) -> list[R]:
+        replies = self._decode_replies(frames)
+        if Failed in map(type, replies):
+            raise next(error_of(reply) for reply in replies if isinstance(reply, Failed))
+        return replies
 
 
 def _parts(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

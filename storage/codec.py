@@ -22,7 +22,7 @@ import msgspec
 from storage.errors import CodecError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 T = TypeVar("T")
 
@@ -156,6 +156,20 @@ def decoder(type: Any) -> Callable[[bytes], Any]:  # noqa: A002
             raise CodecError(_cannot_unpack(data, problem)) from problem
 
     return decode_one
+
+
+@lru_cache(maxsize=256)
+def decoder_of_many(type: Any) -> Callable[[Sequence[bytes]], list[Any]]:  # noqa: A002
+    """`decoder` for the messages that came together, in order; the first that does not fit is what it raises."""
+    read, read_one = msgspec.msgpack.Decoder(type).decode, decoder(type)
+
+    def decode_each(frames: Sequence[bytes]) -> list[Any]:
+        try:
+            return list(map(read, frames))
+        except _REFUSALS:
+            return list(map(read_one, frames))  # which says what is wrong
+
+    return decode_each
 
 
 def decode_many(data: bytes, type: type[T] | Any) -> list[Any]:  # noqa: A002

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import anyio
 import pytest
+import trio
 
 from actors.fresh_events import FreshEvents
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_each_is_a_new_one_of_the_loop() -> None:
+async def test_each_is_a_new_one_of_the_loop(anyio_backend_name: str) -> None:
     events = FreshEvents()
     first, second = events.make(), events.make()
     first.set()
-    assert type(second) is type(anyio.Event())
+    native = {"trio": trio.Event, "asyncio": type(anyio.Event())}
+    assert type(first) is type(second) is native[anyio_backend_name]
     assert (first.is_set(), second.is_set()) == (True, False)
 
 

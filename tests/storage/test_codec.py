@@ -56,6 +56,21 @@ def test_a_concatenation_comes_apart(values: list[Any]) -> None:
     assert codec.unpack_many(b"".join(map(codec.pack, values))) == values
 
 
+@given(st.lists(BINDS | EVICTS, max_size=5))
+def test_messages_that_came_together_come_back_in_order(messages: list[Decision]) -> None:
+    assert codec.decoder_of_many(Decision)(codec.encode_many(messages)) == messages
+
+
+@pytest.mark.parametrize("wrong", [b"", b"\xc1", codec.encode(Bound("c", 1, "n", "p", "u", "node", 1))])
+def test_of_messages_that_came_together_the_wrong_one_is_refused_as_if_alone(wrong: bytes) -> None:
+    with pytest.raises(CodecError) as alone:
+        codec.decode(wrong, Decision)
+    right = codec.encode(Evict("n", "p", "u", "node", "j", "r", "by"))
+    with pytest.raises(CodecError) as together:
+        codec.decoder_of_many(Decision)([right, wrong, right])
+    assert str(together.value) == str(alone.value)
+
+
 @given(BINDS | EVICTS)
 def test_a_union_comes_back_as_the_right_class(message: Decision) -> None:
     decoded = codec.decode(codec.encode(message), Decision)
