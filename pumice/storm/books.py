@@ -17,6 +17,7 @@ from core.state.tasks import NOWHERE
 from pumice.storm.budget_books import BUDGET
 from pumice.storm.group_status import wrong_statuses
 from pumice.storm.pod_book import unscheduled
+from pumice.storm.truth import SCHEDULER
 from storage import codec
 from storage.journal import API
 
@@ -159,18 +160,24 @@ def without_reason(store: Store, monitor: Monitor) -> list[str]:
     """Pods that wait for this scheduler and nobody says why."""
     problems: list[str] = []
     for pod in monitor.truth.pods.values():
-        if pod.node or pod.phase != "Pending" or pod.deleting or unscheduled(monitor.truth.object_of(pod)):
+        if pod.node or pod.phase != "Pending" or pod.deleting:
             continue
-        if not _group_says_why(store, pod.job):
+        obj = monitor.truth.object_of(pod)
+        if not unscheduled(obj) and (_is_left_alone(obj, pod.job) or not _group_says_why(store, pod.job)):
             problems.append(f"pod {pod.key} is pending without a reason")
     return problems[:MOST]
+
+
+def _is_left_alone(obj: Object, job: str) -> bool:
+    """Whether a pod of this scheduler's is in no group, so that the scheduler never hears of it."""
+    return obj["spec"].get("schedulerName") == SCHEDULER and job.endswith("/")
 
 
 def _group_says_why(store: Store, job: str) -> bool:
     namespace, _, name = job.partition("/")
     record = store.tables.get(("PodGroup", namespace, name))
     if record is None:
-        return True  # a pod of no group, or of one that has gone: nobody was asked to place it
+        return True  # a pod of another scheduler's, or of a group that has gone: nobody was asked to place it
     status: dict[str, Any] = codec.unpack_shared(record.blob).get("status") or {}
     conditions: list[dict[str, Any]] = status.get("conditions") or []
     return any(

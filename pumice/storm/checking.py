@@ -89,7 +89,10 @@ JOB: Final = {
     "shared": TEXT,
     "claim": TEXT,
 }
+LOOSE: Final = {key: check for key, check in JOB.items() if key not in ("min", "queue")}
 JOBS: Final = ("job", "vcjob")
+OWNERS: Final = (*JOBS, "pods")
+"""What has pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +112,12 @@ HAPPENINGS: Final = {
     "priority": Happening(amount=whole(-(2**31))),
     "job": Happening(details=JOB, needs=("pods",)),
     "vcjob": Happening(details=JOB, needs=("pods",)),
+    "pods": Happening(details=LOOSE, needs=("pods",)),
     "claims": Happening(named=False),
     "budget": Happening(JOBS, amount=whole(1)),
     **dict.fromkeys(("cordon", "remove-node", "shrink-node", "restore-node"), Happening(("node",))),
     "drain": Happening(("node",), amount=whole(0)),
-    **dict.fromkeys(("delete-pod", "fail-pod", "touch-pod"), Happening(JOBS, amount=whole(0))),
+    **dict.fromkeys(("delete-pod", "fail-pod", "touch-pod"), Happening(OWNERS, amount=whole(0))),
     "delete-job": Happening(JOBS),
     "scale-up": Happening(JOBS, amount=whole(1, MANY)),
     "clock-jump": Happening(named=False, amount=Check("seconds, not 0", bool)),
@@ -132,7 +136,9 @@ def check_script(script: Script, source: str) -> None:
     _check_rates(script, source)
     if script.config:
         parse_scheduler_config(script.config, source=f"{source}: config", built_plugins=PLUGINS, built_actions=ACTIONS)
-    kinds = {event.target: event.what for event in script.events if event.what in ("node", "queue", "priority", *JOBS)}
+    kinds = {
+        event.target: event.what for event in script.events if event.what in ("node", "queue", "priority", *OWNERS)
+    }
     for index, event in enumerate(script.events):
         _check_event(event, kinds, source, f"events[{index}]")
     _check_occasions(script.events, source)

@@ -11,6 +11,8 @@ Object = dict[str, Any]
 NAMESPACE: Final = "default"
 GPU: Final = "nvidia.com/gpu"
 JOB: Final = "job"
+ASKED: Final = {"cpu": "1", "memory": "1Gi"}
+"""What a pod of a job asks for unless it says something else."""
 
 
 def objects_of(event: Event) -> list[Object]:
@@ -29,6 +31,8 @@ def objects_of(event: Event) -> list[Object]:
             return [*own_claims(NAMESPACE, details), vcjob(event.target, details)]
         case "budget":
             return [budget(event.target, int(event.amount))]
+        case "pods":
+            return pods(event.target, details, range(int(details["pods"])), grouped=False)
         case "job":
             members = pods(event.target, details, range(int(details["pods"])))
             return [*own_claims(NAMESPACE, details), pod_group(event.target, details), *members]
@@ -101,18 +105,16 @@ def pod_group(name: str, details: Object) -> Object:
     }
 
 
-def pods(job: str, details: Object, numbers: range) -> list[Object]:
-    """Pods job-0 and on of a job, which share all but their names.
+def pods(job: str, details: Object, numbers: range, *, grouped: bool = True) -> list[Object]:
+    """Pods job-0 and on of a job, which share all but their names; without a group each is left to get its own.
 
-    cpu, memory, gpus, port, seconds (0: it never ends), priority.
+    cpu, memory (neither: best effort), gpus, port, seconds (0: it never ends), priority.
     """
     labels = {JOB: job}
-    annotations = {
-        "scheduling.k8s.io/group-name": job,
-        "volcano.sh/task-spec": "worker",
-        "pumice.dev/duration": f"{details.get('seconds', 0)}s" if details.get("seconds") else "0",
-    }
-    spec = {"schedulerName": "volcano", **_pod_spec(details)}
+    annotations = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"}
+    if grouped:
+        annotations |= {"scheduling.k8s.io/group-name": job, "volcano.sh/task-spec": "worker"}
+    spec = {"schedulerName": "volcano", **_pod_spec(ASKED | details if grouped else details)}
     named = {"namespace": NAMESPACE, "labels": labels, "annotations": annotations}
     return [
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{job}-{number}", **named}, "spec": spec}
@@ -121,7 +123,7 @@ def pods(job: str, details: Object, numbers: range) -> list[Object]:
 
 
 def _pod_spec(details: Object) -> Object:
-    requests = {"cpu": str(details.get("cpu", "1")), "memory": str(details.get("memory", "1Gi"))}
+    requests: dict[str, str] = {name: str(details[name]) for name in ("cpu", "memory") if name in details}
     resources: Object = {"requests": requests}
     if details.get("gpus"):
         requests[GPU] = str(details["gpus"])
@@ -142,7 +144,7 @@ def vcjob(name: str, details: Object) -> Object:
     """A Volcano Job of one task; its controller makes the PodGroup and the pods."""
     annotations = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"}
     metadata = {"labels": {JOB: name}, "annotations": annotations}
-    template = {"metadata": metadata, "spec": {**_pod_spec(details), "restartPolicy": "OnFailure"}}
+    template = {"metadata": metadata, "spec": {**_pod_spec(ASKED | details), "restartPolicy": "OnFailure"}}
     replicas = int(details["pods"])
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 USER: Final = "submit"
 AGAIN_S: Final = 0.05
 DRAIN_AGAIN_S: Final = 1.0
-NEW: Final = frozenset(("node", "queue", "priority", "job", "vcjob"))
+NEW: Final = frozenset(("node", "queue", "priority", "job", "vcjob", "pods"))
 
 
 class PowerCutError(Exception):

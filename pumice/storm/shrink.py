@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pumice.storm.checking import JOBS, OWNERS
 from pumice.storm.script import Event, Script
 from pumice.storm.simulation import Outcome, simulate
 
@@ -122,7 +123,7 @@ def take_related(search: Search, words: str) -> None:
 
 def jobs_of(events: Sequence[Event]) -> list[str]:
     """Their names."""
-    return [event.target for event in events if event.what in ("job", "vcjob")]
+    return [event.target for event in events if event.what in OWNERS]
 
 
 def subject(event: Event, jobs: Sequence[str]) -> str:
@@ -178,11 +179,12 @@ def _with(events: list[Event], index: int, event: Event) -> list[Event]:
 def simpler_events(event: Event) -> Iterator[Event]:
     """The same event, plainer in one respect, the plainest first."""
     details = event.details
-    if "pods" in details and event.what in ("job", "vcjob"):
+    if "pods" in details and event.what in OWNERS:
         for pods in (1, 2, int(details["pods"]) // 2):
             if 0 < pods < int(details["pods"]):
                 smaller: dict[str, Any] = {**details, "pods": pods}
-                smaller["min"] = min(int(details.get("min", pods)), pods)
+                if event.what in JOBS:
+                    smaller["min"] = min(int(details.get("min", pods)), pods)
                 yield msgspec.structs.replace(event, details=smaller)
     for name in ("gpus", "port", "priority", "queue"):
         if name in details:

@@ -25,6 +25,7 @@ DISTURBANCES: Final = (
     "fail-pod",
     "rush",
     "crowd",
+    "loose",
     "budget",
     "clock-jump",
     "power-cut",
@@ -109,6 +110,12 @@ def _rush(random: Random) -> dict[str, Any]:
     return details | {"priority": "high", "queue": random.choice(("default", "wide"))}
 
 
+def _loose(random: Random) -> dict[str, Any]:
+    """Pods that nobody made a group for; every other time they ask for nothing, and are left to backfill."""
+    details: dict[str, Any] = {"pods": random.choice((1, 2, 3)), "seconds": random.choice((0, 3, 8))}
+    return details | random.choice(({}, {"cpu": "1", "memory": "1Gi"}))
+
+
 def _disturbances(random: Random, size: Size, wanted: dict[str, float], inputs: list[Event]) -> list[Event]:
     jobs = [event.target for event in inputs if event.what == "job"]
     guarded = [event for event in inputs if event.what in ("job", "vcjob") and int(event.details["pods"]) > 1]
@@ -143,6 +150,8 @@ def _disturbance(random: Random, what: str, at: float, node: str, jobs: list[str
             return [Event("job", at, target=f"rush{int(at * 1000)}", details=_rush(random))]
         case "drain":
             return [Event(what, at, target=node, amount=5), Event("restore-node", round(at + 6.0, 3), target=node)]
+        case "loose":
+            return [Event("pods", at, target=f"loose{int(at * 1000)}", details=_loose(random))]
         case "crowd":
             return _crowd(random, round(at / 4, 3))
         case "clock-jump":

@@ -19,6 +19,7 @@ from actors.api.tables import Tables
 from actors.cache import Cache
 from actors.controllers import disruption_machine
 from actors.controllers.device_machine import DeviceMachine
+from actors.controllers.pod_group_machine import PodGroupMachine
 from actors.outcomes import Outcomes
 from actors.watcher import Changes, Watcher
 from core.kube.devices import Allocator
@@ -28,6 +29,7 @@ from core.messages.events import BindTimedOut, Bound, Mutation
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
+from core.plugins.predicates.pod_count import PodCountCheck
 from core.plugins.proportion.plugin import Proportion
 from core.session import close
 from core.session.batches import TaskBatch
@@ -203,6 +205,14 @@ def _forgets_resync(self: Cache, namespace: str, name: str, uid: str, *, evictin
     self._awaited.came(uid)
 
 
+def _refuses_none(self: PodCountCheck, rows: Any) -> Any:
+    return np.zeros(len(range(*rows.indices(len(self._most))) if isinstance(rows, slice) else rows), dtype=np.int32)
+
+
+def _no_reason(*_: Any) -> int:
+    return 0
+
+
 def _asks_nothing(*_: Any) -> tuple[()]:
     return ()
 
@@ -274,6 +284,13 @@ BUGS: dict[str, Bug] = {
     ),
     "devices do not come back": Bug(
         _replace(DeviceMachine, "step", _asks_nothing), "claims+pods", invariants=("claims-come-back",)
+    ),
+    "nodes take more pods than they may have": Bug(
+        _all_of(_replace(PodCountCheck, "reject", _refuses_none), _replace(PodCountCheck, "reject_one", _no_reason)),
+        invariants=("within-allocatable",),
+    ),
+    "a pod that comes alone gets no group": Bug(
+        _replace(PodGroupMachine, "step", _asks_nothing), invariants=("reasons",)
     ),
     "gangs are ready with one pod": Bug(_replace(Gang, "job_ready", _always), invariants=("whole-gangs",)),
     "capability is not asked": Bug(_replace(Proportion, "allocatable", _always), invariants=("within-capability",)),
