@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import trio
 import trio._core._run as trio_run
 
 from actors.api.faults import CRASHABLE, KINDS, Fault, ListedFaults, SeededFaults
@@ -16,7 +18,7 @@ from actors.settings import SystemSettings
 from actors.system import System
 from config.errors import ConfigError
 from core.messages.commands import BindPod
-from pumice.storm.determinism import SOURCE, SWITCH, deterministic, source
+from pumice.storm.determinism import OUTSIDE, SOURCE, SWITCH, TURNS, deterministic, source
 from pumice.storm.profiles import profile, profiles
 from pumice.storm.script import read_script, write_script
 from pumice.storm.shrink import shrink
@@ -48,6 +50,30 @@ def test_trio_keeps_its_switch_and_its_source_where_we_look() -> None:
     with deterministic(3):
         assert source().random() == first
     assert getattr(trio_run, SWITCH) is before
+
+
+def test_trio_looks_outside_seldom_but_does() -> None:
+    """When this fails trio has moved that, and storms cost more; or Ctrl-C comes to none."""
+    looks: list[float] = []
+    outside = getattr(trio_run, OUTSIDE)
+    look = outside.get_events
+
+    def counted(io: Any, timeout: float) -> Any:
+        looks.append(timeout)
+        return look(io, timeout)
+
+    async def turn() -> None:
+        for _ in range(10 * TURNS):
+            await trio.lowlevel.checkpoint()
+
+    outside.get_events = counted
+    try:
+        with deterministic(3):
+            trio.run(turn)
+        assert outside.get_events is counted
+    finally:
+        outside.get_events = look
+    assert 10 <= len([timeout for timeout in looks if timeout == 0]) <= 12
 
 
 def test_a_seed_repeats_exactly_in_every_process() -> None:
