@@ -168,3 +168,15 @@ def test_what_is_shared_is_forgotten() -> None:
     codec.forget_shared()
     assert codec.unpack_shared(blob) == written
     assert codec.unpack_shared(blob) is not written
+
+
+def test_so_many_are_shared_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    codec.forget_shared()
+    monkeypatch.setattr(codec, "SHARED", 4)
+    blobs = [codec.pack({"name": str(number)}) for number in range(5)]
+    first = [codec.unpack_shared(blob) for blob in blobs[:4]]
+    assert [codec.unpack_shared(blob) for blob in blobs[:4]] == first
+    assert codec.unpack_shared(blobs[4]) == {"name": "4"}
+    kept = [codec.unpack_shared(blob) is obj for blob, obj in zip(blobs[2:4], first[2:], strict=True)]
+    assert kept == [True, True], "the younger half stays"
+    assert codec.unpack_shared(blobs[0]) is not first[0]
