@@ -49,35 +49,40 @@ class PodBook(Struct):
         )
 
 
-def read_pod(key: str, obj: Object, before: PodBook | None) -> PodBook:
-    """What the object says; what never changes of a pod is taken from `before` when that is the same pod.
+class PodReader:
+    """Reads pods. Those of a job come one after the other, and the api gives them all the very same spec."""
 
-    It is `before` itself when nothing has changed that matters here: conditions, say.
-    """
-    meta, spec = obj["metadata"], obj["spec"]
-    annotations: Object = meta.get("annotations") or {}
-    uid: str = meta["uid"]
-    same = before if before is not None and before.uid == uid else None
-    job = f"{meta['namespace']}/{annotations.get(GROUP, '')}"
-    node: str = spec.get("nodeName") or ""
-    status: Object = obj.get("status") or {}
-    phase: str = status.get("phase") or "Pending"
-    deleting = "deletionTimestamp" in meta
-    if same is not None and same.phase == phase and same.node == node and same.deleting == deleting and same.job == job:
-        return same
-    ended = phase in ENDED
-    return PodBook(
-        key,
-        uid,
-        job,
-        _requests(spec) if same is None else same.requests,
-        _ports(spec) if same is None else same.ports,
-        node,
-        phase,
-        deleting,
-        ended,
-        bool(node) and not ended,
-    )
+    def __init__(self) -> None:
+        self._spec: Object | None = None
+        self._asks: tuple[Amounts, tuple[HostPort, ...]] = ({}, ())
+
+    def read(self, key: str, obj: Object, before: PodBook | None) -> PodBook:
+        """What the object says; what never changes of a pod is taken from `before` when that is the same pod.
+
+        It is `before` itself when nothing has changed that matters here: conditions, say.
+        """
+        meta, spec = obj["metadata"], obj["spec"]
+        annotations: Object = meta.get("annotations") or {}
+        uid: str = meta["uid"]
+        same = before if before is not None and before.uid == uid else None
+        job = f"{meta['namespace']}/{annotations.get(GROUP, '')}"
+        node: str = spec.get("nodeName") or ""
+        status: Object = obj.get("status") or {}
+        phase: str = status.get("phase") or "Pending"
+        deleting = "deletionTimestamp" in meta
+        if same is None:
+            requests, ports = self._asked_by(spec)
+        elif same.phase == phase and same.node == node and same.deleting == deleting and same.job == job:
+            return same
+        else:
+            requests, ports = same.requests, same.ports
+        ended = phase in ENDED
+        return PodBook(key, uid, job, requests, ports, node, phase, deleting, ended, bool(node) and not ended)
+
+    def _asked_by(self, spec: Object) -> tuple[Amounts, tuple[HostPort, ...]]:
+        if spec is not self._spec:
+            self._spec, self._asks = spec, (_requests(spec), _ports(spec))
+        return self._asks
 
 
 def unscheduled(pod: Object) -> str:

@@ -14,7 +14,7 @@ from core.messages.events import Mutation
 from core.objects.metadata import section
 from pumice.storm.claim_books import KINDS as CLAIM_KINDS
 from pumice.storm.claim_books import ClaimBooks
-from pumice.storm.pod_book import Amounts, Object, PodBook, amounts, read_pod, share_port
+from pumice.storm.pod_book import Amounts, Object, PodBook, PodReader, amounts, share_port
 from pumice.storm.upheld import ALL, CAPABILITY, CLAIMS, POD_COUNT, PORTS
 from storage import codec
 
@@ -70,6 +70,7 @@ class Truth:
         self._held = _sums()
         self._losses: dict[str, list[tuple[int, str]]] = {}
         self._deleted_at: dict[str, int] = {}
+        self._reader = PodReader()
 
     def begin(self, store: Store) -> None:
         """Start from what a store holds already."""
@@ -129,7 +130,7 @@ class Truth:
             self._replace(key, before, None)
             self._lost(before)
             return None
-        pod = read_pod(key, obj, before)
+        pod = self._reader.read(key, obj, before)
         if pod is before:
             return None
         self._replace(key, before, pod)

@@ -12,7 +12,7 @@ from actors.api.admission.pod_spec import default_pod_spec
 from core.objects.pod import TemplateTable
 from core.objects.pod_template import PodTemplate
 from core.state.dimensions import Dimensions
-from pumice.storm.pod_book import PodBook, read_pod, share_port
+from pumice.storm.pod_book import PodBook, PodReader, share_port
 
 Object = dict[str, Any]
 
@@ -40,7 +40,7 @@ SPECS: Specs = st.fixed_dictionaries(
 
 
 def book(spec: Object) -> PodBook:
-    return read_pod("d/p", {"metadata": {"uid": "u", "namespace": "d", "name": "p"}, "spec": spec}, None)
+    return PodReader().read("d/p", {"metadata": {"uid": "u", "namespace": "d", "name": "p"}, "spec": spec}, None)
 
 
 def asked(spec: Object) -> dict[str, int]:
@@ -112,3 +112,13 @@ def test_when_two_pods_share_a_port(one: Object, other: Object, *, shared: bool)
     first, second = (book({"containers": [{"ports": [port]}]}).ports for port in (one, other))
     assert share_port(first, second) is shared
     assert share_port(second, first) is shared
+
+
+def test_one_reader_reads_pods_of_several_templates() -> None:
+    reader, specs = PodReader(), [{"containers": [container(cpu)]} for cpu in ("1", "2")]
+    read = [
+        reader.read(f"d/{uid}", {"metadata": {"uid": uid, "namespace": "d"}, "spec": spec}, None)
+        for uid, spec in zip("abcd", (specs[0], specs[0], specs[1], specs[0]), strict=True)
+    ]
+    assert [pod.requests["cpu"] for pod in read] == [1000, 1000, 2000, 1000]
+    assert [pod.uid for pod in read] == ["a", "b", "c", "d"]
