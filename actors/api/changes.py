@@ -12,6 +12,7 @@ from actors.api.deletion import Deletion
 from actors.api.ownership import MANAGED, owners_in, tracked
 from actors.api.registry import Found, FoundRecord, Registry
 from actors.api.requests import Moment
+from actors.api.sound_patches import sound_patch
 from actors.merge_patch import merge_patch
 from core.messages.commands import Patch, Update, UpdateStatus
 from core.messages.replies import Accepted, Refused
@@ -79,25 +80,27 @@ class Changes:
         old = found.obj
         if request.resource_version is not None and request.resource_version != old["metadata"]["resourceVersion"]:
             return refusals.modified(found.kind, request.name)
-        patch = decoded(request.blob)
+        sound = None if self._registry.settles_whole(found.kind) else sound_patch(found.kind.key, request.blob)
+        patch = decoded(request.blob) if sound is None else sound
         if isinstance(patch, Refused):
             return patch
         after = {**old, STATUS: merge_patch(old.get(STATUS), patch)}
-        return self.write_status(found, after, moment, nulls=may_hold_null(request.blob))
+        nulls = sound is None and may_hold_null(request.blob)
+        written = self.write_status(found, after, moment, nulls=nulls, typed=sound is not None)
+        return written if isinstance(written, Refused) else Accepted(self._tables.revision, written)
 
     def write_status(
         self, found: FoundRecord, new: Object, moment: Moment, *, nulls: bool = False, typed: bool = False
-    ) -> Accepted | Refused:
-        """Write an object whose status has changed, or annotations. `nulls`, `typed`: as `Registry.settle_status`."""
+    ) -> bytes | Refused:
+        """Write an object whose status has changed, or annotations; its bytes. `nulls`, `typed`: to `settle_status`."""
         key, kind, old = found.key, found.kind, found.obj
         if new == old:
-            return Accepted(self._tables.revision, found.record.blob)
+            return found.record.blob
         status_only = new["metadata"] is old["metadata"]
         new["metadata"] = {**new["metadata"]}
         if causes := self._registry.settle_status(kind, new, nulls=nulls, typed=typed):
             return refusals.invalid(kind, key[2], causes)
-        blob = self._tables.replace(key, found.record, new, moment.user, status_only=status_only)
-        return Accepted(self._tables.revision, blob)
+        return self._tables.replace(key, found.record, new, moment.user, status_only=status_only)
 
     # --- parts
 

@@ -26,7 +26,10 @@ class Placement:
         self._deletion = deletion
 
     def bind(self, request: BindPod, moment: Moment) -> Accepted | Refused:
-        """Set the node and PodScheduled=True. The same node again changes nothing; another one is a conflict."""
+        """Set the node and PodScheduled=True. The same node again changes nothing; another one is a conflict.
+
+        As in Kubernetes the answer does not bring the pod along.
+        """
         key = ("Pod", request.namespace, request.name)
         record = self._tables.get(key)
         if record is None:
@@ -38,16 +41,16 @@ class Placement:
         if why := _unbindable(pod, spec, request):
             return refusals.conflict(_PODS, request.name, why)
         if spec.get("nodeName") == request.node:
-            return Accepted(self._tables.revision, record.blob)
+            return Accepted(self._tables.revision)
         meta: dict[str, Any] = dict(pod["metadata"])
         if request.annotations:
             meta["annotations"] = {**(meta.get("annotations") or {}), **request.annotations}
         status = dict(section(pod, "status"))
         set_condition(status, _SCHEDULED, moment.text)
         bound = {**pod, "metadata": meta, "spec": {**spec, "nodeName": request.node}, "status": status}
-        blob = self._tables.replace(key, record, bound, moment.user)
+        self._tables.replace(key, record, bound, moment.user)
         self.bound += 1
-        return Accepted(self._tables.revision, blob)
+        return Accepted(self._tables.revision)
 
     def evict(self, request: EvictPod, moment: Moment) -> Accepted | Refused:
         """Write the conditions, then delete with the pod's own grace period; not when they were there already."""

@@ -89,8 +89,11 @@ class Registry:
         record = self.tables.get(place)
         if record is None:
             return refusals.not_found(kind, name)
-        whole = self.strict or kind.defined
-        return FoundRecord(place, kind, record, own(record) if whole else seen(record))
+        return FoundRecord(place, kind, record, own(record) if self.settles_whole(kind) else seen(record))
+
+    def settles_whole(self, kind: Kind) -> bool:
+        """Whether any write may change any part of an object, to what a schema says."""
+        return self.strict or kind.defined
 
     def settle_shape(self, kind: Kind, obj: Object, *, nulls: bool = True) -> list[Cause]:
         """Check the types of an object's fields; one of a defined kind is pruned and defaulted by its schema.
@@ -116,10 +119,10 @@ class Registry:
     def settle_status(self, kind: Kind, obj: Object, *, nulls: bool, typed: bool) -> list[Cause]:
         """`settle_shape` when nothing but the status has changed: what has not was settled when it was written.
 
-        Unless any write may change any part of an object, to what a schema says. `nulls`: there may be some in the
-        status; `typed`: what is new in it came in a message, which says the types of its fields.
+        Unless it settles the whole. `nulls`: there may be some in the status; `typed`: of what is new in it the types
+        are known already.
         """
-        if self.strict or kind.defined:
+        if self.settles_whole(kind):
             return self.settle_shape(kind, obj, nulls=nulls)
         if typed:
             return []

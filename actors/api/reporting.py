@@ -25,7 +25,10 @@ class Reporting:
         self._changes = changes
 
     def report(self, request: ReportStatus, moment: Moment) -> Accepted | Refused:
-        """Lay it over the newest status; 409, and its revision, when that has changed since what the reporter knew."""
+        """Lay it over the newest status; 409, and its revision, when that has changed since what the reporter knew.
+
+        The answer does not bring the object along: reports are many, and who reports watches.
+        """
         found = self._registry.for_status(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
             return found
@@ -33,6 +36,5 @@ class Reporting:
         if revision > request.as_of:
             return replace(refusals.modified(found.kind, request.name), revision=revision)
         after = reported(found.obj, request.wanted, moment.text, request.cycle)
-        if after is None:
-            return self._registry.unchanged(found.key)
-        return self._changes.write_status(found, after, moment, typed=True)
+        written = self._changes.write_status(found, after, moment, typed=True) if after is not None else b""
+        return written if isinstance(written, Refused) else Accepted(self._registry.tables.revision)

@@ -11,7 +11,8 @@ from core.messages.message import Message
 
 
 class Accepted(Message, frozen=True):
-    """The api did it (or would have: dry run). `blob` is the object after it, as MessagePack; empty after a delete.
+    """The api did it (or would have: dry run). `blob` is the object after it, as MessagePack; empty after a delete, a
+    binding and a report.
 
     `created`: an apply made a new object. `uid`: of the object that a delete has removed.
     """
