@@ -16,6 +16,7 @@ from core.session.search import ErrorCache
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.queue import Queue
+    from core.session.batches import BoolArray
     from core.session.orders import JobQueue
     from core.session.session import Session
     from core.state.jobs import Job
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def is_idle(session: Session) -> bool:
     """Whether no job has a task that it may place."""
-    return not _candidates(session)
+    return not session.jobs.holds_for_any(_candidates(session))
 
 
 def execute(session: Session) -> None:
@@ -56,7 +57,7 @@ def pick_up(session: Session) -> list[Task]:
     queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
     jobs: dict[str, JobQueue] = {}
     tasks: dict[int, PriorityQueue[Task]] = {}
-    for job in _candidates(session):
+    for job in session.jobs.where(_candidates(session)):
         if not session.job_is_valid(job):
             continue
         found = _best_effort_tasks(session, job)
@@ -78,10 +79,11 @@ def pick_up(session: Session) -> list[Task]:
     return picked
 
 
-def _candidates(session: Session) -> list[Job]:
+def _candidates(session: Session) -> BoolArray:
     columns = session.snapshot.jobs
     has_candidates = (columns.best_effort > 0) | (columns.counts[TaskStatus.PIPELINED.value] > 0)
-    return session.jobs.where(has_candidates & (columns.phase > Phase.PENDING.value))
+    found: BoolArray = has_candidates & (columns.phase > Phase.PENDING.value)
+    return found
 
 
 def _best_effort_tasks(session: Session, job: Job) -> list[Task]:

@@ -17,22 +17,17 @@ if TYPE_CHECKING:
 
 def is_idle(session: Session) -> bool:
     """Whether no job is pending."""
-    return not _pending(session)
-
-
-def _pending(session: Session) -> list[Job]:
-    return session.jobs.where(session.snapshot.jobs.phase <= Phase.PENDING.value)
+    return not session.jobs.holds_for_any(session.snapshot.jobs.phase <= Phase.PENDING.value)
 
 
 def execute(session: Session) -> None:
     """Move jobs to Inqueue in the session's columns; it is written when the session closes."""
-    columns = session.snapshot.jobs
-    pending = _pending(session)
+    pending = session.jobs.where(session.snapshot.jobs.phase <= Phase.PENDING.value)
     if not pending:
         return
     queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
     waiting: dict[str, JobQueue] = {}
-    rows: list[int] = columns.queue[columns.order].tolist()
+    rows: list[int] = session.by_queue.rows.tolist()
     for row in dict.fromkeys(rows):  # the queues that have a job, as the jobs come
         queues.push(session.snapshot.queues[row])
     for job in pending:

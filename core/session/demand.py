@@ -17,8 +17,6 @@ from core.life.task import ALLOCATED_STATUSES
 from core.session.jobs import gated_request
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from core.resources import Resource
     from core.session.session import Session
     from core.state.columns import FloatArray
@@ -32,8 +30,7 @@ OF_ALLOCATED = np.array([*ALLOCATED_STATUSES], dtype=np.intp)
 def anybody_asks(session: Session) -> bool:
     """Whether some job waits for admission with minResources: of no other the plugins are asked."""
     columns = session.snapshot.jobs
-    asks = (columns.phase <= Phase.PENDING.value) & columns.has_min_resources
-    return bool(asks[columns.order].any())
+    return session.jobs.holds_for_any((columns.phase <= Phase.PENDING.value) & columns.has_min_resources)
 
 
 def admitted(columns: JobColumns) -> tuple[BoolArray, BoolArray]:
@@ -74,9 +71,9 @@ class QueueDemand:
     def __init__(self, session: Session) -> None:
         columns = session.snapshot.jobs
         self._dims, self._columns = session.dims, columns.as_they_are()
-        self._shape = len(session.dims), len(session.snapshot.queues)  # queues may have named scalars that no job has
+        self._by_queue, self._height = session.by_queue, len(session.dims)  # queues may name scalars that no job has
         self.allocated, self.request = self._sums(columns.allocated, columns.allocated + columns.pending)
-        self.present: BoolArray = np.bincount(columns.queue[columns.order], minlength=self._shape[1]) > 0
+        self.present: BoolArray = np.bincount(session.by_queue.rows, minlength=session.by_queue.count) > 0
 
     @cached_property
     def inqueue(self) -> FloatArray:
@@ -90,20 +87,12 @@ class QueueDemand:
         return self._sums(np.maximum(self._columns.allocated - self._columns.minimum, 0.0))[0]
 
     def _sums(self, *tables: FloatArray) -> list[FloatArray]:
-        return sums_by_queue(self._columns, tables, self._shape)
-
-
-def sums_by_queue(columns: JobColumns, tables: Sequence[FloatArray], shape: tuple[int, int]) -> list[FloatArray]:
-    """For each table of amounts [line, job] its sums over the jobs of each queue, added in job order: float64
-    [line, queue row] of that shape.
-    """
-    height, queues = shape
-    starts = np.arange(0, len(tables) * height, height)[:, None] + np.arange(len(tables[0]))
-    # Every queue has a bin in every line, so that one pass adds up all tables.
-    bins = starts.reshape(-1, 1) * queues + columns.queue[columns.order]
-    amounts = np.concatenate(tables).take(columns.order, axis=1)
-    sums = np.bincount(bins.ravel(), weights=amounts.ravel(), minlength=len(tables) * height * queues)
-    return list(sums.astype(np.float64, copy=False).reshape(len(tables), height, queues))  # of nothing, whole numbers
+        sums = self._by_queue.sums(*tables).reshape(len(tables), len(tables[0]), -1)
+        if sums.shape[1] == self._height:
+            return list(sums)
+        padded = np.zeros((len(tables), self._height, self._by_queue.count))
+        padded[:, : sums.shape[1]] = sums
+        return list(padded)
 
 
 def over_all(session: Session, amounts: FloatArray) -> Resource:

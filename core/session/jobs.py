@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.life.task import IS_ALLOCATED, TaskStatus
-from core.state.scalars import floats, integers
+from core.state.scalars import integer_lines, integers, lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,13 +46,13 @@ class SessionJobs:
         handles = snapshot.jobs.handles
         self.in_order: list[Job] = [job for row in order if (job := handles[row]) is not None]
         self.known = integers(self._membership(snapshot))
-        self.counts = [integers(line) for line in snapshot.jobs.counts]
+        self.counts = integer_lines(snapshot.jobs.counts)
         self.best_effort = integers(snapshot.jobs.best_effort)
         self.min_member = integers(snapshot.jobs.min_member)
         self.phase = integers(snapshot.jobs.phase)
         self.priority = integers(snapshot.jobs.priority)
-        self.allocated_at = [floats(line) for line in snapshot.jobs.allocated]
-        self.pending_at = [floats(line) for line in snapshot.jobs.pending]
+        self.allocated_at = lines(snapshot.jobs.allocated)
+        self.pending_at = lines(snapshot.jobs.pending)
         self.status = integers(snapshot.tasks.status)
         self.node = integers(snapshot.tasks.node)
         self.of_task = integers(snapshot.tasks.job)
@@ -67,7 +67,11 @@ class SessionJobs:
     def where(self, mask: npt.NDArray[np.bool_]) -> list[Job]:
         """The jobs for whose rows a mask holds, in job order."""
         in_order = self.in_order
-        return [in_order[i] for i in mask[self.columns.order].nonzero()[0].tolist()]
+        return [in_order[i] for i in mask.take(self.columns.order).nonzero()[0].tolist()]
+
+    def holds_for_any(self, mask: npt.NDArray[np.bool_]) -> bool:
+        """Whether a mask holds for the row of any job."""
+        return bool(np.count_nonzero(mask.take(self.columns.order)))
 
     def move(self, job: Job, task: Task, status: int) -> None:
         """Set a task's status; counts and sums follow (UpdateTaskStatus)."""

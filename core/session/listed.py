@@ -68,16 +68,6 @@ class Listed(dict[str, Tiers]):
         super().__init__()
         for point in FLAGS:
             self[point] = tuple(tuple(o.name for o in t.plugins if _is_consulted(point, o)) for t in config.tiers)
-        self._among: dict[tuple[str, tuple[str, ...]], Tiers] = {}
-
-    def among(self, point: str, registered: tuple[str, ...]) -> Tiers:
-        """Of those that registered, tier by tier; tiers without one are left out."""
-        question = point, registered
-        found = self._among.get(question)
-        if found is None:
-            tiers = [tuple([name for name in tier if name in registered]) for tier in self[point]]
-            found = self._among[question] = tuple([tier for tier in tiers if tier])
-        return found
 
 
 def listed_plugins(config: SchedulerConfig, kept: dict[str, Any]) -> Listed:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from core.life.task import TaskStatus
-from core.state.scalars import floats, integers
+from core.state.scalars import floats, integers, lines
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -47,11 +47,11 @@ class SessionNodes:
         self.future: FloatArray = columns.idle + columns.releasing
         self.has_future = bool(columns.releasing.any())
         self.touched: list[int] = []
-        self.idle_at = [floats(line) for line in self.idle]
-        self.used_at = [floats(line) for line in self.used]
-        self.releasing_at = [floats(line) for line in self.releasing]
-        self.pipelined_at = [floats(line) for line in self.pipelined]
-        self.future_at = [floats(line) for line in self.future]
+        self.idle_at = lines(self.idle)
+        self.used_at = lines(self.used)
+        self.releasing_at = lines(self.releasing)
+        self.pipelined_at = lines(self.pipelined)
+        self.future_at = lines(self.future)
         self._residents = snapshot.node_tasks
         self._added: dict[int, dict[str, Task]] = {}
         self._removed: dict[int, set[str]] = {}
@@ -158,7 +158,7 @@ class KubeNodes:
         self.requested: FloatArray = snapshot.nodes.used.copy()
         self.nonzero: FloatArray = snapshot.nodes.nonzero
         self._pods_at = integers(self.pods)
-        self._requested_at = [floats(line) for line in self.requested]
+        self._requested_at = lines(self.requested)
         self._cpu_at, self._memory_at = floats(self.nonzero[0]), floats(self.nonzero[1])
 
     def add(self, task: Task, row: int) -> None:

@@ -61,31 +61,33 @@ class Handler(Protocol):
     def __call__(self, task: Task, node: int) -> str | None: ...
 
 
-class Registered(dict[str, dict[str, Any]]):
-    """Point -> plugin -> its function; KeyError for what is no point. Few points have any."""
+class Registered(dict[tuple[str, str], Any]):
+    """(point, plugin) -> its function, beside who is consulted at all."""
 
-    def __missing__(self, point: str) -> dict[str, Any]:
-        if point not in FLAGS:
-            raise KeyError(point)
-        functions = self[point] = dict[str, Any]()
-        return functions
+    def __init__(self, listed: Listed) -> None:
+        super().__init__()
+        self._listed = listed
+
+    def tiers(self, point: str) -> Tiers:
+        """The plugins consulted at a point, tier by tier; tiers without one are left out. KeyError for no point."""
+        tiers = [tuple([name for name in tier if (point, name) in self]) for tier in self._listed[point]]
+        return tuple([tier for tier in tiers if tier])
+
+    def flat(self, point: str) -> tuple[Any, ...]:
+        """The functions consulted at a point, in tier order. KeyError for no point."""
+        asked = [(point, name) for tier in self._listed[point] for name in tier]
+        return tuple([self[key] for key in asked if key in self])
 
 
 class Consulted(dict[str, tuple[Any, ...]]):
     """Point -> its enabled functions in tier order, found when somebody first asks."""
 
-    def __init__(self, listed: Listed, registered: Registered) -> None:
+    def __init__(self, registered: Registered) -> None:
         super().__init__()
-        self._listed, self._registered = listed, registered
-
-    def names(self, point: str) -> Tiers:
-        """The plugins consulted at a point, tier by tier; tiers without one are left out."""
-        functions = self._registered[point]
-        return self._listed.among(point, tuple(functions)) if functions else ()
+        self._registered = registered
 
     def __missing__(self, point: str) -> tuple[Any, ...]:
-        functions = self._registered[point]
-        found = self[point] = tuple([functions[name] for tier in self.names(point) for name in tier])
+        found = self[point] = self._registered.flat(point)
         return found
 
 
@@ -95,9 +97,9 @@ class Points:
     def __init__(self, config: SchedulerConfig, kept: dict[str, Any] | None = None) -> None:
         self._empty_vetoes = "empty-answer-vetoes" in config.pumice.fix
         self._stays_empty = "intersection-stays-empty" in config.pumice.fix
-        self._registered = Registered()
+        self._registered = Registered(listed_plugins(config, {} if kept is None else kept))
         self._tiers: dict[str, tuple[tuple[Any, ...], ...]] = {}
-        self._flat = Consulted(listed_plugins(config, {} if kept is None else kept), self._registered)
+        self._flat = Consulted(self._registered)
         self.task_keys: dict[str, Callable[[Task], Any]] = {}
         self.job_keys: dict[str, Callable[[Job], Any]] = {}
         self.batches = BatchPoints()
@@ -110,7 +112,9 @@ class Points:
 
     def add(self, point: str, plugin: str, function: Any) -> None:
         """Register `function` of `plugin` at `point` (a key of FLAGS); a second registration replaces the first."""
-        self._registered[point][plugin] = function
+        if point not in FLAGS:
+            raise KeyError(point)
+        self._registered[point, plugin] = function
         if self._flat or self._tiers:  # somebody has asked already
             self._tiers.pop(point, None)
             self._flat.pop(point, None)
@@ -126,14 +130,13 @@ class Points:
         """The enabled functions of a point, tier by tier; tiers without one are left out."""
         found = self._tiers.get(point)
         if found is None:
-            functions = self._registered[point]
-            named = self.tiers_of_names(point)
-            found = self._tiers[point] = tuple([tuple([functions[name] for name in tier]) for tier in named])
+            functions, named = self._registered, self._registered.tiers(point)
+            found = self._tiers[point] = tuple([tuple([functions[point, name] for name in tier]) for tier in named])
         return found
 
     def tiers_of_names(self, point: str) -> Tiers:
         """The plugins behind `tiers`."""
-        return self._flat.names(point)
+        return self._registered.tiers(point)
 
     @property
     def mends_empty_answers(self) -> bool:
@@ -152,7 +155,7 @@ class Points:
     def rejecter(self) -> str:
         """The plugin that decided the last vote against its subject."""
         point, ask = self._rejected
-        return next(name for name, function in self._registered[point].items() if function is ask)
+        return next(name for (at, name), function in self._registered.items() if at == point and function is ask)
 
     # --- merge rules
 

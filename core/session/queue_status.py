@@ -12,7 +12,7 @@ import numpy as np
 from core.errors import QuantityError
 from core.messages.decisions import QueueStatus
 from core.quantity import format_bytes, format_milli, format_whole, parse_quantity
-from core.session.demand import OF_ALLOCATED, sums_by_queue
+from core.session.demand import OF_ALLOCATED
 from core.state.dimensions import PODS
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ def _allocated_by_queue(session: Session) -> list[list[float]]:
     """
     columns = session.snapshot.jobs
     tasks = np.add.reduce(columns.counts.take(OF_ALLOCATED, axis=0))
-    table = np.concatenate((tasks[None].astype(np.float64), columns.allocated))
-    shape = len(table), len(session.snapshot.queues)
-    by_queue: list[list[float]] = sums_by_queue(columns, (table,), shape)[0].T.tolist()
+    by_queue: list[list[float]] = session.by_queue.sums(tasks[None], columns.allocated).T.tolist()
     return by_queue
 
 

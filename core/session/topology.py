@@ -44,6 +44,8 @@ class SessionTopology:
         self._wishes: dict[int, Wish | None] = {}
         self.occupied: dict[int, str] = {}  # job row -> AllocatedHyperNode
         self.heading: dict[int, str] = {}  # task row -> the HyperNode its group occupies while the task is placed
+        # jobs that may ask for a topology, in job order
+        self._candidates = session.jobs.where(session.snapshot.jobs.has_topology)
         self._restore()
 
     @property
@@ -114,14 +116,10 @@ class SessionTopology:
         if not self.is_ready:
             return
         kept = self._session.carry.hyper_nodes
-        for job in self._candidates():
+        for job in self._candidates:
             if self.is_asked_for(job):
                 self._recall(job, kept.get(job.key, {}))
                 self._recover(job)
-
-    def _candidates(self) -> list[Job]:
-        """Jobs that may ask for a topology, in job order."""
-        return self._session.jobs.where(self._session.snapshot.jobs.has_topology)
 
     def _recall(self, job: Job, known: dict[str, str]) -> None:
         jobs, domains = self._session.jobs, self.tree.domains
@@ -157,7 +155,7 @@ class SessionTopology:
     def remember(self) -> None:
         """Write what is occupied into the carry."""
         kept: dict[str, dict[str, str]] = {}
-        for job in self._candidates():
+        for job in self._candidates:
             if not self.is_asked_for(job):
                 continue
             places = {"": self.occupied.get(job.row, "")}

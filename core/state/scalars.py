@@ -18,3 +18,13 @@ def floats(column: npt.NDArray[np.float64]) -> MutableSequence[float]:
 def integers(column: npt.NDArray[np.integer | np.bool_]) -> MutableSequence[int]:
     """A one-dimensional integer or boolean column, number by number."""
     return memoryview(column)  # type: ignore[return-value,arg-type]
+
+
+def lines(table: npt.NDArray[np.float64]) -> list[MutableSequence[float]]:
+    """The lines of a float64 table, each number by number."""
+    return list(map(memoryview, table))  # type: ignore[arg-type]
+
+
+def integer_lines(table: npt.NDArray[np.integer]) -> list[MutableSequence[int]]:
+    """The same of an integer table."""
+    return list(map(memoryview, table))  # type: ignore[arg-type]

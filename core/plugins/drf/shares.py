@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.state.scalars import floats
+from core.state.scalars import floats, lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Shares:
         self.totals = [(dimension, total) for dimension, total in sorted(totals.items()) if total >= MIN_RESOURCE]
         self._of_task, self._known = session.jobs.of_task, session.jobs.known
         self._allocated = session.snapshot.jobs.allocated.copy()
-        self._lines = [floats(line) for line in self._allocated]
+        self._lines = lines(self._allocated)
         shares = np.zeros(self._allocated.shape[1])
         for dimension, total in self.totals:
             np.maximum(shares, self._allocated[dimension] / total, out=shares)

@@ -42,12 +42,13 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
     """
     remaining, deserved = basin.total.tolist(), np.zeros(basin.request.shape)
     ceiling, weight, first = np.minimum(basin.real, basin.request), basin.weight, True
+    gives_back = min(weight.tolist(), default=0) < 0
     while shares := sum(weight.tolist()):
         raised = deserved + np.array(remaining)[:, None] * (weight / shares)
         np.minimum(raised, ceiling, out=raised)
         np.maximum(raised, basin.guarantee, out=raised)
         growth = raised - deserved
-        left = _left(remaining, growth)
+        left = _left(remaining, growth, gives_back=gives_back)
         grew = np.logical_or.reduce(growth)
         if first:
             grew |= basin.names_scalars
@@ -60,9 +61,12 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
     return deserved, not first
 
 
-def _left(remaining: list[float], growth: FloatArray) -> list[float]:
-    """What remains: first what queues gave back is added, then what they took is taken off (ExceededPart)."""
-    if np.minimum.reduce(growth, axis=None, initial=0.0) >= 0.0:  # as a rule nobody gives anything back
+def _left(remaining: list[float], growth: FloatArray, *, gives_back: bool) -> list[float]:
+    """What remains: first what queues gave back is added, then what they took is taken off (ExceededPart).
+
+    `gives_back`: whether a weight is below 0; with others what a queue has never shrinks.
+    """
+    if not gives_back:
         taken = _totals(growth)
         return [max(had - took, 0.0) for had, took in zip(remaining, taken, strict=True)]
     taken, returned = _totals(np.maximum(growth, 0.0)), _totals(np.minimum(growth, 0.0))

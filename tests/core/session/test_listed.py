@@ -29,14 +29,6 @@ def test_trials_are_listed_by_either_of_two_flags() -> None:
     assert listed["SimulateAddTask"] == listed["SimulateRemoveTask"] == (("a", "b"),)
 
 
-def test_those_that_registered_stand_tier_by_tier() -> None:
-    on = {"JobOrder": True}
-    listed = listed_plugins(config({"a": on, "b": on}, {"c": {"JobOrder": False}}, {"d": on}), {})
-    assert listed.among("JobOrder", ("d", "c", "b", "a")) == (("a", "b"), ("d",))
-    assert listed.among("JobOrder", ("d",)) == (("d",),)
-    assert listed.among("QueueOrder", ("d",)) == ()
-
-
 def test_the_answer_is_kept_for_one_configuration_and_no_longer() -> None:
     kept: dict[str, Any] = {}
     one, other = config({"a": {"JobOrder": True}}), config({"b": {"JobOrder": True}})
