@@ -77,12 +77,13 @@ class TermsIndex:
         count = placed.nodes.count
         self.anti_nodes: BoolArray = np.zeros(count, dtype=np.bool_)
         self.affinity_nodes: BoolArray = np.zeros(count, dtype=np.bool_)
+        self.any_anti = self.any_affinity = False
         for move in placed.special_at_opening():
             holders = self._count(move)
             if holders is not None:
-                self.affinity_nodes[move[1]] = True
-                self.anti_nodes[move[1]] |= bool(holders.terms.anti)
-        self.any_anti, self.any_affinity = bool(self.anti_nodes.any()), bool(self.affinity_nodes.any())
+                self.any_affinity = self.affinity_nodes[move[1]] = True
+                if holders.terms.anti:
+                    self.any_anti = self.anti_nodes[move[1]] = True
 
     def _count(self, move: Move) -> Holders | None:
         task, row, sign = move

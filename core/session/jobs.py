@@ -52,7 +52,6 @@ class SessionJobs:
         self.phase = integers(snapshot.jobs.phase)
         self.priority = integers(snapshot.jobs.priority)
         self.allocated_at = lines(snapshot.jobs.allocated)
-        self.pending_at = lines(snapshot.jobs.pending)
         self.status = integers(snapshot.tasks.status)
         self.node = integers(snapshot.tasks.node)
         self.of_task = integers(snapshot.tasks.job)
@@ -74,7 +73,7 @@ class SessionJobs:
         return bool(np.count_nonzero(mask.take(self.columns.order)))
 
     def move(self, job: Job, task: Task, status: int) -> None:
-        """Set a task's status; counts and sums follow (UpdateTaskStatus)."""
+        """Set a task's status; counts and what is allocated follow (UpdateTaskStatus)."""
         row, before, template = job.row, self.status[task.row], task.template
         self.generation += 1
         self.status[task.row] = status
@@ -86,10 +85,6 @@ class SessionJobs:
         if gained:
             for dimension, value in template.items:
                 self.allocated_at[dimension][row] += gained * value
-        waits = (status == PENDING) - (before == PENDING)
-        if waits:
-            for dimension, value in template.items:
-                self.pending_at[dimension][row] += waits * value
 
     # --- counts ------------------------------------------------------------------------------------------------------
 

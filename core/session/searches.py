@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,12 @@ KEPT_ROWS = 500_000  # rows of all searches that are kept: the roles of a gang, 
 FEWEST, MOST = 16, 128  # searches
 POINTS = ("Predicate", "NodeOrder", "BatchNodeOrder")
 OUTSIDE_SHARD = Reason("shard", Code.ERROR, "node isn't in scheduler node shard")
+
+
+@lru_cache(maxsize=256)
+def lack_of(resource: str) -> Reason:
+    """Why a node without room for a task's request of a resource is refused."""
+    return Reason("resources", Code.UNSCHEDULABLE, f"Insufficient {resource}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ class Searches:
         """The reason number of "Insufficient <resource>"."""
         code = self._insufficient.get(dimension)
         if code is None:
-            reason = Reason("resources", Code.UNSCHEDULABLE, f"Insufficient {self._session.dims.names[dimension]}")
+            reason = lack_of(self._session.dims.names[dimension])
             code = self._insufficient[dimension] = self._session.reasons.intern(reason)
         return code
 

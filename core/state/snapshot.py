@@ -55,7 +55,9 @@ class NodeColumns:
 
 @dataclass(slots=True)
 class JobColumns:
-    """Over job rows (see JobTable); `order`: rows of the jobs in the session, by "namespace/name"."""
+    """Over job rows (see JobTable); `order`: rows of the jobs in the session, by "namespace/name". `pending` stays what
+    it was when the session opened.
+    """
 
     handles: list[Job | None]
     order: npt.NDArray[np.intp]
@@ -78,7 +80,7 @@ class JobColumns:
     def as_they_are(self) -> JobColumns:
         """Columns that stay as these are now: a copy of what a session changes."""
         return JobColumns(
-            self.handles, self.order, self.allocated.copy(), self.pending.copy(), self.total, self.minimum,
+            self.handles, self.order, self.allocated.copy(), self.pending, self.total, self.minimum,
             self.counts.copy(), self.best_effort.copy(), self.gated, self.min_member, self.phase.copy(), self.priority,
             self.queue, self.has_min_resources, self.reported, self.announced, self.has_topology,
         )  # fmt: skip

@@ -45,14 +45,11 @@ class PodCountCheck:
         self._code = np.int32(session.reasons.intern(EXCEEDED))
         self._number = int(self._code)
         self._pods_at, self._most_at = self._pods.data, self._most.data
-        self._full = np.empty(len(self._most), dtype=np.bool_)
 
     def reject(self, rows: Rows) -> IntArray:
         """Reason number per row, int32 [len(rows)]; for all rows possibly one that must not be written to."""
-        if isinstance(rows, slice) and rows == slice(None):
-            full = np.greater_equal(self._pods, self._most, out=self._full)
-            return np.multiply(full, self._code) if np.logical_or.reduce(full) else self._nobody
-        return np.multiply(self._pods[rows] >= self._most[rows], self._code)
+        full = self._pods[rows] >= self._most[rows]
+        return np.multiply(full, self._code) if np.count_nonzero(full) else self._nobody[rows]
 
     def reject_one(self, row: int) -> int:
         """The same for one row."""

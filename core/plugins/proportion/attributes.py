@@ -38,11 +38,28 @@ class QueueAttributes:
     allocated: Resource
     real_capability: Resource
     deserved: Resource
-    share: float = 0.0
+    _share: float | None = None  # until somebody asks
     _due: Due | None = None  # it never changes
 
-    def update_share(self) -> None:
+    def give(self, request: Resource) -> None:
+        """The queue got room for a task."""
+        self.allocated.add(request)
+        self._share = None
+
+    def take(self, request: Resource) -> None:
+        """A task of the queue lost its room."""
+        self.allocated.sub_without_assert(request)
+        self._share = None
+
+    @property
+    def share(self) -> float:
         """The largest allocated / deserved over the dimensions that are deserved."""
+        share = self._share
+        if share is None:
+            share = self._share = self._largest_part()
+        return share
+
+    def _largest_part(self) -> float:
         cpu, memory, scalars = self._due or self._find_due()
         allocated = self.allocated
         largest, part = allocated.milli_cpu / cpu, allocated.memory / memory
@@ -55,7 +72,7 @@ class QueueAttributes:
             part = held.get(name, 0.0) / amount
             if part > largest:
                 largest = part
-        self.share = largest
+        return largest
 
     def _find_due(self) -> Due:
         due = {name: self.deserved.get(name) for name in self.deserved.resource_names()}
@@ -97,7 +114,6 @@ class Attributes(dict[str, QueueAttributes]):
         self._rows = {queue.name: row for row, queue in enumerate(session.snapshot.queues)}
         self._promised: dict[str, tuple[Resource, Resource]] = {}
         self._poured = self._pour(session)
-        self._share = self._shares()
 
     def _pour(self, session: Session) -> Poured:
         """Poured anew only when a queue's limits, the cluster's total, or what some queue asks for has changed."""
@@ -142,7 +158,7 @@ class Attributes(dict[str, QueueAttributes]):
         tables = self._tables().put("allocated", demand.allocated).put("request", demand.request)
         tables = tables.number("weight", self._limits.weight, busy)
         deserved, filled, named = self._poured
-        return tables.put("deserved", deserved, named, busy).number("share", self._share, busy) if filled else tables
+        return tables.put("deserved", deserved, named, busy).number("share", self._shares(), busy) if filled else tables
 
     def amounts(self) -> QueueTables:
         """What proportion has no metric for, of every queue."""
@@ -183,7 +199,6 @@ class Attributes(dict[str, QueueAttributes]):
             allocated=self._resource(demand.allocated, row),
             real_capability=limits.reals[row],
             deserved=self._deserved_of(row),
-            share=float(self._share[row]),
         )
         return found
 

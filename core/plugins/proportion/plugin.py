@@ -133,14 +133,12 @@ class Proportion:
     def _on_allocate(self, task: Task, node: int) -> None:
         attributes = self._by_job.get(self._of_task[task.row]) or self._find(task)
         if attributes is not None:
-            attributes.allocated.add(task.template.request)
-            attributes.update_share()
+            attributes.give(task.template.request)
 
     def _on_deallocate(self, task: Task, node: int) -> None:
         attributes = self._by_job.get(self._of_task[task.row]) or self._find(task)
         if attributes is not None:
-            attributes.allocated.sub_without_assert(task.template.request)
-            attributes.update_share()
+            attributes.take(task.template.request)
 
     def gauges(self) -> QueueTables:
         """The numbers of each queue when the session opened."""
