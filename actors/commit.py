@@ -58,10 +58,10 @@ class Commit:
     async def record(self, record: CycleRecord, result: CycleResult, memory: CycleMemory) -> None:
         """The cycle and its decisions are on disk on return; each decision has the cycle record as its cause."""
         decisions = (*result.binds, *result.evicts)
-        entries = [Entry("cycle", codec.encode(record))]
-        entries.extend(Entry("decision", codec.encode(decision), -1) for decision in decisions)
+        cycle, *decided = codec.encode_many((record, *decisions))
+        entries = (Entry("cycle", cycle), *[Entry("decision", decision, -1) for decision in decided])
         # written and not remembered, it would be written again
-        appended = await self._recorder.ask_through(Append(tuple(entries)))
+        appended = await self._recorder.ask_through(Append(entries))
         memory.cycle = record.cycle
         memory.carry = record.carry
         memory.unsent = Unsent(result, appended.first + 1, record.now)

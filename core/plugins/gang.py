@@ -156,7 +156,7 @@ class Gang:
     def on_session_close(self, session: Session) -> None:
         """The Scheduled or Unschedulable condition of every job that has tasks."""
         columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-        counts = columns.counts.take(order, axis=1)
+        counts = self._jobs.counts_in_order()
         ready = np.add.reduce(counts.take(OF_READY, axis=0)) + columns.best_effort[order] >= columns.min_member[order]
         attention = (np.add.reduce(counts) > 0) & ~(ready & columns.announced[order])
         if "terminating-members" in session.config.pumice.fix:

@@ -66,7 +66,7 @@ def update_phases(session: Session, counts: npt.NDArray[np.int32]) -> npt.NDArra
 def job_statuses(session: Session) -> list[PodGroupStatus]:
     """The PodGroups whose status changed, in job order."""
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    counts = columns.counts.take(order, axis=1)
+    counts = session.jobs.counts_in_order()
     parts = update_phases(session, counts)[None], counts.take(OF_REPORTED, axis=0)
     found: npt.NDArray[np.int32] = np.concatenate(parts, dtype=np.int32)
     changed = np.logical_or.reduce(found != columns.reported.take(order, axis=1))
@@ -112,8 +112,9 @@ def pod_conditions(session: Session) -> list[PodCondition]:
 
 def jobs_with_waiting_tasks(session: Session) -> list[Job]:
     """Jobs with allocated, pending or pipelined tasks, in job order."""
-    columns = session.snapshot.jobs
-    return session.jobs.where(np.add.reduce(columns.counts.take(OF_EXPLAINED, axis=0)) > 0)
+    waits = np.add.reduce(session.jobs.counts_in_order().take(OF_EXPLAINED, axis=0))
+    in_order = session.jobs.in_order
+    return [in_order[i] for i in waits.nonzero()[0].tolist()]
 
 
 def let_go(session: Session) -> None:

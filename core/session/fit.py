@@ -181,8 +181,10 @@ class JobFit:
     def _make_sentence(self, job: Job) -> str:
         jobs, last, row = self._session.jobs, self._session.last_transaction, job.row
         counts = tuple([line[row] for line in jobs.counts])
-        reached = [last[task.row].status if task.row in last else PENDING for task in jobs.tasks_in(job, PENDING)]
-        reasons = Counter([REASONS[status] for status in reached])
+        reasons: dict[str, int] = {}
+        for task in jobs.tasks_in(job, PENDING):
+            reason = REASONS[last[task.row].status if task.row in last else PENDING]
+            reasons[reason] = reasons.get(reason, 0) + 1
         sentence = _state(jobs.is_ready(job), counts, job.pod_group.min_member, tuple(sorted(reasons.items())))
         errors = self._errors.get(job.row)
         if errors:

@@ -56,6 +56,7 @@ class SessionJobs:
         self.node = integers(snapshot.tasks.node)
         self.of_task = integers(snapshot.tasks.job)
         self.generation = 0  # rises with every change of a task's status
+        self._in_order_at: tuple[int, npt.NDArray[np.int32]] | None = None  # as of that generation
 
     @staticmethod
     def _membership(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
@@ -67,6 +68,13 @@ class SessionJobs:
         """The jobs for whose rows a mask holds, in job order."""
         in_order = self.in_order
         return [in_order[i] for i in mask.take(self.columns.order).nonzero()[0].tolist()]
+
+    def counts_in_order(self) -> npt.NDArray[np.int32]:
+        """How many tasks of each status each job has now, [status, job in order]; not to be written to."""
+        known = self._in_order_at
+        if known is None or known[0] != self.generation:
+            known = self._in_order_at = self.generation, self.columns.counts.take(self.columns.order, axis=1)
+        return known[1]
 
     def holds_for_any(self, mask: npt.NDArray[np.bool_]) -> bool:
         """Whether a mask holds for the row of any job."""

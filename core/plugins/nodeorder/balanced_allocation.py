@@ -5,17 +5,20 @@ Source: kube-scheduler `noderesources/balanced_allocation.go`.
 
 from __future__ import annotations
 
+from itertools import combinations
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from core.kube.allocatable import capacity
 from core.kube.requests import scored_request
+from core.kube.rows import memo_table
 from core.plugins.nodeorder.shares import Taken, taken_of
 from core.session.node_points import Volatility
 
 if TYPE_CHECKING:
+    from core.kube.rows import BoolArray, NodeRows
     from core.objects.pod import Task
     from core.session.node_points import FloatArray, Rows
     from core.session.session import Session
@@ -40,6 +43,33 @@ def imbalance(fractions: list[float]) -> float:
     return sqrt(squares / len(fractions))
 
 
+class Presence(NamedTuple):
+    """Which nodes have which of the resources that count: `pairs`, the nodes with just the resources i and j, where
+    there are any, and `three`, those with all three, else None; masks [N].
+    """
+
+    pairs: list[tuple[int, int, BoolArray]]
+    three: BoolArray | None
+
+
+def presence_of(nodes: NodeRows, taken: list[Taken]) -> Presence | None:
+    """Of cpu and memory, or of these and the gpu: None where every node has just cpu and memory to count; found once
+    until a node's spec changes.
+    """
+    if len(taken) == 2 and taken[0].everywhere and taken[1].everywhere:
+        return None
+    table: dict[int, Presence] = memo_table(nodes, "balanced presence")
+    known = table.get(len(taken))
+    if known is None:
+        present = [each.capacity.present for each in taken]
+        count = np.sum(present, axis=0)
+        both = [(i, j, present[i] & present[j] & (count == 2)) for i, j in combinations(range(len(present)), 2)]
+        three = count == 3
+        known = Presence([pair for pair in both if pair[2].any()], three if three.any() else None)
+        table[len(taken)] = known
+    return known
+
+
 class BalancedAllocationScore:
     """weight * int(100 * (1 - imbalance)) over the resources a node has.
 
@@ -50,13 +80,12 @@ class BalancedAllocationScore:
     normalised = False
     constant: float | None = None
 
-    def __init__(self, taken: list[Taken], own: list[float], weight: float) -> None:
-        self._taken, self._own, self._weight = taken, own, weight
-        self._plain = len(taken) == 2 and taken[0].everywhere and taken[1].everywhere
+    def __init__(self, taken: list[Taken], own: list[float], weight: float, presence: Presence | None) -> None:
+        self._taken, self._own, self._weight, self._presence = taken, own, weight, presence
 
     def score(self, rows: Rows) -> FloatArray:
         """Weighted score per row."""
-        balance = self._of_two(rows) if self._plain else self._of_present(rows)
+        balance = self._of_two(rows) if self._presence is None else self._of_present(rows, self._presence)
         np.floor(balance, out=balance)
         return balance if self._weight == 1.0 else np.multiply(balance, self._weight, out=balance)
 
@@ -68,32 +97,22 @@ class BalancedAllocationScore:
         np.subtract(2.0, np.abs(distance, out=distance), out=distance)
         return np.multiply(distance, 50.0, out=distance)
 
-    def _of_present(self, rows: Rows) -> FloatArray:
+    def _of_present(self, rows: Rows, presence: Presence) -> FloatArray:
+        """`imbalance` over the resources that are present, row by row."""
         fractions = [taken.fraction(own, rows) for taken, own in zip(self._taken, self._own, strict=True)]
-        deviation = self._deviation(fractions, [taken.capacity.present[rows] for taken in self._taken])
+        deviation: FloatArray = np.zeros(len(fractions[0]))
+        for i, j, nodes in presence.pairs:
+            np.copyto(deviation, np.abs((fractions[i] - fractions[j]) / 2), where=nodes[rows])
+        if presence.three is not None:
+            mean = (fractions[0] + fractions[1] + fractions[2]) / 3
+            squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
+            np.copyto(deviation, np.sqrt((squares[0] + squares[1] + squares[2]) / 3), where=presence.three[rows])
         np.subtract(1.0, deviation, out=deviation)
         return np.multiply(deviation, 100.0, out=deviation)
 
-    @staticmethod
-    def _deviation(
-        fractions: list[FloatArray], present: list[np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]
-    ) -> FloatArray:
-        """`imbalance` over the resources that are present, row by row."""
-        count = np.sum(present, axis=0)
-        deviation: FloatArray = np.zeros(len(count))
-        for i, first in enumerate(fractions):
-            for j in range(i + 1, len(fractions)):
-                pair = present[i] & present[j] & (count == 2)
-                np.copyto(deviation, np.abs((first - fractions[j]) / 2), where=pair)
-        if len(fractions) == 3:
-            mean = (fractions[0] + fractions[1] + fractions[2]) / 3
-            squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
-            np.copyto(deviation, np.sqrt((squares[0] + squares[1] + squares[2]) / 3), where=count == 3)
-        return deviation
-
     def score_one(self, row: int) -> float:
         """The same for one row."""
-        if self._plain:
+        if self._presence is None:
             (cpu, memory), (own_cpu, own_memory) = self._taken, self._own
             first = (cpu.taken_at[row] + own_cpu) / cpu.amount_at[row]
             second = (memory.taken_at[row] + own_memory) / memory.amount_at[row]
@@ -116,6 +135,7 @@ class BalancedAllocation:
     def __init__(self, session: Session, weight: int) -> None:
         self._weight = float(weight)
         self._taken = list(taken_of(session, session.kube.requested))
+        self._presence = presence_of(session.nodes, self._taken)
 
     def prepare(self, session: Session, task: Task) -> BalancedAllocationScore | None:
         """For the task's template; None when it asks for nothing."""
@@ -124,9 +144,9 @@ class BalancedAllocation:
         gpu = (request.scalars or {}).get(GPU, 0.0)
         own = [request.milli_cpu, request.memory]
         if not gpu:
-            return BalancedAllocationScore(self._taken, own, self._weight) if any(own) else None
+            return BalancedAllocationScore(self._taken, own, self._weight, self._presence) if any(own) else None
         dimension = next((d for d, _ in template.items if session.dims.names[d] == GPU), -1)
         gpus = capacity(session.nodes, GPU)
         column = session.kube.requested[dimension] if dimension >= 0 else np.zeros_like(gpus.amount)
         taken = [*self._taken, Taken(gpus, column, session.searches.scratch)]
-        return BalancedAllocationScore(taken, [*own, gpu], self._weight)
+        return BalancedAllocationScore(taken, [*own, gpu], self._weight, presence_of(session.nodes, taken))

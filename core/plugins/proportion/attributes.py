@@ -212,5 +212,6 @@ class Attributes(dict[str, QueueAttributes]):
         if not filled:
             return Resource()
         values: list[float] = deserved[:, row].tolist()
-        scalars: list[int] = np.flatnonzero(named[:, row]).tolist()
-        return Resource(values[0], values[1], {self._dims.names[d]: values[d] for d in scalars} or None)
+        named_here: list[bool] = named[:, row].tolist()
+        told = zip(self._dims.names, values, named_here, strict=False)
+        return Resource(values[0], values[1], {name: value for name, value, is_named in told if is_named} or None)

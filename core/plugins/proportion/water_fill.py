@@ -44,7 +44,7 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
     ceiling, weight, first = np.minimum(basin.real, basin.request), basin.weight, True
     gives_back = min(weight.tolist(), default=0) < 0
     while shares := sum(weight.tolist()):
-        raised = deserved + np.array(remaining)[:, None] * (weight / shares)
+        raised = deserved + np.multiply.outer(remaining, weight / shares)
         np.minimum(raised, ceiling, out=raised)
         np.maximum(raised, basin.guarantee, out=raised)
         growth = raised - deserved
