@@ -64,17 +64,18 @@ class Commit:
         appended = await self._recorder.ask_through(Append(entries))
         memory.cycle = record.cycle
         memory.carry = record.carry
-        memory.unsent = Unsent(result, appended.first + 1, record.now)
+        memory.unsent = Unsent(result, record.statuses, appended.first + 1, record.now)
 
     async def carry_out(self, memory: CycleMemory) -> None:
         """Assume, then hand out, what is recorded and not yet sent: once, whoever crashes in between."""
         if memory.unsent is None:
             return
-        await self._hand_out(memory.unsent.result, memory.unsent.first, memory.unsent.now)
+        await self._hand_out(memory.unsent)
         memory.unsent = None
 
-    async def _hand_out(self, result: CycleResult, first: int, now: float) -> None:
+    async def _hand_out(self, unsent: Unsent) -> None:
         """Through to the end whoever cancels: handed out in part, it would be handed out again as a whole."""
+        result, first, now = unsent.result, unsent.first, unsent.now
         if result.binds or result.evicts:
             await self._cache.ask_through(Assume(result.cycle, result.binds, result.evicts))
         for start, binds in _cut(result.binds, _claims):
@@ -84,9 +85,11 @@ class Commit:
         for start, evicts in _cut(result.evicts):
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
             await _tell(next(self._evictors), order)
-        if result.pod_conditions or result.pod_groups or result.queues or result.events:
+        if result.events:
             statuses = WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues, result.events)
             await _tell(self._status, statuses)
+        elif unsent.statuses:
+            await self._status.tell_through((unsent.statuses,))
 
 
 async def _tell(mailbox: Mailbox[M, Any], message: M) -> None:

@@ -40,9 +40,13 @@ class Filters:
             settled = None if clean else codes != 0
             for check in checks:
                 answer = check.reject(rows)
-                if np.logical_or.reduce(answer):
-                    self._add(codes, answer if settled is None else np.where(settled, np.int32(0), answer))
+                if not np.count_nonzero(answer):
+                    continue
+                if clean:
+                    codes[:] = answer
                     clean = False
+                else:
+                    self._add(codes, answer if settled is None else np.where(settled, np.int32(0), answer))
         return codes
 
     def _add(self, codes: IntArray, answer: IntArray) -> None:

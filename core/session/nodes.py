@@ -45,12 +45,10 @@ class SessionNodes:
         self.releasing: FloatArray = columns.releasing
         self.pipelined: FloatArray = np.zeros(columns.idle.shape)
         self.future: FloatArray = columns.idle + columns.releasing
-        self.has_future = bool(columns.releasing.any())
+        self.has_future = bool(np.count_nonzero(columns.releasing))
         self.touched: list[int] = []
         self.idle_at = lines(self.idle)
         self.used_at = lines(self.used)
-        self.releasing_at = lines(self.releasing)
-        self.pipelined_at = lines(self.pipelined)
         self.future_at = lines(self.future)
         self._residents = snapshot.node_tasks
         self._added: dict[int, dict[str, Task]] = {}
@@ -106,7 +104,7 @@ class SessionNodes:
             self.has_future = True
             for dimension, value in task.template.items:
                 amount = sign * value
-                self.pipelined_at[dimension][row] += amount
+                self.pipelined[dimension, row] += amount
                 self.future_at[dimension][row] -= amount
             return
         idle, used, future = self.idle_at, self.used_at, self.future_at
@@ -121,7 +119,7 @@ class SessionNodes:
             self.has_future = True
             for dimension, value in task.template.items:
                 amount = sign * value
-                self.releasing_at[dimension][row] += amount
+                self.releasing[dimension, row] += amount
                 future[dimension][row] += amount
 
     def fits_idle(self, row: int, task: Task) -> bool:

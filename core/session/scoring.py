@@ -133,7 +133,7 @@ class Scoring:
             self.ranked[rows] = self.totals(rows)
             return
         self._sum(ALL, self.ranked)
-        if not np.logical_and.reduce(candidates):
+        if np.count_nonzero(candidates) < len(candidates):
             self.ranked[~candidates] = -np.inf
 
     def totals(self, rows: npt.NDArray[np.intp]) -> FloatArray:

@@ -165,7 +165,7 @@ class NodeSearch:
         codes = self._filters.reject(rows, count)
         if self._room:
             lacks = nodes.future[:, rows] <= self._too_little
-            if np.logical_or.reduce(lacks, axis=None):
+            if np.count_nonzero(lacks):
                 for dimension, _ in reversed(self.template.items):  # the first that lacks is the reason
                     np.copyto(codes, self.session.searches.insufficient(dimension), where=lacks[dimension])
         feasible: BoolArray = codes == 0
