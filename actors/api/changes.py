@@ -80,7 +80,7 @@ class Changes:
         old = found.obj
         if request.resource_version is not None and request.resource_version != old["metadata"]["resourceVersion"]:
             return refusals.modified(found.kind, request.name)
-        sound = None if self._registry.settles_whole(found.kind) else sound_patch(found.kind.key, request.blob)
+        sound = None if found.whole else sound_patch(found.kind.key, request.blob)
         patch = decoded(request.blob) if sound is None else sound
         if isinstance(patch, Refused):
             return patch
@@ -93,14 +93,14 @@ class Changes:
         self, found: FoundRecord, new: Object, moment: Moment, *, nulls: bool = False, typed: bool = False
     ) -> bytes | Refused:
         """Write an object whose status has changed, or annotations; its bytes. `nulls`, `typed`: to `settle_status`."""
-        key, kind, old = found.key, found.kind, found.obj
+        old = found.obj
         if new == old:
             return found.record.blob
         status_only = new["metadata"] is old["metadata"]
         new["metadata"] = {**new["metadata"]}
-        if causes := self._registry.settle_status(kind, new, nulls=nulls, typed=typed):
-            return refusals.invalid(kind, key[2], causes)
-        return self._tables.replace(key, found.record, new, moment.user, status_only=status_only)
+        if causes := self._registry.settle_status(found, new, nulls=nulls, typed=typed):
+            return refusals.invalid(found.kind, found.key[2], causes)
+        return self._tables.replace(found.key, found.record, new, moment.user, status_only=status_only)
 
     # --- parts
 

@@ -16,6 +16,7 @@ from actors.api.requests import Moment
 from actors.api.tables import Key, owner_uids
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object
+from storage.codec import pack
 
 SUBMIT: Final = "submit"
 """Who hands in the manifests with which a run starts."""
@@ -77,9 +78,11 @@ class Creation:
             obj["metadata"]["managedFields"] = owners
         if admission.settle is not None:
             admission.settle(obj, lookup, moment.text)
-        answer = self._registry.written(key, obj, moment.user, dry_run=dry_run)
-        owned = "ownerReferences" in obj["metadata"] and not dry_run
-        if owned and any(map(self._tables.was_removed, owner_uids(obj))):
+        if dry_run:
+            return Accepted(self._tables.revision, pack(obj))
+        blob = self._tables.put_new(key, obj, moment.user)
+        answer = Accepted(self._tables.revision, blob)
+        if "ownerReferences" in obj["metadata"] and any(map(self._tables.was_removed, owner_uids(obj))):
             self._deletion.orphaned(key, moment)
         return answer
 

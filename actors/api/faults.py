@@ -241,23 +241,24 @@ POSSIBLE: Final = {
 """The kinds of faults that can strike, by the sort of request; a write to the journal is one of them."""
 
 
+_SORTS: Final[dict[type[commands.ApiRequest], tuple[str, str]]] = {
+    commands.UpdateStatus: ("status", SCHEDULER),
+    commands.Patch: ("status", SCHEDULER),
+    commands.ReportStatus: ("status", ""),
+    commands.BindPod: ("bind", ""),
+    commands.EvictPod: ("evict", ""),
+    commands.RequestEviction: ("evict", ""),
+    commands.Update: ("claim", PRE_BINDER),
+    commands.Create: ("submit", "submit"),
+}
+"""By class: the sort, and whose request has to be to be of it ("": anybody's)."""
+_OTHER: Final = ("other", "")
+
+
 def sort_of(request: commands.ApiRequest) -> str:
     """The sort of a request: all of one sort can be struck by the same kinds of faults."""
-    match request:
-        case commands.UpdateStatus() | commands.Patch():
-            return "status" if request.user == SCHEDULER else "other"
-        case commands.ReportStatus():
-            return "status"
-        case commands.BindPod():
-            return "bind"
-        case commands.EvictPod() | commands.RequestEviction():
-            return "evict"
-        case commands.Update():
-            return "claim" if request.user == PRE_BINDER else "other"
-        case commands.Create():
-            return "submit" if request.user == "submit" else "other"
-        case _:
-            return "other"
+    sort, user = _SORTS.get(type(request), _OTHER)
+    return sort if not user or getattr(request, "user", "") == user else "other"
 
 
 def watching(kinds: Sequence[str]) -> str:

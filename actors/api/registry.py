@@ -37,12 +37,16 @@ class Found(NamedTuple):
 
 
 class FoundRecord(Struct):
-    """An object of which the status alone is to change: all else of `obj` is read only."""
+    """An object of which the status alone is to change: all else of `obj` is read only.
+
+    Unless it is settled `whole`: any write may change any part of it, to what a schema says.
+    """
 
     key: Key
     kind: Kind
     record: Record
     obj: Object
+    whole: bool
 
 
 class Registry:
@@ -89,11 +93,8 @@ class Registry:
         record = self.tables.get(place)
         if record is None:
             return refusals.not_found(kind, name)
-        return FoundRecord(place, kind, record, own(record) if self.settles_whole(kind) else seen(record))
-
-    def settles_whole(self, kind: Kind) -> bool:
-        """Whether any write may change any part of an object, to what a schema says."""
-        return self.strict or kind.defined
+        whole = self.strict or kind.defined
+        return FoundRecord(place, kind, record, own(record) if whole else seen(record), whole)
 
     def settle_shape(self, kind: Kind, obj: Object, *, nulls: bool = True) -> list[Cause]:
         """Check the types of an object's fields; one of a defined kind is pruned and defaulted by its schema.
@@ -116,19 +117,18 @@ class Registry:
         settle(obj, schema)
         return value_problems(obj, schema)
 
-    def settle_status(self, kind: Kind, obj: Object, *, nulls: bool, typed: bool) -> list[Cause]:
+    def settle_status(self, found: FoundRecord, new: Object, *, nulls: bool, typed: bool) -> list[Cause]:
         """`settle_shape` when nothing but the status has changed: what has not was settled when it was written.
 
-        Unless it settles the whole. `nulls`: there may be some in the status; `typed`: of what is new in it the types
-        are known already.
+        `nulls`: there may be some in the status; `typed`: of what is new in it the types are known already.
         """
-        if self.settles_whole(kind):
-            return self.settle_shape(kind, obj, nulls=nulls)
+        if found.whole:
+            return self.settle_shape(found.kind, new, nulls=nulls)
         if typed:
             return []
         if nulls:
-            drop_nulls(obj["status"])
-        return status_problems(kind.key, obj["status"])
+            drop_nulls(new["status"])
+        return status_problems(found.kind.key, new["status"])
 
     def _settle_volcanos(self, kind: Kind, obj: Object) -> list[Cause]:
         """What Volcano's own definitions do at every write; a kind with rules in admission has theirs there."""

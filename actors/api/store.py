@@ -108,8 +108,6 @@ class Store:
         """Carry out one request at `now` (seconds since the epoch)."""
         try:
             match request:  # each case is tried in turn: the frequent ones stand first
-                case commands.Get():
-                    return self.get(request.kind, request.namespace, request.name)
                 case commands.UpdateStatus():
                     return self._changes.update_status(request, Moment(now, request.user))
                 case commands.ReportStatus():
@@ -118,6 +116,8 @@ class Store:
                     return self.create(request.blob, now, dry_run=request.dry_run, user=request.user)
                 case commands.BindPod():
                     return self._placement.bind(request, Moment(now, "bind-worker"))
+                case commands.Get():
+                    return self.get(request.kind, request.namespace, request.name)
                 case commands.Update():
                     return self._changes.update(request, Moment(now, request.user, request.manager))
                 case commands.Patch():

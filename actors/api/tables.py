@@ -131,7 +131,7 @@ class Tables:
         """
         record = self.get(key)
         if record is None:
-            return self._put_new(key, obj, user)
+            return self.put_new(key, obj, user)
         before = owner_uids(seen(record))
         blob = self.replace(key, record, obj, user)
         self._reown(key, before, owner_uids(obj))
@@ -148,7 +148,8 @@ class Tables:
         share(blob, obj)
         return blob
 
-    def _put_new(self, key: Key, obj: Object, user: str) -> bytes:
+    def put_new(self, key: Key, obj: Object, user: str) -> bytes:
+        """`put` of an object that is not there yet."""
         revision = self.revision + 1
         meta = obj["metadata"]
         meta["resourceVersion"] = str(revision)
