@@ -82,6 +82,21 @@ def test_a_queue_that_can_have_nothing_still_counts_in_the_second_pass() -> None
     assert poured[0, 1] == 25.000000000000004  # two passes would give 25, to the last bit
 
 
+def test_what_weights_below_zero_give_back_is_poured_again() -> None:
+    """When the last queue has what it asks for, the sum of weights is no longer below 0, and the second shrinks."""
+    endless = Resource(1e18, 1e18)
+    queues = [
+        PlainQueue(4, Resource(20_000.0), endless, Resource(100.0)),
+        PlainQueue(-3, Resource(50_000.0), endless, Resource()),
+        PlainQueue(-5, Resource(100.0), endless, Resource()),
+    ]
+    total = Resource(10_000.0)
+    poured, _ = fill(basin_of(total, queues))
+    plain_fill(total, queues)
+    assert poured[0].tolist() == [queue.deserved.milli_cpu for queue in queues]
+    assert poured[0, 1] < 7_500.0  # three quarters of all, which it had at first
+
+
 def deserved(total: float, queues: list[tuple[int, float]]) -> list[float]:
     """cpu of each queue given (weight, request) and nothing that limits it."""
     plain = [PlainQueue(weight, Resource(request), Resource(1e18, 1e18), Resource()) for weight, request in queues]
