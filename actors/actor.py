@@ -80,21 +80,19 @@ class Actor(Generic[M, R]):
         await self.on_start()
         loops = self.loops()
         if not loops:
-            await self._serve_and_stop()
+            await self._serve()
+            await self.on_stop()
             return
         async with anyio.create_task_group() as tasks:
             for loop in loops:
                 tasks.start_soon(loop)
-            await self._serve_and_stop()
+            await self._serve()
+            await self.on_stop()
             tasks.cancel_scope.cancel()
 
     def statistics(self) -> MailboxStatistics:
         """Counts of its mailbox."""
         return self.mailbox.statistics()
-
-    async def _serve_and_stop(self) -> None:
-        await self._serve()
-        await self.on_stop()
 
     async def _serve(self) -> None:
         while True:

@@ -187,7 +187,8 @@ class Mailbox(Generic[M, R]):
             batch += self._unread
             self._unread.clear()
         again = len(batch)
-        self._high_water = max(self._high_water, len(self._queue))
+        if len(self._queue) > self._high_water:
+            self._high_water = len(self._queue)
         while self._queue and len(batch) < cap:
             batch += self._queue.popleft().opened(self._decode)
             if self._blocked and not self.closed:

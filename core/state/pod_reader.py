@@ -30,24 +30,19 @@ class PodReader:
 
         Raises QuantityError for a malformed request.
         """
-        remembered = self._lately.get(known.key) if known is not None else None
-        if remembered is None or remembered[0] is not known:
+        remembered = self._lately.pop(known.key, None) if known is not None else None
+        if known is None or remembered is None or remembered[0] is not known:
             task = read_task(pod, NOWHERE, self._templates)
         elif pod is remembered[1]:
-            return remembered[0]
+            task = known
         elif _asks_alike(remembered[1], pod):
-            task = read_state(remembered[0], pod)
+            task = read_state(known, pod)
         else:
             task = read_task(pod, NOWHERE, self._templates)
-        self._remember(task, pod)
+        self._lately[task.key] = (task, pod)
+        if len(self._lately) > LATELY:
+            self._lately.popitem(last=False)
         return task
-
-    def _remember(self, task: Task, pod: Object) -> None:
-        lately = self._lately
-        lately[task.key] = (task, pod)
-        lately.move_to_end(task.key)
-        if len(lately) > LATELY:
-            lately.popitem(last=False)
 
 
 def _asks_alike(before: Object, pod: Object) -> bool:
