@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from core.messages.decisions import Evict
 
 if TYPE_CHECKING:
@@ -69,8 +71,7 @@ class ResyncQueue:
         return due
 
 
-@dataclass(frozen=True, slots=True)
-class InFlight:
+class InFlight(Struct, frozen=True):
     """A bind to `node`, or an eviction, whose outcome is awaited until `deadline` (event-loop time, seconds).
 
     `pre_bind`: what the bind's claims were promised.

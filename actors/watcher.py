@@ -7,11 +7,11 @@ reports what it missed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio import lowlevel
+from msgspec import Struct
 
 from actors.errors import ActorFailedError, UnexpectedReplyError
 from core.messages.commands import List
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 AGAIN_S = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What one pull brought. `relisted`: these are all objects there are, and a DELETED for each that vanished.
+class Changes(Struct, frozen=True):
+    """What one pull brought; a Struct, for there are many. `relisted`: these are all objects there are, and a DELETED for each that vanished.
 
     `listed`: the revision at which each kind was listed then.
     """
@@ -40,7 +39,7 @@ class Changes:
     events: Sequence[Mutation]
     revision: int
     relisted: bool = False
-    listed: dict[str, int] = field(default_factory=dict[str, int])
+    listed: dict[str, int] = {}
 
 
 class Watcher:
