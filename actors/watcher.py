@@ -31,7 +31,7 @@ AGAIN_S = 0.02
 
 
 class Changes(Struct, frozen=True):
-    """What one pull brought; a Struct, for there are many. `relisted`: these are all objects there are, and a DELETED for each that vanished.
+    """What one pull brought. `relisted`: these are all objects there are, and a DELETED for each that vanished.
 
     `listed`: the revision at which each kind was listed then.
     """
