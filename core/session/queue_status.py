@@ -5,6 +5,7 @@ Source: Volcano `updateQueueStatus`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,6 +25,9 @@ Texts = tuple[list[float], dict[str, str]]
 """What a queue has allocated, and how that is written."""
 
 _MEMO: Final = "queues' allocated"
+
+# queues come back to the amounts that they had
+_milli, _bytes = lru_cache(maxsize=4096)(format_milli), lru_cache(maxsize=4096)(format_bytes)
 
 
 def queue_statuses(session: Session) -> list[QueueStatus]:
@@ -86,12 +90,12 @@ def _ancestors(queues: dict[str, Queue], name: str) -> list[str]:
 def _texts(dimensions: list[str], amounts: list[float]) -> dict[str, str]:
     """Of the number of tasks, then the amounts by dimension."""
     tasks, cpu, memory, pods, *scalars = amounts
-    texts = {"cpu": format_milli(int(cpu)), "memory": format_bytes(int(memory))}
+    texts = {"cpu": _milli(int(cpu)), "memory": _bytes(int(memory))}
     if tasks:
         texts["pods"] = format_whole(int(pods))
     for name, amount in zip(dimensions[PODS + 1 :], scalars, strict=False):
         if amount:
-            texts[name] = format_milli(int(amount))
+            texts[name] = _milli(int(amount))
     return texts
 
 

@@ -43,7 +43,7 @@ LONELY = {
 }
 COLUMNS = {
     "nodes": ("idle", "used", "releasing", "pipelined", "future"),
-    "jobs": ("counts", "allocated_at", "pending_at", "phase", "status", "node"),
+    "jobs": ("counts", "allocated_at", "phase", "status", "node"),
     "kube": ("pods", "requested", "nonzero"),
 }
 
