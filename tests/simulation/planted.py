@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import numpy as np
-import pytest
 
 from actors import pre_bind_worker
 from actors.api.eviction import Eviction
@@ -36,10 +35,9 @@ from core.session.batches import TaskBatch
 from core.session.points import Vote
 from core.state.nodes import NodeTable
 from core.state.view import View
+from tests.simulation.planting import Plant, all_of, always, asks_nothing, no_reason, nothing, replace, wrap
 
 LATE_FROM_S = 8.0
-
-Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 @dataclass(frozen=True)
@@ -49,28 +47,6 @@ class Bug:
     plant: Plant
     profile: str = "storm"
     invariants: tuple[str, ...] = ()
-
-
-def _replace(owner: Any, name: str, new: Any) -> Plant:
-    def plant(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(owner, name, new)
-
-    return plant
-
-
-def _wrap(owner: type, name: str, make: Callable[[Any], Any]) -> Plant:
-    def plant(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(owner, name, make(getattr(owner, name)))
-
-    return plant
-
-
-def _nothing(*_: Any, **__: Any) -> None:
-    """What a forgotten call does."""
-
-
-def _always(*_: Any, **__: Any) -> bool:
-    return True
 
 
 def _counts_retries_twice(assume: Any) -> Any:
@@ -86,14 +62,6 @@ def _counts_retries_twice(assume: Any) -> Any:
         return held
 
     return patched
-
-
-def _all_of(*plants: Plant) -> Plant:
-    def plant(patch: pytest.MonkeyPatch) -> None:
-        for each in plants:
-            each(patch)
-
-    return plant
 
 
 def _permits_everybody(_: Gang, __: Any, candidates: Sequence[Any]) -> tuple[list[Any], Vote]:
@@ -209,14 +177,6 @@ def _refuses_none(self: PodCountCheck, rows: Any) -> Any:
     return np.zeros(len(range(*rows.indices(len(self._most))) if isinstance(rows, slice) else rows), dtype=np.int32)
 
 
-def _no_reason(*_: Any) -> int:
-    return 0
-
-
-def _asks_nothing(*_: Any) -> tuple[()]:
-    return ()
-
-
 def _chooses_from_all(choose: Any) -> Any:
     """What a claim of the same cycle was promised counts as free."""
     del choose
@@ -250,67 +210,67 @@ VIEW_BROKEN = ("actors-live",)
 """The cache looks through its view after every cycle, and dies of one that contradicts itself."""
 
 BUGS: dict[str, Bug] = {
-    "an assumed pod is forgotten at once": Bug(_replace(View, "assume", _always), invariants=("decided-once",)),
-    "a failed bind is not undone in the view": Bug(_replace(View, "forget", _nothing), invariants=("books-agree",)),
-    "a failed bind leaves its room taken": Bug(_wrap(View, "forget", _keeps_room), invariants=VIEW_BROKEN),
+    "an assumed pod is forgotten at once": Bug(replace(View, "assume", always), invariants=("decided-once",)),
+    "a failed bind is not undone in the view": Bug(replace(View, "forget", nothing), invariants=("books-agree",)),
+    "a failed bind leaves its room taken": Bug(wrap(View, "forget", _keeps_room), invariants=VIEW_BROKEN),
     "a failed bind is never looked at again": Bug(
-        _replace(Cache, "_failed", _forgets_resync), invariants=("books-agree",)
+        replace(Cache, "_failed", _forgets_resync), invariants=("books-agree",)
     ),
-    "a new cache does not count binds in flight": Bug(_replace(Cache, "_hold", _nothing), invariants=("decided-once",)),
+    "a new cache does not count binds in flight": Bug(replace(Cache, "_hold", nothing), invariants=("decided-once",)),
     "a bind without an answer counts as done": Bug(
-        _wrap(Cache, "handle", _believes_timeouts), "binds+nodes", invariants=("books-agree",)
+        wrap(Cache, "handle", _believes_timeouts), "binds+nodes", invariants=("books-agree",)
     ),
     "scalar resources are not taken off a node": Bug(
-        _wrap(NodeTable, "place", _without_scalars), invariants=VIEW_BROKEN
+        wrap(NodeTable, "place", _without_scalars), invariants=VIEW_BROKEN
     ),
     "what is not on disk yet is acknowledged": Bug(
-        _replace(FaultyApiServer, "_record", _answers_first), invariants=("nothing-lost",)
+        replace(FaultyApiServer, "_record", _answers_first), invariants=("nothing-lost",)
     ),
     "only the first change of a request is written down": Bug(
-        _wrap(ApiServer, "_entries", _loses_the_second), invariants=("nothing-lost",)
+        wrap(ApiServer, "_entries", _loses_the_second), invariants=("nothing-lost",)
     ),
-    "deleted pods come back with a restart": Bug(_wrap(Tables, "restore", _keeps_the_deleted)),
-    "a watcher that fell behind skips what it missed": Bug(_wrap(Watcher, "_read", _skips_when_behind)),
-    "a new list does not tell what vanished": Bug(_wrap(Watcher, "_relist", _without_vanished)),
-    "the cache hears of everything late": Bug(_wrap(Watcher, "_read", _hears_late), "calm", ("books-agree",)),
+    "deleted pods come back with a restart": Bug(wrap(Tables, "restore", _keeps_the_deleted)),
+    "a watcher that fell behind skips what it missed": Bug(wrap(Watcher, "_read", _skips_when_behind)),
+    "a new list does not tell what vanished": Bug(wrap(Watcher, "_relist", _without_vanished)),
+    "the cache hears of everything late": Bug(wrap(Watcher, "_read", _hears_late), "calm", ("books-agree",)),
     "one failed bind loses the outcomes of others": Bug(
-        _replace(Outcomes, "report", _reports_first_only), invariants=("decided-once",)
+        replace(Outcomes, "report", _reports_first_only), invariants=("decided-once",)
     ),
     "a device is promised twice": Bug(
-        _wrap(DynamicResources, "choose", _chooses_from_all), "claims", invariants=("within-allocatable",)
+        wrap(DynamicResources, "choose", _chooses_from_all), "claims", invariants=("within-allocatable",)
     ),
     "a pod is bound before its volumes": Bug(
-        _replace(pre_bind_worker, "is_ready", _always), "claims", invariants=("claims-first",)
+        replace(pre_bind_worker, "is_ready", always), "claims", invariants=("claims-first",)
     ),
     "devices do not come back": Bug(
-        _replace(DeviceMachine, "step", _asks_nothing), "claims+pods", invariants=("claims-come-back",)
+        replace(DeviceMachine, "step", asks_nothing), "claims+pods", invariants=("claims-come-back",)
     ),
     "nodes take more pods than they may have": Bug(
-        _all_of(_replace(PodCountCheck, "reject", _refuses_none), _replace(PodCountCheck, "reject_one", _no_reason)),
+        all_of(replace(PodCountCheck, "reject", _refuses_none), replace(PodCountCheck, "reject_one", no_reason)),
         invariants=("within-allocatable",),
     ),
     "a pod that comes alone gets no group": Bug(
-        _replace(PodGroupMachine, "step", _asks_nothing), invariants=("reasons",)
+        replace(PodGroupMachine, "step", asks_nothing), invariants=("reasons",)
     ),
-    "gangs are ready with one pod": Bug(_replace(Gang, "job_ready", _always), invariants=("whole-gangs",)),
-    "capability is not asked": Bug(_replace(Proportion, "allocatable", _always), invariants=("within-capability",)),
-    "an eviction asks no budget": Bug(_replace(Eviction, "_ask_budget", _nothing), "victims", ("within-budget",)),
+    "gangs are ready with one pod": Bug(replace(Gang, "job_ready", always), invariants=("whole-gangs",)),
+    "capability is not asked": Bug(replace(Proportion, "allocatable", always), invariants=("within-capability",)),
+    "an eviction asks no budget": Bug(replace(Eviction, "_ask_budget", nothing), "victims", ("within-budget",)),
     "a budget is not told of a granted eviction": Bug(
-        _replace(Eviction, "_spend", _nothing), "victims", ("within-budget",)
+        replace(Eviction, "_spend", nothing), "victims", ("within-budget",)
     ),
     "budgets count pods that are not ready": Bug(
-        _replace(disruption_machine, "is_ready", _always), "victims", ("budgets-counted", "within-budget")
+        replace(disruption_machine, "is_ready", always), "victims", ("budgets-counted", "within-budget")
     ),
     "victims are named whatever budgets leave": Bug(
-        _replace(Pdb, "within_budget", _everybody), "victims", ("spares-budgets",)
+        replace(Pdb, "within_budget", _everybody), "victims", ("spares-budgets",)
     ),
     "victims are named whatever gangs need": Bug(
-        _all_of(_replace(Gang, "evictable", _permits_everybody), _replace(Gang, "evictable_mask", _masks_nobody)),
+        all_of(replace(Gang, "evictable", _permits_everybody), replace(Gang, "evictable_mask", _masks_nobody)),
         "victims",
         ("whole-gangs",),
     ),
     "a group says Running while pods of it are pending": Bug(
-        _replace(close, "AFTER_FINDING", _running_with_one_pod()), invariants=("group-status",)
+        replace(close, "AFTER_FINDING", _running_with_one_pod()), invariants=("group-status",)
     ),
-    "a second try takes its room twice": Bug(_wrap(View, "assume", _counts_retries_twice), invariants=VIEW_BROKEN),
+    "a second try takes its room twice": Bug(wrap(View, "assume", _counts_retries_twice), invariants=VIEW_BROKEN),
 }
