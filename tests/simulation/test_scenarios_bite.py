@@ -11,7 +11,8 @@ from core.kube.storage import Storage, StorageError
 from core.objects.metadata import section
 from core.state.view import View
 from tests.simulation import test_scenarios as scenarios
-from tests.simulation.planted import BUGS, Plant
+from tests.simulation.planted import BUGS
+from tests.simulation.planting import Plant
 
 
 def _bug(name: str) -> Plant:
