@@ -1,8 +1,8 @@
-"""The order in which trio runs what is ready, from a seed: the one module that touches trio's three private names.
+"""The order in which trio runs what is ready, from a seed: the one module that touches trio's four private names.
 
 trio shuffles ready tasks on purpose. With its random source seeded and its switch on (what Hypothesis does), a program
 that waits for nothing outside runs the same way every time, in every process. Nor need it ask at every turn of its loop
-what has come from outside, which costs as much as the turn.
+what has come from outside, which costs as much as the turn, or at every step whether anybody looks on: nobody does.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import trio._core._run as trio_run
 SWITCH: Final = "_ALLOW_DETERMINISTIC_SCHEDULING"
 SOURCE: Final = "_r"
 OUTSIDE: Final = "TheIOManager"
+INSTRUMENTS: Final = "Instruments"
 TURNS: Final = 32
 """So many turns of the loop from one look outside to the next: Ctrl-C comes from there, and the end of the loop."""
 
@@ -30,18 +31,28 @@ def source() -> random.Random:
 @contextmanager
 def deterministic(seed: int) -> Generator[None]:
     """Within the block trio's order is a function of the seed; afterwards everything is as it was."""
-    allowed, state = getattr(trio_run, SWITCH), source().getstate()
+    state = source().getstate()
     outside = getattr(trio_run, OUTSIDE)
-    look = outside.get_events
-    setattr(trio_run, SWITCH, True)
-    source().seed(seed)
-    outside.get_events = _seldom(look)
+    with (
+        _replaced(trio_run, SWITCH, True),
+        _replaced(outside, "get_events", _seldom(outside.get_events)),
+        _replaced(getattr(trio_run, INSTRUMENTS), "__contains__", frozenset[str]().__contains__),
+    ):
+        source().seed(seed)
+        try:
+            yield
+        finally:
+            source().setstate(state)
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Generator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, value)
     try:
         yield
     finally:
-        outside.get_events = look
-        setattr(trio_run, SWITCH, allowed)
-        source().setstate(state)
+        setattr(owner, name, before)
 
 
 def _seldom(look: Callable[[Any, float], Any]) -> Callable[[Any, float], Any]:

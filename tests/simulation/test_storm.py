@@ -18,7 +18,7 @@ from actors.settings import SystemSettings
 from actors.system import System
 from config.errors import ConfigError
 from core.messages.commands import BindPod
-from pumice.storm.determinism import OUTSIDE, SOURCE, SWITCH, TURNS, deterministic, source
+from pumice.storm.determinism import INSTRUMENTS, OUTSIDE, SOURCE, SWITCH, TURNS, deterministic, source
 from pumice.storm.profiles import profile, profiles
 from pumice.storm.script import read_script, write_script
 from pumice.storm.shrink import shrink
@@ -50,6 +50,16 @@ def test_trio_keeps_its_switch_and_its_source_where_we_look() -> None:
     with deterministic(3):
         assert source().random() == first
     assert getattr(trio_run, SWITCH) is before
+
+
+def test_nobody_looks_on_within_a_storm_but_after_it() -> None:
+    """When this fails trio has moved that, and storms cost more."""
+    asked = getattr(trio_run, INSTRUMENTS)({})
+    asked["before_task_step"] = {}
+    with deterministic(3):
+        assert "before_task_step" not in asked
+    assert "before_task_step" in asked
+    assert "after_run" not in asked
 
 
 def test_trio_looks_outside_seldom_but_does() -> None:
