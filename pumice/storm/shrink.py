@@ -24,7 +24,9 @@ from pumice.storm.simulation import Outcome, simulate
 Simulate = Callable[[Script], Outcome]
 
 RUNS: Final = 400
-"""Storms that may be run to cut one down."""
+"""Storms that may be run to cut one down; PATIENCE times as many while more than FEW events are left."""
+PATIENCE: Final = 3
+FEW: Final = 20
 ORDERS: Final = (1, 3, 10)
 """In how many orders a candidate is tried: once everywhere, then more often in what is left."""
 SHORT: Final = 30
@@ -34,12 +36,13 @@ EVERYWHERE: Final = frozenset(("node", "queue", "priority", "crash", "power-cut"
 
 
 class Search:
-    """The smallest script found so far, which breaks `script.invariant`, and how many storms may still be run."""
+    """The smallest script found so far, which breaks `script.invariant`, and how many storms may be run."""
 
     def __init__(self, script: Script, runs: int, simulate: Simulate) -> None:
         self.script = script
         self.orders = 1
-        self._left = runs
+        self._runs = runs
+        self._run = 0
         self._simulate = simulate
         self._harmless: set[tuple[int, bytes]] = set()
 
@@ -51,7 +54,7 @@ class Search:
     @property
     def exhausted(self) -> bool:
         """Whether no storm may be run any more."""
-        return self._left <= 0
+        return self._run >= self._runs * (PATIENCE if len(self.script.events) > FEW else 1)
 
     def take(self, events: Sequence[Event]) -> bool:
         """Go on from these events when they break the same invariant, in one of the orders."""
@@ -69,7 +72,7 @@ class Search:
         key = (script.order_seed, msgspec.json.encode(script.events))
         if self.exhausted or key in self._harmless:
             return False
-        self._left -= 1
+        self._run += 1
         found = self._simulate(script).violations
         if found and found[0].invariant == self.script.invariant:
             return True
