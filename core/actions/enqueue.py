@@ -27,7 +27,7 @@ def execute(session: Session) -> None:
         return
     queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
     waiting: dict[str, JobQueue] = {}
-    rows: list[int] = session.by_queue.rows.tolist()
+    rows: list[int] = session.jobs.by_queue.rows.tolist()
     for row in dict.fromkeys(rows):  # the queues that have a job, as the jobs come
         queues.push(session.snapshot.queues[row])
     for job in pending:

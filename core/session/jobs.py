@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.life.task import IS_ALLOCATED, TaskStatus
+from core.session.by_queue import ByQueue
 from core.state.scalars import integer_lines, integers, lines
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class SessionJobs:
     def __init__(self, snapshot: Snapshot) -> None:
         self.columns = snapshot.jobs
         self.dimensions = snapshot.dimensions
+        self.by_queue = ByQueue(snapshot)
         order: list[int] = snapshot.jobs.order.tolist()
         handles = snapshot.jobs.handles
         self.in_order: list[Job] = [job for row in order if (job := handles[row]) is not None]

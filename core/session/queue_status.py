@@ -57,7 +57,7 @@ def _allocated_by_queue(session: Session) -> list[list[float]]:
     """
     columns = session.snapshot.jobs
     tasks = np.add.reduce(columns.counts.take(OF_ALLOCATED, axis=0))
-    by_queue: list[list[float]] = session.by_queue.sums(tasks[None], columns.allocated).T.tolist()
+    by_queue: list[list[float]] = session.jobs.by_queue.sums(tasks[None], columns.allocated).T.tolist()
     return by_queue
 
 

@@ -12,7 +12,6 @@ from config.arguments import Arguments
 from core.life.task import TaskStatus, Trigger, move
 from core.messages.decisions import Bind, Evict
 from core.session.action_arguments import argument_of
-from core.session.by_queue import ByQueue
 from core.session.fit import JobFit
 from core.session.jobs import SessionJobs
 from core.session.nodes import KubeNodes, SessionNodes
@@ -69,7 +68,6 @@ class Session:
         self.nodes = SessionNodes(snapshot)
         self.kube = KubeNodes(snapshot)
         self.jobs = SessionJobs(snapshot)
-        self.by_queue = ByQueue(snapshot)
         self.queues: dict[str, Queue] = {queue.name: queue for queue in snapshot.queues}
         self.total = total
         self.points = Points(config, snapshot.kept)

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from config.schema import PluginOption, SchedulerConfig, Tier
 from core.session.listed import FLAGS, listed_plugins
+from core.session.points import Points
 
 
 def config(*tiers: dict[str, dict[str, bool]]) -> SchedulerConfig:
@@ -37,3 +40,12 @@ def test_the_answer_is_kept_for_one_configuration_and_no_longer() -> None:
     assert listed_plugins(other, kept)["JobOrder"] == (("b",),)
     assert listed_plugins(one, kept)["JobOrder"] == (("a",),)
     assert len(kept) == 1
+
+
+def test_a_point_that_is_none_is_an_error() -> None:
+    points = Points(config({"a": {}}))
+    with pytest.raises(KeyError):
+        points.add("NoPoint", "a", print)
+    for ask in (points.flat, points.tiers, points.tiers_of_names):
+        with pytest.raises(KeyError):
+            ask("NoPoint")

@@ -82,17 +82,7 @@ def test_those_that_registered_stand_tier_by_tier() -> None:
     asked = given_answers("JobOrder", ["ab", "c", "d"], {"d": 4, "b": 2, "a": 1})
     assert asked.tiers_of_names("JobOrder") == (("a", "b"), ("d",))
     assert [len(tier) for tier in asked.tiers("JobOrder")] == [2, 1]
-    assert [ask() for ask in asked.flat("JobOrder")] == [1, 2, 4]
     assert asked.tiers_of_names("QueueOrder") == asked.tiers("QueueOrder") == asked.flat("QueueOrder") == ()
-
-
-def test_a_point_that_is_none_is_an_error() -> None:
-    made = points("a")
-    with pytest.raises(KeyError):
-        made.add("NoPoint", "a", constant(1))
-    for ask in (made.flat, made.tiers, made.tiers_of_names):
-        with pytest.raises(KeyError):
-            ask("NoPoint")
 
 
 def test_a_second_registration_replaces_the_first() -> None:
