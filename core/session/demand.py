@@ -71,9 +71,10 @@ class QueueDemand:
     def __init__(self, session: Session) -> None:
         columns = session.snapshot.jobs
         self._dims, self._columns = session.dims, columns.as_they_are()
-        self._by_queue, self._height = session.jobs.by_queue, len(session.dims)  # queues may name scalars that no job has
+        self._by_queue = by_queue = session.jobs.by_queue
+        self._height = len(session.dims)  # queues may name scalars that no job has
         self.allocated, self.request = self._sums(columns.allocated, columns.allocated + columns.pending)
-        self.present: BoolArray = np.bincount(session.jobs.by_queue.rows, minlength=session.jobs.by_queue.count) > 0
+        self.present: BoolArray = np.bincount(by_queue.rows, minlength=by_queue.count) > 0
 
     @cached_property
     def inqueue(self) -> FloatArray:
