@@ -16,8 +16,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
+import anyio
+
 from actors.actor import Actor
-from actors.turns import Turns
 from actors.watcher import Changes, Watcher
 from core.messages.commands import Poke
 from core.messages.replies import Done
@@ -86,7 +87,7 @@ class Reconciler(Actor[Poke, Done]):
         super().__init__(name, mailbox, context)
         self.machines = tuple(machines)
         self._api = api
-        self._turns = Turns()
+        self._lock = anyio.Lock(fast_acquire=True)
         self._alarm = context.alarm()  # of the one who keeps the time
         kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
         self._interested = {
@@ -102,14 +103,14 @@ class Reconciler(Actor[Poke, Done]):
     async def handle(self, message: Poke) -> Done:
         """Look again."""
         del message
-        async with self._turns:
+        async with self._lock:
             await self._work()
         return Done()
 
     async def _watch(self) -> None:
         while True:
             changes = await self._watcher.next()
-            async with self._turns:
+            async with self._lock:
                 self._tell(changes)
                 await self._work()
                 self._watcher.done(changes)
@@ -163,7 +164,7 @@ class Reconciler(Actor[Poke, Done]):
             if wait_s > 0:
                 await self._alarm.sleep_until(self._alarm.now() + wait_s)
                 continue
-            async with self._turns:
+            async with self._lock:
                 with self.activity.busy():
                     await self._work()
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 from anyio import lowlevel
 from msgspec import Struct
 
@@ -17,7 +18,6 @@ from actors.api.disruptions import disrupt
 from actors.api.faulty_log import FaultyLog
 from actors.api.network import Held, Network
 from actors.api.server import ApiServer
-from actors.turns import Turns
 from core.messages import commands, replies
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class FaultyApiServer(ApiServer):
         self._network = network
         super().__init__(name, mailbox, context, store=store, recorder=recorder)
         self._crash = crash
-        self._turns = Turns()
+        self._lock = anyio.Lock(fast_acquire=True)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """What the network delivers late, and crashes."""
@@ -80,7 +80,7 @@ class FaultyApiServer(ApiServer):
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
         """As without faults, one turn at a time with what comes late."""
-        async with self._turns:
+        async with self._lock:
             steps = [_Step(item.message, item) for item in batch]
             for step in steps:
                 fault = self._faults.strike(step.request)
@@ -147,7 +147,7 @@ class FaultyApiServer(ApiServer):
         if not held:
             return
         try:
-            async with self._turns:
+            async with self._lock:
                 if any(each.news for each in held):
                     self._publish()  # with the lock: all that was carried out is on disk
                 steps = [_Step(each.request or _NOTHING, each.item, each.answer) for each in held if not each.news]
