@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 
+from actors.errors import words_of
 from actors.mailbox import Mailbox
 from core.messages.message import Message
 
@@ -134,6 +135,6 @@ class Actor(Generic[M, R]):
                 item.attempts += 1
                 again.append(item)
             else:
-                item.fail(self.name, repr(error))
+                item.fail(self.name, words_of(error))
         self.mailbox.put_back([*again, *untouched])
         self.mailbox.handled(len(batch) - len(again) - len(untouched))

@@ -99,3 +99,10 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
         yield error
     for each in inner:
         yield from _leaves(each)
+
+
+def words_of(error: BaseException) -> str:
+    """What is told of an error to who waits for an answer. Of a cancellation its name alone: trio's tells as well where
+    in memory the task lies, which no two runs have in common.
+    """
+    return repr(error) if isinstance(error, Exception) else type(error).__name__

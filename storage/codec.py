@@ -22,7 +22,7 @@ import msgspec
 from storage.errors import CodecError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ class _Shared(dict[bytes, Any]):
         return obj
 
     def keep(self, data: bytes, obj: Any) -> None:
-        if len(self) >= SHARED:
+        if len(self) >= SHARED and data not in self:
             for old in list(self)[: SHARED // 2]:
                 self.pop(old, None)  # another thread may have come first
         self.setdefault(data, obj)
@@ -130,12 +130,12 @@ def encode(message: msgspec.Struct) -> bytes:
         raise CodecError(f"cannot encode {type(message).__name__}: {problem}") from problem
 
 
-def encode_many(messages: Iterable[msgspec.Struct]) -> list[bytes]:
-    """`encode` of each, in order. Raises CodecError when one cannot be encoded."""
+def encode_many(messages: Sequence[msgspec.Struct]) -> list[bytes]:
+    """`encode` of each, in order. Raises CodecError for the first that cannot be encoded."""
     try:
         return list(map(msgspec.msgpack.encode, messages))
-    except _REFUSALS as problem:
-        raise CodecError(f"cannot encode a message: {problem}") from problem
+    except _REFUSALS:
+        return list(map(encode, messages))  # which says what is wrong
 
 
 @overload

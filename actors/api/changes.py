@@ -20,6 +20,8 @@ from core.objects.metadata import Object, section
 from storage.codec import pack
 
 STATUS: Final = "status"
+POD: Final = "Pod"
+"""Of pods agents say the very same again and again."""
 
 
 class Changes:
@@ -80,7 +82,7 @@ class Changes:
         old = found.obj
         if request.resource_version is not None and request.resource_version != old["metadata"]["resourceVersion"]:
             return refusals.modified(found.kind, request.name)
-        sound = None if found.whole else sound_patch(found.kind.key, request.blob)
+        sound = sound_patch(found.kind.key, request.blob) if found.kind.key == POD and not found.whole else None
         patch = decoded(request.blob) if sound is None else sound
         if isinstance(patch, Refused):
             return patch

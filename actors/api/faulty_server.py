@@ -18,6 +18,7 @@ from actors.api.disruptions import disrupt
 from actors.api.faulty_log import FaultyLog
 from actors.api.network import Held, Network
 from actors.api.server import ApiServer
+from actors.errors import words_of
 from core.messages import commands, replies
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class FaultyApiServer(ApiServer):
         except BaseException as error:
             for each in held:
                 if each.item is not None:
-                    each.item.fail(self.name, repr(error))
+                    each.item.fail(self.name, words_of(error))
             raise
         finally:
             self._network.delivered(len(held))

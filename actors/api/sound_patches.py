@@ -1,7 +1,4 @@
-"""Patches of statuses that do for any object of a kind: decoded and checked once, however many get the same one.
-
-Agents say the very same of many pods: eight of ten patches have been seen before.
-"""
+"""Patches of statuses that do for any object of a kind: decoded and checked once, however many get the same one."""
 
 from __future__ import annotations
 

@@ -39,6 +39,8 @@ class PodReader:
             task = read_state(known, pod)
         else:
             task = read_task(pod, NOWHERE, self._templates)
+        if known is None:
+            self._lately.pop(task.key, None)  # of one that has gone: what is read now is the newest all the same
         self._lately[task.key] = (task, pod)
         if len(self._lately) > LATELY:
             self._lately.popitem(last=False)

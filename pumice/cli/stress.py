@@ -35,8 +35,10 @@ CHOOSING: Final = {
     "seed": "--seed",
     "nodes": "--nodes",
     "pods": "--pods",
+    "workers": "--workers",
+    "folder": "--into",
 }
-"""Parameters that say which storms are run."""
+"""Parameters that say which storms are run, and how."""
 MOST_LINES: Final = 40
 SHOWN: Final = {True: "tried, and it breaks", False: "tried, and it did NOT break", None: "not tried"}
 """What is known of the events when they are run again."""
@@ -91,7 +93,7 @@ def refuse_beside_events(context: typer.Context) -> None:
     for name, option in CHOOSING.items():
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            raise UsageError("expected no choice of storms beside --events, which is one storm", path=option)
+            raise UsageError("expected nothing of the kind beside --events: it is one storm as it stands", path=option)
 
 
 def storms(plan: Plan, workers: int, folder: Path, terminal: Terminal) -> tuple[dict[str, Any], Exit]:

@@ -32,7 +32,8 @@ def objects_of(event: Event) -> list[Object]:
         case "budget":
             return [budget(event.target, int(event.amount))]
         case "pods":
-            return pods(event.target, details, range(int(details["pods"])), grouped=False)
+            loose = pods(event.target, details, range(int(details["pods"])), grouped=False)
+            return [*own_claims(NAMESPACE, details), *loose]
         case "job":
             members = pods(event.target, details, range(int(details["pods"])))
             return [*own_claims(NAMESPACE, details), pod_group(event.target, details), *members]

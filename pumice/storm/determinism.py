@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import count
+from threading import RLock
 from typing import Any, Final, cast
 
 import trio._core._run as trio_run
@@ -19,6 +20,7 @@ SWITCH: Final = "_ALLOW_DETERMINISTIC_SCHEDULING"
 SOURCE: Final = "_r"
 OUTSIDE: Final = "TheIOManager"
 INSTRUMENTS: Final = "Instruments"
+_ONE_AT_A_TIME: Final = RLock()
 TURNS: Final = 32
 """So many turns of the loop from one look outside to the next: Ctrl-C comes from there, and the end of the loop."""
 
@@ -30,14 +32,18 @@ def source() -> random.Random:
 
 @contextmanager
 def deterministic(seed: int) -> Generator[None]:
-    """Within the block trio's order is a function of the seed; afterwards everything is as it was."""
-    state = source().getstate()
+    """Within the block a loop's order is a function of the seed; afterwards everything is as it was.
+
+    One block at a time, for all threads: trio has one random source for them all.
+    """
     outside = getattr(trio_run, OUTSIDE)
     with (
-        _replaced(trio_run, SWITCH, True),
-        _replaced(outside, "get_events", _seldom(outside.get_events)),
-        _replaced(getattr(trio_run, INSTRUMENTS), "__contains__", frozenset[str]().__contains__),
+        _ONE_AT_A_TIME,
+        _replaced(SWITCH, True),
+        _replaced(OUTSIDE, _kind_of(outside, get_events=_seldom(outside.get_events))),
+        _replaced(INSTRUMENTS, _kind_of(getattr(trio_run, INSTRUMENTS), __contains__=frozenset[str]().__contains__)),
     ):
+        state = source().getstate()
         source().seed(seed)
         try:
             yield
@@ -46,13 +52,18 @@ def deterministic(seed: int) -> Generator[None]:
 
 
 @contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Generator[None]:
-    before = getattr(owner, name)
-    setattr(owner, name, value)
+def _replaced(name: str, value: Any) -> Generator[None]:
+    before = getattr(trio_run, name)
+    setattr(trio_run, name, value)
     try:
         yield
     finally:
-        setattr(owner, name, before)
+        setattr(trio_run, name, before)
+
+
+def _kind_of(parent: type, **methods: Any) -> type:
+    """A class of which only loops that begin in the block have an object."""
+    return type(parent.__name__, (parent,), methods)
 
 
 def _seldom(look: Callable[[Any, float], Any]) -> Callable[[Any, float], Any]:

@@ -61,6 +61,13 @@ def test_messages_that_came_together_come_back_in_order(messages: list[Decision]
     assert codec.decoder_of_many(Decision)(codec.encode_many(messages)) == messages
 
 
+def test_of_messages_that_go_together_the_wrong_one_is_named() -> None:
+    right = Evict("n", "p", "u", "node", "j", "r", "by")
+    wrong = Bound("c", 1, "n", "p", "u", "\ud800", 1)
+    with pytest.raises(CodecError, match="cannot encode Bound"):
+        codec.encode_many([right, wrong])
+
+
 @pytest.mark.parametrize("wrong", [b"", b"\xc1", codec.encode(Bound("c", 1, "n", "p", "u", "node", 1))])
 def test_of_messages_that_came_together_the_wrong_one_is_refused_as_if_alone(wrong: bytes) -> None:
     with pytest.raises(CodecError) as alone:

@@ -47,7 +47,7 @@ class PodCountCheck:
         self._pods_at, self._most_at = self._pods.data, self._most.data
 
     def reject(self, rows: Rows) -> IntArray:
-        """Reason number per row, int32 [len(rows)]; for all rows possibly one that must not be written to."""
+        """Reason number per row, int32 [len(rows)]; for a slice possibly one that must not be written to."""
         full = self._pods[rows] >= self._most[rows]
         return np.multiply(full, self._code) if np.count_nonzero(full) else self._nobody[rows]
 

@@ -42,7 +42,7 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
     """
     remaining, deserved = basin.total.tolist(), np.zeros(basin.request.shape)
     ceiling, weight, first = np.minimum(basin.real, basin.request), basin.weight, True
-    gives_back = min(weight.tolist(), default=0) < 0
+    gives_back = min(weight.tolist(), default=0) < 0 or np.minimum.reduce(basin.guarantee, axis=None, initial=0.0) < 0.0
     while shares := sum(weight.tolist()):
         raised = deserved + np.multiply.outer(remaining, weight / shares)
         np.minimum(raised, ceiling, out=raised)
@@ -64,7 +64,7 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
 def _left(remaining: list[float], growth: FloatArray, *, gives_back: bool) -> list[float]:
     """What remains: first what queues gave back is added, then what they took is taken off (ExceededPart).
 
-    `gives_back`: whether a weight is below 0; with others what a queue has never shrinks.
+    `gives_back`: whether a weight or a guarantee is below 0; with others what a queue has never shrinks.
     """
     if not gives_back:
         taken = _totals(growth)

@@ -97,6 +97,20 @@ def test_what_weights_below_zero_give_back_is_poured_again() -> None:
     assert poured[0, 1] < 7_500.0  # three quarters of all, which it had at first
 
 
+def test_what_a_guarantee_below_zero_gives_back_is_poured_again() -> None:
+    """What the first queue gives back is added before the others' shares are taken off: to the last bit."""
+    endless = Resource(1e18, 1e18)
+    queues = [
+        PlainQueue(4, Resource(4750.0), Resource(-110.0, 1e18), Resource(-100.0)),
+        PlainQueue(3, Resource(9000.0), endless, Resource()),
+        PlainQueue(4, Resource(9000.0), endless, Resource(-200.0)),
+    ]
+    total = Resource(1750.0)
+    poured, _ = fill(basin_of(total, queues))
+    plain_fill(total, queues)
+    assert poured[0].tolist() == [queue.deserved.milli_cpu for queue in queues]
+
+
 def deserved(total: float, queues: list[tuple[int, float]]) -> list[float]:
     """cpu of each queue given (weight, request) and nothing that limits it."""
     plain = [PlainQueue(weight, Resource(request), Resource(1e18, 1e18), Resource()) for weight, request in queues]

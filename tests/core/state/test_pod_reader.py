@@ -93,3 +93,14 @@ def test_it_remembers_no_more_than_it_may() -> None:
         reader.read(pod(f"p{number}"), None)
     first.row = 7
     assert reader.read(pod("p", uid="u", node="n0"), first).row == -1
+
+
+def test_a_pod_that_comes_again_is_remembered_as_the_newest() -> None:
+    reader = PodReader(TemplateTable(Dimensions()))
+    reader.read(pod("p", uid="gone"), None)
+    for number in range(LATELY - 1):
+        reader.read(pod(f"p{number}"), None)
+    again = reader.read(pod("p", uid="u"), None)
+    reader.read(pod("q"), None)
+    again.row = 7
+    assert reader.read(pod("p", uid="u", node="n0"), again).row == 7

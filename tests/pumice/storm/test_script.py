@@ -155,7 +155,7 @@ def test_known_kinds_are_told_and_unknown_targets_may_have_been_cut_away(tmp_pat
     assert said(tmp_path, {"what": "cordon", "target": "n7"}, {"what": "scale-up", "target": "j", "amount": 1}) == ""
 
 
-ALONE = "expected no choice of storms beside --events, which is one storm"
+ALONE = "expected nothing of the kind beside --events: it is one storm as it stands"
 
 
 @pytest.mark.parametrize(("text", "words"), [(b"{", "not JSON"), (b"\xff", "not JSON"), (b"[]", "expected a storm")])
@@ -179,7 +179,9 @@ def test_the_command_ends_with_2_and_one_line(tmp_path: Path) -> None:
         assert f"{path}: {words}" in result.err
 
 
-@pytest.mark.parametrize("option", ["--profile", "--profiles", "--seeds", "--seed", "--nodes", "--pods"])
+@pytest.mark.parametrize(
+    "option", ["--profile", "--profiles", "--seeds", "--seed", "--nodes", "--pods", "--workers", "--into"]
+)
 def test_a_file_of_events_goes_with_no_choice_of_storms(option: str, tmp_path: Path) -> None:
     """Ten seeds beside it were one storm, and nobody was told."""
     write_script(Script(3), tmp_path / "storm.json")
