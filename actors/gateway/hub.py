@@ -29,6 +29,10 @@ SLICE: Final = 200
 """Objects that are decoded at a time."""
 PULL: Final = 500
 AGAIN_S: Final = 0.02
+GATHER_S: Final = 0.02
+"""What changes so soon after the last change goes out together: a hundred watches wake for it once. The first change
+after a pause goes out at once.
+"""
 
 Key = tuple[str, str]
 OnDefinition = Callable[[str, Object], None]
@@ -101,7 +105,7 @@ class Hub:
             self._take(found, definition)
             more = found.more
             self._activity.seen(name, found.revision)
-            await lowlevel.checkpoint()
+            await (lowlevel.checkpoint() if found.more else anyio.sleep(GATHER_S))
 
     def _take(self, found: Events, definition: OnDefinition) -> None:
         touched: set[str] = set()
