@@ -30,7 +30,7 @@ class PodReader:
 
         Raises QuantityError for a malformed request.
         """
-        remembered = self._lately.pop(known.key, None) if known is not None else None
+        remembered = self._lately.get(known.key) if known is not None else None
         if known is None or remembered is None or remembered[0] is not known:
             task = read_task(pod, NOWHERE, self._templates)
         elif pod is remembered[1]:
@@ -39,8 +39,7 @@ class PodReader:
             task = read_state(known, pod)
         else:
             task = read_task(pod, NOWHERE, self._templates)
-        if known is None:
-            self._lately.pop(task.key, None)  # of one that has gone: what is read now is the newest all the same
+        self._lately.pop(task.key, None)  # what is read now is the newest, whatever it was before
         self._lately[task.key] = (task, pod)
         if len(self._lately) > LATELY:
             self._lately.popitem(last=False)
