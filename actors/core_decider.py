@@ -59,9 +59,8 @@ def _open(
     report: bool, times: PluginTimes, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]
 ) -> Any:
     clock, carried = Clock(moment.cycle, moment.now, moment.seed), Carry.from_dict(carry)
-    recorded = config.pumice.dry_run_processes > 0  # replicas there are to follow
     times.forget()
-    return open_session(snapshot, config, clock, carried, report=report, recorded=recorded, watch=times.watch)
+    return open_session(snapshot, config, clock, carried, report=report, watch=times.watch)
 
 
 def _close(times: PluginTimes, queues: NewestQueues, session: Any) -> CycleResult:

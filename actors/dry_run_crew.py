@@ -5,12 +5,10 @@ Not an actor: `actors.system` and the benchmarks hold it, and put its actors und
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from actors.dry_run_driver import TRY_ROWS, DryRunDriver
-from actors.dry_run_feed import Openings
 from actors.dry_run_pool import DryRunPool
-from actors.dry_run_process import DryRunProcess
 from actors.dry_run_worker import DryRunWorker
 from actors.ports import Shelf
 from storage import codec
@@ -24,36 +22,20 @@ if TYPE_CHECKING:
     from actors.settings import SystemSettings
 
 
-HERE: Final = (128, 5.0)
-"""Rows of the smallest chunk and seconds for a chunk, where workers take turns in this process: each chunk costs."""
-BESIDE: Final = (32, 60.0)
-"""The same for processes, which work at once, and have to be started and told everything within the time."""
-
-
 class DryRunCrew:
-    """A dry run lies on the shelf while it is asked about, and chunks carry its number there.
+    """A dry run lies on the shelf while it is asked about, and chunks carry its number there."""
 
-    `processes`: how many workers there are with a process of their own; 0: all try rows in this one.
-    """
-
-    def __init__(self, settings: SystemSettings, processes: int) -> None:
-        self.processes = processes
+    def __init__(self, settings: SystemSettings) -> None:
         self._settings = settings
         self._shelf: Shelf[DryRun] = Shelf()
-        self._openings = Openings()
 
-    def worker(self, name: str, mailbox: DryRunPort, context: Context) -> DryRunWorker | DryRunProcess:
-        """One that tries rows: on the very session the action works on, which only waits meanwhile, or on a replica."""
-        if self.processes:
-            return DryRunProcess(name, mailbox, context, shelf=self._shelf, openings=self._openings)
+    def worker(self, name: str, mailbox: DryRunPort, context: Context) -> DryRunWorker:
+        """One that tries rows: on the very session the action works on, which only waits meanwhile."""
         return DryRunWorker(name, mailbox, context, functions={TRY_ROWS: self._try_rows})
 
     def driver(self, workers: Sequence[DryRunPort], replace: Callable[[str], None]) -> DryRunDriver:
         """For the worker of an action; `replace(name)` as the pool wants it."""
-        rows, deadline_s = BESIDE if self.processes else HERE
-        settings = self._settings
-        rows = rows if settings.dry_run_chunk_rows is None else settings.dry_run_chunk_rows
-        deadline_s = deadline_s if settings.dry_run_deadline_s is None else settings.dry_run_deadline_s
+        rows, deadline_s = self._settings.dry_run_chunk_rows, self._settings.dry_run_deadline_s
         return DryRunDriver(DryRunPool(workers, replace, chunk_rows=rows, deadline_s=deadline_s), self._shelf)
 
     def _try_rows(self, argument: bytes, first: int, last: int) -> Sequence[Finding]:

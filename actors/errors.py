@@ -2,7 +2,6 @@
 
 WorldError
 ├── RecorderFailedError       the journal cannot be written: the process stops rather than run unlogged
-├── DryRunProcessError        the process of a dry-run worker has ended; it is started anew
 └── ListenError               the gateway's address is taken, or none of this machine's
 InternalError
 ├── UnknownMessageError       a message that its receiver does not know
@@ -25,10 +24,6 @@ from config.errors import InternalError, WorldError
 
 class RecorderFailedError(WorldError):
     """The recorder could not write; nothing may go on unlogged."""
-
-
-class DryRunProcessError(WorldError):
-    """The process of a dry-run worker has ended unasked: killed, or it has said on stderr what went wrong."""
 
 
 class ListenError(WorldError):

@@ -29,7 +29,7 @@ class SystemSettings:
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
     `alarm` makes something to sleep by.
     `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it
-    is the last of its wave (None: see `actors.dry_run_crew`). No result depends on either.
+    is the last of its wave. No result depends on either.
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     `user_plugins`: plugins of users, and what tells one version of them from another.
     `news_delay_s`: with faults, watchers hear of changes up to so much later.
@@ -46,8 +46,8 @@ class SystemSettings:
     bind_workers: int | None = None
     evict_workers: int | None = None
     dry_run_workers: int | None = None
-    dry_run_deadline_s: float | None = None
-    dry_run_chunk_rows: int | None = None
+    dry_run_deadline_s: float = 5.0
+    dry_run_chunk_rows: int = 128
     answer_timeout_s: float = 30.0
     mailbox_capacity: int = 256
     check_view: bool = False
@@ -87,8 +87,6 @@ CONTROLLING: Final = ("job-controller", "pod-group-controller", "queue-controlle
 def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence[str]) -> dict[str, Sequence[str]]:
     """The workers of each role, by name: action workers are called after their action, usage collectors after what
     they ask, the others are numbered. A role that is not wanted has none.
-
-    Dry runs go to processes instead of workers where there are any.
     """
 
     def numbered(wished: int | None, configured: int) -> list[str]:
@@ -99,7 +97,7 @@ def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence
         "action-worker": actions,
         "bind-worker": numbered(settings.bind_workers, pumice.bind_workers),
         "evict-worker": numbered(settings.evict_workers, pumice.evict_workers),
-        "dry-run-worker": numbered(pumice.dry_run_processes or settings.dry_run_workers, pumice.dry_run_workers),
+        "dry-run-worker": numbered(settings.dry_run_workers, pumice.dry_run_workers),
         "usage-collector": sources_of(config.metrics),
     }
     unwanted: tuple[str, ...] = () if settings.scheduler else SCHEDULING

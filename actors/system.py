@@ -86,7 +86,7 @@ class System:
         self.source = config_source(settings, self._decider)
         self._snapshots: Shelf[Any] = Shelf()
         self._sessions: Shelf[Any] = Shelf()
-        self._crew = DryRunCrew(settings, self.source.loaded.config.pumice.dry_run_processes)
+        self._crew = DryRunCrew(settings)
         instances = workers(settings, self.source.loaded.config, self._decider.actions)
         self.switchboard = Switchboard(instances, settings.mailbox_capacity, self.context)
         self.supervisor = Supervisor(self._children(), self.context, self._note)

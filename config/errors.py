@@ -5,6 +5,7 @@
     │   ├── ConfigSyntaxError        not YAML at all, or not the shape of a scheduler.conf
     │   ├── UnknownNameError         a key, action or plugin nobody knows (the nearest known name is offered)
     │   ├── NotBuiltError            a name that Volcano knows and this release does not do yet
+    │   ├── GoneError                a setting that earlier releases had
     │   ├── WrongTypeError           a known key with a value of the wrong kind or out of range
     │   └── ConflictError            two settings that exclude each other
     ├── RequestError             the user's request: an HTTP code and a Kubernetes reason
@@ -69,6 +70,10 @@ class UnknownNameError(ConfigError):
 
 class NotBuiltError(ConfigError):
     """A name Volcano has which this release does not support yet."""
+
+
+class GoneError(ConfigError):
+    """A setting that earlier releases had and this one has not: says why, and to remove it."""
 
 
 class WrongTypeError(ConfigError):

@@ -12,13 +12,12 @@ import msgspec
 from msgspec import Meta, field
 
 from config.durations import parse_duration
-from config.errors import NotBuiltError
+from config.errors import GoneError, NotBuiltError
 from config.fixes import BUILT_FIXES, KNOWN_FIXES
-from config.read import Place, Strictness, known_entries
+from config.read import Place, Strictness, known_entries, mapping
 from config.time_zones import UTC, time_zone
 
 Count = Annotated[int, Meta(ge=1, le=1024, title="an integer from 1 to 1024")]
-CountOrNone = Annotated[int, Meta(ge=0, le=1024, title="an integer from 0 to 1024")]
 Percent = Annotated[int, Meta(ge=0, le=100, title="an integer from 0 to 100")]
 Whole = Annotated[int, Meta(ge=0, le=2**31 - 1, title="an integer of at least 0")]
 Seconds = Annotated[float, Meta(ge=0.001, le=3600, title="a duration from 1ms to 1h, such as 100ms or 1.5s")]
@@ -58,15 +57,15 @@ class PumiceArguments(msgspec.Struct, frozen=True, kw_only=True):
     dry_run_workers: Annotated[
         Count, Meta(description="Dry-run workers of topology-aware preemption; results do not depend on it.")
     ] = field(default=4, name="dryRunWorkers")
-    dry_run_processes: Annotated[CountOrNone, Meta(description="Processes for dry runs; 0: all in this one.")] = field(
-        default=0, name="dryRunProcesses"
-    )
     checkpoint_every: Annotated[
         Whole, Meta(description="Journal records between two checkpoints, taken in the background; 0: none.")
     ] = field(default=50_000, name="checkpointEvery")
 
 
 DEFAULT: Final = PumiceArguments()
+
+GONE: Final = {"dryRunProcesses": "dry runs in processes were slower than in one, so all are made in this one"}
+"""Settings that there were once, and why there are no more."""
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -97,11 +96,18 @@ def _setting(item: msgspec.inspect.Field) -> Setting:
 def read_pumice_arguments(place: Place, value: object, strictness: Strictness) -> PumiceArguments:
     """The settings of the configuration named pumice. Raises UnknownNameError, WrongTypeError, NotBuiltError."""
     known = settings()
-    given = known_entries(place, value, known, strictness, "setting of pumice")
+    kept = _without_gone(place, mapping(place, value), strictness)
+    given = known_entries(place, kept, known, strictness, "setting of pumice")
     plain = {key: _read(place.at(key), known[key], item) for key, item in given.items() if item is not None}
     if "fix" in plain:
         plain["fix"] = _usable_fixes(place.at("fix"), plain["fix"], strictness)
     return msgspec.convert(plain, PumiceArguments)
+
+
+def _without_gone(place: Place, given: dict[str, Any], strictness: Strictness) -> dict[str, Any]:
+    for key in GONE.keys() & given.keys():
+        strictness.refuse(place.at(key).error(GoneError, f"this setting is gone ({GONE[key]}): remove it"))
+    return {key: item for key, item in given.items() if key not in GONE}
 
 
 def _read(place: Place, setting: Setting, value: object) -> Any:

@@ -15,7 +15,6 @@ from core.resources import Resource
 from core.session import close, report
 from core.session.carry import Carry, Clock, SessionOptions
 from core.session.close import let_go
-from core.session.recorded import RecordedSession
 from core.session.report import tables_later
 from core.session.session import Session
 
@@ -59,18 +58,15 @@ def open_session(
     options: SessionOptions | None = None,
     *,
     report: bool = False,
-    recorded: bool = False,
     watch: Watch = unwatched,
 ) -> Session:
     """Open a session on the snapshot (which it takes over) and let the plugins register.
 
-    `recorded`: a RecordedSession, which replicas can follow.
     `report`: also gather what only readers need. What was true at the opening is worked out when the session closes,
     where nobody waits for it.
     """
     total = total_allocatable(snapshot)
-    kind = RecordedSession if recorded else Session
-    session = kind(snapshot, config, clock, carry.copy(), options or SessionOptions(), total)
+    session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total)
     session.wants_report = report
     for tier in config.tiers:
         for option in tier.plugins:

@@ -29,7 +29,3 @@ class InvalidTransition(InternalError):  # noqa: N818 - named like the table's o
         self.state = state
         self.trigger = trigger
         super().__init__(f"{who} is {state} and cannot {trigger}", story)
-
-
-class ReplicaError(InternalError):
-    """What a replica of a session was told makes no sense to it."""

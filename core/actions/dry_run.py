@@ -54,7 +54,6 @@ class DryRun:
         self._batch = _batch_trial(session, facts, preemptor, own_job=own_job)
         self.nodes = nodes
         self.want = want
-        self.own_job = own_job
 
     def candidates(self, first: int, last: int) -> list[Candidate]:
         """The nodes of rows first..last-1 that would do."""

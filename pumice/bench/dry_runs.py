@@ -26,12 +26,11 @@ from core.state.view import View
 
 
 @asynccontextmanager
-async def driving(workers: int, processes: int) -> AsyncGenerator[DryRunDriver]:
-    """A driver over so many workers in this process, or over as many processes as there are to be."""
-    crew, context = DryRunCrew(SystemSettings(), processes), Context(RealClock())
+async def driving(workers: int) -> AsyncGenerator[DryRunDriver]:
+    """A driver over so many workers."""
+    crew, context = DryRunCrew(SystemSettings()), Context(RealClock())
     boxes: list[DryRunPort] = [
-        Mailbox(f"dry-run-worker:{number}", DryRunCommand, Candidates | DryRunFailed)
-        for number in range(processes or workers)
+        Mailbox(f"dry-run-worker:{number}", DryRunCommand, Candidates | DryRunFailed) for number in range(workers)
     ]
     children = [Child(box.name, box, partial(crew.worker, box.name, box, context)) for box in boxes]
     supervisor = Supervisor(children, context, _noted_nowhere)
@@ -45,8 +44,7 @@ async def driven_cycle(
     view: View, config: SchedulerConfig, clock: Clock, driver: DryRunDriver, took: Callable[[float], None]
 ) -> CycleResult:
     """One cycle whose dry runs go out to workers; `took` hears how many seconds such an action has taken."""
-    recorded = config.pumice.dry_run_processes > 0
-    session = open_session(view.snapshot(), config, clock, Carry(), recorded=recorded)
+    session = open_session(view.snapshot(), config, clock, Carry())
     for action in config.actions:
         started = time.perf_counter()
         if action in DRY_RUNNING:

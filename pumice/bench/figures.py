@@ -31,7 +31,6 @@ class Parameters:
     runs: int = 5
     trace: str = ""
     backend: str = ""
-    processes: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -3,18 +3,15 @@
 Running pods ask for cpu 3 and memory 12Gi, with more than ten a node for cpu 1 and 4Gi; preemptors for cpu 8 and 32Gi.
 `preemptAffinity`: preemptors keep away from the pods of every fourth job, so that each node is tried by itself.
 
-Every cycle is decided three times, with the same result: in one piece, through workers in this process, and through
-processes. The last two begin with a cycle that has a figure of its own: processes start in it and are told everything.
+Every cycle is decided twice, with the same result: in one piece, and through workers.
 """
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import anyio
-import msgspec
 
 from config.load import parse_scheduler_config
 from config.schema import SchedulerConfig
@@ -30,8 +27,8 @@ from pumice.bench.figures import Advance, Parameters, Samples, settled
 
 TEN_A_NODE: Final = ("3", "12Gi")  # what a running pod asks for where ten of them fill a node
 MORE_A_NODE: Final = ("1", "4Gi")
-DEFAULTS: Final = Parameters(nodes=1000, running=10_000, pods=32, gang=8, processes=2)
-AFFINITY_DEFAULTS: Final = Parameters(nodes=1000, running=10_000, pods=8, gang=8, processes=2)
+DEFAULTS: Final = Parameters(nodes=1000, running=10_000, pods=32, gang=8)
+AFFINITY_DEFAULTS: Final = Parameters(nodes=1000, running=10_000, pods=8, gang=8)
 
 CONFIG: Final = """\
 actions: "preempt"
@@ -83,26 +80,18 @@ def _measure(parameters: Parameters, samples: Samples, advance: Advance, change:
         samples.add("victims", len(result.evicts), "pods")
         samples.add("preemptor_s", samples.values["preempt_s"][-1] / parameters.pods, "s")
         advance(1)
-    alone = statistics.median(samples.values["preemptor_s"])
-    anyio.run(_driven, parameters, samples, view, config, "pooled")
-    if parameters.processes:
-        pumice = msgspec.structs.replace(config.pumice, dry_run_processes=parameters.processes)
-        anyio.run(_driven, parameters, samples, view, msgspec.structs.replace(config, pumice=pumice), "processes")
-        samples.add("speedup", alone / statistics.median(samples.values["processes_preemptor_s"]), "times")
+    anyio.run(_driven, parameters, samples, view, config)
 
 
-async def _driven(parameters: Parameters, samples: Samples, view: View, config: SchedulerConfig, figure: str) -> None:
-    """`<figure>_preemptor_s`: what a preemptor takes when its dry run goes out to workers."""
+async def _driven(parameters: Parameters, samples: Samples, view: View, config: SchedulerConfig) -> None:
+    """`pooled_preemptor_s`: what a preemptor takes when its dry run goes out to workers."""
     seconds: list[float] = []
-    async with driving(config.pumice.dry_run_workers, config.pumice.dry_run_processes) as driver:
-        for number in range(1 + parameters.runs):
+    async with driving(config.pumice.dry_run_workers) as driver:
+        for _ in range(parameters.runs):
             with settled():
                 result = await driven_cycle(view, config, Clock(1, cluster.NOW), driver, seconds.append)
-            samples.add(f"{figure}_victims", len(result.evicts), "pods")
-            if number:
-                samples.add(f"{figure}_preemptor_s", seconds[-1] / parameters.pods, "s")
-            else:
-                samples.add(f"{figure}_first_s", seconds[-1], "s")
+            samples.add("pooled_victims", len(result.evicts), "pods")
+            samples.add("pooled_preemptor_s", seconds[-1] / parameters.pods, "s")
 
 
 def _choosy(obj: Object) -> Object:

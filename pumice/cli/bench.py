@@ -35,9 +35,6 @@ def bench(
     backend: Annotated[
         str | None, typer.Option("--backend", help="asyncio or trio (pipeline).", show_default=False)
     ] = None,
-    processes: Annotated[
-        int | None, typer.Option("--processes", min=0, help="Processes for dry runs (preempt).", show_default=False)
-    ] = None,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
@@ -50,7 +47,7 @@ def bench(
         raise UsageError(f"unknown scenario {scenario!r}; known: {', '.join(SCENARIOS)}")
     terminal = Terminal(output, quiet, log_level)
     sizes = {"nodes": nodes, "pods": pods, "gang": gang, "running": running, "queues": queues}
-    given = {**sizes, "trace": trace, "runs": runs, "backend": backend, "processes": processes}
+    given = {**sizes, "trace": trace, "runs": runs, "backend": backend}
     parameters = sized(scenario, chosen.defaults, given)
     samples = Samples()
     with terminal.progress(f"{scenario}: runs", parameters.runs) as advance:

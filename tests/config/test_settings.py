@@ -7,19 +7,24 @@ import msgspec
 import pytest
 
 import config
-from config.errors import ConfigError, NotBuiltError, UnknownNameError, WrongTypeError
+from config.errors import ConfigError, GoneError, NotBuiltError, UnknownNameError, WrongTypeError
 from config.fixes import BUILT_FIXES, KNOWN_FIXES
 from config.load import parse_scheduler_config
 from config.pumice_arguments import PumiceArguments, settings
+from config.schema import SchedulerConfig
 from config.settings import ProcessSettings, process_settings, read_process_settings
 from config.tables import actions_table, flags_table
 
 README = Path(config.__file__).parent / "README.md"
 
 
-def read(arguments: str) -> PumiceArguments:
+def parsed(arguments: str, *, lenient: bool = False) -> SchedulerConfig:
     text = f"actions: allocate\nconfigurations:\n- name: pumice\n  arguments: {arguments}\n"
-    return parse_scheduler_config(text, source="s.conf").pumice
+    return parse_scheduler_config(text, source="s.conf", lenient=lenient)
+
+
+def read(arguments: str) -> PumiceArguments:
+    return parsed(arguments).pumice
 
 
 @pytest.mark.parametrize("table", [flags_table, actions_table])
@@ -41,10 +46,10 @@ class TestPumiceArguments:
     def test_all_of_them(self) -> None:
         found = read(
             "{ties: hash, schedulePeriod: 1.5s, percentageOfNodesToFind: 0, minimumFeasibleNodes: 7, bindWorkers: 8,"
-            " minimumPercentageOfNodesToFind: 1, evictWorkers: 3, dryRunWorkers: 16, dryRunProcesses: 2,"
+            " minimumPercentageOfNodesToFind: 1, evictWorkers: 3, dryRunWorkers: 16,"
             " checkpointEvery: 9, timeZone: Asia/Tokyo}"
         )
-        assert msgspec.structs.astuple(found) == ("hash", (), 1.5, 0, 7, 1, "Asia/Tokyo", 8, 3, 16, 2, 9)
+        assert msgspec.structs.astuple(found) == ("hash", (), 1.5, 0, 7, 1, "Asia/Tokyo", 8, 3, 16, 9)
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -83,6 +88,19 @@ class TestPumiceArguments:
             read("{bindWorker: 1}")
         with pytest.raises(UnknownNameError, match="unknown fix 'everything'"):
             read("{fix: [everything]}")
+
+    def test_a_setting_that_went_is_named_and_where_it_is_ignored_is_warned_of(self) -> None:
+        with pytest.raises(GoneError) as caught:
+            read("{dryRunProcesses: 2}")
+        assert str(caught.value) == (
+            "s.conf:4: configurations[0].arguments.dryRunProcesses: this setting is gone"
+            " (dry runs in processes were slower than in one, so all are made in this one): remove it"
+        )
+        found = parsed("{dryRunProcesses: 2}", lenient=True)
+        assert found.pumice == PumiceArguments()
+        assert [warning.partition(" (")[0] for warning in found.warnings] == [
+            "s.conf:4: configurations[0].arguments.dryRunProcesses: this setting is gone"
+        ]
 
     @pytest.mark.parametrize("fix", KNOWN_FIXES)
     def test_fixes(self, fix: str) -> None:
