@@ -1,0 +1,74 @@
+"""Journals that earlier versions wrote verify for ever; `golden/README.md` says how each came about."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from core.messages.events import CycleRecord
+from storage import codec
+from storage.journal import CYCLE
+from storage.replay import verify
+from storage.sqlite import SqliteJournal
+
+pytestmark = pytest.mark.anyio
+GOLDEN: Final = Path(__file__).parent / "golden"
+MOST_BYTES: Final = 200_000
+CYCLES: Final = {
+    "checkpoints": (61, 92),
+    "faults": (1, 59),
+    "http": (1, 27),
+    "killed": (1, 15),
+    "preemption": (1, 15),
+    "stock": (1, 9),
+    "topology": (1, 6),
+    "volumes": (1, 9),
+    "waiting": (1, 10),
+}
+OPERATIONS: Final = {"anew", "relist", "assume", "forget", "unevict", "hold", "hold-eviction"}
+
+
+def copied(name: str, folder: Path) -> Path:
+    """The journal where it may be written; the write-ahead file belongs to it."""
+    for file in GOLDEN.glob(f"{name}.db*"):
+        shutil.copy(file, folder)
+    return folder / f"{name}.db"
+
+
+def test_every_one_is_listed_and_small() -> None:
+    assert {file.stem for file in GOLDEN.glob("*.db")} == set(CYCLES)
+    assert not [file.name for file in GOLDEN.iterdir() if file.stat().st_size > MOST_BYTES]
+
+
+@pytest.mark.parametrize("name", CYCLES)
+async def test_it_verifies_cycle_by_cycle(name: str, tmp_path: Path) -> None:
+    async with await SqliteJournal.open(copied(name, tmp_path), read_only=True) as journal:
+        assert (await journal.check()).whole
+        report = await verify(journal)
+    assert report.first_difference is None
+    assert report.identical
+    assert (report.first_cycle, report.last_cycle) == CYCLES[name]
+    assert report.cycles == report.last_cycle - report.first_cycle + 1
+
+
+@pytest.mark.parametrize("name", CYCLES)
+async def test_it_verifies_after_it_was_opened_for_writing(name: str, tmp_path: Path) -> None:
+    """A schema of a later version changes nothing that was recorded."""
+    path = copied(name, tmp_path)
+    async with await SqliteJournal.open(path):
+        pass
+    async with await SqliteJournal.open(path, read_only=True) as journal:
+        assert (await journal.check()).whole
+        assert (await verify(journal)).identical
+
+
+async def test_together_they_hold_every_operation_of_the_cache(tmp_path: Path) -> None:
+    found: set[str] = set()
+    for name in CYCLES:
+        async with await SqliteJournal.open(copied(name, tmp_path), read_only=True) as journal:
+            for stored in await journal.read(kinds=(CYCLE,)):
+                found |= {each.operation for each in codec.decode(stored.payload, CycleRecord).operations}
+    assert found == OPERATIONS
