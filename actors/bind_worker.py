@@ -86,7 +86,8 @@ def _may_yet_come_true(reply: ApiReply | None) -> bool:
 
 def _pods(order: BindOrder) -> Iterator[BindPod]:
     for sequence, bind in enumerate(order.binds, order.first_sequence):
-        yield BindPod(bind.namespace, bind.name, bind.uid, bind.node, f"{order.cycle}/{bind.uid}", sequence)
+        cause = f"{order.cycle}/{bind.uid}"
+        yield BindPod(bind.namespace, bind.name, bind.uid, bind.node, cause, sequence, bind.annotations)
 
 
 def _outcome(pod: BindPod, reply: ApiReply | None) -> Bound | BindRefused | BindTimedOut:

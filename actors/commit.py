@@ -78,8 +78,8 @@ class Commit:
         result, first, now = unsent.result, unsent.first, unsent.now
         if result.binds or result.evicts:
             await self._cache.ask_through(Assume(result.cycle, result.binds, result.evicts))
-        for start, binds in _cut(result.binds, _claims):
-            binder = next(self._binders) if binds[0].pre_bind is None else self._pre_binder
+        for start, binds in _cut(result.binds, _writes):
+            binder = self._pre_binder if _writes(binds[0]) else next(self._binders)
             created = result.report.created[start : start + len(binds)]
             await _tell(binder, BindOrder(result.cycle, first + start, binds, now, created))
         for start, evicts in _cut(result.evicts):
@@ -103,8 +103,9 @@ def statuses_of(result: CycleResult) -> bytes:
     return codec.encode(WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues))
 
 
-def _claims(bind: Bind) -> bool:
-    return bind.pre_bind is not None
+def _writes(bind: Bind) -> bool:
+    """Whether other objects are written first: claims, volumes; annotations come with the bind itself."""
+    return bind.pre_bind is not None and bind.pre_bind.writes
 
 
 def _cut(decisions: tuple[D, ...], key: Callable[[D], bool] = lambda _: False) -> Iterator[tuple[int, tuple[D, ...]]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from config.schema import SchedulerConfig
-from core.messages.decisions import CycleResult, PreBind
+from core.messages.decisions import BindContext, CycleResult
 from core.messages.queue_tables import QueueTables
 
 Object = dict[str, Any]
@@ -23,7 +23,7 @@ class SchedulerView(Protocol):
 
     def apply(self, event: str, obj: Object, /) -> None: ...
     def assume(
-        self, namespace: str, name: str, node: str, pre_bind: PreBind | None = None, uid: str | None = None, /
+        self, namespace: str, name: str, node: str, pre_bind: BindContext | None = None, uid: str | None = None, /
     ) -> bool: ...
     def forget(self, namespace: str, name: str, uid: str | None = None, /) -> bool: ...
     def evicting(self, namespace: str, name: str, uid: str | None = None, /) -> None: ...

@@ -280,4 +280,5 @@ class PreBindWorker(Actor[BindOrder, Done]):
 
 def _order(waiting: WaitingBind) -> BindPod:
     bind = waiting.bind
-    return BindPod(bind.namespace, bind.name, bind.uid, bind.node, waiting.cause, waiting.sequence)
+    whose = (bind.namespace, bind.name, bind.uid, bind.node)
+    return BindPod(*whose, waiting.cause, waiting.sequence, bind.annotations)

@@ -16,7 +16,7 @@ from core.messages.decisions import Evict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.messages.decisions import Decision, PreBind
+    from core.messages.decisions import BindContext, Decision
 
 FIRST_S = 0.005
 LONGEST_S = 1000.0
@@ -83,7 +83,7 @@ class InFlight(Struct, frozen=True):
     uid: str
     node: str
     evicting: bool = False
-    pre_bind: PreBind | None = None
+    pre_bind: BindContext | None = None
 
 
 class Awaited:
@@ -120,7 +120,9 @@ class Awaited:
         needs = None if isinstance(decision, Evict) else decision.pre_bind
         deadline = now + self._patience_s + (needs.timeout_s if needs is not None and needs.waits else 0.0)
         whose = (decision.namespace, decision.name, uid, decision.node, evicting)
-        (self._in_flight if needs is None else self._with_claims)[uid] = InFlight(deadline, *whose, needs)
+        (self._in_flight if needs is None or not needs.waits else self._with_claims)[uid] = InFlight(
+            deadline, *whose, needs
+        )
 
     def came(self, uid: str) -> None:
         """There it is."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from core.messages.decisions import Decision, PreBind
+from core.messages.decisions import BindContext, Decision
 from core.messages.events import ConfigLoaded, Mutation
 from storage import codec
 from storage import journal as kinds
@@ -179,7 +179,7 @@ def _past_in(plain: Plain, truth: Truth) -> Past:
             past.seen[kind] = {(one, two): blob or held[(one, two)].blob for one, two, blob in rows}
     past.waiting.extend(codec.convert(mutation, Mutation) for mutation in plain["waiting"])
     past.assumed = {(one, two): (uid, node) for one, two, uid, node in plain["assumed"]}
-    past.promised = {(one, two): codec.convert(needs, PreBind) for one, two, needs in plain.get("promised", ())}
+    past.promised = {(one, two): codec.convert(needs, BindContext) for one, two, needs in plain.get("promised", ())}
     past.evicting = {(one, two): uid for one, two, uid in plain["evicting"]}
     cycle, decisions = plain["decided"]
     past.decided = (cycle, tuple(codec.convert(one, Decision) for one in decisions))

@@ -20,7 +20,7 @@ from storage.window import show
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.messages.decisions import Decision, PreBind
+    from core.messages.decisions import BindContext, Decision
     from core.messages.events import CycleRecord, Mutation, ViewOperation
 
 Object = dict[str, Any]
@@ -45,7 +45,7 @@ class Past:
         self.revision = NEVER
         self.waiting: deque[Mutation] = deque()
         self.assumed: dict[Name, tuple[str, str]] = {}
-        self.promised: dict[Name, PreBind] = {}
+        self.promised: dict[Name, BindContext] = {}
         self.evicting: dict[Name, str] = {}
         self.listed = False
         self.decided: tuple[int, tuple[Decision, ...]] = (0, ())
@@ -177,7 +177,7 @@ class Past:
         else:
             self._release(pod, operation.uid)
 
-    def _place(self, pod: Name, uid: str, node: str, pre_bind: PreBind | None) -> None:
+    def _place(self, pod: Name, uid: str, node: str, pre_bind: BindContext | None) -> None:
         self.assumed[pod] = (uid, node)
         if pre_bind is not None:
             self.promised[pod] = pre_bind

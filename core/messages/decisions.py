@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from core.messages.message import Message
 from core.messages.queue_columns import QueueColumns
@@ -22,31 +22,52 @@ class ClaimedDevices(Struct, frozen=True, gc=False):
     node: str = ""
 
 
-class PreBind(Struct, frozen=True, gc=False):
-    """What the api must be told before a pod is bound: (volume, "namespace/claim") to bind with each other, claims that
-    need a new volume on the pod's node, devices. The pod waits for its volumes `timeout_s` seconds at most.
+class BindContext(Struct, frozen=True, gc=False):
+    """What plugins have the bind of a pod carry (Volcano: the extensions of its `BindContext`).
+
+    The api is told of `volumes` ((volume, "namespace/claim") to bind with each other), `provisions` (claims that need a
+    new volume on the pod's node) and `devices` before the pod is bound; the pod waits for its volumes `timeout_s`
+    seconds at most. `annotations` ((name, value), by name) are written in the moment of the bind, by the bind itself:
+    which devices of the node or which of its NUMA cells the pod gets is said so. Left out of the encoding when there
+    are none: journals older than they are keep their digests.
     """
 
     volumes: tuple[tuple[str, str], ...] = ()
     provisions: tuple[str, ...] = ()
     devices: tuple[ClaimedDevices, ...] = ()
     timeout_s: float = 600.0
+    annotations: tuple[tuple[str, str], ...] | UnsetType = UNSET
 
     @property
     def waits(self) -> bool:
         """Whether somebody else has something to do before the pod can be bound."""
         return bool(self.volumes or self.provisions)
 
+    @property
+    def writes(self) -> bool:
+        """Whether other objects are to be written before the pod is bound."""
+        return bool(self.volumes or self.provisions or self.devices)
+
+    @property
+    def written(self) -> dict[str, str]:
+        """The annotations that the pod has when it is bound."""
+        return {} if self.annotations is UNSET else dict(self.annotations)
+
 
 class Bind(Message, frozen=True, omit_defaults=True):
-    """Put a pod on a node. `job` is "namespace/podgroup-name"; `pre_bind`: not before this is done."""
+    """Put a pod on a node. `job` is "namespace/podgroup-name"; `pre_bind`: what plugins have the bind carry."""
 
     namespace: str
     name: str
     uid: str
     node: str
     job: str
-    pre_bind: PreBind | None = None
+    pre_bind: BindContext | None = None
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """What the bind writes on the pod."""
+        return {} if self.pre_bind is None else self.pre_bind.written
 
 
 class Evict(Message, frozen=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from core.messages.decisions import BindingJob, PreBind
+from core.messages.decisions import BindContext, BindingJob
 from core.messages.message import Message
 
 # --- outcomes: every decision ends as one of these ----------------------------------------------------------------
@@ -172,7 +172,7 @@ class ViewOperation(Struct, frozen=True, gc=False):
     listed: dict[str, int] = field(default_factory=dict[str, int])
     uid: str = ""
     node: str = ""
-    pre_bind: PreBind | None = None
+    pre_bind: BindContext | None = None
 
 
 class CycleRecord(Message, frozen=True):

@@ -44,7 +44,7 @@ FLAGS: Final[dict[str, str | None]] = {
     "HyperNodeGradientForSubJob": "HyperNodeGradient",
     "TargetJob": "TargetJob",
     "ReservedNodes": "ReservedNodes",
-    "PreBind": None,
+    "BindContext": None,
 }
 
 Tiers = tuple[tuple[str, ...], ...]

@@ -13,10 +13,12 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from core.session.batches import BatchPoints
+from core.session.binding import merged
 from core.session.listed import FLAGS, listed_plugins
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
+    from core.messages.decisions import BindContext
     from core.objects.pod import Task
     from core.objects.queue import Queue
     from core.session.listed import Listed, Tiers
@@ -214,7 +216,7 @@ class Points:
         return None
 
     def first_answer(self, point: str, *subject: Any) -> Any:
-        """BestNode, TargetJob, gradients, PreBind: the first plugin with an answer; None when there is none."""
+        """BestNode, TargetJob, gradients: the first plugin with an answer; None when there is none."""
         for ask in self._flat[point]:
             answer = ask(*subject)
             if answer is not None:
@@ -228,6 +230,11 @@ class Points:
             if error is not None:
                 return error
         return None
+
+    def bind_context(self, task: Task) -> BindContext | None:
+        """BindContext: every plugin is asked what the bind of a placed task is to carry; all of it is carried."""
+        said = [context for ask in self._flat["BindContext"] if (context := ask(task)) is not None]
+        return merged(said) if said else None
 
     def call_all(self, point: str, *subject: Any) -> None:
         """JobEnqueued, ReservedNodes: every plugin is told."""

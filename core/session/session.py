@@ -247,12 +247,12 @@ class Session:
 
     def emit_bind(self, task: Task) -> None:
         """An allocation is final: Binding."""
-        job, template = self.job_of(task), task.template
+        job = self.job_of(task)
         assert job is not None
         self.jobs.move(job, task, TaskStatus.BINDING)
         node = self.nodes.names[self.jobs.node[task.row]]
-        needs = self.points.first_answer("PreBind", task) if template.volumes or template.resource_claims else None
-        self.binds.append(Bind(task.namespace, task.name, task.uid, node, task.job, needs))
+        context = self.points.bind_context(task)
+        self.binds.append(Bind(task.namespace, task.name, task.uid, node, task.job, context))
         self.bound.append(task)
 
     def emit_evict(self, task: Task, reason: str, preemptor: str = "", score: float = 0.0) -> None:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from core.messages.decisions import PreBind
+    from core.messages.decisions import BindContext
 
 
 class Promised(NamedTuple):
-    """What a pod that is being bound to `node` was promised."""
+    """What a pod that is being bound to `node` was promised, and the annotations its bind writes."""
 
     node: str
-    pre_bind: PreBind
+    pre_bind: BindContext
 
 
 class Assumed:
-    """By "namespace/name" of the pod. `promised` is never changed in place: snapshots share it."""
+    """By "namespace/name" of the pod."""
 
     def __init__(self) -> None:
-        self.promised: dict[str, Promised] = {}
+        self._promised: dict[str, Promised] = {}
+        self._shared = False
         self._nodes: dict[str, str] = {}
 
     def __contains__(self, pod: str) -> bool:
@@ -28,13 +29,24 @@ class Assumed:
     def __getitem__(self, pod: str) -> str:
         return self._nodes[pod]
 
-    def hold(self, pod: str, node: str, pre_bind: PreBind | None) -> None:
+    def hold(self, pod: str, node: str, pre_bind: BindContext | None) -> None:
         """The bind is on its way."""
         self._nodes[pod] = node
         if pre_bind is not None:
-            self.promised = {**self.promised, pod: Promised(node, pre_bind)}
+            self._own()[pod] = Promised(node, pre_bind)
 
     def drop(self, pod: str) -> None:
         """It has arrived, or never will."""
-        if self._nodes.pop(pod, None) is not None and pod in self.promised:
-            self.promised = {key: promise for key, promise in self.promised.items() if key != pod}
+        if self._nodes.pop(pod, None) is not None and pod in self._promised:
+            del self._own()[pod]
+
+    def share(self) -> dict[str, Promised]:
+        """What the pods in flight were promised, as it is now: it never changes."""
+        self._shared = True
+        return self._promised
+
+    def _own(self) -> dict[str, Promised]:
+        """To be changed: a copy where a snapshot has it."""
+        if self._shared:
+            self._promised, self._shared = dict(self._promised), False
+        return self._promised

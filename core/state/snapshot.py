@@ -90,8 +90,8 @@ class JobColumns:
 class Snapshot:
     """Everything a cycle may read.
 
-    `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name; `promised`: what the claims
-    of pods that are being bound were promised, by pod. `kept` outlives sessions: whoever keeps something there checks
+    `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name; `promised`: what pods
+    that are being bound were promised, by pod. `kept` outlives sessions: whoever keeps something there checks
     itself whether it still holds.
     """
 
@@ -105,3 +105,8 @@ class Snapshot:
     objects: dict[str, dict[str, Object]]
     promised: Mapping[str, Promised] = field(default_factory=dict[str, "Promised"])
     kept: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def annotations_of(self, task: Task) -> Mapping[str, str]:
+        """The pod's annotations; while its bind is on its way, with what that will write."""
+        promised = self.promised.get(task.key)
+        return task.annotations if promised is None else {**task.annotations, **promised.pre_bind.written}

@@ -25,7 +25,7 @@ from core.state.tasks import NOWHERE, TaskTable
 from core.state.touched import Touched
 
 if TYPE_CHECKING:
-    from core.messages.decisions import PreBind
+    from core.messages.decisions import BindContext
     from core.objects.queue import Queue
 
 PENDING, BINDING, RELEASING = TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.RELEASING
@@ -219,7 +219,7 @@ class View:
         self.version += 1
 
     def assume(
-        self, namespace: str, name: str, node: str, pre_bind: PreBind | None = None, uid: str | None = None
+        self, namespace: str, name: str, node: str, pre_bind: BindContext | None = None, uid: str | None = None
     ) -> bool:
         """A bind is on its way: Binding on that node, be it there or not. False when the pod is placed or gone."""
         task = self._known(namespace, name, uid)
@@ -273,7 +273,7 @@ class View:
             queues=self.groups.in_name_order(),
             node_tasks=self.seats.share(),
             objects=self.others.share(),
-            promised=self._assumed.promised,
+            promised=self._assumed.share(),
             kept=self._kept,
         )
         self.jobs.epoch += 1

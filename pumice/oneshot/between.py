@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.messages.decisions import CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
+from core.messages.decisions import Bind, CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
 from core.objects.metadata import section
 from pumice.oneshot.claims import with_claims_met
 from pumice.oneshot.moment import format_moment
@@ -27,7 +27,7 @@ def object_key(obj: Object) -> str:
 def next_objects(objects: Sequence[Object], result: CycleResult, now: float) -> list[Object]:
     """The objects as the next cycle finds them. The given ones are not changed."""
     objects, failed = with_claims_met(objects, result.binds)
-    nodes = {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds if bind.uid not in failed}
+    binds = {f"{bind.namespace}/{bind.name}": bind for bind in result.binds if bind.uid not in failed}
     evicted = {f"{evict.namespace}/{evict.name}" for evict in result.evicts}
     updates = {f"{one.namespace}/{one.name}": one for one in result.pod_conditions}
     groups = {f"{one.namespace}/{one.name}": one for one in result.pod_groups}
@@ -37,7 +37,7 @@ def next_objects(objects: Sequence[Object], result: CycleResult, now: float) -> 
         if kind == "Pod":
             if key in evicted or section(obj, "metadata").get("deletionTimestamp"):
                 continue
-            remaining.append(_pod_after(obj, nodes.get(key), updates.get(key), now))
+            remaining.append(_pod_after(obj, binds.get(key), updates.get(key), now))
         elif kind == "PodGroup" and key in groups:
             remaining.append(pod_group_after(obj, groups[key], now))
         else:
@@ -55,8 +55,8 @@ def condition_dict(condition: PodGroupCondition) -> dict[str, str]:
     }
 
 
-def _pod_after(pod: Object, node: str | None, update: PodCondition | None, now: float) -> Object:
-    if node is None and update is None:
+def _pod_after(pod: Object, bind: Bind | None, update: PodCondition | None, now: float) -> Object:
+    if bind is None and update is None:
         return pod
     status: dict[str, Any] = dict(pod.get("status") or {})
     after = {**pod, "status": status}
@@ -65,8 +65,11 @@ def _pod_after(pod: Object, node: str | None, update: PodCondition | None, now: 
             status["conditions"] = _with_unscheduled(status.get("conditions") or [], update, now)
         if update.nominated:
             status["nominatedNodeName"] = update.nominated
-    if node is not None:
-        after["spec"] = {**(pod.get("spec") or {}), "nodeName": node}
+    if bind is not None:
+        after["spec"] = {**(pod.get("spec") or {}), "nodeName": bind.node}
+        if bind.annotations:
+            metadata: dict[str, Any] = pod.get("metadata") or {}
+            after["metadata"] = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **bind.annotations}}
         status["phase"] = "Running"
         status.pop("startTime", None)
     return after

@@ -19,7 +19,7 @@ def with_claims_met(objects: Sequence[Object], binds: Iterable[Bind]) -> tuple[l
 
     What is made comes last. The given objects are not changed.
     """
-    needing = [bind for bind in binds if bind.pre_bind is not None]
+    needing = [bind for bind in binds if bind.pre_bind is not None and bind.pre_bind.writes]
     if not needing:
         return list(objects), set()
     now: dict[Place, Object] = {_place(obj): obj for obj in objects}

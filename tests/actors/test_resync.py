@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.resync import Awaited, ResyncQueue, delay_s
-from core.messages.decisions import Bind, ClaimedDevices, PreBind
+from core.messages.decisions import Bind, BindContext, ClaimedDevices
 
 
 def test_delays_double_from_5_ms_up_to_1000_s() -> None:
@@ -36,13 +36,13 @@ def test_all_that_is_due_and_nothing_else_comes_out_in_order(failures: list[tupl
     assert len(queue) == len(due_at) - len(taken)
 
 
-def bind(uid: str, pre_bind: PreBind | None = None) -> Bind:
+def bind(uid: str, pre_bind: BindContext | None = None) -> Bind:
     return Bind("ns", uid, uid, "n1", "ns/j", pre_bind)
 
 
 def test_a_bind_that_waits_for_volumes_is_awaited_so_much_longer() -> None:
     awaited = Awaited(10.0)
-    slow, devices = PreBind(provisions=("ns/c",), timeout_s=100.0), PreBind(devices=(ClaimedDevices("ns/d"),))
+    slow, devices = BindContext(provisions=("ns/c",), timeout_s=100.0), BindContext(devices=(ClaimedDevices("ns/d"),))
     for uid, needs in (("slow", slow), ("quick", None), ("devices", devices)):
         awaited.add(0.0, bind(uid, needs))
     assert len(awaited) == 3

@@ -13,9 +13,12 @@ import pytest
 
 from actors.ports import VirtualClock
 from core.messages.commands import ApiRequest, BindPod
-from core.messages.decisions import Decision
+from core.messages.decisions import BindContext, Decision
 from core.messages.events import CycleRecord
 from core.messages.replies import ApiReply
+from core.plugins import PLUGINS
+from core.plugins.conformance import Conformance
+from core.session.session import Session
 from storage.journal import Journal
 from storage.memory import MemoryJournal
 from storage.sqlite import SqliteJournal
@@ -123,3 +126,23 @@ async def test_budgets_are_counted_without_anybody_outside() -> None:
         await idle(system)
         (status,) = (each["status"] for each in stored(system, "PodDisruptionBudget"))
     assert (status["currentHealthy"], status["disruptionsAllowed"]) == (3, 2)
+
+
+class Marking(Conformance):
+    """Has every bind carry an annotation."""
+
+    def on_session_open(self, session: Session) -> None:
+        """Register."""
+        context = BindContext(annotations=(("example.com/node", "chosen"),))
+        session.points.add("BindContext", self.name, lambda _: context)
+
+
+@pytest.mark.anyio
+async def test_what_a_plugin_has_a_bind_carry_stands_on_the_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PLUGINS, "conformance", Marking)
+    async with started(MemoryJournal()) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, annotations={"own": "stays"})])
+        await idle(system)
+        marked = [each["metadata"]["annotations"] for each in stored(system, "Pod")]
+    assert len(marked) == 3
+    assert all(each["example.com/node"] == "chosen" and each["own"] == "stays" for each in marked)

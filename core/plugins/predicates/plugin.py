@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
 from core.kube.placed import placed_pods
-from core.messages.decisions import PreBind
+from core.messages.decisions import BindContext
 from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.predicates.node_affinity import RequiredAffinity
 from core.plugins.predicates.pod_affinity import PodAffinity
@@ -104,15 +104,17 @@ class Predicates:
                 placed.remove(task, node)
             return None
 
-        def pre_bind(task: Task) -> PreBind | None:
+        def bind_context(task: Task) -> BindContext | None:
+            if not (task.template.volumes or task.template.resource_claims):
+                return None
             node = session.nodes.names[session.jobs.node[task.row]]
             first = reserving[0] if reserving else None
             promise = first.promised(task) if isinstance(first, VolumeBinding) else NOTHING
             devices = resources.pre_bind(task, node)
-            return PreBind(*promise, devices, self._bind_timeout_s) if devices or any(promise) else None
+            return BindContext(*promise, devices, self._bind_timeout_s) if devices or any(promise) else None
 
         session.points.handle(allocate, deallocate)
-        session.points.add("PreBind", self.name, pre_bind)
+        session.points.add("BindContext", self.name, bind_context)
         if self._enabled("PodAffinityEnable"):
             trials = Trials(session, placed)
             session.points.add("SimulateAddTask", self.name, trials.add)

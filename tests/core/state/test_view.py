@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import QuantityError
 from core.life.task import TaskStatus
-from core.messages.decisions import PreBind
+from core.messages.decisions import BindContext
 from core.state.jobs import Job
 from core.state.snapshot import Snapshot
 from core.state.view import View
@@ -220,7 +220,7 @@ def test_a_malformed_quantity_changes_nothing() -> None:
 
 
 def test_a_promise_lasts_as_long_as_its_bind_is_in_flight() -> None:
-    needs = PreBind(volumes=(("pv", "default/claim"),))
+    needs = BindContext(volumes=(("pv", "default/claim"),))
     view = View()
     for obj in (queue("q"), node("n0"), *gang("j", queue="q", pods=3)):
         view.apply("ADDED", obj)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from core.messages.decisions import Bind, CycleResult, Evict, PodCondition, PodGroupCondition, PodGroupStatus
+from core.messages.decisions import (
+    Bind,
+    BindContext,
+    CycleResult,
+    Evict,
+    PodCondition,
+    PodGroupCondition,
+    PodGroupStatus,
+)
 from pumice.oneshot.between import next_objects
 from pumice.oneshot.standing import Standing, standings_of
 
@@ -85,3 +93,11 @@ def test_a_pod_group_has_the_status_and_annotations_that_were_written() -> None:
     assert found["metadata"]["annotations"] == {"k": "v"}
     assert (found["status"]["phase"], found["status"]["running"]) == ("Inqueue", 1)
     assert found["status"]["conditions"][0]["message"] == "why"
+
+
+def test_a_bound_pod_has_the_annotations_of_its_bind() -> None:
+    context = BindContext(annotations=(("b", "new"), ("c", "new")))
+    (found,) = after(
+        [pod("p", annotations={"a": "old", "b": "old"})], binds=(Bind("a", "p", "u", "n0", "a/j", context),)
+    )
+    assert found["metadata"]["annotations"] == {"a": "old", "b": "new", "c": "new"}
