@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import msgspec
 
-from actors.errors import ActorFailedError
 from core.messages.commands import ApiRequest, Create, Delete, Patch, RequestEviction, UpdateStatus
 from core.messages.replies import Accepted
 from pumice.storm.cluster import NAMESPACE, objects_of, pods
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
 
 USER: Final = "submit"
 AGAIN_S: Final = 0.05
+PATIENCE_S: Final = 600.0
+"""For an answer: a slow journal has all requests behind it wait."""
+TRIES: Final = 20
 DRAIN_AGAIN_S: Final = 1.0
 NEW: Final = frozenset(("node", "queue", "priority", "job", "vcjob", "pods"))
 
@@ -158,17 +160,19 @@ class Driver:
         ]
 
     async def _ask(self, system: System, requests: Sequence[ApiRequest]) -> None:
-        """Again when the api crashed over it: all of them may be done twice. What is accepted must be on disk."""
-        while requests:
-            try:
-                replies = await system.api.ask_many(requests)
-            except ActorFailedError:
-                await anyio.sleep(AGAIN_S)
-            else:
-                for reply in replies:
-                    if isinstance(reply, Accepted):
-                        self._monitor.acknowledged(reply.revision, USER)
+        """What nobody answered is asked for again, a few times, as people do: it may be done twice, or not at all.
+
+        What is accepted must be on disk.
+        """
+        for _ in range(TRIES):
+            replies = await system.api.ask_each(requests, PATIENCE_S)
+            for reply in replies:
+                if isinstance(reply, Accepted):
+                    self._monitor.acknowledged(reply.revision, USER)
+            requests = [request for request, reply in zip(requests, replies, strict=True) if reply is None]
+            if not requests:
                 return
+            await anyio.sleep(AGAIN_S)
 
 
 def _spec(patch: dict[str, Any]) -> bytes:

@@ -30,7 +30,9 @@ from pumice.storm.wall import Alarm, at_most
 from storage.codec import forget_shared
 
 CALM_S: Final = 4000.0
-"""Virtual seconds that a system may take to come to rest once faults have stopped (the longest backoff is 1000 s)."""
+"""Virtual seconds that a system may take to come to rest once faults have stopped (the longest backoff is 1000 s), and
+that it may take before over all that is asked of it.
+"""
 LIVES: Final = 20
 """How often a process may be started again in one storm."""
 
@@ -150,7 +152,10 @@ class Storm:
         return True
 
     async def _through(self, system: System) -> None:
-        await self.driver.drive(system)
+        with anyio.move_on_after(CALM_S) as driving:
+            await self.driver.drive(system)
+        if driving.cancelled_caught:
+            self.monitor.violated("quiesces", f"what was asked of the api was not answered in {CALM_S:g} s")
         self.faults.stop()
         self.monitor.faults_stopped()
         disagreements: list[str] = []

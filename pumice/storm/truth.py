@@ -199,14 +199,16 @@ class Truth:
         """What is wrong with this pod on its node, decided on what `revision` said: invariant and words.
 
         Volcano does not count against a queue what it is evicting: `leaving`, by uid. A pod that has ended takes up no
-        room. `upheld`: what the scheduler is configured to see to (:mod:`pumice.storm.upheld`).
+        room; and a pod is asked about what it requests only: one that asks for no cpu may join a node that was made
+        smaller than its pods. `upheld`: what the scheduler is configured to see to (:mod:`pumice.storm.upheld`).
         """
         if pod.ended:
             return
         history = self.nodes.get(pod.node)
         allowed = [each for each in history.since(revision) if each is not None] if history is not None else []
         if allowed:
-            for resource, excess in _over(self._used[pod.node], _most(allowed), 0):
+            asked = {name: self._used[pod.node][name] for name, amount in pod.requests.items() if amount}
+            for resource, excess in _over(asked, _most(allowed), 0):
                 if resource != POD_COUNT or POD_COUNT in upheld:
                     yield "within-allocatable", f"node {pod.node}: {excess} by {', '.join(sorted(self._on[pod.node]))}"
         if pod.ports and PORTS in upheld:

@@ -95,3 +95,22 @@ def test_a_bind_of_a_worker_that_crashed_may_still_come_true() -> None:
         outcome = simulate(Script(worker, (NODE, job, touch, *elsewhere, late, *refused, crash)))
         assert outcome.violations == []
         assert outcome.pods["default/j-0"] == ("n7", "Running")
+
+
+def test_a_pod_that_asks_for_nothing_may_join_a_node_that_was_made_smaller_than_its_pods() -> None:
+    """The monitor held the cpu of the others against it."""
+    job = Event("job", details={"pods": 3, "cpu": "1", "memory": "1Gi", "seconds": 0}, target="j")
+    shrunk = Event("shrink-node", 4.0, target="n7")
+    loose = Event("pods", 6.0, target="loose", details={"pods": 1, "seconds": 0})
+    outcome = simulate(Script(1, (NODE, job, shrunk, loose)))
+    assert outcome.violations == []
+    assert outcome.pods["default/loose-0"][0] == "n7"
+
+
+def test_a_storm_in_which_hardly_an_eviction_is_answered_ends() -> None:
+    """Who drained the node asked for everything again as long as any answer was lost, and all of them never came."""
+    job = Event("job", details={"pods": 8, "cpu": "1", "memory": "1Gi", "seconds": 0}, target="j")
+    drain = Event("drain", 4.0, target="n7", amount=5)
+    outcome = simulate(Script(0, (NODE, job, drain), {"evict-lost": 0.95}), longest_s=20)
+    assert outcome.violations == []
+    assert outcome.virtual_s < 2000

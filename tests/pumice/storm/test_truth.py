@@ -65,7 +65,7 @@ PODS = st.builds(
     st.sampled_from(JOBS),
     st.sampled_from(("", *NODES, *NODES)),
     st.sampled_from(("Pending", "Running", "Running", "Failed")),
-    cpu=st.integers(1, 3),
+    cpu=st.integers(0, 3),
     port=st.sampled_from((None, *HOST_PORTS)),
     deleting=st.booleans(),
 )
@@ -84,7 +84,8 @@ def excesses(truth: Truth, placed: PodBook, leaving: frozenset[str]) -> set[tupl
     there = [each for each in truth.pods.values() if each.on_node and each.node == placed.node]
     allowed = truth.nodes[placed.node].last if placed.node in truth.nodes else None
     if allowed is not None:
-        found |= {("within-allocatable", name) for name in beyond(there, allowed)}
+        asked = {name: most for name, most in allowed.items() if placed.requests.get(name)}
+        found |= {("within-allocatable", name) for name in beyond(there, asked)}
     if any(each is not placed and clash(each, placed) for each in there):
         found.add(("within-allocatable", "port"))
 
