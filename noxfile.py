@@ -28,7 +28,7 @@ def tests(session: nox.Session) -> None:
 def kills(session: nox.Session) -> None:
     """Kill writers and runs at 200 points, or as many as `-- N` says, and look for losses; compare with twins."""
     number = session.posargs[0] if session.posargs else "200"
-    places = ("tests/storage/test_kill.py", "tests/pumice/runtime/test_crash.py", "tests/actors/test_twins.py")
+    places = ("tests/storage/test_kill.py", "tests/pumice/runtime/test_crash.py", "tests/actors/system/test_twins.py")
     session.env["PUMICE_TEST_KILLS"] = number
     _run(session, "python", "-m", "pytest", "-n", "auto", *places)
 

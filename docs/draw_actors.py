@@ -24,7 +24,7 @@ class Box(NamedTuple):
 class Arrow(NamedTuple):
     """A line through the points with its label at a place; `both` for two heads.
 
-    `sends` names the links it stands for, as in the table of `actors.system`: who sends, to whom.
+    `sends` names the links it stands for, as in the table of `actors.system.system`: who sends, to whom.
     """
 
     points: tuple[tuple[int, int], ...]

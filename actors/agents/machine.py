@@ -8,7 +8,7 @@ from typing import Any, Final
 from actors.agents.pod_life import State, Trigger, move
 from actors.agents.pod_runs import PodRun, read_run
 from actors.agents.pod_statuses import ended_status, running_status
-from actors.timers import Timers
+from actors.runtime.timers import Timers
 from core.messages.commands import ApiRequest, Delete, UpdateStatus
 from core.messages.replies import ApiReply
 from core.objects.parts import POD_PLACED
@@ -26,7 +26,7 @@ _ORDER: Final = tuple(State)
 
 
 class NodeAgentsMachine:
-    """See `actors.reconciler.Machine`. `start_delay_s`: from the binding to Running."""
+    """See `actors.runtime.reconciler.Machine`. `start_delay_s`: from the binding to Running."""
 
     kinds = ("Node", POD_PLACED)
 

@@ -3,7 +3,7 @@
 Owns: what runs on the nodes (`actors.agents.machine`) and its timers.
 Accepts: `Poke`.
 Sends: asks the api.
-When full and how it stops: see `actors.reconciler`.
+When full and how it stops: see `actors.runtime.reconciler`.
 
 A pod that is bound starts, runs for its `pumice.dev/duration` and ends with its `pumice.dev/exit-code`; one that is
 deleted takes its `pumice.dev/termination` to stop, its grace period at most. After a restart a running pod goes on from
@@ -15,10 +15,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors.agents.machine import NodeAgentsMachine
-from actors.reconciler import Reconciler
+from actors.runtime.reconciler import Reconciler
 
 if TYPE_CHECKING:
-    from actors.ports import ApiPort, Context, PokePort
+    from actors.runtime.context import Context
+    from actors.system.ports import ApiPort, PokePort
 
 
 class NodeAgents(Reconciler):

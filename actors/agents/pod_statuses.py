@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from actors.agents.pod_runs import PodRun
-from actors.statuses import timestamp
+from actors.kube.times import timestamp
 
 Object = dict[str, Any]
 

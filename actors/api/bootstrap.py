@@ -15,7 +15,7 @@ from core.objects.metadata import Object
 from storage import codec
 
 if TYPE_CHECKING:
-    from actors.ports import ApiPort
+    from actors.system.ports import ApiPort
 
 AGAIN_S = 0.02
 API_VERSION = "scheduling.volcano.sh/v1beta1"

@@ -13,7 +13,7 @@ from actors.api.ownership import MANAGED, owners_in, tracked
 from actors.api.registry import Found, FoundRecord, Registry
 from actors.api.requests import Moment
 from actors.api.sound_patches import sound_patch
-from actors.merge_patch import merge_patch
+from actors.kube.merge_patch import merge_patch
 from core.messages.commands import Patch, Update, UpdateStatus
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object, section

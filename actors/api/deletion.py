@@ -16,7 +16,7 @@ from actors.api.definitions.naming import is_accepted
 from actors.api.fields import rows
 from actors.api.requests import Moment
 from actors.api.tables import Key, Tables, owner_uids
-from actors.statuses import timestamp
+from actors.kube.times import timestamp
 from core.objects.metadata import Object, section
 
 DEFAULT_GRACE_S: Final = 30

@@ -11,7 +11,7 @@ from actors.api.placement import set_condition
 from actors.api.registry import Found, Registry
 from actors.api.requests import Moment
 from actors.api.scales import Scales
-from actors.budgets import budget_status, covers, is_ready
+from actors.kube.budgets import budget_status, covers, is_ready
 from core.messages.commands import RequestEviction, StatusCondition
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object, section

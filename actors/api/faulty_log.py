@@ -17,7 +17,7 @@ REPLAYED: Final = 10
 
 
 class FaultyLog:
-    """See `actors.news.ChangeLog`."""
+    """See `actors.runtime.news.ChangeLog`."""
 
     def __init__(self, log: RevisionLog, faults: Faults, network: Network) -> None:
         self._log = log

@@ -24,9 +24,10 @@ from core.messages import commands, replies
 if TYPE_CHECKING:
     from actors.api.faults import Fault, Faults
     from actors.api.store import Store
-    from actors.envelope import Received
-    from actors.news import ChangeLog
-    from actors.ports import ApiPort, Context, RecorderPort
+    from actors.runtime.context import Context
+    from actors.runtime.envelope import Received
+    from actors.runtime.news import ChangeLog
+    from actors.system.ports import ApiPort, RecorderPort
 
 
 REFUSALS: Final = {

@@ -10,7 +10,7 @@ from msgspec import Struct
 from actors.api.chance import chance
 
 if TYPE_CHECKING:
-    from actors.ports import Context
+    from actors.runtime.context import Context
     from core.messages import commands, replies
 
 

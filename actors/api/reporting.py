@@ -12,7 +12,7 @@ from actors.api import refusals
 from actors.api.changes import Changes
 from actors.api.registry import Registry
 from actors.api.requests import Moment
-from actors.statuses import reported
+from actors.api.verbs.statuses import reported
 from core.messages.commands import ReportStatus
 from core.messages.replies import Accepted, Refused
 

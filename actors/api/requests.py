@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from actors.statuses import written_second
+from actors.kube.times import written_second
 
 
 class Moment(Struct, frozen=True, gc=False):

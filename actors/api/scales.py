@@ -6,7 +6,7 @@ from typing import Any
 
 from actors.api.fields import rows
 from actors.api.registry import Registry
-from actors.budgets import Scale
+from actors.kube.budgets import Scale
 from core.objects.metadata import Object, section
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from actors.actor import Actor
+from actors.runtime.actor import Actor
 from core.messages import commands, replies
 from storage import codec
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from actors.api.store import Store
-    from actors.envelope import Received
-    from actors.news import ChangeLog
-    from actors.ports import ApiPort, Context, RecorderPort
+    from actors.runtime.context import Context
+    from actors.runtime.envelope import Received
+    from actors.runtime.news import ChangeLog
+    from actors.system.ports import ApiPort, RecorderPort
 
 log = logging.getLogger(__name__)
 

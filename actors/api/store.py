@@ -23,7 +23,7 @@ from actors.api.requests import Moment
 from actors.api.selectors import SelectorError, matches, parse_selector
 from actors.api.tables import Tables
 from actors.api.watch import RevisionLog
-from actors.ports import Shelf
+from actors.runtime.shelf import Shelf
 from core.messages import commands
 from core.messages.events import Mutation
 from core.messages.replies import Accepted, ApiReply, Listing, ListingOpened, Refused

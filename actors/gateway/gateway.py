@@ -16,13 +16,14 @@ from typing import Any
 
 import anyio
 
-from actors.actor import Actor
 from actors.gateway.app import build_app
 from actors.gateway.hub import Hub
 from actors.gateway.server import serve
 from actors.gateway.settings import GatewaySettings
 from actors.gateway.site import Listings, Site
-from actors.ports import ApiPort, Context, MetricsPort, PokePort
+from actors.runtime.actor import Actor
+from actors.runtime.context import Context
+from actors.system.ports import ApiPort, MetricsPort, PokePort
 from core.messages.commands import Poke
 from core.messages.replies import Done
 

@@ -16,8 +16,10 @@ from actors.errors import ActorFailedError
 from actors.gateway.ring import Entry, Ring
 from actors.gateway.selection import Traits, traits_of
 from actors.gateway.settings import MIB
-from actors.news import LevelSignal, News
-from actors.ports import Activity, ApiPort, Shelf
+from actors.runtime.activity import Activity
+from actors.runtime.news import LevelSignal, News
+from actors.runtime.shelf import Shelf
+from actors.system.ports import ApiPort
 from core.messages.commands import OpenListing
 from core.messages.events import Mutation
 from core.messages.replies import ListingOpened

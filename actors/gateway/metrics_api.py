@@ -21,7 +21,7 @@ from actors.gateway.problems import no_such_path, not_found, wrong_method
 from actors.gateway.query import list_options
 from actors.gateway.selection import selection, traits_of
 from actors.gateway.site import Site
-from actors.statuses import timestamp
+from actors.kube.times import timestamp
 from core.errors import QuantityError
 from core.objects.metadata import Object, section
 from core.quantity import Quantity, quantity_of

@@ -16,7 +16,7 @@ from actors.gateway.query import write_options
 from actors.gateway.site import Site
 from actors.gateway.tables.printers import printer_of
 from actors.gateway.writes import who
-from actors.merge_patch import merge_patch
+from actors.kube.merge_patch import merge_patch
 from core.messages import commands
 from core.objects.metadata import Object, section
 from storage import codec

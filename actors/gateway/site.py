@@ -19,7 +19,9 @@ from actors.gateway.problems import RETRY_S, ApiError, internal, no_such_path, t
 from actors.gateway.selection import Selection, traits_of
 from actors.gateway.settings import GatewaySettings
 from actors.gateway.streams import Open
-from actors.ports import ApiPort, Clock, MetricsPort, Shelf
+from actors.runtime.clock import Clock
+from actors.runtime.shelf import Shelf
+from actors.system.ports import ApiPort, MetricsPort
 from core.messages import commands, replies
 from core.objects.metadata import Object
 from storage import codec

@@ -16,9 +16,9 @@ import msgspec
 
 from actors.gateway.server import listen
 from actors.gateway.settings import GatewaySettings
-from actors.ports import RealClock
-from actors.settings import SystemSettings
-from actors.system import System
+from actors.runtime.clock import RealClock
+from actors.system.settings import SystemSettings
+from actors.system.system import System
 from core.messages.replies import Refused
 from pumice.bench.api_clients import UNSCHEDULED, WATCHERS
 from pumice.bench.figures import Advance, Parameters, Samples, peak_rss_bytes, settled

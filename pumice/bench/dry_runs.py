@@ -9,12 +9,14 @@ from functools import partial
 
 import anyio
 
-from actors.dry_run_crew import DryRunCrew
-from actors.dry_run_driver import DryRunDriver
-from actors.mailbox import Mailbox
-from actors.ports import Context, DryRunPort, RealClock
-from actors.settings import SystemSettings
-from actors.supervisor import Child, Supervisor
+from actors.dry_run.crew import DryRunCrew
+from actors.dry_run.driver import DryRunDriver
+from actors.runtime.clock import RealClock
+from actors.runtime.context import Context
+from actors.runtime.mailbox import Mailbox
+from actors.runtime.supervisor import Child, Supervisor
+from actors.system.ports import DryRunPort
+from actors.system.settings import SystemSettings
 from config.schema import SchedulerConfig
 from core.actions import DRY_RUNNING
 from core.cycle import Carry, Clock, close_session, open_session, run_action

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import anyio
 
-from actors.ports import RealClock
-from actors.settings import SystemSettings
-from actors.system import System
+from actors.runtime.clock import RealClock
+from actors.system.settings import SystemSettings
+from actors.system.system import System
 from core.messages.replies import Refused
 from pumice.bench import cluster
 from pumice.bench.figures import Parameters, Samples

@@ -17,9 +17,9 @@ import anyio
 from trio.testing import MockClock
 
 from actors.api.store import Store
-from actors.ports import VirtualClock
-from actors.settings import SystemSettings
-from actors.system import System
+from actors.runtime.clock import VirtualClock
+from actors.system.settings import SystemSettings
+from actors.system.system import System
 from pumice.bench import cluster
 from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.collecting import rarely

@@ -14,8 +14,8 @@ from rich.live import Live
 from rich.table import Table
 
 from actors.gateway.settings import GatewaySettings
-from actors.settings import SystemSettings
-from actors.system import System
+from actors.system.settings import SystemSettings
+from actors.system.system import System
 from config.settings import ProcessSettings, process_settings, read_process_settings
 from core.messages.replies import Refused
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts

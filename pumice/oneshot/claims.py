@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from actors.pre_bind import Place, PreBindError, claim_place, writes_of
+from actors.effects.pre_bind import Place, PreBindError, claim_place, writes_of
 from core.kube.storage import class_name, is_fully_bound
 from core.kube.volume_writes import bound_claim, bound_volume, made_volume
 from core.messages.decisions import Bind

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from actors.agents.pod_runs import DURATION
-from actors.system import LINKS
+from actors.system.links import LINKS
 from core.messages.commands import ApiRequest, Create, Delete, Update, UpdateStatus
 from core.messages.events import Mutation
 from core.objects.metadata import section

@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 from trio.testing import MockClock
 
-from actors.ports import VirtualClock
-from actors.settings import SystemSettings
-from actors.system import System
+from actors.runtime.clock import VirtualClock
+from actors.system.settings import SystemSettings
+from actors.system.system import System
 from pumice.replay.inputs import Input, Inputs
 from pumice.replay.measure import JobFigures, Measurer, QueueFigures, changes
 from storage.memory import MemoryJournal

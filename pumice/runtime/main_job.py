@@ -14,9 +14,9 @@ from trio.testing import MockClock
 
 from actors.errors import ActorFailedError
 from actors.gateway.settings import GatewaySettings
-from actors.ports import Clock, RealClock, VirtualClock
-from actors.settings import SystemSettings
-from actors.system import System
+from actors.runtime.clock import Clock, RealClock, VirtualClock
+from actors.system.settings import SystemSettings
+from actors.system.system import System
 from core.messages.replies import Accepted, Listing, Refused
 from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.journals import file_journal, read_into_memory, write_back

@@ -7,7 +7,7 @@ from typing import Literal
 
 import anyio
 
-from actors.system import System
+from actors.system.system import System
 from config.durations import parse_duration
 
 

@@ -22,7 +22,7 @@ from storage import codec
 from storage.journal import API
 
 if TYPE_CHECKING:
-    from actors.system import System
+    from actors.system.system import System
     from core.objects.metadata import Object
     from core.state.view import View
     from pumice.storm.monitor import Monitor

@@ -13,7 +13,7 @@ import anyio
 import trio
 from trio.testing import MockClock
 
-from actors.alarm import Alarm
+from actors.runtime.alarm import Alarm
 
 START: Final = 1_700_000_000.0
 

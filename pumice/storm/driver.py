@@ -16,8 +16,8 @@ from storage import codec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.alarm import Alarm
-    from actors.system import System
+    from actors.runtime.alarm import Alarm
+    from actors.system.system import System
     from pumice.storm.clock import JumpingClock
     from pumice.storm.monitor import Monitor
     from pumice.storm.script import Event, Script

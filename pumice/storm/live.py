@@ -12,7 +12,7 @@ import anyio
 
 from actors.api.faults import Faults, SeededFaults
 from actors.api.store import Store
-from actors.core_decider import core_decider
+from actors.scheduling.core_decider import core_decider
 from pumice.storm.books import compare_view, lost_in_journal, without_reason
 from pumice.storm.monitor import Monitor
 from pumice.storm.profile_file import Profile
@@ -22,9 +22,9 @@ from pumice.storm.watched import WatchedJournal
 from storage.recovery import recover
 
 if TYPE_CHECKING:
-    from actors.decider import Decider
-    from actors.settings import SystemSettings
-    from actors.system import System
+    from actors.scheduling.decider import Decider
+    from actors.system.settings import SystemSettings
+    from actors.system.system import System
     from storage.journal import Journal
 
 LONGEST_S: Final = 1.0

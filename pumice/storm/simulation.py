@@ -12,10 +12,10 @@ from typing import Any, Final
 import anyio
 
 from actors.api.faults import Fault, Faults, ListedFaults, SeededFaults
-from actors.core_decider import core_decider
 from actors.errors import RecorderFailedError
-from actors.settings import SystemSettings
-from actors.system import System
+from actors.scheduling.core_decider import core_decider
+from actors.system.settings import SystemSettings
+from actors.system.system import System
 from pumice.storm.books import final_problems
 from pumice.storm.clock import Bell, JumpingClock, LeapingClock
 from pumice.storm.determinism import deterministic

@@ -20,8 +20,8 @@ from core.state.watched import WATCHED
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from actors.ports import CachePort
-    from actors.system import System
+    from actors.system.ports import CachePort
+    from actors.system.system import System
     from core.state.view import View
     from pumice.storm.monitor import Monitor
     from pumice.storm.truth import Truth

@@ -7,8 +7,10 @@ import anyio
 
 from actors.api.server import ApiServer
 from actors.api.store import Store
-from actors.mailbox import Mailbox
-from actors.ports import ApiPort, Clock, Context, RealClock, RecorderPort
+from actors.runtime.clock import Clock, RealClock
+from actors.runtime.context import Context
+from actors.runtime.mailbox import Mailbox
+from actors.system.ports import ApiPort, RecorderPort
 from core.messages import commands, replies
 from core.messages.events import Mutation
 from storage import codec

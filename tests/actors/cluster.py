@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from actors.api.bootstrap import system_queues
 from actors.api.store import Store
-from actors.reconciler import Machine
+from actors.runtime.reconciler import Machine
 from core.messages.commands import ApiRequest, BindPod, Create, Delete, EvictPod, Patch, StatusCondition, UpdateStatus
 from core.messages.events import Mutation
 from core.messages.replies import Accepted, ApiReply, Listing, Refused

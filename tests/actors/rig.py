@@ -9,11 +9,11 @@ from typing import Any
 
 import anyio
 
-from actors.core_decider import core_decider
-from actors.decider import Decider
-from actors.ports import Clock, RealClock
-from actors.settings import SystemSettings
-from actors.system import System
+from actors.runtime.clock import Clock, RealClock
+from actors.scheduling.core_decider import core_decider
+from actors.scheduling.decider import Decider
+from actors.system.settings import SystemSettings
+from actors.system.system import System
 from core.messages.commands import ApiRequest
 from core.messages.events import ActorEvent, CycleRecord
 from core.messages.replies import ApiReply, Listing

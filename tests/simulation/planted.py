@@ -10,17 +10,17 @@ from typing import Any
 import anyio
 import numpy as np
 
-from actors import pre_bind_worker
 from actors.api.eviction import Eviction
 from actors.api.faulty_server import FaultyApiServer
 from actors.api.server import ApiServer
 from actors.api.tables import Tables
-from actors.cache import Cache
-from actors.controllers import disruption_machine
-from actors.controllers.device_machine import DeviceMachine
-from actors.controllers.pod_group_machine import PodGroupMachine
-from actors.outcomes import Outcomes
-from actors.watcher import Changes, Watcher
+from actors.controllers.devices.machine import DeviceMachine
+from actors.controllers.disruptions import machine as disruption_machine
+from actors.controllers.groups.machine import PodGroupMachine
+from actors.effects import pre_bind_worker
+from actors.effects.outcomes import Outcomes
+from actors.runtime.watcher import Changes, Watcher
+from actors.scheduling.cache import Cache
 from core.kube.devices import Allocator
 from core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, Phase
 from core.messages.commands import Append, Entry

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from actors.api.faults import Fault, ListedFaults
-from actors.settings import SystemSettings
+from actors.system.settings import SystemSettings
 from pumice.runtime.main_job import Outcome, Plan, Watching, run_plan
 from pumice.runtime.until import parse_until
 from pumice.storm.cluster import node, pod_group, pods, queue

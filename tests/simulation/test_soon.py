@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.watcher import Changes, Watcher
+from actors.runtime.watcher import Changes, Watcher
 from core.state.view import View
 from pumice.storm.monitor import Monitor
 from pumice.storm.script import Event, Script
@@ -81,7 +81,7 @@ def test_the_cache_need_not_know_what_it_cannot_list(monkeypatch: pytest.MonkeyP
         return await self._relist()
 
     monkeypatch.setattr(Watcher, "_read", listing)
-    monkeypatch.setattr("actors.supervisor.FIRST_S", 10.0)
+    monkeypatch.setattr("actors.runtime.supervisor.FIRST_S", 10.0)
     crash = Event("crash", on="watch Node+Queue #3", target="api-server")
     outcome = simulate(Script(1, (NODE, JOB, crash), faults_end_s=1.0))
     assert (outcome.violations, len(outcome.struck)) == ([], 1)

@@ -14,9 +14,9 @@ import trio
 import trio._core._run as trio_run
 
 from actors.api.faults import CRASHABLE, KINDS, Fault, ListedFaults, SeededFaults
-from actors.ports import RealClock
-from actors.settings import SystemSettings
-from actors.system import System
+from actors.runtime.clock import RealClock
+from actors.system.settings import SystemSettings
+from actors.system.system import System
 from config.errors import ConfigError
 from core.messages.commands import BindPod
 from pumice.storm.determinism import OUTSIDE, SOURCE, SWITCH, TURNS, deterministic, source

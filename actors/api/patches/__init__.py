@@ -9,7 +9,7 @@ from actors.api.patches.operations import apply_operations, decoded_operations
 from actors.api.patches.strategic import strategic_merge
 from actors.api.registry import Found
 from actors.api.schema import of_kind
-from actors.merge_patch import merge_patch
+from actors.kube.merge_patch import merge_patch
 from core.messages.replies import Refused
 from core.objects.metadata import Object
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.budgets import is_ready
-from actors.controllers.disruption_machine import DisruptionMachine
+from actors.controllers.disruptions.machine import DisruptionMachine
+from actors.kube.budgets import is_ready
 from core.messages.commands import RequestEviction
 from core.messages.replies import Accepted, ApiReply, Refused
 from tests.actors.cluster import Cluster

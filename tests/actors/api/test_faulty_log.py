@@ -9,7 +9,8 @@ from actors.api.faulty_log import REPLAYED, FaultyLog
 from actors.api.network import Network
 from actors.api.watch import RevisionLog
 from actors.errors import ActorFailedError
-from actors.ports import Context, RealClock
+from actors.runtime.clock import RealClock
+from actors.runtime.context import Context
 from core.messages.events import Mutation
 
 KINDS = ("Pod", "Node", "Queue")

@@ -9,7 +9,8 @@ import pytest
 from trio.testing import MockClock
 
 from actors.api.network import Network
-from actors.ports import Context, RealClock
+from actors.runtime.clock import RealClock
+from actors.runtime.context import Context
 
 Act = Callable[[Network], object]
 

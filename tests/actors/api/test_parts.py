@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from actors.agents.machine import NodeAgentsMachine
 from actors.api.store import Store
-from actors.controllers.device_machine import DeviceMachine
-from actors.controllers.job_machine import JobMachine
-from actors.controllers.pod_claims_machine import PodClaimsMachine
-from actors.controllers.pod_group_machine import PodGroupMachine
-from actors.controllers.queue_machine import QueueMachine
-from actors.controllers.volume_machine import VolumeMachine
-from actors.controllers.workload_machine import WorkloadMachine
+from actors.controllers.devices.machine import DeviceMachine
+from actors.controllers.groups.machine import PodGroupMachine
+from actors.controllers.jobs.machine import JobMachine
+from actors.controllers.queues.machine import QueueMachine
+from actors.controllers.volumes.machine import VolumeMachine
+from actors.controllers.volumes.pod_claims import PodClaimsMachine
+from actors.controllers.workloads.machine import WorkloadMachine
 from core.messages.commands import ApiRequest, BindPod, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted
 from core.objects.parts import (

@@ -14,8 +14,8 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from actors.gateway.server import listen
 from actors.gateway.settings import GatewaySettings
-from actors.settings import SystemSettings
-from actors.system import System
+from actors.system.settings import SystemSettings
+from actors.system.system import System
 from storage.journal import Journal
 from tests.actors.rig import started
 from tests.kit.pods import pod

@@ -9,8 +9,9 @@ import pytest
 import trio.testing
 
 from actors.gateway.hub import GATHER_S, Hub
-from actors.news import News
-from actors.ports import Activity, Shelf
+from actors.runtime.activity import Activity
+from actors.runtime.news import News
+from actors.runtime.shelf import Shelf
 from core.messages.events import Mutation
 from core.messages.watch import Events
 from storage import codec

@@ -13,7 +13,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from actors.alarm import Alarm
+from actors.runtime.alarm import Alarm
 from pumice.storm.clock import START, Bell, JumpingClock, LeapingClock
 
 DAY_S = 86_400.0

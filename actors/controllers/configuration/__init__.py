@@ -1,0 +1,1 @@
+"""The scheduler's configuration in the cluster itself: a ConfigMap, followed."""

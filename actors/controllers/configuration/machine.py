@@ -1,0 +1,98 @@
+"""The scheduler's configuration in the cluster itself: the ConfigMap that Volcano's chart makes, followed."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from actors.kube.events import event
+from config.errors import ConfigError
+from core.messages.commands import ApiRequest, Create
+from core.messages.replies import Accepted, ApiReply
+from core.objects.metadata import section
+from storage.codec import pack, unpack
+
+if TYPE_CHECKING:
+    from actors.scheduling.config_source import ConfigSource
+
+Object = dict[str, Any]
+Offer = Callable[[str, str], str]
+"""Hands over a configuration's text and where it came from; what is wrong with it ("" when nothing is)."""
+
+NAMESPACE: Final = "volcano-system"
+NAME: Final = "volcano-scheduler-configmap"
+KEY: Final = "volcano-scheduler.conf"
+SOURCE: Final = f"configmap {NAMESPACE}/{NAME}"
+USER: Final = "config-watcher"
+
+log = logging.getLogger(__name__)
+
+
+def text_of(config_map: Object) -> str | None:
+    """The configuration in it; None when there is none under the key."""
+    text = section(config_map, "data").get(KEY)
+    return text if isinstance(text, str) else None
+
+
+def take_over(source: ConfigSource, get: Callable[[str, str, str], ApiReply]) -> None:
+    """At a start: take what the cluster holds already, if it is good."""
+    reply = get("ConfigMap", NAMESPACE, NAME)
+    text = text_of(unpack(reply.blob)) if isinstance(reply, Accepted) else None
+    if text is None:
+        return
+    try:
+        source.offer(text, SOURCE)
+        source.look()
+    except ConfigError as error:
+        log.error("the configuration in the cluster was not taken: %s", error)
+
+
+class ConfigMachine:
+    """See `actors.runtime.reconciler.Machine`. A ConfigMap that goes leaves the configuration as it is."""
+
+    kinds = ("ConfigMap",)
+
+    def __init__(self, offer: Offer) -> None:
+        self._offer = offer
+        self._said = ""
+        self._waiting: Object | None = None
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        del kind, revision
+        meta = obj["metadata"]
+        if not deleted and (meta.get("namespace"), meta.get("name")) == (NAMESPACE, NAME):
+            self._waiting = obj
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`."""
+        found, self._waiting = self._waiting, None
+        if found is None:
+            return ()
+        text = text_of(found)
+        said = hashlib.sha256(f"{text}".encode()).hexdigest()
+        if said == self._said:
+            return ()
+        self._said = said
+        problem = f"data has no text under {KEY}" if text is None else self._offer(text, SOURCE)
+        return [Create(pack(_event(found, problem, now)), user=USER)]
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`: what could not be said is in the log all the same."""
+
+    def next_due(self) -> float | None:
+        """See `Machine`."""
+        return None
+
+    def running_timers(self) -> int:
+        """See `Machine`."""
+        return 0
+
+
+def _event(config_map: Object, problem: str, now: float) -> Object:
+    if problem:
+        message = f"the scheduler keeps the configuration it had: {problem}"
+        return event(config_map, "InvalidConfiguration", message, now, source="volcano", warning=True)
+    return event(config_map, "ConfigurationLoaded", "the scheduler works by this configuration", now, source="volcano")

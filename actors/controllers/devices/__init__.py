@@ -1,0 +1,1 @@
+"""Devices come back when nobody uses them any more."""

@@ -1,0 +1,150 @@
+"""Devices come back when the last pod that a resource claim was reserved for has ended, as a pure machine.
+
+Source: Kubernetes' resourceclaim controller (`syncClaim`). Claims made from templates
+are made in `pod_claims_machine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from core.messages.commands import ApiRequest, Get, Update
+from core.messages.replies import Accepted, ApiReply, Refused
+from core.objects.metadata import section
+from core.objects.parts import POD_WITH_CLAIMS
+from storage.codec import pack, unpack
+
+Object = dict[str, Any]
+Name = tuple[str, str]
+
+USER: Final = "volume-controller"
+RETRY_S: Final = 1.0
+SERVER_FAULT: Final = 500
+_ENDED: Final = ("Succeeded", "Failed")
+
+
+class DeviceMachine:
+    """See `actors.runtime.reconciler.Machine`. Of pods only those that ask for devices are kept."""
+
+    kinds = (POD_WITH_CLAIMS, "ResourceClaim")
+
+    def __init__(self) -> None:
+        self._live: dict[Name, str] = {}  # pod -> uid
+        self._gone: set[str] = set()  # uids of pods that have ended and may still stand in a claim
+        self._claims: dict[Name, Object] = {}
+        self._asking: dict[Name, list[str]] = {}  # claim -> uids of pods it was asked for
+        self._dirty: dict[Name, None] = {}
+        self._retries: dict[Name, float] = {}  # when to try again what the api could not do
+        self._stale: dict[Name, None] = {}
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        if kind == "Pod":
+            self._pod(obj, deleted=deleted)
+            return
+        name = _name(obj)
+        old = self._claims.get(name)
+        if old is None or revision > int(old["metadata"]["resourceVersion"]):
+            self._claims.pop(name, None)
+            if not deleted:
+                self._claims[name] = obj
+                self._dirty[name] = None
+
+    def _pod(self, pod: Object, *, deleted: bool) -> None:
+        if not deleted and section(pod, "status").get("phase") not in _ENDED:
+            if section(pod, "spec").get("resourceClaims"):
+                self._live[_name(pod)] = pod["metadata"]["uid"]
+            return
+        name = _name(pod)
+        uid = self._live.pop(name, None)
+        if uid is not None:
+            self._gone.add(uid)
+            self._dirty.update(dict.fromkeys(claim for claim in self._claims if claim[0] == name[0]))
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`."""
+        for name in [name for name, due in self._retries.items() if due <= now]:
+            del self._retries[name]
+            self._dirty[name] = None
+        dirty, self._dirty = self._dirty, {}
+        stale, self._stale = self._stale, {}
+        requests: list[ApiRequest] = [Get("ResourceClaim", *name) for name in stale]
+        for name in dirty:
+            claim = self._claims.get(name)
+            if claim is None or name in stale:
+                continue
+            unknown = [user for user in _pods(claim) if self._is_unknown(name[0], user)]
+            after = None if unknown else self._without_the_ended(claim)
+            if unknown:
+                requests += [Get("Pod", name[0], str(user.get("name"))) for user in unknown]
+                self._asking[name] = [str(user.get("uid")) for user in unknown]
+            elif after is not None:
+                requests.append(Update(pack(after), user=USER))
+        return requests
+
+    def _is_unknown(self, namespace: str, user: dict[str, Any]) -> bool:
+        """A pod that was never seen: perhaps it is so new that the list of pods did not have it."""
+        uid = user.get("uid")
+        return uid not in self._gone and self._live.get((namespace, str(user.get("name")))) != uid
+
+    def _without_the_ended(self, claim: Object) -> Object | None:
+        """The claim without pods that are no more; without devices once it has no pod. None: it stays as it is."""
+        status = section(claim, "status")
+        users: list[dict[str, Any]] = status.get("reservedFor") or []
+        kept = [user for user in users if user.get("resource") != "pods" or user.get("uid") not in self._gone]
+        if len(kept) == len(users):
+            return None
+        after = {key: value for key, value in status.items() if key not in ("reservedFor", "allocation")}
+        if kept:
+            after.update(reservedFor=kept, allocation=status.get("allocation"))
+        return {**claim, "status": after}
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`."""
+        if isinstance(request, Get) and request.kind == "Pod":
+            self._heard_of_pod((request.namespace, request.name), reply)
+        elif isinstance(reply, Accepted) and reply.blob:
+            claim: Object = unpack(reply.blob)
+            self.observe("ResourceClaim", claim, int(claim["metadata"]["resourceVersion"]))
+            if isinstance(request, Get):  # perhaps no news, but nothing was done about it while it was asked for
+                self._dirty[request.namespace, request.name] = None
+        elif isinstance(request, Update) and isinstance(reply, Refused):
+            meta = unpack(request.blob)["metadata"]
+            if reply.code == 409:
+                self._stale[meta["namespace"], meta["name"]] = None
+            elif reply.code >= SERVER_FAULT:
+                self._retries[meta["namespace"], meta["name"]] = now + RETRY_S
+
+    def _heard_of_pod(self, pod: Name, reply: ApiReply) -> None:
+        if isinstance(reply, Refused) and reply.code >= SERVER_FAULT:
+            return  # heard nothing; the claim's next change asks again
+        found: Object = unpack(reply.blob) if isinstance(reply, Accepted) else {}
+        uid = section(found, "metadata").get("uid")
+        if uid is not None and section(found, "status").get("phase") not in _ENDED:
+            self._live[pod] = str(uid)
+        for claim in [name for name in self._asking if name[0] == pod[0]]:
+            self._dirty[claim] = None
+            users = _pods(self._claims.get(claim, {}))
+            named = {str(user.get("uid")) for user in users if user.get("name") == pod[1]}
+            self._gone.update(named.intersection(self._asking[claim]) - {self._live.get(pod, "")})
+            self._asking[claim] = [one for one in self._asking[claim] if one not in named]
+            if not self._asking[claim]:
+                del self._asking[claim]
+
+    def next_due(self) -> float | None:
+        """See `Machine`."""
+        return min(self._retries.values(), default=None)
+
+    def running_timers(self) -> int:
+        """See `Machine`."""
+        return len(self._retries)
+
+
+def _name(obj: Object) -> Name:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def _pods(claim: Object) -> list[dict[str, Any]]:
+    users: list[dict[str, Any]] = section(claim, "status").get("reservedFor") or []
+    return [user for user in users if user.get("resource") == "pods"]

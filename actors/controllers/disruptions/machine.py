@@ -1,0 +1,149 @@
+"""The status of PodDisruptionBudgets, kept up with the pods they cover (Kubernetes' disruption controller).
+
+Runs beside the gateway: evictions ask what the status allows. Of pods only what counts is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from actors.kube.budgets import STALE_S, Scale, budget_status, covers, is_ready
+from actors.kube.merge_patch import diff_patch
+from core.messages.commands import ApiRequest, UpdateStatus
+from core.messages.replies import ApiReply
+from core.objects.metadata import parse_time, section
+from storage.codec import pack
+
+Object = dict[str, Any]
+Name = tuple[str, str]
+
+BUDGET: Final = "PodDisruptionBudget"
+SCALED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
+USER: Final = "disruption-controller"
+_READY: Final = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+class DisruptionMachine:
+    """See `actors.runtime.reconciler.Machine`."""
+
+    kinds = (BUDGET, *SCALED, "Pod")
+
+    def __init__(self) -> None:
+        self._budgets: dict[Name, Object] = {}
+        self._pods: dict[str, dict[str, Object]] = {}
+        self._scales: dict[str, tuple[int, str]] = {}
+        self._stale: dict[Name, None] = {}
+        self._asked: dict[Name, str] = {}
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        del revision
+        name = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+        if kind == BUDGET:
+            self._stale[name] = None
+            if deleted:
+                self._budgets.pop(name, None)
+                self._asked.pop(name, None)
+            else:
+                self._budgets[name] = obj
+        elif kind == "Pod":
+            self._pod(name, obj, deleted=deleted)
+        else:
+            self._scale(obj, deleted=deleted)
+
+    def _pod(self, name: Name, pod: Object, *, deleted: bool) -> None:
+        namespace, own = name
+        held = self._pods.setdefault(namespace, {})
+        before = held.pop(own, None)
+        after = None if deleted else _counted(pod)
+        if after is not None:
+            held[own] = after
+        if before != after:
+            seen = [each for each in (before, after) if each is not None]
+            self._mark(namespace, seen)
+
+    def _scale(self, controller: Object, *, deleted: bool) -> None:
+        meta = controller["metadata"]
+        uid: str = meta.get("uid", "")
+        replicas: Any = section(controller, "spec").get("replicas")
+        owner = next((each["uid"] for each in meta.get("ownerReferences") or () if each.get("controller")), "")
+        after = None if deleted else (replicas if isinstance(replicas, int) else 1, owner)
+        before = self._scales.pop(uid, None)
+        if after is not None:
+            self._scales[uid] = after
+        if before != after:
+            self._mark(meta.get("namespace", ""), None)
+
+    def _mark(self, namespace: str, pods: Sequence[Object] | None) -> None:
+        """What is to be counted again: the budgets of these pods, or all of the namespace."""
+        for name, budget in self._budgets.items():
+            if name[0] != namespace or name in self._stale:
+                continue
+            if pods is None or any(covers(budget, pod) for pod in pods):
+                self._stale[name] = None
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`."""
+        stale, self._stale = {*self._stale, *self._overdue(now)}, {}
+        requests: list[ApiRequest] = []
+        for name in sorted(stale):
+            budget = self._budgets.get(name)
+            if budget is None:
+                continue
+            pods = [pod for pod in self._pods.get(name[0], {}).values() if covers(budget, pod)]
+            before = section(budget, "status")
+            patch = diff_patch(before, budget_status(budget, pods, self._scale_of, now))
+            if patch:
+                revision = self._asked[name] = budget["metadata"]["resourceVersion"]
+                requests.append(UpdateStatus(BUDGET, *name, pack(patch), revision, USER))
+        return requests
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`: after a conflict the newer budget is on its way here."""
+        del request, reply, now
+
+    def next_due(self) -> float | None:
+        """When the next granted eviction is given up."""
+        return min((at for _, at in self._granted()), default=None)
+
+    def running_timers(self) -> int:
+        """See `Machine`: nobody waits for an eviction to be given up."""
+        return 0
+
+    def _overdue(self, now: float) -> Iterator[Name]:
+        return (name for name, at in self._granted() if at <= now)
+
+    def _granted(self) -> Iterator[tuple[Name, float]]:
+        """Budgets with granted evictions whose pods are there yet, and when these no longer count."""
+        for name, budget in self._budgets.items():
+            if self._asked.get(name) == budget["metadata"]["resourceVersion"]:
+                continue  # what follows from this version has been asked for already
+            for at in section(section(budget, "status"), "disruptedPods").values():
+                yield name, _seconds(at) + STALE_S + 1
+
+    def _scale_of(self, pod: Object) -> Scale | None:
+        """A ReplicaSet counts with the Deployment that has it."""
+        owner = next((each["uid"] for each in pod["metadata"]["ownerReferences"] if each.get("controller")), "")
+        found = self._scales.get(owner)
+        if found is None:
+            return None
+        above = self._scales.get(found[1])
+        return Scale(owner, found[0]) if above is None else Scale(found[1], above[0])
+
+
+def _counted(pod: Object) -> Object:
+    """What of a pod counts, in the pod's own form."""
+    meta = pod["metadata"]
+    kept = {part: meta[part] for part in ("name", "labels", "deletionTimestamp") if part in meta}
+    kept["ownerReferences"] = [
+        {"uid": each["uid"], "controller": True} for each in meta.get("ownerReferences") or () if each.get("controller")
+    ]
+    return {"metadata": kept, "status": _READY if is_ready(pod) else {}}
+
+
+def _seconds(text: Any) -> float:
+    try:
+        return parse_time(text if isinstance(text, str) else None)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,1 @@
+"""What becomes of pods, in Event objects."""

@@ -1,0 +1,132 @@
+"""What a cluster says of its pods in Event objects, for those who look with kubectl, as a pure machine.
+
+It derives them from the pods themselves: what was seen of a pod before and what is seen now. The scheduler's are worded
+as Volcano's cache and evictor word them (`pkg/scheduler/cache/cache.go`), the node agent's as the kubelet does. Events
+have names made from what they say, so saying it again, after a restart for instance, is refused and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, Final
+
+from msgspec import Struct
+
+from actors.kube.events import event
+from actors.runtime.timers import Timers
+from core.messages.commands import ApiRequest, Create, Delete
+from core.messages.replies import ApiReply
+from core.objects.metadata import section
+from storage.codec import pack
+
+Object = dict[str, Any]
+Name = tuple[str, str]
+
+USER: Final = "pod-events"
+SCHEDULER: Final = "volcano"
+KUBELET: Final = "kubelet"
+KEPT_S: Final = 3600.0
+"""An event is kept for so long (kube-apiserver's --event-ttl)."""
+
+
+class Said(Struct, frozen=True, gc=False):
+    """One thing to be said of a pod."""
+
+    reason: str
+    message: str
+    source: str
+    warning: bool = False
+
+
+class PodEventsMachine:
+    """See `actors.runtime.reconciler.Machine`. `scheduler`: speak for it too, not for the node agents alone."""
+
+    kinds = ("Pod", "Event")
+
+    def __init__(self, *, scheduler: bool = True) -> None:
+        self._scheduler = scheduler
+        self._said: dict[Name, tuple[Said, ...]] = {}
+        self._news: list[tuple[Object, Said]] = []
+        self._kept: Timers[Name] = Timers()
+        self._fresh: dict[Name, None] = {}
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        name = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+        if kind == "Event":
+            if deleted:
+                self._fresh.pop(name, None)
+                self._kept.cancel(name)
+            else:
+                self._fresh[name] = None
+        elif deleted:
+            self._said.pop(name, None)
+        else:
+            self._pod(name, obj)
+
+    def _pod(self, name: Name, pod: Object) -> None:
+        before, now = self._said.get(name, ()), tuple(self._sayings(pod))
+        self._news += [(pod, said) for said in now if said not in before]
+        self._said[name] = now
+
+    def _sayings(self, pod: Object) -> Iterator[Said]:
+        """All that the pod as it is gives reason to say."""
+        if self._scheduler:
+            yield from _of_scheduling(pod)
+        if section(pod, "spec").get("nodeName"):
+            yield from _of_running(pod)
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`."""
+        for name in self._fresh:
+            self._kept.set(name, now + KEPT_S)
+        self._fresh.clear()
+        news, self._news = self._news, []
+        requests: list[ApiRequest] = [Create(pack(_event(pod, said, now)), user=USER) for pod, said in news]
+        return requests + [Delete("Event", *name, user=USER) for name in self._kept.take_due(now)]
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`: an event that is there already was said before, and one that cannot be said is no loss."""
+
+    def next_due(self) -> float | None:
+        """See `Machine`."""
+        return self._kept.next_due()
+
+    def running_timers(self) -> int:
+        """See `Machine`: nobody waits for events to be forgotten."""
+        return 0
+
+
+def _of_scheduling(pod: Object) -> Iterator[Said]:
+    meta, node = pod["metadata"], section(pod, "spec").get("nodeName")
+    conditions = _conditions(pod)
+    if node:
+        yield Said("Scheduled", f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}", SCHEDULER)
+    elif (condition := conditions.get("PodScheduled", {})).get("status") == "False" and condition.get("message"):
+        yield Said("FailedScheduling", condition["message"], SCHEDULER, warning=True)
+    if (condition := conditions.get("Ready", {})).get("reason") == "Evict":
+        yield Said("Evict", condition.get("message", ""), SCHEDULER, warning=True)
+
+
+def _of_running(pod: Object) -> Iterator[Said]:
+    names = [str(container.get("name")) for container in section(pod, "spec").get("containers") or ()]
+    status = section(pod, "status")
+    if status.get("startTime") or status.get("phase") not in (None, "Pending"):
+        yield from (Said("Started", f"Started container {name}", KUBELET) for name in names)
+    if pod["metadata"].get("deletionTimestamp") and status.get("phase") == "Running":
+        yield from (Said("Killing", f"Stopping container {name}", KUBELET) for name in names)
+
+
+def _conditions(pod: Object) -> dict[str, Object]:
+    return {each["type"]: each for each in section(pod, "status").get("conditions") or () if "type" in each}
+
+
+def _event(pod: Object, said: Said, now: float) -> Object:
+    obj = event(pod, said.reason, said.message, now, source=said.source, warning=said.warning)
+    meta = pod["metadata"]
+    mark = blake2b(f"{meta['uid']} {said.reason} {said.message}".encode(), digest_size=8).hexdigest()
+    obj["metadata"] = {"name": f"{meta['name']}.{mark}", "namespace": meta["namespace"]}
+    if said.source == KUBELET:
+        obj["source"]["host"] = section(pod, "spec")["nodeName"]
+    return obj

@@ -1,0 +1,1 @@
+"""PodGroups for pods that nobody has given one."""

@@ -1,0 +1,1 @@
+"""Volcano Jobs: their pods and PodGroups, policies, retries, and their end."""

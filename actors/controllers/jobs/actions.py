@@ -1,0 +1,225 @@
+"""What is done to a Job's pods, PodGroup and status, as requests (source: Volcano's `syncJob` and `killPods`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from actors.controllers import job_keys as keys
+from actors.controllers.jobs.life import Action, Do, Reaction, Then, next_phase
+from actors.controllers.jobs.pod_group import followed, pod_group_of
+from actors.controllers.jobs.pods import PodMaker, claim_name, owner_reference, pod_name
+from actors.controllers.jobs.policies import Resolved
+from actors.controllers.jobs.state import JobState, PodView
+from actors.controllers.jobs.status import conditioned, counted, initial, run_for, tallied
+from actors.kube.merge_patch import diff_patch
+from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from core.objects.metadata import section
+from storage.codec import repack
+
+Object = dict[str, Any]
+
+USER: Final = "job-controller"
+_NOT_STARTED: Final = ("", "Pending")
+_BEGINNINGS: Final = (Then.RESTART, Then.ABORT, Then.COMPLETE, Then.TERMINATE)
+
+
+def sync(
+    state: JobState, reaction: Reaction, priorities: tuple[int, Mapping[str, int]], now: float
+) -> list[ApiRequest]:
+    """Bring PodGroup and pods to what the Job says, once the PodGroup is past Pending; then the status."""
+    job = _present(state)
+    old: Object = job.get("status") or {}
+    status, requests = dict(old), list[ApiRequest]()
+    if not old.get("state"):
+        status = initial(job, now)
+    if (status["state"].get("phase") or "Pending") == "Pending":
+        status, requests = _initiate(state, job, status)
+    if state.trouble:
+        status["state"] = {**status["state"], "reason": "CreationRefused", "message": state.trouble}
+        state.trouble = ""
+    elif "message" in status["state"]:
+        status["state"] = {"phase": status["state"]["phase"]}
+    requests += _pod_group_requests(state, job, priorities)
+    if state.group is None or state.group.phase in _NOT_STARTED:
+        return requests + _settle(job, old, status, reaction.then, now)
+    changes, views = _pod_requests(state, job)
+    status = counted(status, job["spec"], views)
+    return requests + changes + _settle(job, old, status, reaction.then, now)
+
+
+def kill(state: JobState, reaction: Reaction, resolved: Resolved, now: float) -> list[ApiRequest]:
+    """Delete the pods that the reaction is about, write the status, delete the PodGroup."""
+    job = _present(state)
+    old: Object = job.get("status") or {}
+    status = dict(old)
+    whole = reaction.do is Do.KILL
+    doomed = _all_but_ended(state, job, reaction) if whole else _targets(state, resolved)
+    # the version tells pods of this life from those of earlier ones; a kill that kills nobody begins no new life
+    if whole and (reaction.then in _BEGINNINGS or any(not pod.deleting for pod in doomed)):
+        status["version"] = status.get("version", 0) + 1
+    requests: list[ApiRequest] = []
+    for pod in doomed:
+        requests += _delete_pod(state, pod)
+    status = tallied(status, state.all_pods())
+    status.pop("controlledResources", None)
+    requests += _settle(job, old, status, reaction.then, now, killed=True)
+    if state.group is not None:
+        requests.append(Delete("PodGroup", state.key[0], state.group.name, user=USER))
+    return requests
+
+
+def _present(state: JobState) -> Object:
+    if state.job is None:
+        raise AssertionError(f"Job {state.key} is acted on, but it is not there")
+    return state.job
+
+
+def _settle(
+    job: Object, old: Object, status: Object, then: Then, now: float, *, killed: bool = False
+) -> list[ApiRequest]:
+    """Let the counts decide about the phase and write what changed."""
+    phase = next_phase(then, job["spec"], status)
+    if then is Then.RESTART:
+        status["retryCount"] = status.get("retryCount", 0) + 1
+    if phase is not None:
+        status["state"] = {**section(status, "state"), "phase": str(phase)}
+    # a kill notes a condition for a new phase only, a sync for every change, as Volcano does
+    if phase is not None or (status != old and not killed):
+        status = conditioned(status, now)
+    if killed:
+        status = run_for(status, job, now)
+    if status == old:
+        return []
+    patch = diff_patch(old, status)
+    return [UpdateStatus("Job", *_name(job), repack(patch), user=USER)]
+
+
+def _initiate(state: JobState, job: Object, status: Object) -> tuple[Object, list[ApiRequest]]:
+    """Plugins and volumes of a Job that has not run yet."""
+    resources: Object = {f"plugin-{name}": name for name in section(job["spec"], "plugins")}
+    requests: list[ApiRequest] = []
+    volumes: list[Object] = job["spec"].get("volumes") or []
+    for number, volume in enumerate(volumes):
+        claim = claim_name(job, number, volume)
+        resources[f"volume-pvc-{claim}"] = claim
+        if volume.get("volumeClaim") and state.failures == 0:
+            requests.append(Create(repack(_claim(job, claim, volume["volumeClaim"])), user=USER))
+    if resources:
+        status["controlledResources"] = resources
+    return status, requests
+
+
+def _claim(job: Object, name: str, spec: Object) -> Object:
+    meta = {"name": name, "namespace": job["metadata"]["namespace"], "ownerReferences": [owner_reference(job)]}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
+
+
+def _pod_group_requests(state: JobState, job: Object, priorities: tuple[int, Mapping[str, int]]) -> list[ApiRequest]:
+    wanted = _wanted(state, job, priorities)
+    if state.group is None:
+        return [Create(repack(pod_group_of(job, wanted)), user=USER)]
+    changed = {name: value for name, value in wanted.items() if state.group.spec.get(name) != value}
+    if not changed:
+        return []
+    current = {name: state.group.spec[name] for name in changed if name in state.group.spec}
+    patch = repack({"spec": diff_patch(current, changed)})
+    return [Patch("PodGroup", state.key[0], state.group.name, patch, user=USER)]
+
+
+def _wanted(state: JobState, job: Object, priorities: tuple[int, Mapping[str, int]]) -> Object:
+    """The PodGroup's fields, worked out anew only when the Job's spec or a priority class changed."""
+    mark = (job["metadata"].get("generation", 0), priorities[0])
+    if state.wanted is None or state.wanted[:2] != mark:
+        state.wanted = (*mark, followed(job, priorities[1]))
+    return state.wanted[2]
+
+
+def _pod_requests(state: JobState, job: Object) -> tuple[list[ApiRequest], list[PodView]]:
+    """Creates and deletes, and the pods there will be: new ones are counted as they are sure to be, Pending."""
+    requests: list[ApiRequest] = []
+    views: list[PodView] = []
+    deletes: list[ApiRequest] = []
+    tasks: list[Object] = job["spec"].get("tasks") or []
+    for task in tasks:
+        present = dict(state.pods.get(task["name"], {}))
+        missing: list[int] = []
+        for index in range(task.get("replicas", 0)):
+            view = present.pop(pod_name(job["metadata"]["name"], task["name"], index), None)
+            if view is None:
+                missing.append(index)
+                continue
+            if view.out_of_sync and not view.deleting:
+                deletes += _delete_pod(state, view, mark=False)
+            views.append(view)
+        for view in present.values():  # more than are wanted
+            if not view.deleting:
+                deletes += _delete_pod(state, view, mark=False)
+            views.append(view)
+        if missing and _may_start(state, job, task):
+            maker = PodMaker(job, task)
+            requests += [Create(repack(maker.make(index)), user=USER) for index in missing]
+            views += [_expected(state, job, task, index) for index in missing]
+    return requests + deletes, views
+
+
+def _expected(state: JobState, job: Object, task: Object, index: int) -> PodView:
+    name = pod_name(job["metadata"]["name"], task["name"], index)
+    uid = job["metadata"]["uid"]
+    return PodView(name, "", state.key, uid, task["name"], 0, "", "Pending", False, False, 0, False, 0)
+
+
+def _may_start(state: JobState, job: Object, task: Object) -> bool:
+    """dependsOn: of `any` one named task must be up (when several are named), else all of them."""
+    depends: Object | None = task.get("dependsOn")
+    if depends is None:
+        return True
+    names: list[str] = depends.get("name") or []
+    up = [_is_up(state, job, name) for name in names]
+    return any(up) if len(names) > 1 and depends.get("iteration") == "any" else all(up)
+
+
+def _is_up(state: JobState, job: Object, name: str) -> bool:
+    """Whether the task's minimum is running and ready, or has succeeded."""
+    tasks: list[Object] = job["spec"].get("tasks") or []
+    task = next((each for each in tasks if each["name"] == name), Object())
+    pods = state.pods.get(name, {}).values()
+    up = sum(pod.phase == "Succeeded" or (pod.phase == "Running" and pod.ready) for pod in pods)
+    return up >= int(task.get("minAvailable", 0))
+
+
+def _targets(state: JobState, resolved: Resolved) -> Sequence[PodView]:
+    """The pods of the task, the pod or the partition that the action is about."""
+    trigger = resolved.trigger
+    pods = state.pods.get(trigger.task, {}).values()
+    match resolved.action:
+        case Action.RESTART_POD:
+            return [pod for pod in pods if pod.name == trigger.pod]
+        case Action.RESTART_PARTITION:
+            return [pod for pod in pods if pod.partition == trigger.partition]
+        case _:
+            return list(pods)
+
+
+def _all_but_ended(state: JobState, job: Object, reaction: Reaction) -> Sequence[PodView]:
+    """At the last try pods that have ended stay, whatever the action."""
+    retries, most = section(job, "status").get("retryCount", 0), job["spec"].get("maxRetry", 0)
+    keep = reaction.keep_ended or retries >= most - 1
+    return [pod for pod in state.all_pods() if not (keep and pod.phase in ("Succeeded", "Failed"))]
+
+
+def _delete_pod(state: JobState, pod: PodView, *, mark: bool = True) -> Iterable[ApiRequest]:
+    """Mark it as wanted gone, so that its end is no eviction, and delete it."""
+    if pod.deleting:
+        return []
+    pod.deleting = True
+    where = ("Pod", state.key[0], pod.name)
+    delete = Delete(*where, uid=pod.uid, user=USER)
+    if not mark:
+        return [delete]
+    pod.out_of_sync = True
+    return [Patch(*where, repack({"metadata": {"annotations": {keys.OUT_OF_SYNC_POD: "true"}}}), user=USER), delete]
+
+
+def _name(job: Object) -> tuple[str, str]:
+    return job["metadata"]["namespace"], job["metadata"]["name"]

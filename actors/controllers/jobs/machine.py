@@ -1,0 +1,158 @@
+"""The Job controller as a pure machine: what happened to a Job becomes an action, the action becomes requests.
+
+One action a Job and step: what else has happened waits for its answers, so that every decision is made on what the one
+before it has done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from actors.controllers.jobs.actions import USER, kill, sync
+from actors.controllers.jobs.cache import JobCache, key_of
+from actors.controllers.jobs.life import REACTIONS, Action, Do, phase_of
+from actors.controllers.jobs.policies import COMMAND_ISSUED, Resolved, Trigger, resolve
+from actors.controllers.jobs.state import JobState, controlling_job
+from actors.controllers.jobs.timers import RETRY, TTL, JobTimers
+from actors.kube.events import event
+from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
+from core.messages.replies import Accepted, ApiReply, Refused
+from core.objects.metadata import section
+from core.objects.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES
+from storage.codec import pack, unpack, unpack_shared
+
+Object = dict[str, Any]
+
+MOST_FAILURES: Final = 15
+"""Tries after which a Job whose pods or PodGroup the api refuses is terminated (Volcano's --max-requeue-num)."""
+
+_BACKOFF_FIRST_S: Final = 0.005
+_BACKOFF_MOST_S: Final = 1.0  # Volcano's goes up to 1000 s; nothing here needs to be spared
+
+
+class JobMachine:
+    """See `actors.runtime.reconciler.Machine`."""
+
+    kinds = (QUEUE_NAMES, "PriorityClass", JOB_OF_OTHERS, GROUP_OF_JOB, POD_OF_JOB, "Command")
+
+    def __init__(self) -> None:
+        self._timers = JobTimers()
+        self._cache = JobCache(self._timers)
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        self._cache.observe(kind, obj, revision, deleted=deleted)
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`."""
+        # a command is taken away first and carried out on the answer: never twice, whatever crashes in between
+        requests: list[ApiRequest] = [
+            Delete("Command", *key, uid=command["metadata"]["uid"], user=USER)
+            for key, command in self._cache.commands.items()
+        ]
+        for purpose, key, trigger in self._timers.take_due(now):
+            state = self._cache.jobs.get(key)
+            if state is None or state.job is None:
+                continue
+            if purpose == TTL:
+                requests.append(Delete("Job", *key, uid=state.job["metadata"]["uid"], user=USER))
+            else:
+                self._cache.happened(state, trigger)
+        for state in self._cache.take_dirty():
+            if state.job is not None:
+                requests += self._act(state, state.job, now)
+        return requests
+
+    def _act(self, state: JobState, job: Object, now: float) -> list[ApiRequest]:
+        """The first thing that is more than a sync, else a sync; what is left waits for the next step."""
+        resolved = Resolved(Action.SYNC_JOB, Trigger())
+        while state.triggers and resolved.action is Action.SYNC_JOB:
+            trigger = next(iter(state.triggers))
+            del state.triggers[trigger]
+            self._timers.moved_on(state.key, trigger)
+            found = resolve(job, trigger)
+            if found.delay_s > 0:
+                self._timers.delay(state.key, found, now)
+            else:
+                resolved = found
+        if state.triggers:
+            self._cache.dirty[state.key] = None
+        return self._carry_out(state, job, resolved, now)
+
+    def _carry_out(self, state: JobState, job: Object, resolved: Resolved, now: float) -> list[ApiRequest]:
+        if "deletionTimestamp" in job["metadata"]:
+            return []
+        reaction = REACTIONS[(phase_of(section(job, "status")), resolved.action)]
+        if resolved.action is not Action.SYNC_JOB:
+            self._timers.done(state.key, resolved)
+        if reaction.do is not Do.SYNC:
+            return kill(state, reaction, resolved, now)
+        if job["spec"].get("queue") not in self._cache.queues:
+            return []  # the queue's coming is news
+        priorities = (self._cache.priorities_at, self._cache.priorities)
+        return [*_announce_plugins(state, job, now), *sync(state, reaction, priorities, now)]
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`. What was written is known from the answer, before the watch brings it."""
+        if isinstance(reply, Accepted):
+            self._accepted(request, reply)
+        elif isinstance(reply, Refused) and isinstance(request, Create) and reply.reason != "AlreadyExists":
+            self._creation_refused(unpack(request.blob), reply, now)
+
+    def _accepted(self, request: ApiRequest, reply: Accepted) -> None:
+        match request:
+            case Create() | UpdateStatus():
+                obj = unpack_shared(reply.blob)
+                if obj["kind"] in ("Pod", "PodGroup", "Job"):
+                    self._cache.observe(obj["kind"], obj, int(obj["metadata"]["resourceVersion"]))
+            case Delete(kind="PodGroup"):
+                self._cache.group_gone((request.namespace, request.name), reply.revision)
+            case Delete(kind="Command"):
+                self._issue(self._cache.commands.pop((request.namespace, request.name), None))
+            case _:
+                pass
+
+    def _issue(self, command: Object | None) -> None:
+        if command is None:
+            return
+        state = self._cache.jobs.get((command["metadata"]["namespace"], command["target"]["name"]))
+        if state is not None:
+            self._cache.happened(state, Trigger(COMMAND_ISSUED, command["action"]))
+
+    def _creation_refused(self, obj: Object, reply: Refused, now: float) -> None:
+        """Say so on the Job, try again later and later, give the Job up after too many times."""
+        owner = controlling_job(obj["metadata"])
+        state = self._cache.jobs.get((key_of(obj)[0], owner["name"])) if owner is not None else None
+        if state is None or state.job is None or self._timers.is_set(RETRY, state.key):
+            return
+        state.trouble = f"{obj['kind']} {obj['metadata']['name']}: {reply.message}"
+        state.failures += 1
+        if state.failures > MOST_FAILURES:
+            state.failures = 0
+            self._cache.happened(state, Trigger(COMMAND_ISSUED, Action.TERMINATE_JOB))
+            return
+        delay_s = min(_BACKOFF_FIRST_S * 2 ** (state.failures - 1), _BACKOFF_MOST_S)
+        self._timers.set(RETRY, state.key, now + delay_s)
+
+    def next_due(self) -> float | None:
+        """See `Machine`."""
+        return self._timers.next_due()
+
+    def running_timers(self) -> int:
+        """See `Machine`."""
+        return len(self._timers)
+
+
+def _announce_plugins(state: JobState, job: Object, now: float) -> list[ApiRequest]:
+    """Say once that what a Job's plugins would set up inside a cluster is not simulated."""
+    simulated = sorted(section(job["spec"], "plugins").keys() - {"env"})
+    if not simulated or state.announced_plugins or section(job, "status").get("state"):
+        return []
+    state.announced_plugins = True
+    text = (
+        f"plugins {', '.join(simulated)} are accepted; the files, keys, services and networks they set up "
+        "in a real cluster are not simulated"
+    )
+    said = event(job, "PluginsSimulated", text, now, source=USER)
+    return [Create(pack(said), user=USER)]

@@ -1,0 +1,1 @@
+"""Queues: their states, and how many PodGroups they hold."""

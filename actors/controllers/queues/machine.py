@@ -1,0 +1,179 @@
+"""The Queue controller as a pure machine: states, counts of PodGroups, queues that open and close with their parents.
+
+Source: Volcano's `pkg/controllers/queue`; its counts are metrics only, here they are in the status too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from actors.controllers.queues.life import Action, State, move, state_of
+from actors.kube.merge_patch import diff_patch
+from core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
+from core.messages.replies import Accepted, ApiReply
+from core.objects.metadata import section, text_map
+from core.objects.parts import CLOSED_BY_PARENT, COUNTED, GROUP_PHASES, QUEUE_COUNTS
+from storage.codec import repack, unpack_shared
+
+Object = dict[str, Any]
+
+USER: Final = "queue-controller"
+_SHUT: Final = (State.CLOSED, State.CLOSING)
+_NO_GROUPS: Final[Counter[str]] = Counter()
+
+
+class QueueMachine:
+    """See `actors.runtime.reconciler.Machine`."""
+
+    kinds = (QUEUE_COUNTS, GROUP_PHASES, "Command")
+
+    def __init__(self) -> None:
+        self._queues: dict[str, Object] = {}
+        self._groups: dict[tuple[str, str], tuple[str, str, int]] = {}
+        self._counts: dict[str, Counter[str]] = {}
+        self._commands: dict[tuple[str, str], Object] = {}
+        self._dirty: dict[str, Action] = {}
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        match kind:
+            case "Queue":
+                self._queue(obj, deleted=deleted)
+            case "PodGroup":
+                self._pod_group(obj, revision, deleted=deleted)
+            case "Command":
+                self._command(obj, deleted=deleted)
+            case _:
+                pass
+
+    def _queue(self, queue: Object, *, deleted: bool) -> None:
+        name = queue["metadata"]["name"]
+        if deleted:
+            self._queues.pop(name, None)
+            self._dirty.pop(name, None)
+            return
+        old = self._queues.get(name)
+        if old is not None and _revision(queue) <= _revision(old):
+            return
+        self._queues[name] = queue
+        self._look_at(name)
+        if old is None or _state(old) != _state(queue):
+            for child in self._children(name):
+                self._look_at(child)
+
+    def _pod_group(self, group: Object, revision: int, *, deleted: bool) -> None:
+        key = (group["metadata"].get("namespace", ""), group["metadata"]["name"])
+        old = self._groups.get(key)
+        if old is not None and revision <= old[2]:
+            return
+        before = None if old is None else old[:2]
+        after = None if deleted else _queue_and_phase(group)
+        if after is None:
+            self._groups.pop(key, None)
+        else:
+            self._groups[key] = (*after, revision)
+        if before != after:
+            for counted, by in ((before, -1), (after, 1)):
+                if counted is not None:
+                    self._count(*counted, by)
+
+    def _count(self, queue: str, phase: str, by: int) -> None:
+        counts = self._counts.get(queue)
+        if counts is None:
+            counts = self._counts[queue] = Counter()
+        counts[phase] += by
+        self._look_at(queue)
+
+    def _command(self, command: Object, *, deleted: bool) -> None:
+        key = (command["metadata"].get("namespace", ""), command["metadata"]["name"])
+        if deleted:
+            self._commands.pop(key, None)
+        elif section(command, "target").get("kind") == "Queue" and command.get("action") in set(Action):
+            self._commands[key] = command
+
+    def _look_at(self, name: str) -> None:
+        self._dirty.setdefault(name, Action.SYNC)
+
+    def _children(self, parent: str) -> list[str]:
+        return [name for name, queue in self._queues.items() if section(queue, "spec").get("parent") == parent]
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`."""
+        del now
+        requests: list[ApiRequest] = [
+            Delete("Command", *key, uid=command["metadata"]["uid"], user=USER)
+            for key, command in self._commands.items()
+        ]
+        dirty, self._dirty = self._dirty, {}
+        for name, action in dirty.items():
+            queue = self._queues.get(name)
+            if queue is not None:
+                requests += self._act(name, queue, action)
+        return requests
+
+    def _act(self, name: str, queue: Object, action: Action) -> list[ApiRequest]:
+        requests: list[ApiRequest] = []
+        action, closed_by_parent = self._with_parent(name, queue, action)
+        if closed_by_parent is not None:
+            annotations = {"metadata": {"annotations": {CLOSED_BY_PARENT: closed_by_parent}}}
+            requests.append(Patch("Queue", "", name, repack(annotations), user=USER))
+        status = section(queue, "status")
+        counts = self._counts.get(name, _NO_GROUPS)
+        after: Object = {key: value for key, value in status.items() if key not in COUNTED}
+        after["state"] = str(move(_state(queue), action, has_pod_groups=counts.total() > 0))
+        after.update({phase: counts[phase] for phase in COUNTED if counts[phase]})
+        if patch := diff_patch(status, after):
+            requests.append(UpdateStatus("Queue", "", name, repack(patch), user=USER))
+        return requests
+
+    def _with_parent(self, name: str, queue: Object, action: Action) -> tuple[Action, str | None]:
+        """A queue closes and opens with its parent; the root never closes, nothing opens below a closed one.
+
+        Also what the annotation that remembers this is to say; None: it may stay.
+        """
+        if name == "root":
+            return Action.SYNC if action is Action.CLOSE else action, None
+        parent = self._queues.get(section(queue, "spec").get("parent") or "root")
+        shut = parent is not None and _state(parent) in _SHUT
+        by_parent = text_map(queue["metadata"].get("annotations")).get(CLOSED_BY_PARENT)
+        if shut:
+            if _state(queue) in _SHUT:
+                return (Action.SYNC if action is Action.OPEN else action), None
+            return Action.CLOSE, None if by_parent == "true" else "true"
+        if action is Action.SYNC and by_parent == "true" and _state(queue) in _SHUT:
+            action = Action.OPEN
+        return action, "false" if action is Action.OPEN and by_parent == "true" else None
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`. A command is carried out once it has been taken away, so never twice."""
+        del now
+        if isinstance(request, UpdateStatus):
+            if isinstance(reply, Accepted):  # the watch does not bring it
+                self._queue(unpack_shared(reply.blob), deleted=False)
+        elif isinstance(request, Delete):
+            command = self._commands.pop((request.namespace, request.name), None)
+            if command is not None and isinstance(reply, Accepted):
+                self._dirty[command["target"]["name"]] = Action(command["action"])
+
+    def next_due(self) -> float | None:
+        """See `Machine`."""
+        return None
+
+    def running_timers(self) -> int:
+        """See `Machine`."""
+        return 0
+
+
+def _queue_and_phase(group: Object) -> tuple[str, str]:
+    phase: str = section(group, "status").get("phase") or "Pending"
+    return section(group, "spec").get("queue") or "default", phase.lower()
+
+
+def _state(queue: Object) -> State:
+    return state_of(section(queue, "status").get("state") or "")
+
+
+def _revision(queue: Object) -> int:
+    return int(queue["metadata"]["resourceVersion"])

@@ -1,0 +1,1 @@
+"""Claims get volumes, and pods the claims that they bring along."""

@@ -1,0 +1,209 @@
+"""The volume controller as a pure machine: claims get volumes that are there, or volumes made for them.
+
+Source: Kubernetes' PersistentVolume controller. A claim whose class waits for its consumer gets a volume once the
+scheduler kept one for it (the volume's claimRef) or chose a node (the claim's annotation). Volumes are made at once,
+for every provisioner but `kubernetes.io/no-provisioner`, and can be reached from every node. A volume whose claim is
+gone is Released, and deleted when its reclaim policy says Delete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cmp_to_key
+from typing import Any, Final
+
+from core.kube.selectors import SelectorError
+from core.kube.storage import NO_PROVISIONER, SELECTED_NODE, claim_key, class_name, is_fully_bound, name_of, volume_name
+from core.kube.volume_matching import is_available, is_for, is_large_enough, is_taken, storage_capacity
+from core.kube.volume_writes import bound_claim, bound_volume, claimed_by, in_phase, is_promised, made_volume
+from core.messages.commands import ApiRequest, Create, Delete, Get, Update
+from core.messages.replies import Accepted, ApiReply, Refused
+from core.objects.metadata import section, text_map
+from storage.codec import pack, unpack
+
+Object = dict[str, Any]
+
+USER: Final = "volume-controller"
+RETRY_S: Final = 1.0
+SERVER_FAULT: Final = 500
+_KINDS: Final = ("StorageClass", "PersistentVolume", "PersistentVolumeClaim")
+
+
+class VolumeMachine:
+    """See `actors.runtime.reconciler.Machine`."""
+
+    kinds = _KINDS
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, Object]] = {kind: {} for kind in _KINDS}
+        self._unbound: set[str] = set()  # claims
+        self._dirty: dict[tuple[str, str], None] = {}  # (kind, key), in order
+        self._retries: dict[tuple[str, str], float] = {}  # when to try again what the api could not do
+        self._stale: dict[tuple[str, str], None] = {}  # to be read again: a write met another one's
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        of_kind, key = self._known[kind], _key(obj)
+        old = of_kind.get(key)
+        if old is not None and revision <= int(old["metadata"]["resourceVersion"]):
+            return
+        of_kind.pop(key, None)
+        if not deleted:
+            of_kind[key] = obj
+        self._dirty[kind, key] = None
+        if kind == "PersistentVolumeClaim":
+            unbound = not deleted and not is_fully_bound(obj)
+            (self._unbound.add if unbound else self._unbound.discard)(key)
+            for volume in {volume_name(obj), volume_name(old or {})} - {""}:
+                self._dirty["PersistentVolume", volume] = None
+            if deleted:
+                self._dirty.update(dict.fromkeys(("PersistentVolume", name) for name in self._volumes_for(key)))
+        else:
+            self._dirty.update(dict.fromkeys(("PersistentVolumeClaim", claim) for claim in sorted(self._unbound)))
+            if kind == "PersistentVolume" and claimed_by(old or obj):
+                self._dirty["PersistentVolumeClaim", claimed_by(old or obj)] = None
+
+    def _volumes_for(self, claim: str) -> list[str]:
+        return [name for name, volume in self._known["PersistentVolume"].items() if claimed_by(volume) == claim]
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`. One write a volume or claim and step; the answer leads to the next."""
+        for place in [place for place, due in self._retries.items() if due <= now]:
+            del self._retries[place]
+            self._dirty[place] = None
+        dirty, self._dirty = self._dirty, {}
+        stale, self._stale = self._stale, {}
+        requests: list[ApiRequest] = [Get(kind, *_split(key)) for kind, key in stale]
+        taken: set[str] = set()
+        for kind, key in dirty:
+            obj = self._known[kind].get(key)
+            if obj is None or (kind, key) in stale:
+                continue
+            if kind == "PersistentVolume":
+                requests += self._volume_writes(obj, taken)
+            elif kind == "PersistentVolumeClaim":
+                requests += self._claim_writes(obj, taken)
+        return requests
+
+    # --- volumes
+
+    def _volume_writes(self, volume: Object, taken: set[str]) -> Iterator[ApiRequest]:
+        phase, owner = section(volume, "status").get("phase"), claimed_by(volume)
+        name = name_of(volume)
+        if not owner:
+            if phase != "Available" and name not in taken:
+                taken.add(name)
+                yield _write(in_phase(volume, "Available"))
+            return
+        claim = self._known["PersistentVolumeClaim"].get(owner)
+        uid = section(section(volume, "spec"), "claimRef").get("uid")
+        if uid and (claim is None or section(claim, "metadata").get("uid") != uid) and name not in taken:
+            taken.add(name)
+            if section(volume, "spec").get("persistentVolumeReclaimPolicy") == "Delete":
+                yield Delete("PersistentVolume", "", name, uid=section(volume, "metadata").get("uid"), user=USER)
+            elif phase != "Released":
+                yield _write(in_phase(volume, "Released"))
+
+    # --- claims
+
+    def _claim_writes(self, claim: Object, taken: set[str]) -> Iterator[ApiRequest]:
+        if section(claim, "metadata").get("deletionTimestamp"):
+            return
+        if is_fully_bound(claim):
+            lost = volume_name(claim) not in self._known["PersistentVolume"]
+            if lost and section(claim, "status").get("phase") != "Lost":
+                yield _write(in_phase(claim, "Lost"))
+            return
+        volume = self._volume_of(claim, taken)
+        if volume is None:
+            yield from self._without_volume(claim)
+            return
+        taken.add(name_of(volume))
+        if is_promised(volume, claim) and section(volume, "status").get("phase") == "Bound":
+            yield _write(bound_claim(claim, volume))
+        else:
+            yield _write(bound_volume(volume, claim))
+
+    def _without_volume(self, claim: Object) -> Iterator[ApiRequest]:
+        storage_class = self._class_of(claim)
+        if not self._waits(claim) and not volume_name(claim) and _provisions(storage_class):
+            yield Create(pack(made_volume(claim, storage_class or {})), user=USER)
+        elif not section(claim, "status").get("phase"):
+            yield _write(in_phase(claim, "Pending"))
+
+    def _volume_of(self, claim: Object, taken: set[str]) -> Object | None:
+        """The volume a claim names or that was kept for it; else the smallest that will do, if it may have one now."""
+        volumes = self._known["PersistentVolume"]
+        wished = volume_name(claim)
+        if wished:
+            found = volumes.get(wished)
+            return found if found is not None and (not is_taken(found, None) or is_for(found, claim, None)) else None
+        kept = [volume for _, volume in sorted(volumes.items()) if is_for(volume, claim, None)]
+        if kept:
+            return kept[0]
+        if self._waits(claim) or text_map(section(claim, "metadata").get("annotations")).get(SELECTED_NODE):
+            return None
+        free = [volume for name, volume in sorted(volumes.items()) if name not in taken and _fits(volume, claim)]
+        return min(free, key=cmp_to_key(_by_capacity), default=None)
+
+    def _class_of(self, claim: Object) -> Object | None:
+        return self._known["StorageClass"].get(class_name(claim))
+
+    def _waits(self, claim: Object) -> bool:
+        chosen = text_map(section(claim, "metadata").get("annotations")).get(SELECTED_NODE)
+        storage_class = self._class_of(claim) or {}
+        return storage_class.get("volumeBindingMode") == "WaitForFirstConsumer" and not chosen
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`."""
+        if isinstance(reply, Accepted) and reply.blob:
+            obj: Object = unpack(reply.blob)
+            if not isinstance(request, Delete):
+                self.observe(obj["kind"], obj, int(obj["metadata"]["resourceVersion"]))
+            if isinstance(request, Get):  # perhaps no news, but nothing was done about it while it was asked for
+                self._dirty[obj["kind"], _key(obj)] = None
+                self._dirty.update(dict.fromkeys(("PersistentVolumeClaim", claim) for claim in sorted(self._unbound)))
+        elif isinstance(request, Create | Update) and isinstance(reply, Refused):
+            obj = unpack(request.blob)
+            if reply.code == 409:
+                self._stale[obj["kind"], _key(obj)] = None
+            elif reply.code >= SERVER_FAULT:
+                self._retries[obj["kind"], _key(obj)] = now + RETRY_S
+                if claimed_by(obj):
+                    self._retries["PersistentVolumeClaim", claimed_by(obj)] = now + RETRY_S
+
+    def next_due(self) -> float | None:
+        """See `Machine`."""
+        return min(self._retries.values(), default=None)
+
+    def running_timers(self) -> int:
+        """See `Machine`."""
+        return len(self._retries)
+
+
+def _by_capacity(one: Object, other: Object) -> int:
+    return storage_capacity(one).compare(storage_capacity(other))
+
+
+def _fits(volume: Object, claim: Object) -> bool:
+    try:
+        return not is_taken(volume, None) and is_large_enough(volume, claim) and is_available(volume, claim)
+    except SelectorError:
+        return False
+
+
+def _provisions(storage_class: Object | None) -> bool:
+    return storage_class is not None and (storage_class.get("provisioner") or NO_PROVISIONER) != NO_PROVISIONER
+
+
+def _write(obj: Object) -> Update:
+    return Update(pack(obj), user=USER)
+
+
+def _key(obj: Object) -> str:
+    return claim_key(obj) if section(obj, "metadata").get("namespace") else name_of(obj)
+
+
+def _split(key: str) -> tuple[str, str]:
+    namespace, _, name = key.rpartition("/")
+    return namespace, name

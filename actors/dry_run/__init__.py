@@ -1,0 +1,1 @@
+"""Trial preemption, fanned out over workers."""

@@ -1,0 +1,44 @@
+"""The dry-run workers of a system and whoever drives dry runs over them: what they share, in one place.
+
+Not an actor: `actors.system.system` and the benchmarks hold it, and put its actors under a supervisor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actors.dry_run.driver import TRY_ROWS, DryRunDriver
+from actors.dry_run.pool import DryRunPool
+from actors.dry_run.worker import DryRunWorker
+from actors.runtime.shelf import Shelf
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from actors.dry_run.pool import Finding
+    from actors.runtime.context import Context
+    from actors.scheduling.decider import DryRun
+    from actors.system.ports import DryRunPort
+    from actors.system.settings import SystemSettings
+
+
+class DryRunCrew:
+    """A dry run lies on the shelf while it is asked about, and chunks carry its number there."""
+
+    def __init__(self, settings: SystemSettings) -> None:
+        self._settings = settings
+        self._shelf: Shelf[DryRun] = Shelf()
+
+    def worker(self, name: str, mailbox: DryRunPort, context: Context) -> DryRunWorker:
+        """One that tries rows: on the very session the action works on, which only waits meanwhile."""
+        return DryRunWorker(name, mailbox, context, functions={TRY_ROWS: self._try_rows})
+
+    def driver(self, workers: Sequence[DryRunPort], replace: Callable[[str], None]) -> DryRunDriver:
+        """For the worker of an action; `replace(name)` as the pool wants it."""
+        rows, deadline_s = self._settings.dry_run_chunk_rows, self._settings.dry_run_deadline_s
+        return DryRunDriver(DryRunPool(workers, replace, chunk_rows=rows, deadline_s=deadline_s), self._shelf)
+
+    def _try_rows(self, argument: bytes, first: int, last: int) -> Sequence[Finding]:
+        """Raises KeyError when nobody waits for these rows any more."""
+        return self._shelf.get(codec.unpack(argument)).try_rows(first, last)

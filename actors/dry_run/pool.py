@@ -1,0 +1,169 @@
+"""Fanning a dry run out over the workers: chunks of rows, a deadline for each, another try where a worker failed.
+
+Not an actor: the worker of an action that dries run holds it. The result is the first `want` findings in row order,
+whichever worker finished first and however many there are.
+
+Rows are asked about in waves. The first has a few more rows than findings are wanted, every other one twice as many as
+the one before; each is cut into chunks, a share for each worker unless that makes them too small to be worth a message.
+So little is tried in vain; what still is, because a wave's beginning held enough, is cancelled.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import anyio
+
+from actors.errors import ActorFailedError, ActorStoppedError, DryRunLostError
+from core.messages.commands import Chunk
+from core.messages.replies import Candidates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from actors.system.ports import DryRunPort
+
+Finding = tuple[int, bytes]
+ATTEMPTS = 3
+MARGIN = 8
+"""Rows beyond the wanted findings in the first wave: a few candidates may not do."""
+
+
+class DryRunPool:
+    """`replace(name)` has a hung worker taken away and a new one put on its mailbox (the supervisor's restart).
+
+    `chunk_rows`: no chunk is smaller, but the last of a wave.
+    """
+
+    def __init__(
+        self,
+        workers: Sequence[DryRunPort],
+        replace: Callable[[str], None],
+        *,
+        chunk_rows: int = 128,
+        deadline_s: float = 5.0,
+    ) -> None:
+        self._workers = workers
+        self._replace = replace
+        self._chunk_rows = chunk_rows
+        self._deadline_s = deadline_s
+        self._requests = 0
+
+    async def run(self, function: str, argument: bytes, rows: int, want: int = 0) -> list[Finding]:
+        """The first `want` findings (0: all) over rows 0..rows-1; DryRunLostError for a chunk nobody can do."""
+        self._requests += 1
+        blank = Chunk(self._requests, 0, function, argument, 0, 0, want)
+        request = _Request(blank, rows, len(self._workers), self._chunk_rows)
+        async with anyio.create_task_group() as tasks:
+            for worker in self._workers:
+                tasks.start_soon(self._feed, worker, request)
+            await request.over.wait()
+            tasks.cancel_scope.cancel()
+        return request.result()
+
+    async def _feed(self, worker: DryRunPort, request: _Request) -> None:
+        """Give the worker one chunk after another, until it is cancelled or the worker has stopped."""
+        while True:
+            chunk = await request.next()
+            with anyio.move_on_after(self._deadline_s) as deadline:
+                try:
+                    reply = await worker.ask(chunk)
+                except ActorFailedError as error:
+                    request.failed(chunk, str(error))
+                    continue
+                except ActorStoppedError:
+                    request.failed(chunk, f"{worker.name} has stopped")
+                    request.left()
+                    return
+                if isinstance(reply, Candidates):
+                    request.answered(reply)
+                else:
+                    request.failed(chunk, reply.error)
+            if deadline.cancelled_caught:
+                request.failed(chunk, f"{worker.name} gave no answer in {self._deadline_s} s")
+                self._replace(worker.name)
+
+
+class _Request:
+    """One fan-out: what is to be done, what was found. `over` is set when there is enough, nothing left, or no hope."""
+
+    def __init__(self, blank: Chunk, rows: int, workers: int, chunk_rows: int) -> None:
+        self.over = anyio.Event()
+        self._blank = blank
+        self._rows = rows
+        self._workers = workers
+        self._least = chunk_rows
+        self._wave = blank.want + MARGIN if blank.want else rows
+        self._laid_out = 0  # rows that are in chunks
+        self._chunks = 0
+        self._todo: deque[Chunk] = deque()
+        self._work = anyio.Event()
+        self._found: dict[int, tuple[Finding, ...]] = {}
+        self._failures: dict[int, int] = {}
+        self._complete = 0  # chunks 0.._complete-1 are answered, with _findings findings in them
+        self._findings = 0
+        self._lost = ""
+        self._lay_out()
+
+    async def next(self) -> Chunk:
+        """The next chunk to hand out; waits while all are handed out."""
+        while not self._todo:
+            self._work = anyio.Event()
+            await self._work.wait()
+        return self._todo.popleft()
+
+    def answered(self, reply: Candidates) -> None:
+        """Note what a chunk holds; a second answer changes nothing."""
+        self._found.setdefault(reply.chunk, reply.found)
+        while self._complete in self._found:
+            self._findings += len(self._found[self._complete])
+            self._complete += 1
+        if self._enough():
+            self.over.set()
+        elif self._complete == self._chunks:
+            self._lay_out()
+
+    def failed(self, chunk: Chunk, why: str) -> None:
+        """Hand it out again, first of all; a chunk that fails everywhere is lost, and the action with it."""
+        failures = self._failures[chunk.chunk] = self._failures.get(chunk.chunk, 0) + 1
+        if failures >= ATTEMPTS:
+            self._lost = f"dry run {chunk.function}, rows {chunk.first}..{chunk.last - 1}: {why}"
+            self.over.set()
+        self._todo.appendleft(chunk)
+        self._work.set()
+
+    def left(self) -> None:
+        """A worker is gone for good."""
+        self._workers -= 1
+        if not self._workers:
+            self.over.set()
+
+    def result(self) -> list[Finding]:
+        """The findings in row order, cut to what was wanted."""
+        if not self._enough() and (self._complete < self._chunks or self._laid_out < self._rows):
+            raise DryRunLostError(self._lost or "no dry-run worker is left")
+        want = self._blank.want
+        ordered = [finding for index in range(self._complete) for finding in self._found[index]]
+        return ordered[:want] if want else ordered
+
+    def _enough(self) -> bool:
+        return 0 < self._blank.want <= self._findings
+
+    def _lay_out(self) -> None:
+        """Cut the next wave into chunks; when there is none, that is all."""
+        first, last = self._laid_out, min(self._laid_out + self._wave, self._rows)
+        if first == last:
+            self.over.set()
+            return
+        size = max(self._least, -(-(last - first) // self._workers))
+        for start in range(first, last, size):
+            chunk = self._chunks, start, min(start + size, last)
+            self._todo.append(_cut(self._blank, *chunk))
+            self._chunks += 1
+        self._laid_out, self._wave = last, 2 * self._wave
+        self._work.set()
+
+
+def _cut(blank: Chunk, number: int, first: int, last: int) -> Chunk:
+    return Chunk(blank.request, number, blank.function, blank.argument, first, last, blank.want)

@@ -1,0 +1,1 @@
+"""Decisions carried out: binds, evictions, statuses."""

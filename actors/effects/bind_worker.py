@@ -1,0 +1,100 @@
+"""A bind worker: carries binds to the api and brings every outcome back. There are several.
+
+Owns: the operation ids ("cycle/uid") it has lately carried out.
+Accepts: `BindOrder`.
+Sends: asks the api (`BindPod`); tells the cache and the recorder the outcomes, the metrics how long they took.
+When full: the session runner waits. At most one batch is in flight at the api for each worker.
+Stops: after the orders that are queued. After a crash the next instance carries out the orders in hand again; what was
+bound by then the api refuses, and reading the pod tells. What the api refuses for another reason is reported when the
+order of the one before can no longer be under way: else the pod might be bound twice, to two nodes.
+
+A bind is done once: an operation id seen before is not sent again. No answer in time is an outcome too (BindTimedOut):
+then the pod may be bound, and only reading it again tells.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import anyio
+
+from actors.effects.outcomes import Outcomes, RecentOperations
+from actors.runtime.actor import Actor
+from core.messages.commands import BindPod
+from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
+from core.messages.orders import BindOrder
+from core.messages.replies import Accepted, ApiReply, Done, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from actors.runtime.context import Context
+    from actors.runtime.envelope import Received
+    from actors.system.ports import ApiPort, BindPort, CachePort, MetricsPort, RecorderPort
+
+
+FINAL = (404, 409)
+"""The pod is gone, or on a node: no bind of it comes true any more."""
+
+
+class BindWorker(Actor[BindOrder, Done]):
+    """`timeout_s`: how long an answer of the api is waited for."""
+
+    cap = 8
+    redeliver = True
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: BindPort,
+        context: Context,
+        *,
+        api: ApiPort,
+        cache: CachePort,
+        recorder: RecorderPort,
+        metrics: MetricsPort,
+        timeout_s: float = 30.0,
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._api = api
+        self._outcomes = Outcomes(cache, recorder)
+        self._metrics = metrics
+        self._timeout_s = timeout_s
+        self._recent = RecentOperations()
+
+    async def handle_batch(self, batch: Sequence[Received[BindOrder, Done]]) -> None:
+        """All orders that wait go to the api together."""
+        orders = [item.message for item in batch]
+        requests = [pod for pod in chain.from_iterable(map(_pods, orders)) if self._recent.is_new(pod.cause)]
+        replies = await self._api.ask_each(requests, self._timeout_s)
+        if any(item.attempts for item in batch) and any(map(_may_yet_come_true, replies)):
+            await anyio.sleep(self._timeout_s)
+        outcomes = [_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)]
+        await self._outcomes.report(outcomes)
+        for item in batch:
+            item.reply(Done())  # reported: a crash from here on must not have them carried out again
+        now = self.clock.now()
+        since_decided = tuple(now - order.decided_at for order in orders for _ in order.binds)
+        since_created = tuple(now - created for order in orders for created in order.created)
+        await self._metrics.tell(TasksBound(since_decided, since_created))
+
+
+def _may_yet_come_true(reply: ApiReply | None) -> bool:
+    """Refused, though not for good: the same bind, sent by the instance that crashed, may still be under way."""
+    return isinstance(reply, Refused) and reply.code not in FINAL
+
+
+def _pods(order: BindOrder) -> Iterator[BindPod]:
+    for sequence, bind in enumerate(order.binds, order.first_sequence):
+        cause = f"{order.cycle}/{bind.uid}"
+        yield BindPod(bind.namespace, bind.name, bind.uid, bind.node, cause, sequence, bind.annotations)
+
+
+def _outcome(pod: BindPod, reply: ApiReply | None) -> Bound | BindRefused | BindTimedOut:
+    whose = (pod.cause, pod.sequence, pod.namespace, pod.name, pod.uid, pod.node)
+    if isinstance(reply, Accepted):
+        return Bound(*whose, reply.revision)
+    if isinstance(reply, Refused):
+        return BindRefused(*whose, reply.code, reply.reason, reply.message)
+    return BindTimedOut(*whose, "no answer" if reply is None else f"not an answer to a bind: {type(reply).__name__}")

@@ -1,0 +1,90 @@
+"""An evict worker: carries evictions to the api and brings every outcome back. There are several.
+
+Owns: the operation ids ("cycle/uid") it has lately carried out.
+Accepts: `EvictOrder`.
+Sends: asks the api (`EvictPod`); tells the cache and the recorder the outcomes.
+When full: the session runner waits. At most one batch is in flight at the api for each worker.
+Stops: after the orders that are queued; after a crash as a bind worker.
+
+The conditions are Volcano's (`cache.go`, defaultEvictor): Ready=False with reason Evict, and DisruptionTarget=True with
+reason PreemptionByScheduler whatever the action was.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from actors.effects.outcomes import Outcomes, RecentOperations
+from actors.runtime.actor import Actor
+from core.messages.commands import EvictPod, StatusCondition
+from core.messages.events import Evicted, EvictRefused, EvictTimedOut
+from core.messages.orders import EvictOrder
+from core.messages.replies import Accepted, ApiReply, Done, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from actors.runtime.context import Context
+    from actors.runtime.envelope import Received
+    from actors.system.ports import ApiPort, CachePort, EvictPort, RecorderPort
+
+
+class EvictWorker(Actor[EvictOrder, Done]):
+    """`timeout_s`: how long an answer of the api is waited for."""
+
+    cap = 8
+    redeliver = True
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: EvictPort,
+        context: Context,
+        *,
+        api: ApiPort,
+        cache: CachePort,
+        recorder: RecorderPort,
+        timeout_s: float = 30.0,
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._api = api
+        self._outcomes = Outcomes(cache, recorder)
+        self._timeout_s = timeout_s
+        self._recent = RecentOperations()
+
+    async def handle_batch(self, batch: Sequence[Received[EvictOrder, Done]]) -> None:
+        """All orders that wait go to the api together."""
+        requests = [pod for pod in chain(*(_pods(item.message) for item in batch)) if self._recent.is_new(pod.cause)]
+        replies = await self._api.ask_each(requests, self._timeout_s)
+        await self._outcomes.report([_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)])
+        for item in batch:
+            item.reply(Done())
+
+
+def conditions(reason: str, scheduler: str = "volcano") -> tuple[StatusCondition, ...]:
+    """What an evicted pod says of itself."""
+    return (
+        StatusCondition("Ready", "False", "Evict", f"Pod is evicted, because of {reason}"),
+        StatusCondition(
+            "DisruptionTarget",
+            "True",
+            "PreemptionByScheduler",
+            f"{scheduler}: preempting to accommodate a higher priority pod",
+        ),
+    )
+
+
+def _pods(order: EvictOrder) -> Iterator[EvictPod]:
+    for sequence, evict in enumerate(order.evicts, order.first_sequence):
+        cause = f"{order.cycle}/{evict.uid}"
+        yield EvictPod(evict.namespace, evict.name, evict.uid, conditions(evict.reason), cause, sequence)
+
+
+def _outcome(pod: EvictPod, reply: ApiReply | None) -> Evicted | EvictRefused | EvictTimedOut:
+    whose = (pod.cause, pod.sequence, pod.namespace, pod.name, pod.uid)
+    if isinstance(reply, Accepted):
+        return Evicted(*whose, reply.revision)
+    if isinstance(reply, Refused):
+        return EvictRefused(*whose, reply.code, reply.reason, reply.message)
+    return EvictTimedOut(*whose, "no answer" if reply is None else f"not an answer: {type(reply).__name__}")

@@ -1,0 +1,285 @@
+"""The pre-bind worker: binds pods whose claims need something first, and waits for it beside everything else.
+
+Owns: the binds that wait for their volumes (`WaitingBinds`, which outlives a crash).
+Accepts: `BindOrder`, of binds with `pre_bind` only.
+Sends: asks the api (get, update, watch, `BindPod`); tells the cache and the recorder the outcomes, the status writer
+why a pod could not be bound, the metrics how long binds took.
+When full: the session runner waits; waiting for volumes is no reason, it is done beside the mailbox.
+Stops: after the orders that are queued. Binds that wait are lost with it, and their pods pending again after a restart.
+
+For each bind: what the volumes and devices need is written, with the resource version that was read; then the pod's
+claims are watched until all are bound; then the pod is bound. Whatever fails, what was written is taken back where it
+has not come true, and the outcome says so: the cache forgets the bind and looks at the pod again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from actors.effects.outcomes import Outcomes, RecentOperations
+from actors.effects.pre_bind import Place, PreBindError, Write, awaited_places, is_ready, writes_of
+from actors.errors import ActorFailedError
+from actors.runtime.actor import Actor
+from core.messages.commands import BindPod, Get, Update
+from core.messages.decisions import Bind, PodCondition
+from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
+from core.messages.orders import BindOrder, WriteStatus
+from core.messages.replies import Accepted, Done, Refused
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+    from actors.runtime.context import Context
+    from actors.system.ports import ApiPort, BindPort, CachePort, MetricsPort, RecorderPort, StatusPort
+    from core.messages.commands import ApiRequest
+    from core.messages.replies import ApiReply
+
+Object = dict[str, Any]
+
+USER = "pre-bind-worker"
+CONFLICTS = 5
+"""How often an object is read again because somebody else wrote it in between."""
+WATCHED = ("PersistentVolumeClaim", "Pod")
+AGAIN_S = 0.02
+FAILED = "SchedulerError"
+"""The reason Kubernetes' scheduler gives in a pod's condition when binding it failed."""
+
+
+class NoAnswerError(PreBindError):
+    """The api did not say: nothing follows from that."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingBind:
+    """`deadline`: event-loop time, seconds. `created`: when its pod was made; None when nobody knows."""
+
+    bind: Bind
+    cycle: int
+    sequence: int
+    decided_at: float
+    deadline: float
+    created: float | None = None
+
+    @property
+    def cause(self) -> str:
+        """The operation id."""
+        return f"{self.cycle}/{self.bind.uid}"
+
+
+@dataclass
+class WaitingBinds:
+    """Written to the api and not yet bound, by operation id; oldest first. And the operations seen lately."""
+
+    by_cause: dict[str, WaitingBind] = field(default_factory=dict[str, WaitingBind])
+    recent: RecentOperations = field(default_factory=RecentOperations)
+
+    @property
+    def next_at(self) -> float:
+        """When the first runs out of time."""
+        return min((each.deadline for each in self.by_cause.values()), default=float("inf"))
+
+    def places(self) -> set[Place]:
+        """All that is waited for."""
+        return {place for each in self.by_cause.values() for place in awaited_places(each.bind)}
+
+
+class PreBindWorker(Actor[BindOrder, Done]):
+    """`timeout_s`: how long an answer of the api is waited for."""
+
+    cap = 8
+    redeliver = True
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: BindPort,
+        context: Context,
+        *,
+        api: ApiPort,
+        cache: CachePort,
+        recorder: RecorderPort,
+        status: StatusPort,
+        metrics: MetricsPort,
+        waiting: WaitingBinds,
+        timeout_s: float = 30.0,
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._api = api
+        self._outcomes = Outcomes(cache, recorder)
+        self._status = status
+        self._metrics = metrics
+        self._waiting = waiting
+        self._timeout_s = timeout_s
+        self._lock = anyio.Lock()
+        self._more = anyio.Event()
+        self._revision = -1
+        self._note_timers()
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Waiting for claims."""
+        return (self._watch,)
+
+    async def handle(self, message: BindOrder) -> Done:
+        """Write what the binds need, and look at each at once: perhaps there is nothing to wait for."""
+        async with self._lock:
+            for place, bind in enumerate(message.binds):
+                deadline = anyio.current_time() + (bind.pre_bind.timeout_s if bind.pre_bind else 0.0)
+                sequence = message.first_sequence + place
+                created = message.created[place] if message.created else None
+                waiting = WaitingBind(bind, message.cycle, sequence, message.decided_at, deadline, created)
+                if self._waiting.recent.is_new(waiting.cause):
+                    self._waiting.by_cause[waiting.cause] = waiting
+                if waiting.cause in self._waiting.by_cause:  # also when a crash cut its writes off
+                    await self._prepare(waiting)
+            await self._look()
+        return Done()
+
+    # --- writing
+
+    async def _prepare(self, waiting: WaitingBind) -> None:
+        try:
+            for write in writes_of(waiting.bind):
+                await self._write(write, undo=False)
+        except PreBindError as error:
+            await self._fail(waiting, str(error))
+
+    async def _write(self, write: Write, *, undo: bool) -> None:
+        for _ in range(CONFLICTS):
+            objects = await self._read([write.place] if write.beside is None else [write.place, write.beside])
+            obj, beside = objects[write.place], objects.get(write.beside or write.place)
+            if obj is None or beside is None:
+                missing = write.place if obj is None else write.beside
+                raise PreBindError(f"{' '.join(part for part in missing or () if part)} is gone")
+            after = (write.undo if undo else write.do)(obj, beside)
+            if after is None:
+                return
+            reply = await self._ask(Update(codec.pack(after), user=USER))
+            if isinstance(reply, Accepted):
+                return
+            if not (isinstance(reply, Refused) and reply.code == 409):
+                raise PreBindError(reply.message if isinstance(reply, Refused) else "no answer")
+        raise PreBindError(f"{' '.join(part for part in write.place if part)} is written by others all the time")
+
+    async def _read(self, places: Sequence[Place]) -> dict[Place, Object | None]:
+        replies = await self._api.ask_each([Get(*place) for place in places], self._timeout_s)
+        found: dict[Place, Object | None] = {}
+        for place, reply in zip(places, replies, strict=True):
+            if reply is None or (isinstance(reply, Refused) and reply.code != 404):
+                raise NoAnswerError("no answer" if reply is None else reply.message)
+            found[place] = codec.unpack(reply.blob) if isinstance(reply, Accepted) else None
+        return found
+
+    async def _ask(self, request: ApiRequest) -> ApiReply | None:
+        (reply,) = await self._api.ask_each([request], self._timeout_s)
+        return reply
+
+    # --- waiting
+
+    async def _watch(self) -> None:
+        while True:
+            if not self._waiting.by_cause:
+                self._more = anyio.Event()
+                await self._more.wait()
+            with anyio.CancelScope(deadline=self._waiting.next_at):
+                await self.news.wait_beyond(self._revision)
+            with self.activity.busy():
+                async with self._lock:
+                    if await self._is_news():
+                        await self._look()
+
+    async def _is_news(self) -> bool:
+        """Whether anything that is waited for has changed, or time is up."""
+        if anyio.current_time() >= self._waiting.next_at:
+            return True
+        try:
+            found = self.news.read(self._revision, WATCHED)
+        except ActorFailedError:
+            await anyio.sleep(AGAIN_S)  # the way to the api is broken
+            return False
+        if found.gone:
+            self._revision = self.news.value
+            return True
+        self._revision = found.revision
+        places = self._waiting.places()
+        return any((event.kind, event.namespace, event.name) in places for event in found.events)
+
+    async def _look(self) -> None:
+        """Bind what is ready, give up what never will be."""
+        if self._revision < 0:
+            self._revision = self.news.value
+        ready: list[WaitingBind] = []
+        unanswered = False
+        for waiting in list(self._waiting.by_cause.values()):
+            try:
+                complete = is_ready(waiting.bind, await self._read(awaited_places(waiting.bind)))
+            except NoAnswerError:
+                unanswered = True
+                complete = False
+            except PreBindError as error:
+                await self._fail(waiting, str(error))
+                continue
+            if complete:
+                ready.append(waiting)
+            elif anyio.current_time() >= waiting.deadline:
+                await self._fail(waiting, "its volumes were not bound in time")
+        await self._bind(ready)
+        if unanswered:
+            await anyio.sleep(AGAIN_S)
+        if unanswered or not self._waiting.by_cause:
+            self._revision = -1  # look again soon; or nobody reads on, and the next one begins with the newest
+        self._note_timers()
+        self._more.set()
+
+    # --- ending
+
+    async def _bind(self, ready: Sequence[WaitingBind]) -> None:
+        """All of them at once: an answer that does not come must not hold up the others."""
+        replies = await self._api.ask_each([_order(waiting) for waiting in ready], self._timeout_s)
+        for waiting, reply in zip(ready, replies, strict=True):
+            await self._settle(waiting, reply)
+
+    async def _settle(self, waiting: WaitingBind, reply: ApiReply | None) -> None:
+        pod = _order(waiting)
+        whose = (pod.cause, pod.sequence, pod.namespace, pod.name, pod.uid, pod.node)
+        if isinstance(reply, Accepted):
+            del self._waiting.by_cause[waiting.cause]
+            await self._outcomes.report([Bound(*whose, reply.revision)])
+            now, created = self.clock.now(), waiting.created
+            await self._metrics.tell(
+                TasksBound((now - waiting.decided_at,), () if created is None else (now - created,))
+            )
+        elif isinstance(reply, Refused):
+            await self._fail(waiting, reply.message, reply)
+        else:  # bound or not: nothing may be taken back before that is known
+            del self._waiting.by_cause[waiting.cause]
+            await self._outcomes.report([BindTimedOut(*whose, "no answer")])
+
+    async def _fail(self, waiting: WaitingBind, why: str, refused: Refused | None = None) -> None:
+        """Take back what was written, say it to the pod, and have the cache look at it again."""
+        bind = waiting.bind
+        del self._waiting.by_cause[waiting.cause]
+        shared = self._waiting.places()
+        for write in writes_of(bind):
+            if (write.beside or write.place) not in shared:
+                try:
+                    await self._write(write, undo=True)
+                except PreBindError:
+                    continue  # gone, or in other hands: nothing of ours is left there
+        condition = PodCondition(bind.namespace, bind.name, bind.uid, FAILED, why)
+        await self._status.tell(WriteStatus(waiting.cycle, (condition,)))
+        whose = (waiting.cause, waiting.sequence, bind.namespace, bind.name, bind.uid, bind.node)
+        code, reason = (refused.code, refused.reason) if refused is not None else (0, "PreBindFailed")
+        await self._outcomes.report([BindRefused(*whose, code, reason, why)])
+
+    def _note_timers(self) -> None:
+        self.activity.timers(self.name, len(self._waiting.by_cause))
+
+
+def _order(waiting: WaitingBind) -> BindPod:
+    bind = waiting.bind
+    whose = (bind.namespace, bind.name, bind.uid, bind.node)
+    return BindPod(*whose, waiting.cause, waiting.sequence, bind.annotations)

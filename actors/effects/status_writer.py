@@ -1,0 +1,124 @@
+"""The status writer: what a cycle says about pods, PodGroups and queues, written to the api.
+
+Owns: what it last said about each PodGroup.
+Accepts: `WriteStatus`.
+Sends: asks the api (`ReportStatus`, which says up to which revision the object is known; after a conflict, which says
+where the object is by now, or when no answer comes, it retries); tells the recorder what could not be written.
+When full: the session runner waits.
+Stops: after what is queued. After a crash the next instance writes what was in hand again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from actors.kube.events import event
+from actors.runtime.actor import Actor
+from core.messages.commands import ApiRequest, Append, Create, Entry, Get, ReportStatus
+from core.messages.events import StatusRefused
+from core.messages.orders import WriteStatus
+from core.messages.replies import Accepted, Done, Refused
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from actors.runtime.context import Context
+    from actors.runtime.envelope import Received
+    from actors.system.ports import ApiPort, RecorderPort, StatusPort
+    from core.messages.decisions import PodGroupEvent
+
+ATTEMPTS = 5
+FIRST_WAIT_S = 1.0
+"""So long the first answer is waited for, and twice as long each time after: a slow one must not hold up the others.
+
+To write again what may still arrive is harmless, since nothing is laid over what is newer than what was known of it.
+"""
+SOURCE = "volcano"
+REMEMBERED = 10_000
+"""PodGroups of which it is known what was said last; of one that is forgotten the same may be said again."""
+CONFLICT, GONE = 409, 404
+GIVEN_UP = Refused(CONFLICT, "Conflict", f"somebody else kept writing, or no answer came, {ATTEMPTS} times")
+
+
+class StatusWriter(Actor[WriteStatus, Done]):
+    """Writes in batches."""
+
+    cap = 8
+    redeliver = True
+
+    def __init__(
+        self, name: str, mailbox: StatusPort, context: Context, *, api: ApiPort, recorder: RecorderPort
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._api = api
+        self._recorder = recorder
+        self._said: dict[tuple[str, str], str] = {}
+
+    async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
+        """Of several statuses for one object only the newest is written."""
+        known = self.news.value
+        newest = {
+            (each.kind, each.namespace, each.name): each for item in batch for each in _reports(item.message, known)
+        }
+        left = list(newest.values())
+        for attempt in range(ATTEMPTS):
+            if not left:
+                break
+            left = await self._write(left, FIRST_WAIT_S * 2**attempt)
+        await self._refused([(report, GIVEN_UP) for report in left])
+        await self._announce([event for item in batch for event in item.message.events])
+        for item in batch:
+            item.reply(Done())
+
+    async def _announce(self, events: Sequence[PodGroupEvent]) -> None:
+        """Events about PodGroups that were not the last thing said of them."""
+        news = {(event.namespace, event.name): event for event in events if self._is_news(event)}
+        found = await self._api.ask_each([Get("PodGroup", *where) for where in news], FIRST_WAIT_S)
+        requests: list[ApiRequest] = []
+        for said, reply in zip(news.values(), found, strict=True):
+            if isinstance(reply, Accepted):
+                about = codec.unpack_shared(reply.blob)
+                obj = event(about, said.reason, said.message, self.clock.now(), source=SOURCE, warning=True)
+                requests.append(Create(codec.pack(obj)))
+        await self._api.ask_each(requests, FIRST_WAIT_S)
+        self._said.update({where: said.message for where, said in news.items()})
+        while len(self._said) > REMEMBERED:
+            del self._said[next(iter(self._said))]
+
+    def _is_news(self, event: PodGroupEvent) -> bool:
+        return self._said.get((event.namespace, event.name)) != event.message
+
+    async def _write(self, reports: Sequence[ReportStatus], wait_s: float) -> list[ReportStatus]:
+        """Returns those to be tried again: they met a conflict, or nobody knows what became of them."""
+        again: list[ReportStatus] = []
+        refused: list[tuple[ReportStatus, Refused]] = []
+        for report, reply in zip(reports, await self._api.ask_each(reports, wait_s), strict=True):
+            if reply is None:
+                again.append(replace(report, as_of=self.news.value))
+            elif isinstance(reply, Refused) and reply.code == CONFLICT:
+                again.append(replace(report, as_of=max(self.news.value, reply.revision)))
+            elif isinstance(reply, Refused) and reply.code != GONE:
+                refused.append((report, reply))
+        await self._refused(refused)
+        return again
+
+    async def _refused(self, refused: Sequence[tuple[ReportStatus, Refused]]) -> None:
+        events = [
+            StatusRefused(said.cycle, said.kind, said.namespace, said.name, reply.code, reply.reason, reply.message)
+            for said, reply in refused
+        ]
+        if events:
+            await self._recorder.tell(Append(tuple(Entry("outcome", codec.encode(event)) for event in events)))
+
+
+def _reports(message: WriteStatus, known: int) -> Iterator[ReportStatus]:
+    cycle = message.cycle
+    for pod in message.pod_conditions:
+        yield ReportStatus("Pod", pod.namespace, pod.name, pod, cycle, known)
+    for group in message.pod_groups:
+        yield ReportStatus("PodGroup", group.namespace, group.name, group, cycle, known)
+    for queue in message.queues:
+        yield ReportStatus("Queue", "", queue.name, queue, cycle, known)

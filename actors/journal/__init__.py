@@ -1,0 +1,1 @@
+"""The journal's only writers: records and checkpoints."""

@@ -1,0 +1,119 @@
+"""The checkpointer: states from which a restart needs only what follows, and the cutting of what nobody needs.
+
+Owns: a state folded from the journal (`storage.checkpoint.State`), and the journal's checkpoints; it writes no record.
+Accepts: `Poke` (take one now).
+Sends: nothing. That there is something to read is a level signal, raised by the recorder.
+When full: whoever pokes waits.
+Stops: at once; a checkpoint that is not finished is as if it had never been begun.
+
+Nothing waits for it: it reads the journal in small pieces, and packs in a thread. A checkpoint that cannot be written
+costs a longer restart and nothing else, so it is said and tried again later.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from actors.runtime.actor import Actor
+from core.messages.commands import Poke
+from core.messages.replies import Done
+from storage.checkpoint import State
+from storage.errors import StorageError
+from storage.recovery import newest_state
+from storage.retention import cut_point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+    from actors.runtime.context import Context
+    from actors.runtime.news import LevelSignal
+    from actors.system.ports import PokePort
+    from storage.journal import Journal
+    from storage.retention import Retention
+
+PIECE = 500
+"""Records read at a time: the recorder waits no longer than for these."""
+
+log = logging.getLogger(__name__)
+
+
+class Checkpointer(Actor[Poke, Done]):
+    """Takes a checkpoint after every `every` records (0: only when poked), then cuts as `retention` says."""
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: PokePort,
+        context: Context,
+        journal: Journal,
+        written: LevelSignal,
+        every: int,
+        retention: Retention,
+        in_thread: bool = True,
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._journal = journal
+        self._written = written
+        self._every = every
+        self._retention = retention
+        self._in_thread = in_thread
+        self._state: State | None = None
+        self._taken = 0
+        self._lock = anyio.Lock()
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Waiting for enough records."""
+        return (self._follow,) if self._every else ()
+
+    async def handle(self, message: Poke) -> Done:
+        """Take one now."""
+        del message
+        await self._take()
+        return Done()
+
+    async def _follow(self) -> None:
+        newest = await self._journal.checkpoints()
+        self._taken = newest[0].sequence if newest else (await self._journal.head()).cut
+        while True:
+            await self._written.wait_beyond(self._taken + self._every - 1)
+            await self._take()
+
+    async def _take(self) -> None:
+        async with self._lock:
+            try:
+                await self._checkpoint()
+            except StorageError as error:
+                log.warning("no checkpoint was taken: %s", error)
+                self._state = None
+                self._taken = self._written.value
+
+    async def _checkpoint(self) -> None:
+        state = await self._caught_up()
+        if state.sequence <= self._taken:
+            return
+        make = partial(state.checkpoint, self.clock.now())
+        await self._journal.save_checkpoint(await anyio.to_thread.run_sync(make) if self._in_thread else make())
+        self._taken = state.sequence
+        through = await cut_point(self._journal, self._retention, self.clock.now())
+        if through:
+            await self._journal.cut(through)
+
+    async def _caught_up(self) -> State:
+        """The state at the newest record after which no cycle is half written."""
+        head = await self._journal.head()
+        if self._state is None:
+            self._state = await newest_state(self._journal, head) or State()
+        state = self._state
+        while state.sequence < head.sequence or not state.between_cycles:
+            records = await self._journal.read(state.sequence, limit=PIECE)
+            for record in records:
+                state.note(record)
+            if not records:
+                break
+            await anyio.lowlevel.checkpoint()
+        return state

@@ -1,0 +1,1 @@
+"""What several actors need of Kubernetes' own conventions, as pure functions on objects."""

@@ -1,0 +1,1 @@
+"""Volcano's metrics, and what a run says at its end."""

@@ -1,0 +1,110 @@
+"""The activity board: who is busy, so that "idle" is exact."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from actors.runtime.news import News
+
+SCHEDULER = "scheduler"
+"""The name under which the activity board notes whether the newest view has been scheduled."""
+
+
+class Busy:
+    """Counts as one piece of work under way for as long as it is entered; by several at a time, if need be."""
+
+    __slots__ = ("_activity",)
+
+    def __init__(self, activity: Activity) -> None:
+        self._activity = activity
+
+    def __enter__(self) -> None:
+        self._activity.begin()
+
+    def __exit__(self, *exception: object) -> None:
+        self._activity.end()
+
+
+class Activity:
+    """Who is busy: makes "idle" an exact question instead of a guess after a pause.
+
+    Everything pending is on this board before the one who left it there goes to sleep: messages (counted by mailboxes
+    until they are handled), work in hand (`busy`), watchers behind the api's revision (`seen`), timers, and a scheduler
+    that has not looked at the newest view (`unsettled`).
+    """
+
+    def __init__(self, news: News) -> None:
+        self._news = news
+        self._in_flight = 0
+        self._busy = Busy(self)
+        self._seen: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._timers: dict[str, int] = {}
+        self._unsettled: set[str] = set()
+        self._event: anyio.Event | None = None
+
+    def begin(self, number: int = 1) -> None:
+        """So many pieces of work are under way."""
+        self._in_flight += number
+
+    def end(self, number: int = 1) -> None:
+        """They are done."""
+        self._in_flight -= number
+        if not self._in_flight:
+            self._changed()
+
+    def busy(self) -> Busy:
+        """Around work in hand that no mailbox counts."""
+        return self._busy
+
+    def seen(self, watcher: str, revision: int, kinds: tuple[str, ...] = ()) -> None:
+        """The watcher has dealt with everything of its kinds (all) up to this revision, its own requests included."""
+        self._seen[watcher] = revision, kinds
+        self._changed()
+
+    def timers(self, actor: str, due: int) -> None:
+        """So many timers of this actor will go off some day."""
+        if self._timers.get(actor) != due:
+            self._timers[actor] = due
+            self._changed()
+
+    def settled(self, actor: str, settled: bool) -> None:
+        """Whether another turn of this actor, with no new input, would change nothing."""
+        (self._unsettled.discard if settled else self._unsettled.add)(actor)
+        self._changed()
+
+    def forget(self, actor: str) -> None:
+        """The actor is gone for good: nothing is expected of it."""
+        self._seen.pop(actor, None)
+        self._timers.pop(actor, None)
+        self._unsettled.discard(actor)
+        self._changed()
+
+    def reasons(self) -> list[str]:
+        """What keeps the system busy, in words; empty when it is idle."""
+        found = [f"{self._in_flight} messages or pieces of work in flight"] if self._in_flight else []
+        for name, (at, kinds) in sorted(self._seen.items()):
+            if at < self._news.head(kinds):
+                found.append(f"{name} is at revision {at} of {self._news.head(kinds)}")
+        found += [f"{name} has {due} timers" for name, due in sorted(self._timers.items()) if due]
+        return found + [f"{name} has not settled" for name in sorted(self._unsettled)]
+
+    def is_idle(self) -> bool:
+        """Nothing in flight, no watcher behind, no timer, everybody settled."""
+        if self._in_flight or self._unsettled or any(self._timers.values()):
+            return False
+        return all(at >= self._news.head(kinds) for at, kinds in self._seen.values())
+
+    async def wait_idle(self) -> None:
+        """Wait until `is_idle`; wakes only when it was."""
+        while not self.is_idle():
+            if self._event is None:
+                self._event = anyio.Event()
+            await self._event.wait()
+
+    def _changed(self) -> None:
+        if self._event is not None and self.is_idle():
+            self._event.set()
+            self._event = None

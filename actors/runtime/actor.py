@@ -1,0 +1,140 @@
+"""One actor, one file, one bounded mailbox: the loop they all run.
+
+A subclass opens its file with: what it owns, what it accepts, what it sends, what it does when full, how it stops. It
+overrides `handle` (one message) or `handle_batch` (a drained batch), and `loops` when it has work beside its mailbox
+(a watch to pull, a timer). Its constructor takes the ports it may speak to; it holds nothing another actor writes.
+
+Stopping: the supervisor closes the mailbox; the actor handles what is queued, `on_stop` finishes what it has begun,
+its loops are cancelled, and every asker still waiting is answered with ActorStoppedError. After a crash the supervisor
+runs a new instance on the same mailbox: what was queued is still there, what the old one had in hand is answered as
+failed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import anyio
+
+from actors.errors import words_of
+from actors.runtime.mailbox import Mailbox
+from core.messages.message import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
+
+    from actors.runtime.context import Context
+    from actors.runtime.envelope import Received
+    from actors.runtime.mailbox import MailboxStatistics
+
+M = TypeVar("M", bound=Message)
+R = TypeVar("R", bound=Message)
+
+ATTEMPTS = 5
+"""How often a message is handed to the next instance at most; one that still crashes it is given up."""
+
+
+class Actor(Generic[M, R]):
+    """The loop: receive a batch, handle it, answer. `cap` is how many messages a batch holds at most, about."""
+
+    cap = 1024
+
+    def __init__(self, name: str, mailbox: Mailbox[M, R], context: Context) -> None:
+        self.name = name
+        self.mailbox = mailbox
+        self.clock = context.clock
+        self.activity = context.activity
+        self.news = context.news
+        self._in_hand: Received[M, R] | None = None
+
+    async def handle(self, message: M) -> R | None:
+        """Deal with one message; what it returns is the reply."""
+        raise NotImplementedError
+
+    async def handle_batch(self, batch: Sequence[Received[M, R]]) -> None:
+        """Deal with a drained batch, in order; by default one `handle` after the other."""
+        for item in self.each(batch):
+            reply = await self.handle(item.message)
+            if reply is not None:
+                item.reply(reply)
+
+    def each(self, batch: Sequence[Received[M, R]]) -> Iterator[Received[M, R]]:
+        """Iterate and remember which one is in hand, so that a crash costs that one and not its neighbours."""
+        for item in batch:
+            self._in_hand = item
+            yield item
+            item.settled = item.settled or not item.asked
+        self._in_hand = None
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Work beside the mailbox; cancelled when the actor stops."""
+        return ()
+
+    async def on_start(self) -> None:
+        """Before the first message."""
+
+    async def on_stop(self) -> None:
+        """After the last message, before the loops are cancelled."""
+
+    async def run(self) -> None:
+        """Until the mailbox is closed and empty. Raises whatever the actor crashes with."""
+        await self.on_start()
+        loops = self.loops()
+        if not loops:
+            await self._serve()
+            await self.on_stop()
+            return
+        async with anyio.create_task_group() as tasks:
+            for loop in loops:
+                tasks.start_soon(loop)
+            await self._serve()
+            await self.on_stop()
+            tasks.cancel_scope.cancel()
+
+    def statistics(self) -> MailboxStatistics:
+        """Counts of its mailbox."""
+        return self.mailbox.statistics()
+
+    async def _serve(self) -> None:
+        while True:
+            try:
+                batch = await self.mailbox.receive(self.cap)
+            except anyio.EndOfStream:
+                return
+            try:
+                await self.handle_batch(batch)
+            except BaseException as error:
+                self._give_up(batch, error)
+                raise
+            self._finish(batch)
+
+    def _finish(self, batch: Sequence[Received[M, R]]) -> None:
+        if not self.answers_later:
+            for item in batch:
+                if not item.settled and item.asked:
+                    item.fail(self.name, "left without an answer")
+        self.mailbox.handled(len(batch))
+
+    redeliver = False
+    """True where doing a message twice does no harm: those in hand at a crash are handed to the next instance."""
+
+    answers_later = False
+    """True for an actor that keeps askers waiting beyond the batch they came in, and answers each of them some day."""
+
+    def _give_up(self, batch: Sequence[Received[M, R]], error: BaseException) -> None:
+        """The one in hand is lost with the crash; those after it wait for the next instance."""
+        self.activity.settled(self.name, False)  # until the supervisor has started that one
+        untouched = [item for item in batch if not item.settled and item is not self._in_hand]
+        if self._in_hand is None:
+            lost, untouched = untouched, []
+        else:
+            lost = [self._in_hand]
+        again: list[Received[M, R]] = []
+        for item in lost:
+            if self.redeliver and not item.asked and item.attempts < ATTEMPTS:
+                item.attempts += 1
+                again.append(item)
+            else:
+                item.fail(self.name, words_of(error))
+        self.mailbox.put_back([*again, *untouched])
+        self.mailbox.handled(len(batch) - len(again) - len(untouched))

@@ -1,0 +1,178 @@
+"""The shell around a machine that watches the api and writes to it: node agents and controllers are made of it.
+
+A machine is pure: it is told what changed and says what it wants asked of the api; it never sleeps, asks or reads a
+clock. The shell watches, asks, keeps the time, and tells the activity board what is still to come. A test drives a
+machine the same way without any actor.
+
+Owns: its machines and their timers.
+Accepts: `Poke`: let every machine look again.
+Sends: asks the api (watch, and whatever the machines want).
+When full: whoever pokes waits.
+Stops: at once; what it has not done, the next one does, since all that matters is in the api.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+
+from actors.runtime.actor import Actor
+from actors.runtime.watcher import Changes, Watcher
+from core.messages.commands import Poke
+from core.messages.replies import Done
+from core.objects.parts import kind_of
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+    from actors.runtime.context import Context
+    from actors.system.ports import ApiPort, PokePort
+    from core.messages.commands import ApiRequest
+    from core.messages.replies import ApiReply
+
+Object = dict[str, Any]
+
+FOREVER = float("inf")
+AGAIN_MOST = 1000
+"""Rounds of asking that one piece of news may lead to; more is a machine that talks to itself."""
+
+log = logging.getLogger(__name__)
+
+
+class Machine(Protocol):
+    """Pure. Times are seconds since the epoch; objects may be kept but not changed."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What it watches: kinds and parts of kinds, in the order in which a first list should come.
+
+        Of the kind of a part it may hear more than the part, and is told its own changes by their answers only, where
+        the part leaves them out (`core.objects.parts`).
+        """
+        ...
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """An object is there, or is gone, as of `revision`.
+
+        May come twice, or late: what is not newer than what is known is no news. Of a deleted object perhaps only kind,
+        namespace and name are known.
+        """
+        ...
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        ...
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """The answer to one request of the last step; they come in order, before the next step."""
+        ...
+
+    def next_due(self) -> float | None:
+        """When `step` will have something to do though nothing changed; None: never."""
+        ...
+
+    def running_timers(self) -> int:
+        """How many timers are running."""
+        ...
+
+
+class Reconciler(Actor[Poke, Done]):
+    """Runs machines, each in its turn, on one watch of all their kinds."""
+
+    def __init__(
+        self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, machines: Sequence[Machine]
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self.machines = tuple(machines)
+        self._api = api
+        self._lock = anyio.Lock(fast_acquire=True)
+        self._alarm = context.alarm()  # of the one who keeps the time
+        kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
+        self._interested = {
+            kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, kinds)
+        }
+        # from before the beginning: it lists first, so that a restart does not live through history again
+        self._watcher = Watcher(name, api, context.news, context.activity, kinds, since=-1)
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Watching, and timers."""
+        return (self._watch, self._keep_time)
+
+    async def handle(self, message: Poke) -> Done:
+        """Look again."""
+        del message
+        async with self._lock:
+            await self._work()
+        return Done()
+
+    async def _watch(self) -> None:
+        while True:
+            changes = await self._watcher.next()
+            async with self._lock:
+                self._tell(changes)
+                await self._work()
+                self._watcher.done(changes)
+
+    def _tell(self, changes: Changes) -> None:
+        known_to = self._watcher.revision
+        for event in changes.events:
+            deleted = event.type == "DELETED"
+            if event.revision <= known_to and not deleted:
+                continue  # listed again as it was
+            obj = codec.unpack_shared(event.blob)
+            for machine in self._interested[event.kind]:
+                machine.observe(event.kind, obj, event.revision, deleted=deleted)
+
+    async def _work(self) -> None:
+        """Let the machines ask until none has anything more to ask."""
+        asking: Sequence[Machine] = self.machines
+        for _ in range(AGAIN_MOST):
+            asking = await self._round(asking)
+            if not asking:
+                break
+        else:
+            log.error("bug in Pumice: %s is not done after %d rounds", self.name, AGAIN_MOST)
+        self.activity.timers(self.name, sum([machine.running_timers() for machine in self.machines]))
+        wait_s = self._wait_s()
+        if wait_s < FOREVER:
+            self._alarm.no_later_than(self._alarm.now() + wait_s)
+
+    async def _round(self, machines: Sequence[Machine]) -> Sequence[Machine]:
+        """Let each ask once. Returns those that did: the others have heard nothing since."""
+        now = self.clock.now()
+        asked: list[Machine] = []
+        for machine in machines:
+            requests = machine.step(now)
+            if requests:
+                now = await self._ask(machine, requests)
+                asked.append(machine)
+        return asked
+
+    async def _ask(self, machine: Machine, requests: Sequence[ApiRequest]) -> float:
+        """Returns the time at which the answers have come."""
+        replies = await self._api.ask_many(requests)
+        now = self.clock.now()
+        for request, reply in zip(requests, replies, strict=True):
+            machine.answered(request, reply, now)
+        return now
+
+    async def _keep_time(self) -> None:
+        while True:
+            wait_s = self._wait_s()
+            if wait_s > 0:
+                await self._alarm.sleep_until(self._alarm.now() + wait_s)
+                continue
+            async with self._lock:
+                with self.activity.busy():
+                    await self._work()
+
+    def _wait_s(self) -> float:
+        earliest = FOREVER
+        for machine in self.machines:
+            due = machine.next_due()
+            if due is not None and due < earliest:
+                earliest = due
+        return FOREVER if earliest == FOREVER else max(earliest - self.clock.now(), 0.0)

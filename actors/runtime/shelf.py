@@ -1,0 +1,40 @@
+"""What messages cannot carry lies on a shelf, and they carry its number."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Shelf(Generic[T]):
+    """In-process things (snapshots, sessions) by number: messages carry the number only."""
+
+    def __init__(self) -> None:
+        self._things: dict[int, T] = {}
+        self._numbers = count(1)
+
+    def put(self, thing: T) -> int:
+        """Lay it down; returns its number."""
+        number = next(self._numbers)
+        self._things[number] = thing
+        return number
+
+    def get(self, number: int) -> T:
+        """Look at it; KeyError when nobody left it there, or it was taken."""
+        return self._things[number]
+
+    def take(self, number: int) -> T:
+        """Take it away."""
+        return self._things.pop(number)
+
+    def drop(self, number: int) -> None:
+        """Throw it away, if it is there."""
+        self._things.pop(number, None)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._things
+
+    def __len__(self) -> int:
+        return len(self._things)

@@ -1,0 +1,224 @@
+"""The supervisor: starts actors, starts them again when they crash, and stops them in order.
+
+Owns: every actor's task. Accepts no messages: `restart(name)` and `stop()` are calls from the process that runs it.
+Sends: tells the recorder what becomes of actors.
+Stops: sources first, each only when it has handled what was queued; the recorder last. Those of one rank, who do not
+send to each other, stop together.
+
+A crash costs what the actor had in hand. The new instance comes after a backoff (10 ms doubling up to 10 s, from the
+start again after a minute without a crash) and works on the same mailbox. A child marked `vital` (the recorder) is not
+started again: its crash ends `run`, and with it the process.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from actors.errors import ActorFailedError, ActorStoppedError, HungActorError, chief
+from actors.runtime.news import LevelSignal
+from core.messages.events import ActorCrashed, ActorStarted, ActorStopped
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from anyio.abc import TaskStatus
+
+    from actors.runtime.actor import Actor
+    from actors.runtime.context import Context
+    from actors.runtime.mailbox import Mailbox
+    from core.messages.events import ActorEvent
+
+FIRST_S = 0.01
+LONGEST_S = 10.0
+CALM_S = 60.0
+PATIENCE_S = 10.0
+"""How long an actor may take to stop before it is cancelled."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Child:
+    """One actor to be looked after. `build` makes a new instance; all of them share `mailbox`.
+
+    It stops when all of a greater `rank` have; `vital` ones, which the others cannot do without, last.
+    """
+
+    name: str
+    mailbox: Mailbox[Any, Any]
+    build: Callable[[], Actor[Any, Any]]
+    vital: bool = False
+    rank: int = 0
+
+
+@dataclass
+class _Running:
+    """`began`: when its present life did, by the event loop's clock; `scope` is around that life."""
+
+    child: Child
+    began: float
+    scope: anyio.CancelScope | None = None
+    ended: bool = False
+    restarts: int = 0
+    replaced: bool = False
+    injected: bool = False
+
+
+class Supervisor:
+    """`children`: receivers before senders. `note` has events written to the journal, together.
+
+    That all of them started is one note, and that those of one rank have stopped another one.
+    """
+
+    def __init__(
+        self, children: Sequence[Child], context: Context, note: Callable[[Sequence[ActorEvent]], Awaitable[None]]
+    ) -> None:
+        self._children = children
+        self._context = context
+        self._note = note
+        self._patience_s = PATIENCE_S
+        self._running: dict[str, _Running] = {}
+        self._begun = LevelSignal()
+        self._ended = LevelSignal()
+        self._stopped: list[ActorEvent] = []
+        self._stop = anyio.Event()
+        self._doomed = False
+
+    @property
+    def restarts(self) -> dict[str, int]:
+        """How often each actor was started again."""
+        return {name: running.restarts for name, running in self._running.items()}
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Start all, then wait for `stop`. Raises what a vital actor crashed with."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                now, began = self._context.clock.now(), anyio.current_time()
+                await self._note([ActorStarted(child.name, now) for child in self._children])
+                for child in self._children:
+                    running = self._running[child.name] = _Running(child, began)
+                    tasks.start_soon(self._look_after, running)
+                await self._begun.wait_beyond(len(self._children) - 1)
+                task_status.started()
+                await self._stop.wait()
+                for _, rank in groupby(sorted(self._children, key=_rank, reverse=True), _rank):
+                    await self._stop_rank([self._running[child.name] for child in rank])
+        finally:
+            for child in self._children:
+                child.mailbox.abort()
+
+    def stop(self) -> None:
+        """Have everything stop in order; `run` returns when it has."""
+        self._stop.set()
+
+    def restart(self, name: str, *, injected: bool = False) -> None:
+        """Take a hung actor away and put a new instance on its mailbox. `injected`: it is a storm's doing, no bug."""
+        running = self._running[name]
+        running.replaced, running.injected = True, injected
+        _cancel(running)
+
+    async def _stop_rank(self, rank: Sequence[_Running]) -> None:
+        for running in rank:
+            running.child.mailbox.close()
+        with anyio.move_on_after(self._patience_s):
+            for running in rank:
+                await self._end_of(running)
+        for running in rank:
+            await self._take_away(running)
+        stopped, self._stopped = self._stopped, []
+        await self._note(stopped)
+
+    async def _end_of(self, running: _Running) -> None:
+        while not running.ended:
+            await self._ended.wait_beyond(self._ended.value)
+
+    async def _take_away(self, running: _Running) -> None:
+        if not running.ended:
+            log.error("actor %s did not stop in %s s and is cancelled", running.child.name, self._patience_s)
+            _cancel(running)
+            await self._end_of(running)
+        running.child.mailbox.abort()
+        self._context.activity.forget(running.child.name)
+
+    async def _look_after(self, running: _Running) -> None:
+        """Run it, and run it again after every crash, until its mailbox is closed.
+
+        When everything ends at once its askers are answered here: some are shielded, and would wait for ever.
+        """
+        self._begun.raise_to(self._begun.value + 1)
+        try:
+            await self._run_again_and_again(running)
+        except BaseException:
+            running.child.mailbox.abort()
+            raise
+
+    async def _run_again_and_again(self, running: _Running) -> None:
+        child = running.child
+        crashes = 0
+        while True:
+            error = await self._run_once(running)
+            if error is None:
+                break
+            if child.mailbox.closed:
+                await self._crashed(child, error, None)
+                break
+            crashes = 0 if anyio.current_time() - running.began > CALM_S else crashes
+            pause = min(FIRST_S * 2.0 ** min(crashes, 60), LONGEST_S)
+            crashes += 1
+            await self._crashed(child, error, pause)
+            await anyio.sleep(pause)
+            running.restarts += 1
+            running.began = anyio.current_time()
+            await self._note((ActorStarted(child.name, self._context.clock.now()),))
+        self._stopped.append(ActorStopped(child.name, self._context.clock.now()))
+        running.ended = True
+        self._ended.raise_to(self._ended.value + 1)
+
+    async def _run_once(self, running: _Running) -> Exception | None:
+        """None: it stopped as it was told. Whatever else ends it is a crash."""
+        child = running.child
+        self._context.activity.settled(child.name, True)
+        running.replaced = False  # a restart asked for while it was down anyway
+        try:
+            with anyio.CancelScope() as running.scope:
+                await child.build().run()
+        except Exception as error:
+            self._context.activity.settled(child.name, False)
+            if child.vital:
+                self._doomed = True
+                log.critical("actor %s crashed and cannot be done without: %r", child.name, error)
+                raise
+            return error
+        if running.replaced:
+            self._context.activity.settled(child.name, False)
+            return HungActorError(child.name, injected=running.injected)
+        return None
+
+    async def _crashed(self, child: Child, error: Exception, pause: float | None) -> None:
+        if self._doomed or self._fell_with_a_vital_one(error):
+            log.debug("actor %s ends as well: %s", child.name, chief(error))
+        elif isinstance(error, HungActorError) and error.injected:
+            log.warning("%s", error)
+        else:
+            log.error("actor %s crashed: %r", child.name, error, exc_info=error)
+        await self._note((ActorCrashed(child.name, self._context.clock.now(), repr(chief(error)), pause),))
+
+    def _fell_with_a_vital_one(self, error: Exception) -> bool:
+        """It asked an actor whose crash ends the process, which says why by itself."""
+        cause = chief(error)
+        vital = {child.name for child in self._children if child.vital}
+        return isinstance(cause, ActorFailedError | ActorStoppedError) and cause.actor in vital
+
+
+def _cancel(running: _Running) -> None:
+    if running.scope is not None:
+        running.scope.cancel()
+
+
+def _rank(child: Child) -> int:
+    return -1 if child.vital else child.rank

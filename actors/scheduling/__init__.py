@@ -1,0 +1,1 @@
+"""The scheduler's view, and a cycle from snapshot to commit."""

@@ -1,0 +1,72 @@
+"""An action worker: runs one action on the session it is handed. There is one for each action.
+
+Owns: nothing but the baton while it holds it.
+Accepts: `RunAction`, which names a session on the shelf; answers `ActionDone` or `ActionFailed`.
+Sends: nothing; the worker of an action that stops at dry runs asks the dry-run workers.
+When full: never; there is one baton.
+Stops: after the action in hand. When the action raises, the answer says so, the worker crashes and is started again:
+that costs the cycle, never the process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from actors.runtime.actor import Actor
+from core.messages.commands import RunAction
+from core.messages.replies import ActionDone, ActionFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from actors.dry_run.driver import DryRunDriver
+    from actors.runtime.context import Context
+    from actors.runtime.envelope import Received
+    from actors.runtime.shelf import Shelf
+    from actors.scheduling.decider import Decider
+    from actors.system.ports import ActionPort
+
+ActionReply = ActionDone | ActionFailed
+
+
+class ActionWorker(Actor[RunAction, ActionReply]):
+    """`stopwatch` gives seconds, for the metrics only."""
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: ActionPort,
+        context: Context,
+        *,
+        sessions: Shelf[Any],
+        decider: Decider,
+        dry_runs: DryRunDriver,
+        stopwatch: Callable[[], float],
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._sessions = sessions
+        self._decider = decider
+        self._dry_runs = dry_runs
+        self._stopwatch = stopwatch
+
+    async def handle_batch(self, batch: Sequence[Received[RunAction, ActionReply]]) -> None:
+        """Run it, hand the baton back."""
+        for item in self.each(batch):
+            began = self._stopwatch()
+            order = item.message
+            if order.session not in self._sessions:
+                item.reply(ActionFailed(order.session, order.action, "whoever held the session has crashed"))
+                continue
+            try:
+                await self._run(self._sessions.get(order.session), order.action)
+            except Exception as error:
+                item.reply(ActionFailed(order.session, order.action, repr(error)))
+                raise
+            item.reply(ActionDone(order.session, order.action, self._stopwatch() - began))
+
+    async def _run(self, session: Any, action: str) -> None:
+        steps = self._decider.stepped.get(action)
+        if steps is None:
+            self._decider.run_action(session, action)
+        else:
+            await self._dry_runs.drive(steps(session))

@@ -1,0 +1,73 @@
+"""The real core as the actors use it."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from actors.scheduling.decider import Decider, Moment, no_tables
+from actors.scheduling.plugin_times import PluginTimes
+from core.actions import ACTIONS, DRY_RUNNING
+from core.cycle import close_session, is_idle, open_session, run_action, tables_later
+from core.plugins import PLUGINS
+from core.session.carry import Carry, Clock
+from core.state.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from actors.scheduling.decider import Steps
+    from config.schema import SchedulerConfig
+    from core.messages.decisions import CycleResult
+    from core.messages.queue_tables import QueueTables
+
+
+def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.perf_counter) -> Decider:
+    """`report`: every cycle computes its full report. `stopwatch` (seconds) feeds the metrics and nothing else."""
+    times, queues = PluginTimes(stopwatch), NewestQueues()
+    stepped: dict[str, Callable[[Any], Steps]] = {name: partial(_steps, name) for name in DRY_RUNNING}
+    return Decider(
+        View,
+        partial(_open, report, times),
+        run_action,
+        partial(_close, times, queues),
+        is_idle,
+        tuple(ACTIONS),
+        plugins=tuple(PLUGINS),
+        stepped=stepped,
+        queue_tables=queues.tables,
+    )
+
+
+class NewestQueues:
+    """What the newest session left to be told of the queues."""
+
+    def __init__(self) -> None:
+        self._tables = no_tables
+
+    def keep(self, session: Any) -> None:
+        """A session is about to close."""
+        self._tables = tables_later(session)
+
+    def tables(self) -> tuple[QueueTables, ...]:
+        """Made anew by every call; () before the first session."""
+        return self._tables()
+
+
+def _open(
+    report: bool, times: PluginTimes, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]
+) -> Any:
+    clock, carried = Clock(moment.cycle, moment.now, moment.seed), Carry.from_dict(carry)
+    times.forget()
+    return open_session(snapshot, config, clock, carried, report=report, watch=times.watch)
+
+
+def _close(times: PluginTimes, queues: NewestQueues, session: Any) -> CycleResult:
+    queues.keep(session)
+    return times.told(close_session(session, times.watch))
+
+
+def _steps(name: str, session: Any) -> Steps:
+    session.action = name
+    return DRY_RUNNING[name](session)

@@ -1,0 +1,57 @@
+"""What the session runner remembers from cycle to cycle, and how it is set up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from actors.runtime.news import LevelSignal
+from actors.scheduling.config_source import ConfigSource
+from core.messages.decisions import CycleReport, CycleResult
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """A cycle that is in the journal and not yet carried out. `first`: the journal number of its first decision;
+    `statuses`: its WriteStatus without events as the journal has it, empty when there is nothing to write.
+    """
+
+    result: CycleResult
+    statuses: bytes
+    first: int
+    now: float
+
+
+@dataclass
+class CycleMemory:
+    """One writer, the session runner; it outlives its restarts. `changed` is the cache's: the newest view version."""
+
+    changed: LevelSignal = field(default_factory=LevelSignal)
+    cycles: LevelSignal = field(default_factory=LevelSignal)
+    cycle: int = 0
+    carry: dict[str, Any] = field(default_factory=dict[str, Any])
+    seen: int = -1
+    wake_at: float | None = None
+    unsent: Unsent | None = None
+    lost: int = 0
+    lost_in_a_row: int = 0
+    report: CycleReport = field(default_factory=CycleReport)
+
+
+@dataclass(frozen=True)
+class RunnerSettings:
+    """`fixed_period_s`: instead of the configuration's. `stopwatch` (seconds) feeds the metrics and nothing else."""
+
+    source: ConfigSource
+    fixed_period_s: float | None = None
+    reload_s: float = 1.0
+    seed: int = 0
+    stopwatch: Callable[[], float] = time.perf_counter
+
+    @property
+    def period_s(self) -> float:
+        """From the end of a cycle to the start of the next, at least."""
+        configured = self.source.loaded.config.pumice.schedule_period_s
+        return configured if self.fixed_period_s is None else self.fixed_period_s

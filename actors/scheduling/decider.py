@@ -1,0 +1,86 @@
+"""What the actors need of the core, as types: the view, and the three steps of a cycle.
+
+`actors.system.system` puts the real core here; a test may put something smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from config.schema import SchedulerConfig
+from core.messages.decisions import BindContext, CycleResult
+from core.messages.queue_tables import QueueTables
+
+Object = dict[str, Any]
+
+
+class SchedulerView(Protocol):
+    """`core.state.view.View` as the cache actor uses it."""
+
+    version: int
+
+    def apply(self, event: str, obj: Object, /) -> None: ...
+    def assume(
+        self, namespace: str, name: str, node: str, pre_bind: BindContext | None = None, uid: str | None = None, /
+    ) -> bool: ...
+    def forget(self, namespace: str, name: str, uid: str | None = None, /) -> bool: ...
+    def evicting(self, namespace: str, name: str, uid: str | None = None, /) -> None: ...
+    def unevict(self, namespace: str, name: str, uid: str | None = None, /) -> bool: ...
+    def snapshot(self) -> Any: ...
+    def check(self) -> list[str]: ...
+    def check_touched(self) -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a cycle takes place: its number, the wall clock (seconds since the epoch) and the seed for ties."""
+
+    cycle: int
+    now: float
+    seed: int = 0
+
+
+class DryRun(Protocol):
+    """`core.actions.dry_run.DryRun` as the actors use it: candidates 0..len(nodes)-1, of which the first `want` that
+    would do are enough.
+
+    Trying rows only reads the session; `read` takes findings in whatever order they came.
+    """
+
+    nodes: Any
+    want: int
+
+    def try_rows(self, first: int, last: int, /) -> Sequence[tuple[int, bytes]]: ...
+    def read(self, findings: Sequence[tuple[int, bytes]], /) -> Any: ...
+
+
+Steps = Generator[DryRun, Any, None]
+"""An action that stops at every dry run and goes on with what `read` made of the findings."""
+
+
+def no_tables() -> tuple[QueueTables, ...]:
+    """Nothing is known of queues."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Decider:
+    """The steps of a cycle. Snapshots and sessions are opaque here; only the holder of the baton touches a session."""
+
+    new_view: Callable[[], SchedulerView]
+    open_session: Callable[[Any, SchedulerConfig, Moment, Mapping[str, Any]], Any]
+    run_action: Callable[[Any, str], None]
+    """(session, action): the whole action at once."""
+    close_session: Callable[[Any], CycleResult]
+    is_idle: Callable[[Any, str], bool]
+    """(session, action): whether it is plain that the action would find nothing to do now."""
+    actions: tuple[str, ...]
+    """Every action there is: each has a worker, so that a reloaded configuration may name any of them."""
+    stepped: Mapping[str, Callable[[Any], Steps]] = field(default_factory=dict[str, Callable[[Any], Steps]])
+    """The actions that stop at dry runs, by name: (session) -> its steps. All others run at once."""
+    plugins: tuple[str, ...] | None = None
+    """Every plugin there is (None: whatever a configuration may name)."""
+    queue_tables: Callable[[], tuple[QueueTables, ...]] = no_tables
+    """What the newest closed session knew of the queues, made when somebody asks."""

@@ -1,0 +1,253 @@
+"""The session runner: one scheduling cycle at a time.
+
+Owns: the cycle number, the carry, the configuration in force, and the session whenever no action worker holds it.
+Accepts: `RunCycle` (run one now, changed or not).
+Sends: asks the cache (snapshot, assume), the recorder (append) and the action workers (the baton; an action that would
+find nothing to do is run here); tells the bind and evict workers, the status writer and the metrics.
+When full: askers of `RunCycle` wait.
+Stops: after the cycle in hand, before everybody it sends to.
+
+A cycle starts when the view changed, when a plugin's time has come or when the configuration changed, and a schedule
+period after the end of the one before (as in Volcano), which leaves the others time. Nothing is sent before the cycle
+record and its decisions are on disk; then the cache assumes them, then the workers carry them out. So a crash before
+the record loses a session of which nothing was sent; after it, the next instance carries out what was recorded, and
+the next process resolves it against the api.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from actors.errors import ActorFailedError, CycleLostError
+from actors.runtime.activity import SCHEDULER
+from actors.runtime.actor import Actor
+from actors.scheduling.commit import statuses_of
+from actors.scheduling.decider import Moment
+from actors.scheduling.measure import Measure
+from config.errors import ConfigError
+from core.messages.commands import RunAction, RunCycle, TakeSnapshot
+from core.messages.events import ConfigLoaded, CycleDropped, CycleRecord
+from core.messages.replies import ActionFailed, Done, SnapshotTaken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+    from actors.runtime.context import Context
+    from actors.runtime.shelf import Shelf
+    from actors.scheduling.commit import Commit
+    from actors.scheduling.cycle_memory import CycleMemory, RunnerSettings
+    from actors.scheduling.decider import Decider
+    from actors.system.ports import ActionPort, CachePort, MetricsPort, RunnerPort
+    from config.schema import SchedulerConfig
+    from core.messages.decisions import CycleResult
+
+GIVE_UP_AFTER = 5
+"""Cycles lost in a row on one view; then the runner waits for a change instead of losing more."""
+
+FIRST_PAUSE_S = 0.01
+
+log = logging.getLogger(__name__)
+
+
+class SessionRunner(Actor[RunCycle, Done]):
+    """`memory` outlives a restart of this actor: cycle numbers, carry, and what was seen last."""
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: RunnerPort,
+        context: Context,
+        *,
+        cache: CachePort,
+        actions: dict[str, ActionPort],
+        commit: Commit,
+        metrics: MetricsPort,
+        decider: Decider,
+        snapshots: Shelf[Any],
+        sessions: Shelf[Any],
+        memory: CycleMemory,
+        settings: RunnerSettings,
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._cache = cache
+        self._actions = actions
+        self._commit = commit
+        self._metrics = metrics
+        self._decider = decider
+        self._snapshots = snapshots
+        self._sessions = sessions
+        self._memory = memory
+        self._settings = settings
+        self._lock = anyio.Lock(fast_acquire=True)
+        self._earliest = 0.0
+        self._alarm = context.alarm()
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Cycles, and looking at the configuration file."""
+        return (self._cycles, self._reloads)
+
+    async def handle(self, message: RunCycle) -> Done:
+        """Run a cycle now."""
+        await self.run_cycle()
+        return Done()
+
+    async def on_stop(self) -> None:
+        """Let the cycle in hand end, and start no other."""
+        await self._lock.acquire()
+
+    async def _cycles(self) -> None:
+        while True:
+            await self._wait_for_reason()
+            await self._alarm.sleep_until(self._earliest)
+            await self.run_cycle()
+
+    async def _wait_for_reason(self) -> None:
+        changed, seen, wake_at = self._memory.changed, self._memory.seen, self._memory.wake_at
+        if wake_at is None:
+            await changed.wait_beyond(seen)
+            return
+        with anyio.CancelScope(deadline=anyio.current_time() + wake_at - self.clock.now()):
+            await changed.wait_beyond(seen)
+
+    async def _reloads(self) -> None:
+        if not self._settings.source.can_change:
+            return
+        while True:
+            await anyio.sleep(self._settings.reload_s)
+            if await self._look_at_config():
+                await self.run_cycle()
+
+    # --- one cycle
+
+    async def run_cycle(self) -> None:
+        """One cycle from snapshot to commit. A cycle that is lost is noted and tried again later on a new snapshot."""
+        async with self._lock:
+            with self.activity.busy():
+                await self._look_at_config()
+                try:
+                    await self._cycle()
+                    self._earliest = self._alarm.now() + self._settings.period_s
+                except (CycleLostError, ActorFailedError) as error:
+                    await self._lost(error)
+
+    async def _cycle(self) -> None:
+        memory = self._memory
+        await self._commit.carry_out(memory)  # of the cycle before, when somebody crashed over it
+        taken = await self._cache.ask_for(TakeSnapshot(memory.seen, memory.cycle + 1), SnapshotTaken)
+        snapshot = self._snapshots.take(taken.handle)
+        measure = Measure(self._settings.stopwatch)
+        moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)
+        loaded = self._settings.source.loaded  # one configuration for the whole cycle
+        result = await self._decide(snapshot, loaded.config, moment, measure)
+        await self._commit.record(self._record(taken, loaded.digest, moment, result), result, memory)
+        await self._commit.carry_out(memory)
+        self._settle(taken.version, result)
+        await self._metrics.tell(measure.finish(result, moment.now))
+        memory.cycles.raise_to(moment.cycle)
+
+    async def _decide(self, snapshot: Any, config: SchedulerConfig, moment: Moment, measure: Measure) -> CycleResult:
+        """Open, hand the baton round, close. Nothing leaves the session."""
+        try:
+            session = self._decider.open_session(snapshot, config, moment, self._memory.carry)
+        except Exception as error:
+            raise _lost_in("open", error) from error
+        measure.opened()
+        baton = self._sessions.put(session)
+        try:
+            for action in config.actions:
+                if self._decider.is_idle(session, action):
+                    measure.action(action, self._run_here(session, action))
+                else:
+                    measure.action(action, await self._hand_over(baton, action))
+        finally:
+            self._sessions.drop(baton)
+        measure.closing()
+        try:
+            result = self._decider.close_session(session)
+        except Exception as error:
+            raise _lost_in("close", error) from error
+        measure.closed()
+        return result
+
+    async def _hand_over(self, baton: int, action: str) -> float:
+        """Let the action's worker run it; returns how many seconds that took."""
+        reply = await self._actions[action].ask(RunAction(baton, action))
+        if isinstance(reply, ActionFailed):
+            raise CycleLostError(f"action {action}: {reply.error}")
+        return reply.seconds
+
+    def _run_here(self, session: Any, action: str) -> float:
+        """The same, where it takes less time than to hand the session over."""
+        began = self._settings.stopwatch()
+        try:
+            self._decider.run_action(session, action)
+        except Exception as error:
+            raise _lost_in(action, error) from error
+        return self._settings.stopwatch() - began
+
+    def _record(self, taken: SnapshotTaken, config_digest: str, moment: Moment, result: CycleResult) -> CycleRecord:
+        return CycleRecord(
+            cycle=moment.cycle,
+            now=moment.now,
+            seed=moment.seed,
+            revision=taken.revision,
+            version=taken.version,
+            config_digest=config_digest,
+            digest=result.digest,
+            decisions=len(result.binds) + len(result.evicts),
+            carry_before=self._memory.carry,
+            carry=result.carry,
+            operations=taken.operations,
+            statuses=statuses_of(result),
+            wake_at=result.wake_at,
+        )
+
+    def _settle(self, version: int, result: CycleResult) -> None:
+        memory = self._memory
+        memory.seen = version
+        memory.lost_in_a_row = 0
+        memory.wake_at = result.wake_at
+        memory.report = result.report
+        self.activity.timers(self.name, 0 if result.wake_at is None else 1)
+        self.activity.settled(SCHEDULER, memory.changed.value <= version)
+
+    async def _lost(self, error: Exception) -> None:
+        memory = self._memory
+        memory.lost += 1
+        memory.lost_in_a_row += 1
+        log.error("cycle %d is lost: %s", memory.cycle + 1, error)
+        await self._commit.note("actor", CycleDropped(memory.cycle + 1, self.clock.now(), str(error)))
+        pause = FIRST_PAUSE_S * 2.0**memory.lost_in_a_row
+        self._earliest = self._alarm.now() + max(pause, self._settings.period_s)
+        if memory.lost_in_a_row >= GIVE_UP_AFTER:
+            log.error("%d cycles lost in a row: waiting until something changes", memory.lost_in_a_row)
+            memory.seen = memory.changed.value
+            self.activity.settled(SCHEDULER, True)
+
+    # --- configuration
+
+    async def _look_at_config(self) -> bool:
+        """Take over a changed file; a bad one is refused loudly and the old configuration kept."""
+        source = self._settings.source
+        try:
+            loaded = source.look()
+        except ConfigError as error:
+            log.error("the configuration was not reloaded, the old one stays in force: %s", error)
+            await self._commit.note("config", ConfigLoaded("", "", source.name, str(error)))
+            return False
+        if loaded is None:
+            return False
+        log.info("configuration reloaded from %s", source.name)
+        for warning in loaded.config.warnings:
+            log.warning("%s", warning)
+        await self._commit.note("config", loaded.told())
+        return True
+
+
+def _lost_in(step: str, error: Exception) -> CycleLostError:
+    """A bug in the core costs the cycle; the log has where. Called while the error is being handled."""
+    log.exception("bug in Pumice: %s of a session", step)
+    return CycleLostError(f"{step} of the session: {error!r}")

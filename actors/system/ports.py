@@ -1,0 +1,24 @@
+"""The types of the mailboxes that actors send to.
+
+An actor never imports another one; it takes the ports named here in its constructor, and `actors.system.system` alone
+decides whose they are.
+"""
+
+from __future__ import annotations
+
+from actors.runtime.mailbox import Mailbox
+from core.messages import commands, events, orders, replies
+
+ApiPort = Mailbox[commands.ApiRequest, replies.ApiReply]
+RecorderPort = Mailbox[commands.RecorderCommand, replies.Appended]
+CacheMessage = commands.CacheCommand | events.CacheEvent
+CacheReply = replies.SnapshotTaken | replies.Assumed | replies.ViewChecked
+CachePort = Mailbox[CacheMessage, CacheReply]
+RunnerPort = Mailbox[commands.RunnerCommand, replies.Done]
+ActionPort = Mailbox[commands.ActionCommand, replies.ActionDone | replies.ActionFailed]
+DryRunPort = Mailbox[commands.DryRunCommand, replies.Candidates | replies.DryRunFailed]
+BindPort = Mailbox[orders.BindWorkerCommand, replies.Done]
+EvictPort = Mailbox[orders.EvictWorkerCommand, replies.Done]
+StatusPort = Mailbox[orders.StatusWriterCommand, replies.Done]
+PokePort = Mailbox[commands.Poke, replies.Done]
+MetricsPort = Mailbox[commands.MetricsCommand | events.MetricsEvent, replies.Exposition]

@@ -1,0 +1,121 @@
+"""How a system is set up. What Volcano's file says under `configurations: [{name: pumice, …}]` is the default here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from actors.api.faults import Faults
+from actors.gateway.settings import GatewaySettings
+from actors.runtime.alarm import Alarm
+from actors.scheduling.config_source import ConfigSource
+from actors.scheduling.decider import Decider
+from actors.scheduling.usage_collector import sources_of
+from config.pumice_arguments import PumiceArguments
+from config.schema import SchedulerConfig
+from storage.retention import Retention
+
+
+@dataclass(frozen=True)
+class SystemSettings:
+    """None means: as the scheduler configuration says, or its default.
+
+    `config_text` is used when there is no `config_path`; "" means Volcano's default configuration. `check_view`
+    verifies, before every snapshot, what has changed in the scheduler's view since the one before. `report` has each
+    cycle compute all that a reader may want.
+    `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
+    `alarm` makes something to sleep by.
+    `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it
+    is the last of its wave. No result depends on either.
+    `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
+    `user_plugins`: plugins of users, and what tells one version of them from another.
+    `news_delay_s`: with faults, watchers hear of changes up to so much later.
+    `gateway` has the api served over HTTP; `budgets` keeps the statuses of PodDisruptionBudgets up.
+    Without `scheduler` nothing is scheduled here, without `controllers` jobs, pod groups and queues are left to others;
+    the node agents stay.
+    """
+
+    config_text: str = ""
+    config_path: Path | None = None
+    lenient: bool = False
+    seed: int = 0
+    schedule_period_s: float | None = None
+    bind_workers: int | None = None
+    evict_workers: int | None = None
+    dry_run_workers: int | None = None
+    dry_run_deadline_s: float = 5.0
+    dry_run_chunk_rows: int = 128
+    answer_timeout_s: float = 30.0
+    mailbox_capacity: int = 256
+    check_view: bool = False
+    report: bool = False
+    default_queues: bool = True
+    gc_thresholds: tuple[int, int, int] | None = (50_000, 20, 100)
+    stopwatch: Callable[[], float] = time.perf_counter
+    alarm: Callable[[], Alarm] = Alarm
+    faults: Faults | None = None
+    news_delay_s: float = 0.0
+    checkpoint_every: int | None = None
+    retention: Retention = field(default_factory=Retention)
+    user_plugins: Mapping[str, str] = field(default_factory=dict[str, str])
+    gateway: GatewaySettings | None = None
+    budgets: bool = True
+    scheduler: bool = True
+    controllers: bool = True
+
+    @property
+    def follows_cluster(self) -> bool:
+        """Whether the scheduler's configuration may stand in a ConfigMap of the cluster: nothing else says one."""
+        return bool(self.gateway and self.scheduler) and not self.config_path and not self.config_text
+
+    def records_between(self, pumice: PumiceArguments) -> int:
+        """Journal records between two checkpoints."""
+        return pumice.checkpoint_every if self.checkpoint_every is None else self.checkpoint_every
+
+
+SCHEDULING: Final = (
+    "action-worker", "bind-worker", "cache", "dry-run-worker", "evict-worker", "pre-bind-worker", "session-runner",
+    "status-writer", "usage-collector",
+)  # fmt: skip
+"""Roles that only a scheduler needs."""
+CONTROLLING: Final = ("job-controller", "pod-group-controller", "queue-controller")
+
+
+def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The workers of each role, by name: action workers are called after their action, usage collectors after what
+    they ask, the others are numbered. A role that is not wanted has none.
+    """
+
+    def numbered(wished: int | None, configured: int) -> list[str]:
+        return [str(number) for number in range(configured if wished is None else wished)]
+
+    pumice = config.pumice
+    wanted: dict[str, Sequence[str]] = {
+        "action-worker": actions,
+        "bind-worker": numbered(settings.bind_workers, pumice.bind_workers),
+        "evict-worker": numbered(settings.evict_workers, pumice.evict_workers),
+        "dry-run-worker": numbered(settings.dry_run_workers, pumice.dry_run_workers),
+        "usage-collector": sources_of(config.metrics),
+    }
+    unwanted: tuple[str, ...] = () if settings.scheduler else SCHEDULING
+    unwanted += () if settings.controllers else CONTROLLING
+    unwanted += () if settings.gateway else ("gateway", "pod-events")
+    unwanted += () if settings.budgets else ("disruption-controller",)
+    unwanted += () if settings.follows_cluster else ("config-watcher",)
+    return {**wanted, **dict.fromkeys(unwanted, ())}
+
+
+def config_source(settings: SystemSettings, decider: Decider) -> ConfigSource:
+    """The scheduler's configuration: actions and plugins are those that the decider has. Raises ConfigError."""
+    return ConfigSource(
+        settings.config_text,
+        path=settings.config_path,
+        offers=settings.follows_cluster,
+        lenient=settings.lenient,
+        built_actions=decider.actions,
+        built_plugins=decider.plugins,
+        user_plugins=settings.user_plugins,
+    )

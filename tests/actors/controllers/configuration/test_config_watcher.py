@@ -1,0 +1,164 @@
+"""The scheduler's configuration in a ConfigMap: followed when it changes, kept when what it says is bad."""
+
+import logging
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+from actors.controllers.configuration.machine import KEY, NAME, NAMESPACE, SOURCE, ConfigMachine
+from actors.gateway.settings import GatewaySettings
+from actors.scheduling.config_source import ConfigSource
+from actors.system.settings import SystemSettings
+from actors.system.system import System
+from config.errors import ConfigError
+from core.messages.commands import Create, Patch
+from core.messages.events import ConfigLoaded
+from core.messages.replies import Accepted
+from storage.codec import pack
+from storage.memory import MemoryJournal
+from tests.actors.cluster import Cluster
+from tests.actors.rig import QUICK, journaled, started
+
+Object = dict[str, Any]
+
+GOOD = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n'
+OTHER = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: priority\n'
+BAD = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: nonsense\n'
+
+
+def config_map(text: str | None, name: str = NAME, namespace: str = NAMESPACE) -> Object:
+    data = {} if text is None else {KEY: text}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}, "data": data}
+
+
+def events(cluster: Cluster) -> list[tuple[str, str]]:
+    return [(found["type"], found["reason"]) for found in cluster.all("Event")]
+
+
+# --- the machine
+
+
+@pytest.fixture
+def offered() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def cluster(offered: list[str]) -> Cluster:
+    def offer(text: str, name: str) -> str:
+        assert name == SOURCE
+        offered.append(text)
+        return "plugin nonsense is unknown" if text == BAD else ""
+
+    return Cluster(ConfigMachine(offer))
+
+
+def test_what_it_says_is_offered_once(cluster: Cluster, offered: list[str]) -> None:
+    cluster.create(config_map(GOOD))
+    cluster.settle()
+    cluster.patch("ConfigMap", NAME, {"metadata": {"labels": {"a": "b"}}}, NAMESPACE)
+    cluster.settle()
+    assert offered == [GOOD]
+    cluster.patch("ConfigMap", NAME, {"data": {KEY: OTHER}}, NAMESPACE)
+    cluster.settle()
+    assert offered == [GOOD, OTHER]
+    assert events(cluster) == [("Normal", "ConfigurationLoaded")] * 2
+
+
+def test_other_config_maps_are_none_of_its_business(cluster: Cluster, offered: list[str]) -> None:
+    cluster.create(config_map(GOOD, name="other"))
+    cluster.create(config_map(GOOD, namespace="default"))
+    cluster.settle()
+    assert offered == []
+
+
+@pytest.mark.parametrize(("text", "word"), [(BAD, "nonsense"), (None, KEY)])
+def test_what_is_bad_is_said_on_the_config_map(cluster: Cluster, text: str | None, word: str) -> None:
+    cluster.create(config_map(text))
+    cluster.settle()
+    (found,) = cluster.all("Event")
+    assert (found["type"], found["reason"]) == ("Warning", "InvalidConfiguration")
+    assert word in found["message"]
+    assert found["involvedObject"]["name"] == NAME
+
+
+def test_a_config_map_that_goes_changes_nothing(cluster: Cluster, offered: list[str]) -> None:
+    cluster.create(config_map(GOOD))
+    cluster.settle()
+    cluster.delete("ConfigMap", NAME, NAMESPACE)
+    cluster.settle()
+    assert offered == [GOOD]
+
+
+# --- the source
+
+
+def test_an_offer_is_taken_at_the_next_look() -> None:
+    source = ConfigSource("", offers=True)
+    assert source.can_change
+    assert source.look() is None
+    assert source.offer(GOOD, "somewhere") == ""
+    loaded = source.look()
+    assert loaded is not None
+    assert (loaded.text, loaded.source, list(loaded.config.actions)) == (GOOD, "somewhere", ["enqueue", "allocate"])
+    assert source.look() is None
+
+
+def test_a_bad_offer_is_refused_once_and_the_old_one_kept() -> None:
+    source = ConfigSource(GOOD, offers=True)
+    assert "nonsense" in source.offer(BAD, "somewhere")
+    with pytest.raises(ConfigError, match="nonsense"):
+        source.look()
+    assert source.look() is None
+    assert source.loaded.text == GOOD
+
+
+# --- the whole
+
+
+@pytest.fixture
+def settings() -> Iterator[SystemSettings]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield replace(QUICK, gateway=GatewaySettings(listener))
+
+
+async def following(system: System, text: str) -> None:
+    with anyio.fail_after(20):
+        while system.source.loaded.text != text:
+            await system.run_cycle()
+
+
+@pytest.mark.anyio
+async def test_the_scheduler_follows_it_and_a_restart_begins_with_it(
+    settings: SystemSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = MemoryJournal()
+    async with started(journal, settings=settings) as system:
+        assert isinstance(await system.api.ask(Create(pack(config_map(GOOD)))), Accepted)
+        await following(system, GOOD)
+        caplog.set_level(logging.ERROR)
+        await system.api.ask(Patch("ConfigMap", NAMESPACE, NAME, pack({"data": {KEY: BAD}})))
+        with anyio.fail_after(20):
+            while "nonsense" not in caplog.text:
+                await system.run_cycle()
+        assert system.source.loaded.text == GOOD
+        await system.api.ask(Patch("ConfigMap", NAMESPACE, NAME, pack({"data": {KEY: OTHER}})))
+        await following(system, OTHER)
+    told = await journaled(journal, "config", ConfigLoaded)
+    assert [(each.text, bool(each.error)) for each in told[1:]] == [(GOOD, False), ("", True), (OTHER, False)]
+    again = System(settings, journal, system.context.clock)
+    async with again.running():
+        assert again.source.loaded.text == OTHER
+        assert again.source.loaded.source == SOURCE
+
+
+@pytest.mark.parametrize(
+    "change", [{"config_text": GOOD}, {"scheduler": False}, {"gateway": None}], ids=["a-text", "no-scheduler", "alone"]
+)
+def test_who_follows_no_cluster_has_no_watcher(settings: SystemSettings, change: dict[str, Any]) -> None:
+    assert settings.follows_cluster
+    assert not replace(settings, **change).follows_cluster

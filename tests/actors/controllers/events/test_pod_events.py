@@ -1,0 +1,85 @@
+"""What is said of pods in Event objects: each thing once, a restart included, and forgotten after an hour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.controllers.events.machine import KEPT_S, PodEventsMachine
+from tests.actors.cluster import Cluster
+from tests.kit.nodes import node
+from tests.kit.pods import pod
+
+Object = dict[str, Any]
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    made = Cluster(PodEventsMachine())
+    made.create(node("n1"))
+    made.create(pod("p"))
+    return made
+
+
+def said(cluster: Cluster) -> list[tuple[str, str, str]]:
+    events = sorted(cluster.all("Event"), key=lambda event: int(event["metadata"]["resourceVersion"]))
+    return [(event["type"], event["reason"], event["message"]) for event in events]
+
+
+def test_a_life_is_told(cluster: Cluster) -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+    cluster.status("Pod", "p", {"conditions": [condition]})
+    cluster.settle()
+    cluster.bind("p", "n1")
+    cluster.settle()
+    cluster.status("Pod", "p", {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"})
+    cluster.settle()
+    cluster.delete("Pod", "p")
+    cluster.settle()
+    assert said(cluster) == [
+        ("Warning", "FailedScheduling", "no room"),
+        ("Normal", "Scheduled", "Successfully assigned default/p to n1"),
+        ("Normal", "Started", "Started container main"),
+        ("Normal", "Killing", "Stopping container main"),
+    ]
+    about = cluster.all("Event")[0]["involvedObject"]
+    assert (about["kind"], about["name"], about["uid"]) == ("Pod", "p", cluster.get("Pod", "p")["metadata"]["uid"])
+
+
+def test_an_eviction_says_why(cluster: Cluster) -> None:
+    cluster.bind("p", "n1")
+    ready = {"type": "Ready", "status": "False", "reason": "Evict", "message": "Pod is evicted, because of preempt"}
+    cluster.status("Pod", "p", {"conditions": [ready]})
+    cluster.settle()
+    assert ("Warning", "Evict", "Pod is evicted, because of preempt") in said(cluster)
+
+
+def test_nothing_is_said_twice_not_even_after_a_restart(cluster: Cluster) -> None:
+    cluster.bind("p", "n1")
+    cluster.settle()
+    once = said(cluster)
+    cluster.status("Pod", "p", {"hostIP": "10.0.0.1"})
+    cluster.settle()
+    cluster.restart(PodEventsMachine())
+    cluster.settle()
+    assert said(cluster) == once
+    assert len(once) == 1
+
+
+def test_another_scheduler_speaks_for_itself() -> None:
+    cluster = Cluster(PodEventsMachine(scheduler=False))
+    cluster.create(node("n1"))
+    cluster.create(pod("p"))
+    cluster.bind("p", "n1")
+    cluster.settle()
+    assert said(cluster) == []
+
+
+def test_events_are_forgotten_after_an_hour(cluster: Cluster) -> None:
+    cluster.bind("p", "n1")
+    cluster.settle()
+    cluster.advance(KEPT_S - 1)
+    assert said(cluster)
+    cluster.advance(2)
+    assert said(cluster) == []

@@ -1,0 +1,150 @@
+"""The Queue controller: states, counts, families."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from actors.controllers.queues.life import TRANSITIONS, Action, State, move, state_of
+from actors.controllers.queues.machine import QueueMachine
+from tests.actors.cluster import Cluster
+from tests.kit.pod_groups import pod_group
+from tests.kit.queues import queue
+
+Object = dict[str, Any]
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster(QueueMachine())
+
+
+def command(action: str, name: str) -> Object:
+    return {
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        "metadata": {"generateName": "c-", "namespace": "default"},
+        "action": action,
+        "target": {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": name},
+    }
+
+
+def order(cluster: Cluster, action: str, name: str) -> None:
+    cluster.create(command(action, name))
+    cluster.settle()
+
+
+def state(cluster: Cluster, name: str = "q") -> str:
+    return str(cluster.get("Queue", name, "")["status"]["state"])
+
+
+# --- the table
+
+
+@pytest.mark.parametrize(("before", "action", "busy"), list(itertools.product(State, Action, (False, True))))
+def test_every_state_knows_every_action(before: State, action: Action, busy: bool) -> None:
+    after = move(before, action, has_pod_groups=busy)
+    assert after is TRANSITIONS[(before, action)][busy]
+    if action is Action.OPEN:
+        assert after is State.OPEN
+    if action is Action.CLOSE and before is not State.CLOSED:
+        assert after is (State.CLOSING if busy else State.CLOSED)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("", State.OPEN), ("Closing", State.CLOSING), ("Odd", State.UNKNOWN)])
+def test_what_a_state_is(text: str, expected: State) -> None:
+    assert state_of(text) is expected
+
+
+# --- the machine
+
+
+def test_groups_are_counted_by_phase(cluster: Cluster) -> None:
+    cluster.create(queue("q"))
+    for number, phase in enumerate(("Pending", "Inqueue", "Running", "Running", "Unknown", "Completed")):
+        cluster.create(pod_group(f"g{number}", queue="q", phase=phase))
+    cluster.settle()
+    counts = {"pending": 1, "inqueue": 1, "running": 2, "unknown": 1, "completed": 1}
+    assert cluster.get("Queue", "q", "")["status"] == {"state": "Open"} | counts
+    cluster.status("PodGroup", "g1", {"phase": "Running"})
+    cluster.delete("PodGroup", "g0")
+    cluster.settle()
+    counts = {"running": 3, "unknown": 1, "completed": 1}
+    assert cluster.get("Queue", "q", "")["status"] == {"state": "Open"} | counts
+
+
+def test_what_the_scheduler_wrote_stays(cluster: Cluster) -> None:
+    cluster.create(queue("q"))
+    cluster.status("Queue", "q", {"allocated": {"cpu": "3"}}, "")
+    cluster.create(pod_group("g", queue="q"))
+    cluster.settle()
+    assert cluster.get("Queue", "q", "")["status"]["allocated"] == {"cpu": "3"}
+
+
+def test_an_empty_queue_closes_at_once_and_opens_again(cluster: Cluster) -> None:
+    cluster.create(queue("q"))
+    order(cluster, "CloseQueue", "q")
+    assert state(cluster) == "Closed"
+    assert cluster.all("Command") == []
+    order(cluster, "OpenQueue", "q")
+    assert state(cluster) == "Open"
+
+
+def test_a_busy_one_waits_for_its_last_group(cluster: Cluster) -> None:
+    cluster.create(queue("q"))
+    cluster.create(pod_group("g", queue="q"))
+    order(cluster, "CloseQueue", "q")
+    assert state(cluster) == "Closing"
+    cluster.delete("PodGroup", "g")
+    cluster.settle()
+    assert state(cluster) == "Closed"
+
+
+def test_the_root_does_not_close(cluster: Cluster) -> None:
+    order(cluster, "CloseQueue", "root")
+    assert state(cluster, "root") == "Open"
+
+
+def test_children_close_and_open_with_their_parent(cluster: Cluster) -> None:
+    for name, parent in (("top", "root"), ("middle", "top"), ("low", "middle"), ("apart", "top")):
+        cluster.create(queue(name, parent=parent))
+    order(cluster, "CloseQueue", "apart")
+    order(cluster, "CloseQueue", "top")
+    assert [state(cluster, name) for name in ("top", "middle", "low", "apart")] == ["Closed"] * 4
+    order(cluster, "OpenQueue", "top")
+    assert [state(cluster, name) for name in ("top", "middle", "low")] == ["Open"] * 3
+    assert state(cluster, "apart") == "Closed", "it was closed for itself"
+
+
+def test_nothing_opens_below_a_closed_parent(cluster: Cluster) -> None:
+    cluster.create(queue("top"))
+    cluster.create(queue("low", parent="top"))
+    order(cluster, "CloseQueue", "top")
+    order(cluster, "OpenQueue", "low")
+    assert state(cluster, "low") == "Closed"
+
+
+def test_a_queue_that_comes_under_a_closed_parent_closes(cluster: Cluster) -> None:
+    cluster.create(queue("top"))
+    order(cluster, "CloseQueue", "top")
+    cluster.create(queue("low", parent="top"))
+    cluster.settle()
+    assert state(cluster, "low") == "Closed"
+
+
+def test_commands_for_others_are_left_alone(cluster: Cluster) -> None:
+    other = command("AbortJob", "j")
+    other["target"]["kind"] = "Job"
+    cluster.create(other)
+    cluster.settle()
+    assert len(cluster.all("Command")) == 1
+
+
+def test_a_restart_writes_nothing(cluster: Cluster) -> None:
+    cluster.create(queue("q"))
+    cluster.create(pod_group("g", queue="q"))
+    cluster.settle()
+    before = cluster.store.revision
+    cluster.restart(QueueMachine())
+    cluster.settle()
+    assert cluster.store.revision == before

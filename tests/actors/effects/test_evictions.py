@@ -1,0 +1,96 @@
+"""Evictions, planted into what the core decides: carried out once, told in the conditions, let go when refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from actors.scheduling.core_decider import core_decider
+from actors.scheduling.decider import Decider
+from core.messages.commands import ApiRequest, EvictPod
+from core.messages.decisions import CycleResult, Decision, Evict
+from core.messages.events import Evicted, EvictRefused, Mutation, Outcome
+from core.messages.replies import ApiReply, Refused
+from storage import codec
+from storage.memory import MemoryJournal
+from tests.actors.rig import idle, journaled, placed, started, stored, three_nodes
+from tests.kit.jobs import gang
+
+pytestmark = pytest.mark.anyio
+
+
+def evicting(victims: Callable[[], list[Evict]]) -> Decider:
+    """The real core, whose next result also evicts these."""
+    real = core_decider()
+
+    def close(session: Any) -> CycleResult:
+        result = real.close_session(session)
+        return msgspec.structs.replace(result, evicts=(*result.evicts, *victims()))
+
+    return replace(real, close_session=close)
+
+
+async def test_an_eviction_is_told_in_the_conditions_and_the_pod_goes() -> None:
+    journal = MemoryJournal()
+    planted: list[Evict] = []
+
+    def victims() -> list[Evict]:
+        taken = planted[:]
+        planted.clear()
+        return taken
+
+    async with started(journal, decider=evicting(victims)) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
+        await idle(system)
+        victim = next(pod for pod in stored(system, "Pod") if pod["metadata"]["name"] == "g-0")
+        node = victim["spec"]["nodeName"]
+        planted.append(
+            Evict("default", "g-0", victim["metadata"]["uid"], node, "default/g", "a test", action="preempt")
+        )
+        await system.run_cycle()
+        await idle(system)
+        assert sorted(placed(system)) == ["g-1"]
+    (decision,) = [each for each in await journaled(journal, "decision", Decision) if isinstance(each, Evict)]
+    (outcome,) = [each for each in await journaled(journal, "outcome", Outcome) if isinstance(each, Evicted)]
+    assert (decision.uid, outcome.uid) == (victim["metadata"]["uid"],) * 2
+    changes = [codec.unpack(each.blob) for each in await journaled(journal, "api", Mutation) if each.name == "g-0"]
+    conditions = {each["type"]: each for each in changes[-1]["status"]["conditions"]}
+    assert conditions["DisruptionTarget"]["reason"] == "PreemptionByScheduler"
+    assert conditions["Ready"]["message"] == "Pod is evicted, because of a test"
+
+
+async def test_a_refused_eviction_leaves_the_pod_where_it_is() -> None:
+    journal = MemoryJournal()
+    planted: list[Evict] = []
+    refused: list[str] = []
+
+    def api(request: ApiRequest, apply: Callable[[ApiRequest, float], ApiReply], now: float) -> ApiReply:
+        if isinstance(request, EvictPod):
+            refused.append(request.name)
+            return Refused(429, "TooManyRequests", "a budget forbids it")
+        return apply(request, now)
+
+    def victims() -> list[Evict]:
+        taken = planted[:]
+        planted.clear()
+        return taken
+
+    async with started(journal, decider=evicting(victims), api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
+        await idle(system)
+        before = placed(system)
+        pods = stored(system, "Pod")
+        planted.extend(
+            Evict("default", pod["metadata"]["name"], pod["metadata"]["uid"], pod["spec"]["nodeName"], "default/g", "x")
+            for pod in pods
+        )
+        await system.run_cycle()
+        await idle(system)
+        assert placed(system) == before
+        assert sorted(refused) == ["g-0", "g-1"]
+    outcomes = await journaled(journal, "outcome", Outcome)
+    assert len([each for each in outcomes if isinstance(each, EvictRefused)]) == 2

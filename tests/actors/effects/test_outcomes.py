@@ -1,0 +1,167 @@
+"""Binds that are refused, lost or too late, and statuses that meet a conflict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from core.messages.commands import ApiRequest, BindPod, Create, Delete, Get, Patch, ReportStatus
+from core.messages.decisions import PodGroupEvent
+from core.messages.events import BindRefused, Bound, Outcome, StatusRefused
+from core.messages.orders import WriteStatus
+from core.messages.replies import ApiReply, Refused
+from storage import codec
+from storage.memory import MemoryJournal
+from tests.actors.rig import idle, journaled, placed, started, stored, three_nodes
+from tests.kit.jobs import gang
+from tests.kit.pod_groups import pod_group
+
+pytestmark = pytest.mark.anyio
+Apply = Callable[[ApiRequest, float], ApiReply]
+
+
+async def test_a_refused_bind_is_forgotten_looked_at_again_and_bound() -> None:
+    refusals: Counter[str] = Counter()
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, BindPod) and refusals[request.name] < 2:
+            refusals[request.name] += 1
+            return Refused(500, "InternalError", "planted")
+        return apply(request, now)
+
+    journal = MemoryJournal()
+    async with started(journal, api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+        assert len(placed(system)) == 3
+    outcomes = await journaled(journal, "outcome", Outcome)
+    assert len([outcome for outcome in outcomes if isinstance(outcome, BindRefused)]) == 6
+    assert len([outcome for outcome in outcomes if isinstance(outcome, Bound)]) == 3
+    decided = {stored.sequence: stored for stored in await journal.read(kinds=["decision"])}
+    caused = [stored.cause for stored in await journal.read(kinds=["outcome"])]
+    assert sorted(caused) == sorted(decided)  # each decision has one outcome
+
+
+async def test_a_bind_whose_answer_is_lost_is_not_done_twice() -> None:
+    """Bound but reported failed: the watch says so, the pod is looked at again, nothing is bound anew."""
+    lost: list[str] = []
+    binds: Counter[str] = Counter()
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        reply = apply(request, now)
+        if isinstance(request, BindPod):
+            binds[request.name] += 1
+            if request.name not in lost:
+                lost.append(request.name)
+                return Refused(504, "Timeout", "planted: the answer was lost")
+        return reply
+
+    async with started(api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+        assert len(placed(system)) == 3
+    assert binds == {f"g-{number}": 1 for number in range(3)}
+
+
+async def test_a_pod_deleted_while_it_is_bound_is_let_go() -> None:
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, BindPod) and request.name == "g-1":
+            apply(Delete("Pod", "default", "g-1", grace_period_s=0), now)
+        return apply(request, now)
+
+    async with started(api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+        assert sorted(placed(system)) == ["g-0", "g-2"]
+
+
+async def test_a_status_that_meets_conflicts_is_written_all_the_same() -> None:
+    conflicts = 0
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        nonlocal conflicts
+        if isinstance(request, ReportStatus) and request.kind == "PodGroup" and conflicts < 3:
+            conflicts += 1
+            return Refused(409, "Conflict", "planted")
+        return apply(request, now)
+
+    async with started(api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+        (group,) = stored(system, "PodGroup")
+        assert group["status"]["phase"] in ("Inqueue", "Running")
+        assert conflicts == 3
+
+
+async def test_a_status_is_written_without_being_read_first() -> None:
+    read: list[str] = []
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, Get):
+            read.append(request.kind)
+        return apply(request, now)
+
+    async with started(api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, cpu="7", duration="0"), *gang("h", pods=3, cpu="7")])
+        await idle(system)
+        assert len(placed(system)) == 3
+    assert "Pod" not in read
+
+
+async def test_a_status_is_not_laid_over_what_has_come_since() -> None:
+    """Somebody else writes the object just before: the writer is told, and writes again over what it is by then."""
+    marked: list[int] = []
+    known: list[int] = []
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, ReportStatus) and request.kind == "PodGroup" and not marked:
+            apply(Patch("PodGroup", "default", "g", codec.pack({"metadata": {"labels": {"mine": "yes"}}})), now)
+            reply = apply(request, now)
+            assert isinstance(reply, Refused)
+            marked.extend([reply.code, reply.revision])
+            return reply
+        if isinstance(request, ReportStatus) and request.kind == "PodGroup":
+            known.append(request.as_of)
+        return apply(request, now)
+
+    async with started(api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+        (group,) = stored(system, "PodGroup")
+    assert marked[0] == 409
+    assert known[0] >= marked[1]
+    assert group["metadata"]["labels"]["mine"] == "yes"
+    assert group["status"]["phase"] in ("Inqueue", "Running")
+
+
+async def test_a_status_that_is_refused_is_on_record() -> None:
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, ReportStatus) and request.kind == "PodGroup":
+            return Refused(403, "Forbidden", "planted")
+        return apply(request, now)
+
+    journal = MemoryJournal()
+    async with started(journal, api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
+        await idle(system)
+    refused = [each for each in await journaled(journal, "outcome", Outcome) if isinstance(each, StatusRefused)]
+    assert {(each.kind, each.name, each.code, each.message) for each in refused} == {("PodGroup", "g", 403, "planted")}
+
+
+async def test_what_was_said_is_remembered_of_the_latest_pod_groups_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.effects.status_writer.REMEMBERED", 2)
+    told: list[str] = []
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, Create) and codec.unpack(request.blob)["kind"] == "Event":
+            told.append(codec.unpack(request.blob)["involvedObject"]["name"])
+        return apply(request, now)
+
+    async with started(api=api) as system:
+        await system.submit([pod_group(f"g{number}") for number in range(3)])
+        status = system.switchboard.mailboxes["status-writer"]
+        for name in ("g0", "g1", "g1", "g2", "g0", "g2"):
+            await status.ask(WriteStatus(1, events=(PodGroupEvent("default", name, "Unschedulable", "no room"),)))
+    assert told == ["g0", "g1", "g2", "g0"]

@@ -1,0 +1,238 @@
+"""The shell around a machine, with a machine that only counts; and the real ones end to end."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from actors.agents.node_agents import NodeAgents
+from actors.controllers.groups.controller import PodGroupController
+from actors.controllers.jobs.controller import JobController
+from actors.controllers.queues.controller import QueueController
+from actors.runtime.clock import RealClock, VirtualClock
+from actors.runtime.mailbox import Mailbox
+from actors.runtime.reconciler import Reconciler
+from actors.system.ports import PokePort
+from core.messages import commands, replies
+from core.objects.metadata import text_map
+from storage.codec import pack, unpack
+from tests.actors.bench import Bench, running
+from tests.kit.jobs import job_task, vcjob
+from tests.kit.nodes import node
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+
+Object = dict[str, Any]
+
+
+class Labeller:
+    """Labels every node it sees, once, and again `period_s` later."""
+
+    kinds = ("Node",)
+
+    def __init__(self, period_s: float | None = None) -> None:
+        self.seen: list[tuple[str, bool]] = []
+        self.refused: list[str] = []
+        self.due: dict[str, float] = {}
+        self.steps = 0
+        self._fresh: list[str] = []
+        self._period_s = period_s
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        del kind, revision
+        name = obj["metadata"]["name"]
+        self.seen.append((name, deleted))
+        if not deleted and "seen" not in (obj["metadata"].get("labels") or {}):
+            self._fresh.append(name)
+
+    def step(self, now: float) -> Sequence[commands.ApiRequest]:
+        self.steps += 1
+        fresh, self._fresh = self._fresh, []
+        ripe = [name for name, due in self.due.items() if due <= now]
+        for name in ripe:
+            del self.due[name]
+        if self._period_s is not None:
+            self.due.update(dict.fromkeys(fresh, now + self._period_s))
+        return [
+            commands.Patch(
+                "Node", "", name, pack({"metadata": {"labels": {"seen": "late" if name in ripe else "early"}}})
+            )
+            for name in [*fresh, *ripe]
+        ]
+
+    def answered(self, request: commands.ApiRequest, reply: replies.ApiReply, now: float) -> None:
+        del now
+        assert isinstance(request, commands.Patch)
+        if isinstance(reply, replies.Refused):
+            self.refused.append(request.name)
+
+    def next_due(self) -> float | None:
+        return min(self.due.values(), default=None)
+
+    def running_timers(self) -> int:
+        return len(self.due)
+
+
+def port(bench: Bench, name: str) -> PokePort:
+    return Mailbox(name, commands.Poke, replies.Done, activity=bench.context.activity)
+
+
+def label(bench: Bench, name: str) -> str | None:
+    reply = bench.store.get("Node", "", name)
+    assert isinstance(reply, replies.Accepted)
+    return text_map(unpack(reply.blob)["metadata"].get("labels")).get("seen")
+
+
+def create(obj: Object) -> commands.Create:
+    return commands.Create(pack(obj))
+
+
+@pytest.mark.anyio
+async def test_it_sees_what_was_there_and_what_comes_and_idles_in_between() -> None:
+    async with running(Bench()) as bench:
+        await bench.api.ask(create(node("n1")))
+        machine, mailbox = Labeller(), port(bench, "labeller")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Reconciler("labeller", mailbox, bench.context, api=bench.api, machines=[machine]).run)
+            await bench.context.activity.wait_idle()
+            assert label(bench, "n1") == "early"
+            await bench.api.ask_many([create(node("n2")), create(pod("p")), commands.Delete("Node", "", "n1")])
+            await bench.context.activity.wait_idle()
+            assert label(bench, "n2") == "early"
+            assert machine.seen[-3:] == [("n2", False), ("n1", True), ("n2", False)]
+            mailbox.close()
+        mailbox.abort()
+
+
+@pytest.mark.anyio
+async def test_a_poke_lets_it_look_again() -> None:
+    async with running(Bench()) as bench:
+        machine, mailbox = Labeller(), port(bench, "labeller")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Reconciler("labeller", mailbox, bench.context, api=bench.api, machines=[machine]).run)
+            await bench.context.activity.wait_idle()
+            machine.due["nobody"] = 0.0
+            assert await mailbox.ask(commands.Poke()) == replies.Done()
+            assert machine.refused == ["nobody"]
+            mailbox.close()
+        mailbox.abort()
+
+
+@pytest.mark.anyio
+async def test_two_machines_share_a_watch() -> None:
+    async with running(Bench()) as bench:
+        first, second, mailbox = Labeller(), Labeller(), port(bench, "both")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Reconciler("both", mailbox, bench.context, api=bench.api, machines=[first, second]).run)
+            await bench.api.ask(create(node("n1")))
+            await bench.context.activity.wait_idle()
+            assert ("n1", False) in first.seen
+            assert first.seen == second.seen
+            mailbox.close()
+        mailbox.abort()
+
+
+@pytest.mark.anyio
+async def test_only_who_had_something_to_ask_is_asked_again() -> None:
+    async with running(Bench()) as bench:
+        quiet, busy, mailbox = Labeller(), Labeller(), port(bench, "both")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Reconciler("both", mailbox, bench.context, api=bench.api, machines=[quiet, busy]).run)
+            await bench.context.activity.wait_idle()
+            steps = quiet.steps, busy.steps
+            busy.due["nobody"] = 0.0
+            await mailbox.ask(commands.Poke())
+            assert (quiet.steps, busy.steps) == (steps[0] + 1, steps[1] + 2)
+            mailbox.close()
+        mailbox.abort()
+
+
+@pytest.mark.anyio
+async def test_what_is_listed_again_as_it_was_is_told_once() -> None:
+    async with running(Bench()) as bench:
+        machine, mailbox = Labeller(), port(bench, "labeller")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Reconciler("labeller", mailbox, bench.context, api=bench.api, machines=[machine]).run)
+            await bench.api.ask_many([create(node("gone")), create(node("same"))])
+            await bench.context.activity.wait_idle()
+            told = len(machine.seen)
+            bench.store.delete(commands.Delete("Node", "", "gone"), 0.0)
+            bench.store.create(pack(node("new")), 0.0)
+            bench.store.log.forget_all(bench.store.revision)
+            bench.context.news.raise_to(bench.store.revision)
+            await bench.context.activity.wait_idle()
+            assert label(bench, "new") == "early"
+            assert machine.seen[told:] == [("gone", True), ("new", False), ("new", False)]
+            mailbox.close()
+        mailbox.abort()
+
+
+@pytest.mark.trio
+async def test_timers_go_off_and_are_on_the_board_until_then(autojump_clock: object) -> None:
+    del autojump_clock
+    async with running(Bench(clock=VirtualClock())) as bench:
+        machine, mailbox = Labeller(period_s=3.0), port(bench, "labeller")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Reconciler("labeller", mailbox, bench.context, api=bench.api, machines=[machine]).run)
+            await bench.api.ask(create(node("n1")))
+            began = anyio.current_time()
+            await anyio.sleep(1)
+            assert bench.context.activity.reasons() == ["labeller has 1 timers"]
+            await bench.context.activity.wait_idle()
+            assert anyio.current_time() - began == pytest.approx(3.0, abs=1e-3)
+            assert label(bench, "n1") == "late"
+            mailbox.close()
+        mailbox.abort()
+
+
+async def schedule(bench: Bench) -> None:
+    """A scheduler that enqueues every group and puts every pod on n1."""
+    seen = 0
+    while True:
+        seen = await bench.context.news.wait_beyond(seen)
+        for request in _decisions(bench):
+            await bench.api.ask(request)
+
+
+def _decisions(bench: Bench) -> list[commands.ApiRequest]:
+    found: list[commands.ApiRequest] = []
+    for kind in ("PodGroup", "Pod"):
+        listing = bench.store.list(kind)
+        assert isinstance(listing, replies.Listing)
+        for obj in map(unpack, listing.blobs):
+            meta = obj["metadata"]
+            if kind == "PodGroup" and obj["status"]["phase"] == "Pending":
+                patch = pack({"phase": "Inqueue"})
+                found.append(commands.UpdateStatus("PodGroup", meta["namespace"], meta["name"], patch))
+            grouped = "scheduling.k8s.io/group-name" in (meta.get("annotations") or {})
+            if kind == "Pod" and grouped and not obj["spec"].get("nodeName"):
+                found.append(commands.BindPod(meta["namespace"], meta["name"], meta["uid"], "n1"))
+    return found
+
+
+@pytest.mark.anyio
+async def test_agents_and_controllers_bring_a_cluster_to_its_end() -> None:
+    """On both backends and on the real clock: a gang, a plain pod and a Deployment, down to the last timer."""
+    async with running(Bench(clock=RealClock())) as bench:
+        kinds = (JobController, PodGroupController, QueueController, NodeAgents)
+        mailboxes = [port(bench, kind.__name__) for kind in kinds]
+        async with anyio.create_task_group() as tasks:
+            for kind, mailbox in zip(kinds, mailboxes, strict=True):
+                tasks.start_soon(kind(mailbox.name, mailbox, bench.context, api=bench.api).run)
+            tasks.start_soon(schedule, bench)
+            await bench.api.ask_many([create(queue("default")), create(node("n1"))])
+            gang = vcjob(
+                "j", job_task("a", replicas=20, duration="100ms"), job_task("b", depends_on=["a"], duration="50ms")
+            )
+            gang["spec"]["minAvailable"] = 1
+            await bench.api.ask_many([create(gang), create(pod("p", duration="100ms"))])
+            await bench.context.activity.wait_idle()
+            reply = await bench.api.ask_for(commands.Get("Job", "default", "j"), replies.Accepted)
+            status = unpack(reply.blob)["status"]
+            assert (status["state"]["phase"], status["succeeded"]) == ("Completed", 21)
+            reply = await bench.api.ask_for(commands.Get("Pod", "default", "p"), replies.Accepted)
+            assert unpack(reply.blob)["status"]["phase"] == "Succeeded"
+            tasks.cancel_scope.cancel()
+        for mailbox in mailboxes:
+            mailbox.abort()

@@ -1,0 +1,178 @@
+"""Watching: in order, at least once, and whole again after falling off the log."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import anyio
+import pytest
+
+from actors.api.server import ApiServer
+from actors.api.store import Store
+from actors.errors import ActorFailedError
+from actors.journal.recorder import Recorder
+from actors.runtime.clock import RealClock
+from actors.runtime.context import Context
+from actors.runtime.mailbox import Mailbox
+from actors.runtime.watcher import Changes, Watcher
+from actors.system.ports import ApiPort, RecorderPort
+from core.messages import commands, replies
+from core.messages.events import Mutation
+from core.messages.watch import Events
+from core.objects.parts import POD_PLACED
+from storage import codec
+from storage.memory import MemoryJournal
+from tests.kit.nodes import node
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def serving(log_capacity: int = 1000) -> AsyncGenerator[tuple[ApiPort, Context]]:
+    context = Context(RealClock())
+    recorder: RecorderPort = Mailbox("recorder", commands.Append, replies.Appended, activity=context.activity)
+    api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply, activity=context.activity)
+    store = Store(log_capacity=log_capacity)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Recorder("recorder", recorder, context, MemoryJournal(), 0).run)
+        tasks.start_soon(ApiServer("api-server", api, context, store=store, recorder=recorder).run)
+        yield api, context
+        api.close()
+        recorder.close()
+    api.abort()
+    recorder.abort()
+
+
+async def create(api: ApiPort, *objects: dict[str, Any]) -> None:
+    for reply in await api.ask_many([commands.Create(codec.pack(each)) for each in objects]):
+        assert isinstance(reply, replies.Accepted), reply
+
+
+def names(changes: Changes) -> list[tuple[str, str]]:
+    return [(event.type, event.name) for event in changes.events]
+
+
+async def test_changes_come_once_in_order_and_idle_waits_for_them() -> None:
+    async with serving() as (api, context):
+        watcher = Watcher("test", api, context.news, context.activity, ["Node"])
+        await create(api, node("a"), queue("q"), node("b"))
+        assert not context.activity.is_idle()
+        changes = await watcher.next()
+        assert names(changes) == [("ADDED", "a"), ("ADDED", "b")]
+        assert not context.activity.is_idle()  # taken, not dealt with
+        watcher.done(changes)
+        await context.activity.wait_idle()
+        with anyio.move_on_after(0.05) as scope:
+            await watcher.next()
+        assert scope.cancelled_caught
+        await create(api, node("c"))
+        assert names(await watcher.next()) == [("ADDED", "c")]
+
+
+async def test_a_long_log_comes_in_parts() -> None:
+    async with serving() as (api, context):
+        watcher = Watcher("test", api, context.news, context.activity, ["Node"], limit=10)
+        await create(api, *(node(f"n{number:02d}") for number in range(25)))
+        seen: list[str] = []
+        while len(seen) < 25:
+            changes = await watcher.next()
+            assert len(changes.events) <= 10
+            seen += [event.name for event in changes.events]
+            watcher.done(changes)
+        assert seen == [f"n{number:02d}" for number in range(25)]
+
+
+async def test_what_was_not_done_comes_again() -> None:
+    async with serving() as (api, context):
+        watcher = Watcher("test", api, context.news, context.activity, ["Node"])
+        await create(api, node("a"))
+        assert names(await watcher.next()) == names(await watcher.next()) == [("ADDED", "a")]
+
+
+async def test_a_laggard_lists_again_and_learns_what_vanished() -> None:
+    async with serving(log_capacity=8) as (api, context):
+        watcher = Watcher("test", api, context.news, context.activity, ["Node", "Queue"])
+        await create(api, node("gone"), node("stays"))
+        watcher.done(await watcher.next())
+        assert isinstance(await api.ask(commands.Delete("Node", "", "gone")), replies.Accepted)
+        await create(api, *(queue(f"q{number:02d}") for number in range(40)))
+        changes = await watcher.next()
+        assert changes.relisted
+        assert names(changes)[0] == ("DELETED", "gone")
+        assert ("MODIFIED", "stays") in names(changes)
+        assert len(changes.events) == 1 + 1 + 40
+        watcher.done(changes)
+        await create(api, node("new"))
+        assert ("ADDED", "new") in names(await watcher.next())
+
+
+async def test_a_watcher_of_a_part_is_behind_and_woken_only_by_what_concerns_it() -> None:
+    async with serving() as (api, context):
+        await create(api, pod("p", group="g"), pod("q", group="g"))
+        watcher = Watcher("test", api, context.news, context.activity, [POD_PLACED], since=context.news.value)
+        await context.activity.wait_idle()
+        await api.ask(commands.UpdateStatus("Pod", "default", "q", codec.pack({"reason": "Unschedulable"})))
+        assert context.activity.is_idle()
+        await api.ask(commands.BindPod("default", "p", "", "n1"))
+        assert not context.activity.is_idle()
+        changes = await watcher.next()
+        assert names(changes) == [("MODIFIED", "p")]
+        watcher.done(changes)
+        assert context.activity.is_idle()
+
+
+async def test_what_came_into_a_part_and_vanished_unseen_is_told_after_a_new_list() -> None:
+    async with serving(log_capacity=4) as (api, context):
+        await create(api, pod("p", group="g"), pod("stays", group="g"))
+        watcher = Watcher("test", api, context.news, context.activity, [POD_PLACED], since=context.news.value)
+        await api.ask(commands.BindPod("default", "p", "", "n1"))
+        watcher.done(await watcher.next())
+        await api.ask(commands.Delete("Pod", "default", "p", None, 0))
+        await create(api, *(queue(f"q{number}") for number in range(20)))
+        changes = await watcher.next()
+        assert changes.relisted
+        assert names(changes) == [("DELETED", "p"), ("MODIFIED", "stays")]
+
+
+async def test_what_a_replayed_watch_brings_again_is_no_news() -> None:
+    """A deletion that came again ended the bind that was on its way for the pod's namesake."""
+
+    class Replaying:
+        def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
+            assert (since, kinds, limit) == (4, ("Pod",), 1000)
+            return Events(6, tuple(Mutation(at, "DELETED", "Pod", "d", "p", b"") for at in (3, 4, 5, 6)))
+
+    context = Context(RealClock())
+    context.news.open_log(Replaying())
+    context.news.raise_to(6)
+    watcher = Watcher("test", cast("ApiPort", None), context.news, context.activity, ["Pod"], since=4)
+    changes = await watcher.next()
+    assert [event.revision for event in changes.events] == [5, 6]
+    assert changes.revision == 6
+
+
+def test_before_the_api_has_opened_its_log_there_is_only_listing() -> None:
+    context = Context(RealClock())
+    context.news.raise_to(6)
+    assert context.news.read(4, ("Pod",)) == Events(6, gone=True)
+
+
+async def test_a_broken_watch_is_read_again() -> None:
+    class BreakingOnce:
+        broken = False
+
+        def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
+            if not self.broken:
+                self.broken = True
+                raise ActorFailedError("api-server", "the connection broke")
+            return Events(6, (Mutation(6, "ADDED", "Pod", "d", "p", b""),))
+
+    context = Context(RealClock())
+    context.news.open_log(BreakingOnce())
+    context.news.raise_to(6)
+    watcher = Watcher("test", cast("ApiPort", None), context.news, context.activity, ["Pod"], since=4)
+    assert names(await watcher.next()) == [("ADDED", "p")]

@@ -1,0 +1,47 @@
+"""The worker of one action."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from actors.runtime.clock import RealClock
+from actors.runtime.context import Context
+from actors.runtime.mailbox import Mailbox
+from actors.runtime.shelf import Shelf
+from actors.scheduling.action_worker import ActionWorker
+from core.messages.commands import ActionCommand, RunAction
+from core.messages.replies import ActionDone, ActionFailed
+
+
+class Deciding:
+    """As much of a decider as the worker sees."""
+
+    def __init__(self) -> None:
+        self.stepped: dict[str, Any] = {}
+        self.ran: list[tuple[Any, str]] = []
+
+    def run_action(self, session: Any, action: str) -> None:
+        self.ran.append((session, action))
+
+
+@pytest.mark.anyio
+async def test_a_session_whose_holder_has_crashed_costs_the_order_and_not_the_worker() -> None:
+    sessions: Shelf[Any] = Shelf()
+    decider = Deciding()
+    mailbox: Mailbox[ActionCommand, ActionDone | ActionFailed] = Mailbox("w", ActionCommand, ActionDone | ActionFailed)
+    ports: dict[str, Any] = {"sessions": sessions, "decider": decider, "dry_runs": None}
+    worker = ActionWorker("w", mailbox, Context(RealClock()), **ports, stopwatch=lambda: 0.0)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(worker.run)
+        gone = sessions.put("first")
+        sessions.drop(gone)
+        refused = await mailbox.ask(RunAction(gone, "allocate"))
+        assert isinstance(refused, ActionFailed)
+        assert "has crashed" in refused.error
+        assert isinstance(await mailbox.ask(RunAction(sessions.put("second"), "allocate")), ActionDone)
+        mailbox.close()
+    mailbox.abort()
+    assert decider.ran == [("second", "allocate")]

@@ -1,0 +1,44 @@
+"""A text is parsed once for all systems, and no two systems that were told something else share the outcome."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.scheduling.config_source import ConfigSource
+from config.errors import ConfigError
+
+TEXT = 'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}, {name: unheard-of}]}]\n'
+
+
+def test_systems_of_one_text_share_its_configuration() -> None:
+    one, other = (ConfigSource("", built_actions=["allocate", "enqueue", "backfill"]) for _ in range(2))
+    assert one.loaded.config is other.loaded.config
+    assert one.loaded.config == ConfigSource("").loaded.config
+
+
+@pytest.mark.parametrize("first", ["strict", "lenient"])
+def test_what_one_system_is_allowed_another_is_not(first: str) -> None:
+    for each in (first, "strict", "lenient"):
+        if each == "strict":
+            with pytest.raises(ConfigError, match="unheard-of"):
+                ConfigSource(TEXT)
+        else:
+            assert ConfigSource(TEXT, lenient=True).loaded.config.warnings
+
+
+@pytest.mark.parametrize(
+    "built", [{"built_actions": ["allocate"]}, {"built_plugins": ["drf"]}], ids=["actions", "plugins"]
+)
+def test_what_is_built_counts_for_each(built: dict[str, Any]) -> None:
+    text = TEXT.replace(", {name: unheard-of}", "")
+    assert [option.name for option in ConfigSource(text).loaded.config.tiers[0].plugins] == ["gang"]
+    with pytest.raises(ConfigError, match="not supported"):
+        ConfigSource(text, **built)
+
+
+def test_an_error_is_told_each_time_and_names_its_source() -> None:
+    source = ConfigSource("", offers=True)
+    for name in ("one", "other", "one"):
+        assert source.offer("actions: 5", name).startswith(name)

@@ -1,0 +1,268 @@
+"""The session runner in a whole system: the order of a commit, lost cycles, outcomes that fail, idling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from actors.errors import RecorderFailedError
+from actors.scheduling.core_decider import core_decider
+from config.errors import ConfigError
+from core.messages.commands import ApiRequest, BindPod
+from core.messages.decisions import Bind, Decision
+from core.messages.events import (
+    ActorCrashed,
+    ConfigLoaded,
+    CycleDropped,
+    Outcome,
+)
+from core.messages.replies import Accepted, ApiReply, Refused
+from storage import codec
+from storage.journal import Record
+from storage.memory import MemoryJournal
+from tests.actors.rig import (
+    QUICK,
+    cycles,
+    idle,
+    journaled,
+    lives,
+    placed,
+    started,
+    stored,
+    tampered,
+    three_nodes,
+)
+from tests.kit.jobs import gang
+from tests.kit.pods import pod
+
+pytestmark = pytest.mark.anyio
+Apply = Callable[[ApiRequest, float], ApiReply]
+
+
+async def test_a_gang_is_bound_whole_and_the_system_becomes_idle() -> None:
+    journal = MemoryJournal()
+    async with started(journal) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=6, duration="0")])
+        await idle(system)
+        assert sorted(placed(system)) == [f"g-{number}" for number in range(6)]
+        assert system.summary()["pods"]["bound"] == 6
+        quiet = system.memory.cycle
+        await anyio.sleep(0.1)
+        assert system.memory.cycle == quiet
+    decisions = await journaled(journal, "decision", Decision)
+    outcomes = await journaled(journal, "outcome", Outcome)
+    assert {bind.uid for bind in decisions} == {outcome.uid for outcome in outcomes}
+    assert len(decisions) == len(outcomes) == 6
+    assert (await journal.check()).whole
+
+
+async def test_a_gang_that_does_not_fit_waits_and_the_system_is_idle_all_the_same() -> None:
+    async with started() as system:
+        await system.submit([*three_nodes(), *gang("big", pods=4, cpu="7")])
+        await idle(system)
+        assert placed(system) == {}
+        conditions = [pod["status"]["conditions"] for pod in stored(system, "Pod")]
+        assert all(any(each["type"] == "PodScheduled" for each in pod) for pod in conditions)
+
+
+class WatchedJournal(MemoryJournal):
+    """Notes when the decision about a pod is on disk; `fail_at` names a kind whose appends fail."""
+
+    def __init__(self, notes: list[tuple[str, str]], fail_at: str = "") -> None:
+        super().__init__()
+        self._notes = notes
+        self._fail_at = fail_at
+
+    async def append(self, records: Sequence[Record]) -> int:
+        if self._fail_at in [record.kind for record in records]:
+            raise OSError("no space left on device")
+        last = await super().append(records)
+        for record in records:
+            if record.kind == "decision":
+                self._notes.append(("on disk", codec.decode(record.payload, Bind).name))
+        return last
+
+
+async def test_on_disk_then_assumed_then_bound() -> None:
+    notes: list[tuple[str, str]] = []
+    real = core_decider()
+
+    def new_view() -> Any:
+        view = real.new_view()
+        assume = view.assume
+
+        def noted(namespace: str, name: str, node: str, *more: Any) -> bool:
+            notes.append(("assumed", name))
+            return assume(namespace, name, node, *more)
+
+        setattr(view, "assume", noted)  # noqa: B010
+        return view
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, BindPod):
+            notes.append(("bound", request.name))
+        return apply(request, now)
+
+    async with started(WatchedJournal(notes), decider=replace(real, new_view=new_view), api=api) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=5, duration="0")])
+        await idle(system)
+    for name in (f"g-{number}" for number in range(5)):
+        assert [what for what, which in notes if which == name] == ["on disk", "assumed", "bound"]
+    steps = [what for what, _ in notes]
+    assert steps == ["on disk"] * 5 + ["assumed"] * 5 + ["bound"] * 5  # the whole gang, step by step
+
+
+async def test_nothing_is_sent_when_the_journal_fails_and_everything_stops() -> None:
+    bound: list[BindPod] = []
+
+    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+        if isinstance(request, BindPod):
+            bound.append(request)
+        return apply(request, now)
+
+    journal = WatchedJournal([], fail_at="decision")
+
+    async def run() -> None:
+        async with started(journal, api=api) as system:
+            await system.submit([*three_nodes(), *gang("g", pods=3)])
+            await anyio.sleep(5)
+            pytest.fail("the system went on without its journal")
+
+    with pytest.raises(RecorderFailedError, match="no space left"):
+        await run()
+    assert not bound
+
+
+async def test_a_session_is_handed_over_only_for_an_action_that_has_something_to_do() -> None:
+    ran: list[str] = []
+
+    def run_action(real: Callable[[Any, str], None], session: Any, action: str) -> None:
+        ran.append(action)
+        real(session, action)
+
+    async with started(decider=tampered(run_action)) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
+        await idle(system)
+        assert len(placed(system)) == 2
+        received = {each.name: each.received for each in system.statistics()}
+        text = (await system.metrics_text()).decode()
+    assert ran == ["enqueue", "allocate", "backfill"] * system.memory.cycle  # wherever it is
+    assert received["action-worker:backfill"] == 0
+    assert 0 < received["action-worker:enqueue"] < received["action-worker:allocate"] == system.memory.cycle
+    assert f'action_scheduling_latency_milliseconds_count{{action="backfill"}} {system.memory.cycle}' in text
+
+
+async def test_a_crashed_action_costs_the_cycle_and_never_the_process() -> None:
+    crashes = 0
+
+    def run_action(real: Callable[[Any, str], None], session: Any, action: str) -> None:
+        nonlocal crashes
+        real(session, action)
+        if action == "allocate" and crashes < 3:
+            crashes += 1  # after it has allocated: what it did must not leak
+            raise RuntimeError("planted")
+
+    journal = MemoryJournal()
+    async with started(journal, decider=tampered(run_action)) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=6, duration="0")])
+        await idle(system)
+        assert len(placed(system)) == 6
+        assert system.supervisor.restarts["action-worker:allocate"] == 3
+        assert system.memory.lost == 3
+    numbers = [record.cycle for record in await cycles(journal)]
+    assert numbers == list(range(1, len(numbers) + 1))  # a lost cycle takes no number
+    assert len(await lives(journal, CycleDropped)) == 3
+    assert len([event for event in await lives(journal, ActorCrashed) if event.restart_in_s]) == 3
+    assert len(await journaled(journal, "decision", Decision)) == 6
+
+
+async def test_a_cycle_that_always_fails_is_given_up_until_something_changes() -> None:
+    broken = True
+
+    def run_action(real: Callable[[Any, str], None], session: Any, action: str) -> None:
+        if broken:
+            raise RuntimeError("planted")
+        real(session, action)
+
+    async with started(decider=tampered(run_action)) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
+        await idle(system)
+        assert placed(system) == {}
+        broken = False
+        await system.submit(gang("h", pods=2, duration="0"))
+        await idle(system)
+        assert len(placed(system)) == 4
+
+
+@pytest.mark.parametrize("actor", ["cache", "session-runner", "bind-worker:0", "status-writer", "metrics"])
+async def test_any_restarted_actor_leaves_a_system_that_works(actor: str) -> None:
+    async with started() as system:
+        await system.submit([*three_nodes(), *gang("g", pods=4, duration="0")])
+        await idle(system)
+        system.supervisor.restart(actor)
+        await anyio.sleep(0.05)
+        await system.submit(gang("h", pods=4, duration="0"))
+        await idle(system)
+        assert system.supervisor.restarts[actor] == 1
+        assert len(placed(system)) == 8
+
+
+STOCK = "actions: enqueue, allocate, backfill\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n"
+
+
+async def test_a_changed_configuration_is_taken_over_and_a_bad_one_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "scheduler.conf"
+    path.write_text("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n")
+    journal = MemoryJournal()
+    async with started(journal, settings=replace(QUICK, config_path=path)) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
+        await idle(system)
+        assert placed(system) == {}  # nothing allocates
+        path.write_text("actions: enqueue, alocate\n")
+        await system.run_cycle()
+        assert "alocate" in caplog.text
+        assert system.source.loaded.config.actions == ("enqueue",)
+        path.write_text(STOCK)
+        await system.run_cycle()
+        await idle(system)
+        assert len(placed(system)) == 2
+        path.write_text(f"{STOCK}  - name: nodeorder\n    arguments:\n      leastrequested.weight: abc\n")
+        await system.run_cycle()
+        assert "arguments[leastrequested.weight]: expected an integer, was 'abc'" in caplog.text
+    configs = await journaled(journal, "config", ConfigLoaded)
+    assert [bool(each.error) for each in configs] == [False, True, False, False]
+    assert configs[2].text == STOCK
+    digests = {record.config_digest for record in await cycles(journal)}
+    assert digests == {configs[0].digest, configs[2].digest, configs[3].digest}
+
+
+async def test_a_bad_configuration_at_the_start_is_refused_at_once() -> None:
+    with pytest.raises(ConfigError, match="alocate"):
+        async with started(settings=replace(QUICK, config_text="actions: alocate\n")):
+            pytest.fail("it started")
+
+
+async def test_cycles_keep_their_distance() -> None:
+    journal = MemoryJournal()
+    async with started(journal, settings=replace(QUICK, schedule_period_s=0.05)) as system:
+        await system.submit(three_nodes())
+        for number in range(20):
+            await system.submit([pod(f"p{number}", duration="0")])
+            await anyio.sleep(0.01)
+        await idle(system)
+    at = [record.now for record in await cycles(journal)]
+    assert all(after - before >= 0.045 for before, after in pairwise(at))
+
+
+async def test_a_refused_submission_is_an_answer() -> None:
+    async with started() as system:
+        answers = await system.submit([*three_nodes(), three_nodes()[0], {"kind": "Nonsense"}])
+        assert [type(answer) for answer in answers] == [Accepted] * 3 + [Refused] * 2
