@@ -20,8 +20,20 @@ def _run(session: nox.Session, tool: str, *arguments: str) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests, on every core; what follows `--` goes to pytest."""
+    """All quick tests, on every core; what follows `--` goes to pytest."""
     _run(session, "python", "-m", "pytest", *(session.posargs or ["-n", "auto"]))
+
+
+@nox.session
+def storms(session: nox.Session) -> None:
+    """All storms: hundreds of seeds that must hold, and every planted bug, which must be found and cut down."""
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests/simulation")
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """What else takes seconds: processes that are signalled and killed, servers behind wires that break."""
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests", "--ignore", "tests/simulation")
 
 
 @nox.session
@@ -30,7 +42,7 @@ def kills(session: nox.Session) -> None:
     number = session.posargs[0] if session.posargs else "200"
     places = ("tests/storage/test_kill.py", "tests/pumice/runtime/test_crash.py", "tests/actors/system/test_twins.py")
     session.env["PUMICE_TEST_KILLS"] = number
-    _run(session, "python", "-m", "pytest", "-n", "auto", *places)
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", *places)
 
 
 @nox.session

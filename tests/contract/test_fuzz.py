@@ -131,7 +131,7 @@ JSON = st.recursive(
 NAMES = "name namespace resourceVersion uid finalizers ownerReferences deletionTimestamp managedFields kind apiVersion"
 KEYS = st.sampled_from(["spec", "status", "metadata", *NAMES.split()])
 PROTOBUF = [step for step in story() if step.protobuf and step.method != "DELETE"]
-FUZZ = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+FUZZ = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

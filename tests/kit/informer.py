@@ -36,9 +36,13 @@ class Informer:
         self._thread.start()
         return self
 
-    def stop(self) -> None:
-        """End at the next line or break."""
+    def finish(self) -> None:
+        """Ask it to end at the next line or break."""
         self._done.set()
+
+    def stop(self) -> None:
+        """Have it end, and wait for that."""
+        self.finish()
         self._thread.join(30)
         assert not self._thread.is_alive()
 
@@ -68,7 +72,7 @@ class Informer:
         self._reached(int(listed["metadata"]["resourceVersion"]))
 
     def _watch(self, http: httpx.Client, *, initial: bool) -> None:
-        query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "2"}
+        query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "1"}
         if initial:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
             self.lists += 1

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.kit.kubectl import Kubectl
 from tests.kubectl.conftest import pod, text
 
@@ -16,6 +18,7 @@ def test_cordon_and_taint(kubectl: Kubectl) -> None:
     assert "b" not in kubectl("get", "node", "node-1", "-o", "jsonpath={.spec.taints}")
 
 
+@pytest.mark.slow
 def test_drain_respects_a_budget(kubectl: Kubectl, inside: Any, namespace: str) -> None:
     guarded = pod("guarded", app="guarded")
     guarded["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "node-2"}

@@ -105,6 +105,7 @@ def test_a_violation_hides_no_other() -> None:
     assert told == {"books-agree": MOST, "one-node": 1}
 
 
+@pytest.mark.slow
 def test_a_cache_that_hears_of_things_late_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     late_from(0.0, 5.0, monkeypatch)
     monkeypatch.setattr("pumice.storm.soon.MOST_GLANCES", 20)

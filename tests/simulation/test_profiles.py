@@ -13,11 +13,15 @@ SMALL = Size(5, 40)
 SEEDS = 30
 FIRST = {"storm": (72, 50, 3, 1), "evictions": (4,), "live": (4, 0), "half+evictions": (4, 0), "binds": (4, 7)}
 """Seeds with many kinds of faults, to be done soon; when they have them no more, the others do."""
+QUICK = ("storm", "nodes", "claims")
 OTHERS = {"live": "live+evictions"}
 """Under `pumice run` the user's configuration evicts, or it does not; a simulated one takes that of `evictions`."""
 
 
-@pytest.mark.parametrize("name", [*PACKAGED, "half+evictions"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in (*PACKAGED, "half+evictions")],
+)
 def test_every_rate_strikes(name: str) -> None:
     """In few storms, in which all else holds."""
     missing = set(profile(name).rates)

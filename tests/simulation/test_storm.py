@@ -32,6 +32,14 @@ from tests.simulation.planted import BUGS
 SMALL = Size(5, 40)
 CI_SEEDS = 300
 SLICES = 20
+QUICK_SLICES = (0, 1)
+QUICK_BUGS = (
+    "devices do not come back",
+    "scalar resources are not taken off a node",
+    "a second try takes its room twice",
+    "one failed bind loses the outcomes of others",
+)
+"""These slices and bugs are tried every day, the others with all that is slow."""
 CRASHES = ("monitor-works", "process-lives", "actors-live")
 DIGEST = """
 from pumice.storm.simulation import simulate
@@ -40,6 +48,10 @@ from pumice.storm.workload import Size
 for seed, profile, size in ((7, "storm", Size(4, 24)), (6, "victims", Size(5, 40))):
     print(simulate(script_of(seed, Plan(profile, size=size)), digest=True).digest)
 """
+
+
+def parted(value: object, quick: bool) -> Any:
+    return pytest.param(value, marks=() if quick else pytest.mark.slow)
 
 
 def test_trio_keeps_its_switch_and_its_source_where_we_look() -> None:
@@ -125,7 +137,7 @@ def test_a_seed_repeats_exactly_in_every_process() -> None:
     assert simulate(script_of(8, Plan("storm", size=Size(4, 24))), digest=True).digest not in digests.pop()
 
 
-@pytest.mark.parametrize("part", range(SLICES))
+@pytest.mark.parametrize("part", [parted(part, part in QUICK_SLICES) for part in range(SLICES)])
 def test_what_must_hold_holds(part: int) -> None:
     """All seeds of a storm on a small cluster; a failing seed is named."""
     for seed in range(part, CI_SEEDS, SLICES):
@@ -140,7 +152,7 @@ def test_every_profile_holds(names: str) -> None:
         assert outcome.violations == []
 
 
-@pytest.mark.parametrize("name", list(BUGS))
+@pytest.mark.parametrize("name", [parted(name, name in QUICK_BUGS) for name in BUGS])
 def test_the_storm_finds(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Within 100 seeds, and what it finds is cut down to a few events that break the same from a file."""
     BUGS[name].plant(monkeypatch)

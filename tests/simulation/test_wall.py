@@ -28,7 +28,7 @@ async def _never_yields(self: Watcher) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("circle", [_never_sleeps, _never_yields])
+@pytest.mark.parametrize("circle", [_never_sleeps, pytest.param(_never_yields, marks=pytest.mark.slow)])
 def test_a_livelock_is_a_violation(circle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Watcher, "next", circle)
     found = simulate(Script(1, (NODE,)), longest_s=0.5).violations

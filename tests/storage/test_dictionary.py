@@ -6,7 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.dictionary import DICTIONARY_BYTES, FIRST_LOOK_BYTES, SMALL_BYTES, Dictionary, Sampler, build, deflate
@@ -32,6 +32,7 @@ def noted(sampler: Sampler, appends: Sequence[Sequence[Record]]) -> None:
         sampler.note(append, len(deflate(b"".join(each.payload for each in append), b"")))
 
 
+@settings(max_examples=30)
 @given(st.lists(st.binary(min_size=1, max_size=3000), min_size=1, max_size=20))
 def test_a_dictionary_is_bounded_and_of_the_samples(samples: list[bytes]) -> None:
     content = build(samples)

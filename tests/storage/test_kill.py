@@ -16,9 +16,9 @@ from storage.journal import Checkpoint, Record, Stored
 from storage.sqlite import SqliteJournal
 
 ROOT = Path(__file__).parents[2]
-KILLS = int(os.environ.get("PUMICE_TEST_KILLS", "12"))
+KILLS = int(os.environ.get("PUMICE_TEST_KILLS", "4"))
 """200 and more on request; each takes about half a second."""
-JOURNALS = 4
+JOURNALS = min(4, KILLS // 2)
 """So many writers' journals are killed side by side, each its share of the times."""
 
 LINES = 4

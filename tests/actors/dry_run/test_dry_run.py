@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -127,8 +128,9 @@ async def test_a_hung_worker_is_replaced_and_its_chunk_done_again() -> None:
         assert await pool.run("every", codec.pack(5), 60) == expected(60, 5)
 
 
-async def test_enough_is_enough() -> None:
+async def test_enough_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little more is looked at than is wanted, and what is looked at in vain is not waited for."""
+    monkeypatch.setattr(sys.modules[Supervisor.__module__], "PATIENCE_S", 0.1)  # one still looks when all is over
     looked: set[int] = set()
 
     def delays(chunk: int) -> float:

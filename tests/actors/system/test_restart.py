@@ -176,7 +176,7 @@ async def killed_half_way(path: Path, backend: str, acknowledged: int) -> int:
     return seen.count("Accepted")
 
 
-@pytest.mark.parametrize("acknowledged", [5, 150, 333])
+@pytest.mark.parametrize("acknowledged", [150, *(pytest.param(number, marks=pytest.mark.slow) for number in (5, 333))])
 async def test_kill_9_loses_nothing_acknowledged_and_binds_nothing_twice(
     tmp_path: Path, anyio_backend: str, acknowledged: int
 ) -> None:

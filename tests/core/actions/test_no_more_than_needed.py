@@ -86,13 +86,13 @@ def checked(session: Session) -> int:
         return chosen
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(crowds() | lonely_crowds(), st.sampled_from(TIERS))
 def test_whoever_goes_must_go(objects: list[Object], tiers: tuple[list[str], ...]) -> None:
     checked(open_world(aware(tiers), objects))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(crowds())
 def test_also_where_victims_are_found_by_columns(objects: list[Object]) -> None:
     checked(open_world(aware(COLUMNS, ASKS), objects))

@@ -69,7 +69,7 @@ class Story:
             take(self.session, task_named(self.session, key_of(chosen)), self.session.nodes.row[name])
 
 
-@settings(max_examples=250)
+@settings(max_examples=80)
 @given(crowd=crowds(), moves=MOVES)
 def test_inter_pod_affinity_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool, int, int]]) -> None:
     story = Story(crowd)
@@ -86,7 +86,7 @@ def test_inter_pod_affinity_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool
     assert texts(story.session, late) == texts(story.session, check)
 
 
-@settings(max_examples=250)
+@settings(max_examples=80)
 @given(crowd=crowds(), moves=MOVES)
 def test_topology_spread_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool, int, int]]) -> None:
     story = Story(crowd)
@@ -100,7 +100,7 @@ def test_topology_spread_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool, i
     assert texts(story.session, late) == texts(story.session, check)
 
 
-@settings(max_examples=250)
+@settings(max_examples=80)
 @given(crowd=crowds(), moves=MOVES, data=st.data())
 def test_pod_scorers_are_the_slow_ones(crowd: Crowd, moves: list[tuple[bool, int, int]], data: st.DataObject) -> None:
     story = Story(crowd)
@@ -236,7 +236,7 @@ def test_tainted_nodes_count_unless_taints_are_honoured(policy: str, expected: l
     assert reasons(session, TopologySpread) == expected
 
 
-@settings(max_examples=250)
+@settings(max_examples=80)
 @given(crowd=crowds(), moves=MOVES)
 def test_a_trial_of_affinity_is_the_filter_after_the_moves(crowd: Crowd, moves: list[tuple[bool, int, int]]) -> None:
     """Where every node with a pod counts as listed, moving pods by hand and moving them really come to the same."""

@@ -121,7 +121,7 @@ def replay_elsewhere(file: Path, python: str, **environment: str) -> dict[str, A
     return {key: value for key, value in json.loads(done.stdout).items() if key not in ("seconds", "events_per_s")}
 
 
-@pytest.mark.parametrize("seed", ["0", "1", "4242"])
+@pytest.mark.parametrize("seed", ["1", *(pytest.param(seed, marks=pytest.mark.slow) for seed in ("0", "4242"))])
 def test_whatever_the_hash_seed(file: Path, seed: str) -> None:
     said = replay_elsewhere(file, sys.executable, PYTHONHASHSEED=seed)
     assert said["identical"], said
@@ -140,12 +140,13 @@ def other_python(version: str) -> str:
     pytest.skip(f"no Python {version} with Pumice's dependencies (name one in PUMICE_TEST_PYTHONS)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_whatever_the_version_of_python(file: Path, version: str) -> None:
     assert replay_elsewhere(file, other_python(version))["identical"]
 
 
-@pytest.mark.parametrize(("backend", "workers"), [("asyncio", 1), ("trio", 1), ("trio", 7)])
+@pytest.mark.parametrize(("backend", "workers"), [("asyncio", 1), ("trio", 7)])
 def test_whatever_recorded_it(tmp_path: Path, backend: str, workers: int) -> None:
     config = STOCK_BUT.format(actions="enqueue, allocate, backfill", scorer="nodeorder")
     config += f"configurations:\n- name: pumice\n  arguments: {{bindWorkers: {workers}, dryRunWorkers: {workers}}}\n"

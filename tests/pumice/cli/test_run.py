@@ -222,6 +222,7 @@ def test_ctrl_c_stops_in_order(db: Path, backend: str) -> None:
     assert whole(db)
 
 
+@pytest.mark.slow
 def test_after_kill_9_nothing_is_lost_and_nothing_bound_twice(db: Path) -> None:
     with start(db) as process:
         process.kill()

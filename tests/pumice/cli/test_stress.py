@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,17 @@ def begun(workers: int, into: Path) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("group", [True, False])
+@pytest.mark.parametrize(
+    ("workers", "number", "group"),
+    [
+        (2, signal.SIGINT, True),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in product((1, 2), (signal.SIGINT, signal.SIGTERM), (True, False))
+            if each != (2, signal.SIGINT, True)
+        ),
+    ],
+)
 def test_ctrl_c_and_sigterm_end_it_at_once(workers: int, number: int, group: bool, tmp_path: Path) -> None:
     """A terminal signals the workers as well; `kill` only the process it is told."""
     process = begun(workers, tmp_path)
@@ -91,6 +100,7 @@ def test_ctrl_c_and_sigterm_end_it_at_once(workers: int, number: int, group: boo
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_no_worker_sees_the_signals(workers: int, tmp_path: Path) -> None:
     """Whoever does may say so on the terminal, before it is killed."""
@@ -101,6 +111,7 @@ def test_no_worker_sees_the_signals(workers: int, tmp_path: Path) -> None:
     assert blocked == [{signal.SIGINT, signal.SIGTERM}] * workers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_worker_that_dies_costs_its_seed_only(workers: int, tmp_path: Path) -> None:
     process = begun(workers, tmp_path)
@@ -148,7 +159,7 @@ def test_what_cannot_be_written_down_is_told_all_the_same(tmp_path: Path, monkey
     assert "not in a file: " in pumice("stress", "--into", tmp_path, "-o", "table").out
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_what_was_done_by_then_counts(workers: int) -> None:
     done: list[int] = []
 

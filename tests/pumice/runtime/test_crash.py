@@ -25,7 +25,7 @@ from tests.kit.nodes import node
 from tests.pumice.runtime import fatal
 from tests.pumice.runtime.journal_facts import Facts, facts, replayed
 
-KILLS = int(os.environ.get("PUMICE_TEST_KILLS", "8"))
+KILLS = int(os.environ.get("PUMICE_TEST_KILLS", "2"))
 PATIENCE_S = 300.0
 A_JOURNAL = 8
 """So many kills on one journal before the run is let end."""

@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("limit", [70_000, 150_000])
+@pytest.mark.parametrize("limit", [70_000, pytest.param(150_000, marks=pytest.mark.slow)])
 def test_a_disk_that_fills_up(folder: Path, limit: int) -> None:
     ended = run(folder, limit)
     assert ended.returncode == WORLD, ended.stderr

@@ -47,8 +47,15 @@ def ran(folder: Path, *flags: object) -> tuple[int, int, int, int]:
     return facts(folder / "j.db")
 
 
-@pytest.mark.parametrize("time", ["real", "virtual"])
-@pytest.mark.parametrize("flags", [("--keep-events", 50), ("--keep", 2)])
+@pytest.mark.parametrize(
+    ("time", "flags"),
+    [
+        ("real", ("--keep-events", 50)),
+        ("virtual", ("--keep", 2)),
+        pytest.param("real", ("--keep", 2), marks=pytest.mark.slow),
+        pytest.param("virtual", ("--keep-events", 50), marks=pytest.mark.slow),
+    ],
+)
 def test_no_more_is_cut_than_may_be(tmp_path: Path, time: str, flags: tuple[str, int]) -> None:
     first, last, cycles, checkpoint = ran(tmp_path, "--time", time, *flags)
     assert 1 < first <= checkpoint + 1

@@ -139,6 +139,7 @@ def test_a_wrong_file_is_a_sentence_and_exit_code_2(command: tuple[str, ...], tm
     assert pumice(*command, "mine", *db).code == 2
 
 
+@pytest.mark.slow
 def test_workers_know_the_profile_of_a_file(tmp_path: Path) -> None:
     own = file_of(tmp_path, "mine: {rates: {bind-refused: 0.9}}")
     said = pumice("stress", "--profiles", own, "--profile", "mine", "--into", tmp_path, *SMALL)

@@ -109,6 +109,7 @@ def test_an_event_is_a_line() -> None:
     assert line_of(Event("job", target="j1", details={"pods": 2, "min": 1})) == "at 0 s: job j1 pods=2 min=1"
 
 
+@pytest.mark.slow
 def test_a_real_finding_is_in_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bug = BUGS["a new cache does not count binds in flight"]
     bug.plant(monkeypatch)
