@@ -22,6 +22,11 @@ class Cause(Struct, frozen=True, gc=False):
     message: str
 
 
+def timed_out() -> Refused:
+    """504: who asked has given up by now."""
+    return Refused(504, "Timeout", "request did not complete within the allotted timeout")
+
+
 def invalid_value(field: str, value: object, why: str) -> Cause:
     """The value is not allowed there."""
     return Cause(field, "FieldValueInvalid", f"Invalid value: {_shown(value)}: {why}")

@@ -15,6 +15,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+import anyio
+
+from actors.api import refusals
 from actors.runtime.actor import Actor
 from core.messages import commands, replies
 from storage import codec
@@ -64,8 +67,11 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     def _apply(self, request: commands.ApiRequest, now: float, entries: list[commands.Entry]) -> replies.ApiReply:
         """Carry out a request of a batch; what a decision comes to is an entry with its number, apart from all else."""
-        decision = request.sequence if isinstance(request, _DECIDED) else None
-        if decision is not None:
+        decision: int | None = None
+        if isinstance(request, _DECIDED):
+            if anyio.current_time() >= request.until:
+                return refusals.timed_out()
+            decision = request.sequence
             entries += self._entries()
         try:
             return self.store.apply(request, now)

@@ -9,7 +9,8 @@ bound by then the api refuses, and reading the pod tells. What the api refuses f
 order of the one before can no longer be under way: else the pod might be bound twice, to two nodes.
 
 A bind is done once: an operation id seen before is not sent again. No answer in time is an outcome too (BindTimedOut):
-then the pod may be bound, and only reading it again tells.
+then the pod may be bound, and only reading it again tells. It will not be bound later, over a new decision: the api
+does not carry out a request whose time is up.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class BindWorker(Actor[BindOrder, Done]):
     async def handle_batch(self, batch: Sequence[Received[BindOrder, Done]]) -> None:
         """All orders that wait go to the api together."""
         orders = [item.message for item in batch]
-        requests = [pod for pod in chain.from_iterable(map(_pods, orders)) if self._recent.is_new(pod.cause)]
+        until = anyio.current_time() + self._timeout_s
+        pods = chain.from_iterable(_pods(order, until) for order in orders)
+        requests = [pod for pod in pods if self._recent.is_new(pod.cause)]
         replies = await self._api.ask_each(requests, self._timeout_s)
         if any(item.attempts for item in batch) and any(map(_may_yet_come_true, replies)):
             await anyio.sleep(self._timeout_s)
@@ -85,10 +88,10 @@ def _may_yet_come_true(reply: ApiReply | None) -> bool:
     return isinstance(reply, Refused) and reply.code not in FINAL
 
 
-def _pods(order: BindOrder) -> Iterator[BindPod]:
+def _pods(order: BindOrder, until: float) -> Iterator[BindPod]:
     for sequence, bind in enumerate(order.binds, order.first_sequence):
         cause = f"{order.cycle}/{bind.uid}"
-        yield BindPod(bind.namespace, bind.name, bind.uid, bind.node, cause, sequence, bind.annotations)
+        yield BindPod(bind.namespace, bind.name, bind.uid, bind.node, cause, sequence, bind.annotations, until)
 
 
 def _outcome(pod: BindPod, reply: ApiReply | None) -> Bound | BindRefused | BindTimedOut:

@@ -15,6 +15,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import anyio
+
 from actors.effects.outcomes import Outcomes, RecentOperations
 from actors.runtime.actor import Actor
 from core.messages.commands import EvictPod, StatusCondition
@@ -55,7 +57,9 @@ class EvictWorker(Actor[EvictOrder, Done]):
 
     async def handle_batch(self, batch: Sequence[Received[EvictOrder, Done]]) -> None:
         """All orders that wait go to the api together."""
-        requests = [pod for pod in chain(*(_pods(item.message) for item in batch)) if self._recent.is_new(pod.cause)]
+        until = anyio.current_time() + self._timeout_s
+        pods = chain.from_iterable(_pods(item.message, until) for item in batch)
+        requests = [pod for pod in pods if self._recent.is_new(pod.cause)]
         replies = await self._api.ask_each(requests, self._timeout_s)
         await self._outcomes.report([_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)])
         for item in batch:
@@ -75,10 +79,10 @@ def conditions(reason: str, scheduler: str = "volcano") -> tuple[StatusCondition
     )
 
 
-def _pods(order: EvictOrder) -> Iterator[EvictPod]:
+def _pods(order: EvictOrder, until: float) -> Iterator[EvictPod]:
     for sequence, evict in enumerate(order.evicts, order.first_sequence):
         cause = f"{order.cycle}/{evict.uid}"
-        yield EvictPod(evict.namespace, evict.name, evict.uid, conditions(evict.reason), cause, sequence)
+        yield EvictPod(evict.namespace, evict.name, evict.uid, conditions(evict.reason), cause, sequence, until)
 
 
 def _outcome(pod: EvictPod, reply: ApiReply | None) -> Evicted | EvictRefused | EvictTimedOut:

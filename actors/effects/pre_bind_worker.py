@@ -238,13 +238,14 @@ class PreBindWorker(Actor[BindOrder, Done]):
 
     async def _bind(self, ready: Sequence[WaitingBind]) -> None:
         """All of them at once: an answer that does not come must not hold up the others."""
-        replies = await self._api.ask_each([_order(waiting) for waiting in ready], self._timeout_s)
+        until = anyio.current_time() + self._timeout_s
+        replies = await self._api.ask_each([_order(waiting, until) for waiting in ready], self._timeout_s)
         for waiting, reply in zip(ready, replies, strict=True):
             await self._settle(waiting, reply)
 
     async def _settle(self, waiting: WaitingBind, reply: ApiReply | None) -> None:
-        pod = _order(waiting)
-        whose = (pod.cause, pod.sequence, pod.namespace, pod.name, pod.uid, pod.node)
+        bind = waiting.bind
+        whose = (waiting.cause, waiting.sequence, bind.namespace, bind.name, bind.uid, bind.node)
         if isinstance(reply, Accepted):
             del self._waiting.by_cause[waiting.cause]
             await self._outcomes.report([Bound(*whose, reply.revision)])
@@ -279,7 +280,7 @@ class PreBindWorker(Actor[BindOrder, Done]):
         self.activity.timers(self.name, len(self._waiting.by_cause))
 
 
-def _order(waiting: WaitingBind) -> BindPod:
+def _order(waiting: WaitingBind, until: float) -> BindPod:
     bind = waiting.bind
     whose = (bind.namespace, bind.name, bind.uid, bind.node)
-    return BindPod(*whose, waiting.cause, waiting.sequence, bind.annotations)
+    return BindPod(*whose, waiting.cause, waiting.sequence, bind.annotations, until)

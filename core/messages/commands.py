@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct, field
 
 from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
@@ -97,7 +99,9 @@ class RequestEviction(Message, frozen=True):
 class BindPod(Message, frozen=True):
     """The binding subresource; `annotations` are merged into the pod's.
 
-    `cause` is the operation id "cycle/uid", `sequence` the decision's journal number.
+    `cause` is the operation id "cycle/uid", `sequence` the decision's journal number. `until`: the moment (event-loop
+    time, seconds) from which nobody waits for it any more and it must not be carried out, as a kube-apiserver drops a
+    request past its deadline; who asked may decide anew.
     """
 
     namespace: str
@@ -107,6 +111,7 @@ class BindPod(Message, frozen=True):
     cause: str = ""
     sequence: int = 0
     annotations: dict[str, str] = field(default_factory=dict[str, str])
+    until: float = math.inf
 
 
 class StatusCondition(Struct, frozen=True, gc=False):
@@ -119,7 +124,10 @@ class StatusCondition(Struct, frozen=True, gc=False):
 
 
 class EvictPod(Message, frozen=True):
-    """Set the conditions on the pod, then delete it with its own grace period (not when none of them changed)."""
+    """Set the conditions on the pod, then delete it with its own grace period (not when none of them changed).
+
+    `until`: as that of `BindPod`.
+    """
 
     namespace: str
     name: str
@@ -127,6 +135,7 @@ class EvictPod(Message, frozen=True):
     conditions: tuple[StatusCondition, ...] = ()
     cause: str = ""
     sequence: int = 0
+    until: float = math.inf
 
 
 class ReportStatus(Message, frozen=True):

@@ -114,3 +114,16 @@ def test_a_storm_in_which_hardly_an_eviction_is_answered_ends() -> None:
     outcome = simulate(Script(0, (NODE, job, drain), {"evict-lost": 0.95}), longest_s=20)
     assert outcome.violations == []
     assert outcome.virtual_s < 2000
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_bind_that_was_given_up_does_not_come_true_over_the_next_decision(seed: int) -> None:
+    """It lay in the network for longer than anybody waited, and put the pod where nobody wanted it by then."""
+    small = [Event("node", target=f"n{number}", details={"cpu": 2, "memory": "16Gi"}) for number in range(4)]
+    job = Event("job", 3.6, target="j", details={"pods": 2, "cpu": "2", "memory": "2Gi", "seconds": 0})
+    late = [Event("bind-delayed", on=f"bind default/j-{number} #1", amount=31.5 + number) for number in (0, 1)]
+    again = [Event("bind-delayed", on=f"bind default/j-{number} #2", amount=5.0) for number in (0, 1)]
+    away = [Event("cordon", 4.7, target=f"n{number}") for number in (0, 1)]
+    outcome = simulate(Script(seed, (*small, job, *late, *again, *away), faults_end_s=40.0))
+    assert outcome.violations == []
+    assert all(node for node, _ in outcome.pods.values())

@@ -1,5 +1,6 @@
 """The api server as an actor: durable before answered, answered before seen, one bad request costs itself alone."""
 
+from functools import partial
 from typing import Any
 
 import anyio
@@ -79,6 +80,17 @@ async def test_a_binding_carries_the_number_of_its_decision() -> None:
         await bench.api.ask(create(pod("p")))
         await bench.api.ask(commands.BindPod("default", "p", "", "n", cause="1/uid", sequence=77))
         assert [entry.cause for entry in bench.written] == [0, 77]
+
+
+@pytest.mark.parametrize("request_of", [commands.EvictPod, partial(commands.BindPod, node="n")])
+async def test_what_nobody_waits_for_any_more_is_not_carried_out(request_of: Any) -> None:
+    async with running(Bench()) as bench:
+        await bench.api.ask(create(pod("p")))
+        late = await bench.api.ask(request_of("default", "p", "", until=anyio.current_time()))
+        assert isinstance(late, replies.Refused)
+        assert (late.code, late.reason, len(bench.written)) == (504, "Timeout", 1)
+        in_time = await bench.api.ask(request_of("default", "p", "", until=anyio.current_time() + 60.0))
+        assert isinstance(in_time, replies.Accepted)
 
 
 async def test_a_request_nobody_foresaw_costs_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
