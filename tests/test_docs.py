@@ -11,12 +11,12 @@ from typing import Any, Final, NamedTuple
 import pytest
 import typer
 
-from actors.api.faults import KINDS as FAULTS
+from actors.api.faults.faults import KINDS as FAULTS
 from actors.system.links import LINKS
 from docs import draw_actors as drawing
 from docs import list_built, write_settings
 from pumice.cli.app import app
-from pumice.storm.profiles import profiles
+from pumice.storm.script.profiles import profiles
 from tests.kit import source
 
 DOCUMENTS: Final = source.files(".md")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from actors.api.creation import SUBMIT
 from actors.api.namespaces import FIRST, new_namespace
+from actors.api.verbs.creation import SUBMIT
 from actors.errors import ActorFailedError
 from core.messages.commands import Create
 from core.objects.metadata import Object

@@ -9,8 +9,7 @@ from msgspec import Struct
 from actors.api import refusals
 from actors.api.admission import ADMISSION
 from actors.api.admission.rules import Lookup
-from actors.api.admission.shapes import shape_problems, status_problems
-from actors.api.decoding import MOST_DEPTH, drop_nulls, is_too_deep
+from actors.api.admission.shapes.shapes import shape_problems, status_problems
 from actors.api.definitions.pruning import prune, settle
 from actors.api.definitions.values import value_problems
 from actors.api.definitions.volcano import schema_of
@@ -21,6 +20,7 @@ from actors.api.ordered import Record
 from actors.api.refusals import Cause
 from actors.api.tables import Key, Tables, own, seen
 from actors.api.typed import type_problems
+from actors.api.verbs.decoding import MOST_DEPTH, drop_nulls, is_too_deep
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object
 from storage.codec import pack

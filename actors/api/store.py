@@ -10,18 +10,18 @@ from typing import assert_never
 
 from actors.api import refusals
 from actors.api.admission import Lookup, admission_of
-from actors.api.applying import Applying
-from actors.api.changes import Changes
-from actors.api.creation import Creation
-from actors.api.deletion import Deletion
-from actors.api.eviction import Eviction
 from actors.api.kind_table import KindTable
-from actors.api.placement import Placement
 from actors.api.registry import Registry
-from actors.api.reporting import Reporting
-from actors.api.requests import Moment
 from actors.api.selectors import SelectorError, matches, parse_selector
 from actors.api.tables import Tables
+from actors.api.verbs.applying import Applying
+from actors.api.verbs.changes import Changes
+from actors.api.verbs.creation import Creation
+from actors.api.verbs.deletion import Deletion
+from actors.api.verbs.eviction import Eviction
+from actors.api.verbs.placement import Placement
+from actors.api.verbs.reporting import Reporting
+from actors.api.verbs.requests import Moment
 from actors.api.watch import RevisionLog
 from actors.runtime.shelf import Shelf
 from core.messages import commands

@@ -12,16 +12,17 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from actors.gateway import discovery, health, openapi, openapi_v2, resources
-from actors.gateway.exchange import Exchange, GoneError, Receive, Scope, Send
+from actors.gateway.discovery import discovery, openapi, openapi_v2
+from actors.gateway.discovery.version import version
 from actors.gateway.forms import encode
-from actors.gateway.negotiation import discovery_version
-from actors.gateway.paths import parse_path
+from actors.gateway.handlers import health, resources
 from actors.gateway.problems import ApiError, internal, no_such_path, unavailable, wrong_method
+from actors.gateway.request.exchange import Exchange, GoneError, Receive, Scope, Send
+from actors.gateway.request.negotiation import discovery_version
+from actors.gateway.request.paths import parse_path
 from actors.gateway.security import Doorkeeper
 from actors.gateway.site import Site
 from actors.gateway.statuses import failure
-from actors.gateway.version import version
 
 Handler = Callable[[Site, Exchange], Awaitable[None]]
 READS: Final = ("GET", "HEAD")

@@ -8,9 +8,9 @@ import msgspec
 
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
-from actors.gateway.negotiation import Form
 from actors.gateway.problems import bad_request
-from actors.gateway.query import Query
+from actors.gateway.request.negotiation import Form
+from actors.gateway.request.query import Query
 from actors.gateway.tables.column import Printer
 from actors.gateway.tables.printers import printer_of
 from actors.gateway.tables.table import definitions, row

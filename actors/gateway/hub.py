@@ -13,8 +13,8 @@ import anyio
 from anyio import lowlevel
 
 from actors.errors import ActorFailedError
+from actors.gateway.request.selection import Traits, traits_of
 from actors.gateway.ring import Entry, Ring
-from actors.gateway.selection import Traits, traits_of
 from actors.gateway.settings import MIB
 from actors.runtime.activity import Activity
 from actors.runtime.news import LevelSignal, News

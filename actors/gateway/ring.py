@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from actors.gateway.forms import encode
-from actors.gateway.selection import Traits
+from actors.gateway.request.selection import Traits
 from actors.runtime.news import LevelSignal
 from core.objects.metadata import Object
 from storage import codec

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
-from actors.gateway.exchange import Exchange
 from actors.gateway.problems import forbidden, unauthorized
+from actors.gateway.request.exchange import Exchange
 
 OPEN: Final = ("/healthz", "/livez", "/readyz")
 """What a probe may ask without the token."""

@@ -14,9 +14,9 @@ from actors.api.kinds import Kind
 from actors.errors import ActorFailedError, ActorStoppedError
 from actors.gateway.hub import Hub
 from actors.gateway.kept import KeptListings
-from actors.gateway.paths import Target
 from actors.gateway.problems import RETRY_S, ApiError, internal, no_such_path, too_many, unavailable
-from actors.gateway.selection import Selection, traits_of
+from actors.gateway.request.paths import Target
+from actors.gateway.request.selection import Selection, traits_of
 from actors.gateway.settings import GatewaySettings
 from actors.gateway.streams import Open
 from actors.runtime.clock import Clock

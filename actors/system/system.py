@@ -16,8 +16,8 @@ import anyio
 
 from actors.agents.node_agents import NodeAgents
 from actors.api.bootstrap import create_first_objects, first_objects
-from actors.api.faulty_server import api_server
-from actors.api.network import Network
+from actors.api.faults.faulty_server import api_server
+from actors.api.faults.network import Network
 from actors.api.server import ApiServer
 from actors.api.store import Store
 from actors.controllers.configuration.machine import take_over

@@ -6,8 +6,8 @@ import time
 from typing import Final
 
 from pumice.bench.figures import Advance, Parameters, Samples
+from pumice.storm.script.workload import Size
 from pumice.storm.stress import Plan, run_seeds
-from pumice.storm.workload import Size
 
 DEFAULTS: Final = Parameters(nodes=20, pods=200)
 SEEDS: Final = 20

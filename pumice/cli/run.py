@@ -31,7 +31,7 @@ from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
 from pumice.runtime.waiting import LeftWaiting
 from pumice.storm.live import LiveStorm, live_rates, simulated_only
-from pumice.storm.profiles import PACKAGED, profile
+from pumice.storm.script.profiles import PACKAGED, profile
 from storage.retention import parse_keep
 
 HELP: Final = "Run the whole system: apply the manifests, schedule until told to stop, write the journal."

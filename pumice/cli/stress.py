@@ -18,12 +18,12 @@ from rich.table import Table
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Lenient, Level, LogLevel, Output, Quiet, Workers
 from pumice.cli.terminal import Terminal
-from pumice.storm.profiles import PACKAGED, profile
 from pumice.storm.report import Finding, check_folder, line_of, report, sums
-from pumice.storm.script import Event, read_script
+from pumice.storm.script.profiles import PACKAGED, profile
+from pumice.storm.script.script import Event, read_script
+from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
 from pumice.storm.stress import Plan, Tally, run_storms
-from pumice.storm.workload import Size
 
 HELP: Final = "Storm the scheduler with faults and crashes on virtual time, checking what must hold after every event."
 EXAMPLE: Final = "Example: [bold]pumice stress --profile storm --seeds 300[/bold], again: --seed 300 for the next ones"

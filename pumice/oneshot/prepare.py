@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from actors.api.admission import ADMISSION
-from actors.api.admission.shapes import shape_problems
+from actors.api.admission.shapes.shapes import shape_problems
 from actors.api.admission.stated_amounts import STATED
 from actors.api.refusals import Cause
 from core.errors import QuantityError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.storm.claims import claimed, classes, offers, own_claims
-from pumice.storm.script import Event
+from pumice.storm.script.claims import claimed, classes, offers, own_claims
+from pumice.storm.script.script import Event
 
 Object = dict[str, Any]
 NAMESPACE: Final = "default"

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from actors.runtime.alarm import Alarm
     from actors.system.system import System
     from pumice.storm.clock import JumpingClock
-    from pumice.storm.monitor import Monitor
-    from pumice.storm.script import Event, Script
+    from pumice.storm.invariants.monitor import Monitor
+    from pumice.storm.script.script import Event, Script
 
 USER: Final = "submit"
 AGAIN_S: Final = 0.05

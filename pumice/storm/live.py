@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from actors.api.faults import Faults, SeededFaults
+from actors.api.faults.faults import Faults, SeededFaults
 from actors.api.store import Store
 from actors.scheduling.core_decider import core_decider
-from pumice.storm.books import compare_view, lost_in_journal, without_reason
-from pumice.storm.monitor import Monitor
-from pumice.storm.profile_file import Profile
-from pumice.storm.profiles import profile
-from pumice.storm.soon import until_idle
+from pumice.storm.invariants.books import compare_view, lost_in_journal, without_reason
+from pumice.storm.invariants.monitor import Monitor
+from pumice.storm.invariants.soon import until_idle
+from pumice.storm.script.profile_file import Profile
+from pumice.storm.script.profiles import profile
 from pumice.storm.watched import WatchedJournal
 from storage.recovery import recover
 

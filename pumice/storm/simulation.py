@@ -11,21 +11,21 @@ from typing import Any, Final
 
 import anyio
 
-from actors.api.faults import Fault, Faults, ListedFaults, SeededFaults
+from actors.api.faults.faults import Fault, Faults, ListedFaults, SeededFaults
 from actors.errors import RecorderFailedError
 from actors.scheduling.core_decider import core_decider
 from actors.system.settings import SystemSettings
 from actors.system.system import System
-from pumice.storm.books import final_problems
 from pumice.storm.clock import Bell, JumpingClock, LeapingClock
 from pumice.storm.determinism import deterministic
 from pumice.storm.driver import Driver, PowerCutError
-from pumice.storm.group_status import phases
+from pumice.storm.invariants.books import final_problems
+from pumice.storm.invariants.group_status import phases
+from pumice.storm.invariants.monitor import Monitor
+from pumice.storm.invariants.soon import until_idle
+from pumice.storm.invariants.violation import Violation, ViolationFoundError
 from pumice.storm.journal import JournalLostError, StormJournal
-from pumice.storm.monitor import Monitor
-from pumice.storm.script import Event, Script
-from pumice.storm.soon import until_idle
-from pumice.storm.violation import Violation, ViolationFoundError
+from pumice.storm.script.script import Event, Script
 from pumice.storm.wall import Alarm, at_most
 from storage.codec import forget_shared
 

@@ -9,13 +9,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from actors.api.chance import chance
-from pumice.storm.profile_file import Profile
-from pumice.storm.profiles import profile
-from pumice.storm.script import Script
+from actors.api.faults.chance import chance
+from pumice.storm.script.profile_file import Profile
+from pumice.storm.script.profiles import profile
+from pumice.storm.script.script import Script
+from pumice.storm.script.workload import DISTURBANCES, Size, inputs, with_claims
 from pumice.storm.simulation import GC_THRESHOLDS, Outcome, simulate
 from pumice.storm.workers import in_processes
-from pumice.storm.workload import DISTURBANCES, Size, inputs, with_claims
 
 
 @dataclass(frozen=True, slots=True)

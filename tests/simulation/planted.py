@@ -10,10 +10,10 @@ from typing import Any
 import anyio
 import numpy as np
 
-from actors.api.eviction import Eviction
-from actors.api.faulty_server import FaultyApiServer
+from actors.api.faults.faulty_server import FaultyApiServer
 from actors.api.server import ApiServer
 from actors.api.tables import Tables
+from actors.api.verbs.eviction import Eviction
 from actors.controllers.devices.machine import DeviceMachine
 from actors.controllers.disruptions import machine as disruption_machine
 from actors.controllers.groups.machine import PodGroupMachine

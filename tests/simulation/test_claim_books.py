@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.messages.events import Mutation
-from pumice.storm.claim_books import ClaimBooks
+from pumice.storm.invariants.claim_books import ClaimBooks
 from storage import codec
 from tests.kit.storage import device_claim, device_slice, using, volume, with_devices
 

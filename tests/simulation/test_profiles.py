@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.storm.profiles import PACKAGED, profile
+from pumice.storm.script.profiles import PACKAGED, profile
+from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
 from pumice.storm.stress import Plan, script_of
-from pumice.storm.workload import Size
 
 SMALL = Size(5, 40)
 SEEDS = 30

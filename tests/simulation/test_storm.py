@@ -13,19 +13,19 @@ import pytest
 import trio
 import trio._core._run as trio_run
 
-from actors.api.faults import CRASHABLE, KINDS, Fault, ListedFaults, SeededFaults
+from actors.api.faults.faults import CRASHABLE, KINDS, Fault, ListedFaults, SeededFaults
 from actors.runtime.clock import RealClock
 from actors.system.settings import SystemSettings
 from actors.system.system import System
 from config.errors import ConfigError
 from core.messages.commands import BindPod
 from pumice.storm.determinism import OUTSIDE, SOURCE, SWITCH, TURNS, deterministic, source
-from pumice.storm.profiles import profile, profiles
-from pumice.storm.script import read_script, write_script
-from pumice.storm.shrink import shrink
+from pumice.storm.script.profiles import profile, profiles
+from pumice.storm.script.script import read_script, write_script
+from pumice.storm.script.shrink import shrink
+from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
 from pumice.storm.stress import Plan, script_of
-from pumice.storm.workload import Size
 from storage.memory import MemoryJournal
 from tests.simulation.planted import BUGS
 
@@ -44,7 +44,7 @@ CRASHES = ("monitor-works", "process-lives", "actors-live")
 DIGEST = """
 from pumice.storm.simulation import simulate
 from pumice.storm.stress import Plan, script_of
-from pumice.storm.workload import Size
+from pumice.storm.script.workload import Size
 for seed, profile, size in ((7, "storm", Size(4, 24)), (6, "victims", Size(5, 40))):
     print(simulate(script_of(seed, Plan(profile, size=size)), digest=True).digest)
 """

@@ -9,11 +9,11 @@ import pytest
 
 from core.messages.commands import BindPod, EvictPod, StatusCondition
 from core.messages.events import Mutation
-from pumice.storm.script import Script
+from pumice.storm.invariants.truth import Truth
+from pumice.storm.script.script import Script
+from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
 from pumice.storm.stress import Plan, script_of
-from pumice.storm.truth import Truth
-from pumice.storm.workload import Size
 from storage.codec import SHARED, pack, unpack, unpack_shared
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod

@@ -163,7 +163,7 @@ anyio.run(main, backend=sys.argv[2])
 
 async def killed_half_way(path: Path, backend: str, acknowledged: int) -> int:
     """Run until so many objects are acknowledged, then kill -9; how many were acknowledged in the end."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     command = [sys.executable, "-c", CHILD, str(path), backend]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     seen = ""

@@ -19,12 +19,12 @@ import pytest
 import trio
 
 from pumice.cli import stress
+from pumice.storm.invariants.violation import Violation
 from pumice.storm.report import report
-from pumice.storm.script import Script
+from pumice.storm.script.script import Script
+from pumice.storm.script.workload import Size
 from pumice.storm.simulation import Outcome
 from pumice.storm.stress import Plan, Tally, run_storms
-from pumice.storm.violation import Violation
-from pumice.storm.workload import Size
 from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import pumice
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from config.load import parse_scheduler_config
-from pumice.storm.profiles import profile
-from pumice.storm.script import Event, Script
+from pumice.storm.invariants.upheld import asks_budgets
+from pumice.storm.script.profiles import profile
+from pumice.storm.script.script import Event, Script
 from pumice.storm.simulation import simulate
-from pumice.storm.upheld import asks_budgets
 
 NODE = Event("node", target="n7", details={"cpu": 8, "memory": "16Gi"})
 JOB = Event("job", 0.5, target="j", details={"pods": 3, "min": 1, "cpu": "1", "memory": "1Gi"})

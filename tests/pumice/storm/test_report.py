@@ -11,13 +11,13 @@ import msgspec
 import pytest
 
 from pumice.cli.stress import MOST_LINES, lines_of
+from pumice.storm.invariants.violation import Violation
 from pumice.storm.report import SHRUNK, TRIED, line_of, report
-from pumice.storm.script import Event, Script, read_script
-from pumice.storm.shrink import shrink
+from pumice.storm.script.script import Event, Script, read_script
+from pumice.storm.script.shrink import shrink
+from pumice.storm.script.workload import Size
 from pumice.storm.simulation import Outcome, simulate
 from pumice.storm.stress import Plan, Tally, script_of
-from pumice.storm.violation import Violation
-from pumice.storm.workload import Size
 from tests.simulation.planted import BUGS
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": 9}

@@ -8,10 +8,10 @@ from weakref import WeakSet
 import pytest
 
 from pumice.storm import stress
-from pumice.storm.script import Script
+from pumice.storm.script.script import Script
+from pumice.storm.script.workload import Size
 from pumice.storm.simulation import Outcome
 from pumice.storm.stress import Plan, run_seeds
-from pumice.storm.workload import Size
 
 
 class Part:

@@ -1,0 +1,196 @@
+"""Field types of what the scheduler reads beside pods, jobs and queues; see `actors.api.admission.shapes.shapes`.
+
+Only fields that are read stand here. One of a wrong type would otherwise fail every session until it was deleted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.api.admission.shapes.pod_shapes import (
+    Amounts,
+    Anything,
+    LabelSelector,
+    Metadata,
+    NodeTerms,
+    Number,
+    Shape,
+    Text,
+    Texts,
+)
+
+Mapping = dict[str, Any] | None
+Names = list[str] | None
+
+
+class ExactMatch(Shape):
+    name: Text = None
+
+
+class RegexMatch(Shape):
+    pattern: Text = None
+
+
+class MemberSelector(Shape):
+    exact_match: ExactMatch | None = None
+    regex_match: RegexMatch | None = None
+    label_match: LabelSelector | None = None
+
+
+class Member(Shape):
+    type: Text = None
+    selector: MemberSelector | None = None
+
+
+class HyperNodeSpec(Shape):
+    tier: Number = None
+    tier_name: Text = None
+    members: list[Member] | None = None
+
+
+class HyperNode(Shape):
+    metadata: Metadata
+    spec: HyperNodeSpec | None = None
+
+
+class QuotaSpec(Shape):
+    hard: Amounts = None
+
+
+class QuotaStatus(Shape):
+    hard: Amounts = None
+    used: Amounts = None
+
+
+class ResourceQuota(Shape):
+    metadata: Metadata
+    spec: QuotaSpec | None = None
+    status: QuotaStatus | None = None
+
+
+class BudgetSpec(Shape):
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class BudgetStatus(Shape):
+    disruptions_allowed: Number = None
+    current_healthy: Number = None
+    desired_healthy: Number = None
+    observed_generation: Number = None
+    disrupted_pods: Texts = None
+    conditions: Anything = None
+
+
+class PodDisruptionBudget(Shape):
+    metadata: Metadata
+    spec: BudgetSpec | None = None
+    status: BudgetStatus | None = None
+
+
+class StorageClass(Shape):
+    metadata: Metadata
+    provisioner: Text = None
+    volume_binding_mode: Text = None
+    allowed_topologies: Anything = None
+
+
+class VolumeNodeAffinity(Shape):
+    required: NodeTerms | None = None
+
+
+class VolumeSpec(Shape):
+    capacity: Amounts = None
+    node_affinity: VolumeNodeAffinity | None = None
+    claim_ref: Texts = None
+    csi: Mapping = None
+    storage_class_name: Text = None
+    volume_mode: Text = None
+    access_modes: Names = None
+
+
+class Phased(Shape):
+    phase: Text = None
+
+
+class PersistentVolume(Shape):
+    metadata: Metadata
+    spec: VolumeSpec | None = None
+    status: Phased | None = None
+
+
+class ClaimResources(Shape):
+    requests: Amounts = None
+
+
+class ClaimSpec(Shape):
+    resources: ClaimResources | None = None
+    selector: LabelSelector | None = None
+    storage_class_name: Text = None
+    volume_name: Text = None
+    volume_mode: Text = None
+    access_modes: Names = None
+
+
+class PersistentVolumeClaim(Shape):
+    metadata: Metadata
+    spec: ClaimSpec | None = None
+    status: Phased | None = None
+
+
+class DriverLimit(Shape):
+    count: Number = None
+
+
+class NodeDriver(Shape):
+    name: Text = None
+    allocatable: DriverLimit | None = None
+
+
+class CSINodeSpec(Shape):
+    drivers: list[NodeDriver] | None = None
+
+
+class CSINode(Shape):
+    metadata: Metadata
+    spec: CSINodeSpec | None = None
+
+
+class NodeMetrics(Shape):
+    metadata: Metadata
+    usage: Amounts = None
+
+
+class Sections(Shape):
+    """A kind whose fields are read with care, as long as spec and status are mappings."""
+
+    metadata: Metadata
+    spec: Mapping = None
+    status: Mapping = None
+
+
+CLUSTER_SHAPES: Final[dict[str, type[Shape]]] = {
+    "HyperNode": HyperNode,
+    "ResourceQuota": ResourceQuota,
+    "PodDisruptionBudget": PodDisruptionBudget,
+    "StorageClass": StorageClass,
+    "PersistentVolume": PersistentVolume,
+    "PersistentVolumeClaim": PersistentVolumeClaim,
+    "CSINode": CSINode,
+    "NodeMetrics": NodeMetrics,
+    **dict.fromkeys(
+        (
+            "VolumeAttachment",
+            "CSIDriver",
+            "ResourceClaim",
+            "ResourceSlice",
+            "DeviceClass",
+            "NodeShard",
+            "Namespace",
+            "ReplicationController",
+            "StatefulSet",
+        ),
+        Sections,
+    ),
+}

@@ -1,0 +1,29 @@
+"""Field types of LimitRanges; see `actors.api.admission.shapes.shapes`."""
+
+from __future__ import annotations
+
+from actors.api.admission.shapes.pod_shapes import Amounts, Metadata, Shape, Text
+
+
+class LimitItem(Shape):
+    """The limits of one sort of thing."""
+
+    type: Text = None
+    max: Amounts = None
+    min: Amounts = None
+    default: Amounts = None
+    default_request: Amounts = None
+    max_limit_request_ratio: Amounts = None
+
+
+class LimitSpec(Shape):
+    """All of them."""
+
+    limits: list[LimitItem] | None = None
+
+
+class LimitRange(Shape):
+    """A LimitRange."""
+
+    metadata: Metadata
+    spec: LimitSpec | None = None

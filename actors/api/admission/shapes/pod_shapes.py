@@ -1,0 +1,179 @@
+"""Field types of metadata, pods and pod templates; see `actors.api.admission.shapes.shapes`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from actors.api.admission.amounts import Amount
+
+Text = str | None
+Number = int | None
+Texts = dict[str, str] | None
+Amounts = dict[str, Amount] | None
+Anything = list[dict[str, Any]] | None
+
+
+class Shape(Struct, rename="camel", gc=False):
+    """Fields are named in snake case here and in camel case in the object."""
+
+
+class OwnerReference(Shape):
+    uid: str
+    kind: str
+    name: str
+    api_version: Text = None
+    controller: bool | None = None
+
+
+class Metadata(Shape):
+    name: Text = None
+    generate_name: Text = None
+    namespace: Text = None
+    resource_version: Text = None
+    uid: Text = None
+    labels: Texts = None
+    annotations: Texts = None
+    finalizers: list[str] | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class Resources(Shape):
+    requests: Amounts = None
+    limits: Amounts = None
+
+
+class Port(Shape):
+    container_port: Number = None
+    host_port: Number = None
+    host_ip: Text = msgspec.field(default=None, name="hostIP")
+    protocol: Text = None
+    name: Text = None
+
+
+class Container(Shape):
+    name: Text = None
+    image: Text = None
+    resources: Resources | None = None
+    ports: list[Port] | None = None
+    env: Anything = None
+    volume_mounts: Anything = None
+    restart_policy: Text = None
+
+
+class Toleration(Shape):
+    key: Text = None
+    operator: Text = None
+    value: Text = None
+    effect: Text = None
+    toleration_seconds: Number = None
+
+
+class Requirement(Shape):
+    key: str
+    operator: str
+    values: list[str] | None = None
+
+
+class LabelSelector(Shape):
+    match_labels: Texts = None
+    match_expressions: list[Requirement] | None = None
+
+
+class NodeTerm(Shape):
+    match_expressions: list[Requirement] | None = None
+    match_fields: list[Requirement] | None = None
+
+
+class NodeTerms(Shape):
+    node_selector_terms: list[NodeTerm]
+
+
+class PreferredNodeTerm(Shape):
+    weight: int
+    preference: NodeTerm
+
+
+class NodeAffinity(Shape):
+    required_during_scheduling_ignored_during_execution: NodeTerms | None = None
+    preferred_during_scheduling_ignored_during_execution: list[PreferredNodeTerm] | None = None
+
+
+class PodTerm(Shape):
+    topology_key: str
+    label_selector: LabelSelector | None = None
+    namespace_selector: LabelSelector | None = None
+    namespaces: list[str] | None = None
+    match_label_keys: list[str] | None = None
+    mismatch_label_keys: list[str] | None = None
+
+
+class PreferredPodTerm(Shape):
+    weight: int
+    pod_affinity_term: PodTerm
+
+
+class PodAffinity(Shape):
+    required_during_scheduling_ignored_during_execution: list[PodTerm] | None = None
+    preferred_during_scheduling_ignored_during_execution: list[PreferredPodTerm] | None = None
+
+
+class Affinity(Shape):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Spread(Shape):
+    topology_key: str
+    max_skew: int
+    when_unsatisfiable: str
+    label_selector: LabelSelector | None = None
+    min_domains: Number = None
+
+
+class Gate(Shape):
+    name: str
+
+
+class PodSpec(Shape):
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    overhead: Amounts = None
+    node_name: Text = None
+    node_selector: Texts = None
+    scheduler_name: Text = None
+    priority: Number = None
+    priority_class_name: Text = None
+    preemption_policy: Text = None
+    restart_policy: Text = None
+    termination_grace_period_seconds: Number = None
+    tolerations: list[Toleration] | None = None
+    affinity: Affinity | None = None
+    topology_spread_constraints: list[Spread] | None = None
+    scheduling_gates: list[Gate] | None = None
+    host_network: bool | None = None
+    hostname: Text = None
+    subdomain: Text = None
+    volumes: Anything = None
+    resource_claims: Anything = None
+
+
+class PodStatus(Shape):
+    phase: Text = None
+    conditions: Anything = None
+    nominated_node_name: Text = None
+    container_statuses: Anything = None
+
+
+class Pod(Shape):
+    metadata: Metadata
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
+
+
+class Template(Shape):
+    metadata: Metadata | None = None
+    spec: PodSpec | None = None

@@ -1,0 +1,234 @@
+"""Types of fields: an object whose JSON types are wrong would break every reader of its kind, so it is refused.
+
+Fields that are not listed may hold anything; all may be left out or null unless they have no default here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from actors.api.admission.shapes.cluster_shapes import CLUSTER_SHAPES
+from actors.api.admission.shapes.definition_shapes import Definition
+from actors.api.admission.shapes.limit_shapes import LimitRange
+from actors.api.admission.shapes.pod_shapes import (
+    Amounts,
+    Anything,
+    LabelSelector,
+    Metadata,
+    Number,
+    Pod,
+    Shape,
+    Template,
+    Text,
+)
+from actors.api.refusals import Cause
+
+
+class Bare(Shape):
+    """A kind of which only the metadata matters."""
+
+    metadata: Metadata
+
+
+class Policy(Shape):
+    action: Text = None
+    event: Text = None
+    events: list[str] | None = None
+    exit_code: Number = None
+    timeout: Text = None
+
+
+class DependsOn(Shape):
+    name: list[str] | None = None
+    iteration: Text = None
+
+
+class NetworkTopology(Shape):
+    mode: Text = None
+    highest_tier_allowed: Number = None
+    highest_tier_name: Text = None
+
+
+class PartitionPolicy(Shape):
+    total_partitions: Number = None
+    partition_size: Number = None
+    min_partitions: Number = None
+    network_topology: NetworkTopology | None = None
+
+
+class TaskSpec(Shape):
+    name: Text = None
+    replicas: Number = None
+    min_available: Number = None
+    max_retry: Number = None
+    template: Template | None = None
+    policies: list[Policy] | None = None
+    depends_on: DependsOn | None = None
+    topology_policy: Text = None
+    partition_policy: PartitionPolicy | None = None
+
+
+class Volume(Shape):
+    mount_path: Text = None
+    volume_claim_name: Text = None
+    volume_claim: dict[str, Any] | None = None
+
+
+class JobSpec(Shape):
+    scheduler_name: Text = None
+    min_available: Number = None
+    min_success: Number = None
+    queue: Text = None
+    max_retry: Number = None
+    ttl_seconds_after_finished: Number = None
+    priority_class_name: Text = None
+    tasks: list[TaskSpec] | None = None
+    policies: list[Policy] | None = None
+    plugins: dict[str, list[str] | None] | None = None
+    volumes: list[Volume] | None = None
+    network_topology: NetworkTopology | None = None
+
+
+class Job(Shape):
+    metadata: Metadata
+    spec: JobSpec | None = None
+    status: dict[str, Any] | None = None
+
+
+class Guarantee(Shape):
+    resource: Amounts = None
+
+
+class QueueSpec(Shape):
+    weight: Number = None
+    capability: Amounts = None
+    deserved: Amounts = None
+    guarantee: Guarantee | None = None
+    reclaimable: bool | None = None
+    priority: Number = None
+    parent: Text = None
+    dequeue_strategy: Text = None
+    affinity: dict[str, Any] | None = None
+
+
+class QueueStatus(Shape):
+    state: Text = None
+    allocated: Amounts = None
+
+
+class Queue(Shape):
+    metadata: Metadata
+    spec: QueueSpec | None = None
+    status: QueueStatus | None = None
+
+
+class SubGroup(Shape):
+    name: Text = None
+    sub_group_size: Number = None
+    min_sub_groups: Number = None
+    match_label_keys: list[str] | None = None
+    label_selector: LabelSelector | None = None
+    network_topology: NetworkTopology | None = None
+
+
+class PodGroupSpec(Shape):
+    min_member: Number = None
+    min_task_member: dict[str, int] | None = None
+    queue: Text = None
+    priority_class_name: Text = None
+    min_resources: Amounts = None
+    network_topology: NetworkTopology | None = None
+    sub_group_policy: list[SubGroup] | None = None
+
+
+class PodGroupStatus(Shape):
+    phase: Text = None
+    conditions: Anything = None
+    running: Number = None
+    succeeded: Number = None
+    failed: Number = None
+
+
+class PodGroup(Shape):
+    metadata: Metadata
+    spec: PodGroupSpec | None = None
+    status: PodGroupStatus | None = None
+
+
+class PriorityClass(Shape):
+    metadata: Metadata
+    value: Number = None
+    global_default: bool | None = None
+    preemption_policy: Text = None
+
+
+class Taint(Shape):
+    key: str
+    effect: str
+    value: Text = None
+
+
+class NodeSpec(Shape):
+    unschedulable: bool | None = None
+    taints: list[Taint] | None = None
+
+
+class NodeStatus(Shape):
+    allocatable: Amounts = None
+    capacity: Amounts = None
+    conditions: Anything = None
+    images: Anything = None
+
+
+class Node(Shape):
+    metadata: Metadata
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+class WorkloadSpec(Shape):
+    replicas: Number = None
+    selector: LabelSelector | None = None
+    template: Template | None = None
+
+
+class Workload(Shape):
+    metadata: Metadata
+    spec: WorkloadSpec | None = None
+    status: dict[str, Any] | None = None
+
+
+SHAPES: Final[dict[str, type[Shape]]] = {
+    "Pod": Pod,
+    "Node": Node,
+    "Job": Job,
+    "Queue": Queue,
+    "PodGroup": PodGroup,
+    "PriorityClass": PriorityClass,
+    "Deployment": Workload,
+    "ReplicaSet": Workload,
+    "CustomResourceDefinition": Definition,
+    "LimitRange": LimitRange,
+    **CLUSTER_SHAPES,
+}
+
+_PLACE: Final = re.compile(r"(.*?)(?: - at `(?:key in )?\$\.?(.*)`)?", re.DOTALL)
+
+
+def shape_problems(kind: str, obj: dict[str, Any]) -> list[Cause]:
+    """The first field of the wrong type, as a cause, or nothing."""
+    try:
+        msgspec.convert(obj, SHAPES.get(kind, Bare))
+    except msgspec.ValidationError as error:
+        match = _PLACE.fullmatch(str(error))
+        problem, place = (match[1], match[2]) if match else (str(error), "")
+        return [Cause(place or "metadata", "FieldValueTypeInvalid", f"Invalid value: {problem.replace('`', '')}")]
+    return []
+
+
+def status_problems(kind: str, status: Any) -> list[Cause]:
+    """`shape_problems` of an object's status alone."""
+    return shape_problems(kind, {"metadata": {}, "spec": {}, "status": status})

@@ -1,0 +1,294 @@
+"""Which fault strikes which request of the api: from a seed and rates, or from a list. Pure; who carries it out is
+`actors.api.faults.faulty_server`.
+
+A fault waits for an *occasion*: what is asked about what, for the n-th time ("bind default/web-0 #2"). Whether one
+strikes there depends on the seed and the occasion alone and not on what came before, so a storm that is cut down still
+meets the faults that are left of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final, Protocol, assert_never
+
+from actors.api.faults.chance import chance
+from config.errors import ConfigError
+from core.messages import commands
+from storage import codec
+
+BIND: Final = (
+    "bind-refused",
+    "bind-lost",
+    "bind-unanswered",
+    "bind-dropped",
+    "bind-delayed",
+    "bind-reordered",
+    "bind-duplicated",
+    "bind-answered-late",
+    "bind-node-removed",
+    "bind-node-cordoned",
+    "bind-node-shrunk",
+    "bind-pod-deleted",
+)
+EVICT: Final = ("evict-blocked", "evict-lost", "evict-delayed", "evict-duplicated")
+STATUS: Final = ("status-conflict", "status-lost", "status-delayed")
+CLAIM: Final = ("claim-conflict", "claim-lost", "claim-delayed")
+"""What is written to claims and volumes before a pod is bound."""
+WATCH: Final = ("watch-broken", "watch-replayed", "watch-gone")
+CRASH: Final = "crash"
+JOURNAL: Final = ("journal-slow", "journal-failing", "journal-unsure")
+CRASHABLE: Final = (
+    "api-server",
+    "cache",
+    "session-runner",
+    "bind-worker:0",
+    "bind-worker:1",
+    "bind-worker:2",
+    "bind-worker:3",
+    "evict-worker:0",
+    "evict-worker:1",
+    "status-writer",
+    "pre-bind-worker",
+    "node-agents",
+    "job-controller",
+    "pod-group-controller",
+    "queue-controller",
+    "volume-controller",
+    "disruption-controller",
+    "action-worker:enqueue",
+    "action-worker:allocate",
+    "action-worker:preempt",
+    "action-worker:reclaim",
+    "action-worker:backfill",
+    "dry-run-worker:0",
+    "checkpointer",
+    "metrics",
+)
+"""Who may crash: everybody who works in a storm but the recorder, whose end is the end of the process."""
+
+KINDS: Final = frozenset((*BIND, *EVICT, *STATUS, *CLAIM, *WATCH, *JOURNAL, CRASH))
+LONGEST_S: Final = 8.0
+"""Delays stay below the time after which an answer is given up: a bind that comes later than that is another world."""
+
+SCHEDULER: Final = "scheduler"
+PRE_BINDER: Final = "pre-bind-worker"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`what` at the occasion `on`. `amount`: seconds for delays, steps until a crash; `target`: the actor to crash."""
+
+    what: str
+    on: str
+    amount: float = 0.0
+    target: str = ""
+
+
+class Faults(Protocol):
+    """Where faults come from. `struck`: those that were handed out, in order."""
+
+    struck: list[Fault]
+
+    def strike(self, request: commands.ApiRequest) -> Fault | None:
+        """What happens to this request; None: nothing."""
+        ...
+
+    def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
+        """What happens to this reading of a watch of these kinds."""
+        ...
+
+    def strike_append(self) -> Fault | None:
+        """What happens to this write to the journal."""
+        ...
+
+    def stop(self) -> None:
+        """From now on nothing happens."""
+        ...
+
+
+class Occasions:
+    """Names occasions, and counts how often each came up."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def count(self, what: str) -> str:
+        """`what #n`."""
+        times = self._seen[what] = self._seen.get(what, 0) + 1
+        return f"{what} #{times}"
+
+
+class SeededFaults:
+    """From rates: the probability of each kind on each occasion that it can strike.
+
+    What no kind with a rate can strike is no occasion, and not counted.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        rates: Mapping[str, float],
+        *,
+        longest_s: float = LONGEST_S,
+        crashable: Sequence[str] = CRASHABLE,
+    ) -> None:
+        if unknown := sorted(rates.keys() - KINDS):
+            raise ConfigError(f"unknown fault {unknown[0]!r}; known: {', '.join(sorted(KINDS))}")
+        self.struck: list[Fault] = []
+        self._seed = seed
+        self._odds = {sort: _parts(kinds, rates) for sort, kinds in POSSIBLE.items()}
+        self._longest_s = longest_s
+        self._crashable = crashable
+        self._occasions = Occasions()
+        self._stopped = not rates
+
+    def strike(self, request: commands.ApiRequest) -> Fault | None:
+        """See `Faults`."""
+        if self._stopped:
+            return None
+        odds = self._odds[sort_of(request)]
+        return self._first(odds, self._occasions.count(subject(request))) if odds else None
+
+    def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
+        """See `Faults`."""
+        if self._stopped:
+            return None
+        odds = self._odds["watch"]
+        return self._first(odds, self._occasions.count(watching(kinds))) if odds else None
+
+    def strike_append(self) -> Fault | None:
+        """See `Faults`."""
+        if self._stopped:
+            return None
+        odds = self._odds["append"]
+        return self._first(odds, self._occasions.count("append")) if odds else None
+
+    def stop(self) -> None:
+        """See `Faults`."""
+        self._stopped = True
+
+    def _first(self, odds: list[tuple[str, float]], on: str) -> Fault | None:
+        """One throw for all kinds: each has its own part of the way from 0 to 1."""
+        thrown = chance(self._seed, on)
+        if thrown >= odds[-1][1]:
+            return None
+        for what, end in odds:
+            if thrown < end:
+                fault = self._made(what, on)
+                self.struck.append(fault)
+                return fault
+        return None
+
+    def _made(self, what: str, on: str) -> Fault:
+        share = chance(self._seed, f"{on}\0{what}\0amount")
+        if what == CRASH:
+            who = self._crashable[int(chance(self._seed, f"{on}\0{what}\0target") * len(self._crashable))]
+            return Fault(what, on, float(int(share * 40)), who)
+        longest = 0.05 if what.endswith("reordered") else self._longest_s
+        return Fault(what, on, round(share * share * longest, 4))
+
+
+class ListedFaults:
+    """Exactly these, each at its occasion."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.struck: list[Fault] = []
+        self._by_occasion = {fault.on: fault for fault in faults}
+        self._occasions = Occasions()
+        self._stopped = False
+
+    def strike(self, request: commands.ApiRequest) -> Fault | None:
+        """See `Faults`."""
+        return self._take(self._occasions.count(subject(request)))
+
+    def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
+        """See `Faults`."""
+        return self._take(self._occasions.count(watching(kinds)))
+
+    def strike_append(self) -> Fault | None:
+        """See `Faults`."""
+        return self._take(self._occasions.count("append"))
+
+    def stop(self) -> None:
+        """See `Faults`."""
+        self._stopped = True
+
+    def _take(self, on: str) -> Fault | None:
+        fault = None if self._stopped else self._by_occasion.get(on)
+        if fault is not None:
+            self.struck.append(fault)
+        return fault
+
+
+def _parts(kinds: Sequence[str], rates: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Those that have a rate, with where their parts of the way from 0 to 1 end."""
+    able = [what for what in kinds if rates.get(what)]
+    return list(zip(able, accumulate(rates[what] for what in able), strict=True))
+
+
+POSSIBLE: Final = {
+    "bind": (*BIND, CRASH),
+    "evict": (*EVICT, CRASH),
+    "status": (*STATUS, CRASH),
+    "claim": (*CLAIM, CRASH),
+    "watch": (*WATCH, CRASH),
+    "append": JOURNAL,
+    "submit": (),
+    "other": (CRASH,),
+}
+"""The kinds of faults that can strike, by the sort of request; a write to the journal is one of them."""
+
+
+_SORTS: Final[dict[type[commands.ApiRequest], tuple[str, str]]] = {
+    commands.UpdateStatus: ("status", SCHEDULER),
+    commands.Patch: ("status", SCHEDULER),
+    commands.ReportStatus: ("status", ""),
+    commands.BindPod: ("bind", ""),
+    commands.EvictPod: ("evict", ""),
+    commands.RequestEviction: ("evict", ""),
+    commands.Update: ("claim", PRE_BINDER),
+    commands.Create: ("submit", "submit"),
+}
+"""By class: the sort, and whose request has to be to be of it ("": anybody's)."""
+_OTHER: Final = ("other", "")
+
+
+def sort_of(request: commands.ApiRequest) -> str:
+    """The sort of a request: all of one sort can be struck by the same kinds of faults."""
+    sort, user = _SORTS.get(type(request), _OTHER)
+    return sort if not user or getattr(request, "user", "") == user else "other"
+
+
+def watching(kinds: Sequence[str]) -> str:
+    """A watch of these kinds, in words that tell one watcher from another."""
+    return f"watch {'+'.join(kinds[:2])}"
+
+
+def subject(request: commands.ApiRequest) -> str:
+    """What is asked about what, in words that stay the same when other events of a storm are left out."""
+    match request:
+        case commands.UpdateStatus():
+            return f"status {request.kind} {request.namespace}/{request.name} by {request.user}"
+        case commands.ReportStatus():
+            return f"status {request.kind} {request.namespace}/{request.name} by {SCHEDULER}"
+        case commands.BindPod():
+            return f"bind {request.namespace}/{request.name}"
+        case commands.EvictPod():
+            return f"evict {request.namespace}/{request.name}"
+        case commands.Patch():
+            return f"patch {request.kind} {request.namespace}/{request.name} by {request.user}"
+        case commands.Delete() | commands.Get():
+            return f"{type(request).__name__.lower()} {request.kind} {request.namespace}/{request.name}"
+        case commands.List() | commands.OpenListing():
+            return f"list {request.kind}"
+        case commands.RequestEviction():
+            return f"eviction {request.namespace}/{request.name}"
+        case commands.Update() if request.user == PRE_BINDER:
+            obj = codec.unpack_shared(request.blob)
+            return f"claim {obj['kind']} {obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
+        case commands.Create() | commands.Update():
+            return f"{type(request).__name__.lower()} by {request.user}"
+        case _:
+            assert_never(request)

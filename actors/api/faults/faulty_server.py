@@ -1,0 +1,202 @@
+"""The api server with a bad network before it: requests are lost, held back, doubled and refused as `faults` say.
+
+Owns, accepts, sends, stops: as `actors.api.server`. What is held back belongs to the network and survives a crash of
+this actor; at the end it is delivered at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from anyio import lowlevel
+from msgspec import Struct
+
+from actors.api.faults.disruptions import disrupt
+from actors.api.faults.faulty_log import FaultyLog
+from actors.api.faults.network import Held, Network
+from actors.api.server import ApiServer
+from actors.errors import words_of
+from core.messages import commands, replies
+
+if TYPE_CHECKING:
+    from actors.api.faults.faults import Fault, Faults
+    from actors.api.store import Store
+    from actors.runtime.context import Context
+    from actors.runtime.envelope import Received
+    from actors.runtime.news import ChangeLog
+    from actors.system.ports import ApiPort, RecorderPort
+
+
+REFUSALS: Final = {
+    "bind-refused": replies.Refused(503, "ServiceUnavailable", "injected: the api is overloaded"),
+    "status-conflict": replies.Refused(409, "Conflict", "injected: the object has been modified"),
+    "claim-conflict": replies.Refused(409, "Conflict", "injected: the object has been modified"),
+    "evict-blocked": replies.Refused(429, "TooManyRequests", "injected: it would violate the pod's disruption budget"),
+}
+
+
+class _Step(Struct):
+    """One request of a batch; `item` is None when nobody waits for the answer any more."""
+
+    request: commands.ApiRequest
+    item: Any
+    answer: replies.ApiReply | None = None
+
+
+class FaultyApiServer(ApiServer):
+    """`network` outlives this actor; `crash` takes an actor away by name."""
+
+    answers_later = True
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: ApiPort,
+        context: Context,
+        *,
+        store: Store,
+        recorder: RecorderPort,
+        faults: Faults,
+        network: Network,
+        crash: Callable[[str], None],
+    ) -> None:
+        self._faults = faults
+        self._network = network
+        super().__init__(name, mailbox, context, store=store, recorder=recorder)
+        self._crash = crash
+        self._lock = anyio.Lock(fast_acquire=True)
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """What the network delivers late, and crashes."""
+        return (self._late,)
+
+    def _readable(self) -> ChangeLog:
+        return FaultyLog(self.store.log, self._faults, self._network)
+
+    async def on_stop(self) -> None:
+        """Deliver what is still under way."""
+        await self._deliver(self._network.take(float("inf")))
+
+    async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
+        """As without faults, one turn at a time with what comes late."""
+        async with self._lock:
+            steps = [_Step(item.message, item) for item in batch]
+            for step in steps:
+                fault = self._faults.strike(step.request)
+                if fault is not None:
+                    self._struck(step, fault)
+            await self._carry_out(steps)
+
+    async def _carry_out(self, steps: Sequence[_Step]) -> None:
+        now = self.clock.now()
+        entries: list[commands.Entry] = []
+        for step in steps:
+            if step.answer is None and step.request is not _NOTHING:
+                step.answer = self._apply(step.request, now, entries)
+        entries += self._entries()
+        if entries:
+            await self._record(entries)
+        for step in steps:
+            if step.answer is not None and step.item is not None:
+                step.item.reply(step.answer)
+        if entries and not self._network.holds_news():
+            self._publish()
+
+    # --- one fault
+
+    def _struck(self, step: _Step, fault: Fault) -> None:
+        what = fault.what
+        if what == "crash":
+            self._network.crash(fault.target, int(fault.amount))
+        elif what in REFUSALS:
+            step.answer = REFUSALS[what]
+        elif what.endswith(("-delayed", "-reordered")):
+            self._network.hold(fault.amount, request=step.request, item=step.item)
+            step.request, step.item = _NOTHING, None
+        elif what.endswith("-duplicated"):
+            self._network.hold(fault.amount, request=step.request)
+        elif what.endswith("-answered-late"):
+            step.item = _Later(step.item, self._network, fault.amount)
+        elif what.endswith("-lost"):
+            step.item = _Lost(step.item, self.name)
+        elif what == "bind-dropped":
+            step.request, step.item = _NOTHING, None
+        elif what == "bind-unanswered":
+            step.item = None
+        elif isinstance(step.request, commands.BindPod):
+            disrupt(self.store, what, step.request, self.clock.now())
+
+    # --- what comes late
+
+    async def _late(self) -> None:
+        while True:
+            await self._crash_some()
+            due = await self._network.wait()
+            await self._deliver(self._network.take(due))
+
+    async def _crash_some(self) -> None:
+        while self._network.crashes:
+            actor, steps = self._network.crashes.pop(0)
+            for _ in range(steps):
+                await lowlevel.checkpoint()
+            with suppress(KeyError):  # not started yet
+                self._crash(actor)
+
+    async def _deliver(self, held: Sequence[Held]) -> None:
+        if not held:
+            return
+        try:
+            async with self._lock:
+                if any(each.news for each in held):
+                    self._publish()  # with the lock: all that was carried out is on disk
+                steps = [_Step(each.request or _NOTHING, each.item, each.answer) for each in held if not each.news]
+                if steps:
+                    await self._carry_out(steps)
+        except BaseException as error:
+            for each in held:
+                if each.item is not None:
+                    each.item.fail(self.name, words_of(error))
+            raise
+        finally:
+            self._network.delivered(len(held))
+
+
+class _Later(Struct, frozen=True):
+    """Whoever waits for `item` gets the answer later."""
+
+    item: Any
+    network: Network
+    delay_s: float
+
+    def reply(self, answer: replies.ApiReply) -> None:
+        self.network.hold(self.delay_s, item=self.item, answer=answer)
+
+
+class _Lost(Struct, frozen=True):
+    """Whoever waits for `item` gets no answer."""
+
+    item: Any
+    actor: str
+
+    def reply(self, answer: replies.ApiReply) -> None:
+        del answer
+        self.item.fail(self.actor, "injected: the answer was lost")
+
+
+_NOTHING: Final = commands.Get("", "", "")
+
+
+def api_server(
+    own: tuple[str, Any, Context],
+    ports: dict[str, Any],
+    faults: Faults | None,
+    network: Network,
+    crash: Callable[[str], None],
+) -> ApiServer:
+    """The plain server, or one with faults before it."""
+    if faults is None:
+        return ApiServer(*own, **ports)
+    return FaultyApiServer(*own, **ports, faults=faults, network=network, crash=crash)

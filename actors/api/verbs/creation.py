@@ -1,0 +1,120 @@
+"""New objects: named, admitted, stamped and stored."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.api import metadata, refusals
+from actors.api.admission import Admission, admission_of
+from actors.api.kinds import Kind
+from actors.api.names import generated_name, uid_of
+from actors.api.namespaces import ending, is_missing, new_namespace, not_there
+from actors.api.registry import Registry
+from actors.api.tables import Key, owner_uids
+from actors.api.verbs.decoding import decoded, may_hold_null, name_of
+from actors.api.verbs.deletion import Deletion
+from actors.api.verbs.requests import Moment
+from core.messages.replies import Accepted, Refused
+from core.objects.metadata import Object
+from storage.codec import pack
+
+SUBMIT: Final = "submit"
+"""Who hands in the manifests with which a run starts."""
+
+_GENERATE_ATTEMPTS: Final = 8
+
+
+class Creation:
+    """Creates objects; one whose owners have all gone is deleted again at once."""
+
+    def __init__(self, registry: Registry, deletion: Deletion) -> None:
+        self._registry = registry
+        self._tables = registry.tables
+        self._deletion = deletion
+
+    def create(self, blob: bytes, moment: Moment, *, dry_run: bool = False) -> Accepted | Refused:
+        """Admit and store a new object; `dry_run`: admission only."""
+        obj = decoded(blob)
+        if isinstance(obj, Refused):
+            return obj
+        return self.create_object(obj, moment, dry_run=dry_run, nulls=may_hold_null(blob))
+
+    def create_object(
+        self, obj: Object, moment: Moment, *, dry_run: bool = False, nulls: bool = True, owners: Any = None
+    ) -> Accepted | Refused:
+        """`create` of plain data, which is changed on the way; `nulls`: there may be some in it.
+
+        `owners` are the managedFields of an object that is applied.
+        """
+        kind = self._registry.kinds.by_type(obj.get("apiVersion"), obj.get("kind"))
+        if kind is None:
+            return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
+        obj["apiVersion"] = kind.api_version
+        if causes := self._registry.settle_shape(kind, obj, nulls=nulls):
+            return refusals.invalid(kind, name_of(obj), causes)
+        if kind.defined and self._is_ending(kind):
+            return refusals.not_allowed("create not allowed while custom resource definition is terminating")
+        meta = metadata.settle(obj, kind)
+        self._generate_name(kind, meta)
+        if causes := metadata.problems(meta):
+            return refusals.invalid(kind, meta.get("name") or "", causes)
+        key = (kind.key, meta.get("namespace") or "", meta["name"])
+        if kind.namespaced and (refused := self._enter(kind, key, moment, dry_run=dry_run)):
+            return refused
+        if self._tables.get(key) is not None:
+            return refusals.already_exists(kind, meta["name"])
+        return self._admit(key, kind, obj, moment, dry_run=dry_run, owners=owners)
+
+    def _admit(
+        self, key: Key, kind: Kind, obj: Object, moment: Moment, *, dry_run: bool, owners: Any
+    ) -> Accepted | Refused:
+        admission, lookup = admission_of(kind.key), self._registry.lookup
+        if kind.drops_status:
+            obj.pop("status", None) if admission.initial_status is None else admission.initial_status(obj)
+        if refused := self._judge(key, kind, obj, admission):
+            return refused
+        metadata.stamp(obj["metadata"], uid_of(self._registry.seed, self._tables.revision + 1), moment.text)
+        if owners:
+            obj["metadata"]["managedFields"] = owners
+        if admission.settle is not None:
+            admission.settle(obj, lookup, moment.text)
+        if dry_run:
+            return Accepted(self._tables.revision, pack(obj))
+        blob = self._tables.put_new(key, obj, moment.user)
+        answer = Accepted(self._tables.revision, blob)
+        if "ownerReferences" in obj["metadata"] and any(map(self._tables.was_removed, owner_uids(obj))):
+            self._deletion.orphaned(key, moment)
+        return answer
+
+    def _enter(self, kind: Kind, key: Key, moment: Moment, *, dry_run: bool) -> Refused | None:
+        """Whether the namespace takes new objects; one that a manifest at the start only names is made for it."""
+        namespace = key[1]
+        if self._registry.strict and is_missing(self._tables, namespace):
+            if moment.user != SUBMIT or dry_run:
+                return not_there(namespace)
+            made = self.create_object(new_namespace(namespace), moment)
+            return made if isinstance(made, Refused) else None
+        return ending(self._tables, kind, namespace, key[2])
+
+    def _is_ending(self, kind: Kind) -> bool:
+        definition = self._registry.kinds.definition(kind.key)
+        return definition is not None and "deletionTimestamp" in definition["metadata"]
+
+    def _judge(self, key: Key, kind: Kind, obj: Object, admission: Admission) -> Refused | None:
+        lookup = self._registry.lookup
+        if admission.default is not None:
+            admission.default(obj, lookup)
+        if admission.forbid is not None and (why := admission.forbid(obj, lookup)):
+            return refusals.forbidden(kind, key[2], why)
+        if admission.validate is not None and (causes := admission.validate(obj, lookup)):
+            return refusals.invalid(kind, key[2], causes)
+        return None
+
+    def _generate_name(self, kind: Kind, meta: dict[str, Any]) -> None:
+        base = meta.get("generateName")
+        if meta.get("name") or not base:
+            return
+        for attempt in range(_GENERATE_ATTEMPTS):
+            meta["name"] = generated_name(base, self._registry.seed, self._tables.revision + 1, attempt)
+            if self._tables.get((kind.key, meta.get("namespace") or "", meta["name"])) is None:
+                return

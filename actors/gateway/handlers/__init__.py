@@ -1,0 +1,1 @@
+"""Who answers a request: one module for each sort of it."""

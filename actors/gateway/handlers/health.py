@@ -1,0 +1,40 @@
+"""/healthz, /livez, /readyz and /metrics."""
+
+from __future__ import annotations
+
+from actors.gateway.problems import no_such_path
+from actors.gateway.request.exchange import Exchange
+from actors.gateway.site import Site, guarded
+from core.messages import commands
+
+CHECKS = {"livez": ("ping",), "healthz": ("ping", "api"), "readyz": ("ping", "api", "watches")}
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+async def health(site: Site, exchange: Exchange) -> None:
+    """`ok`, or with ?verbose every check by name; 503 while something is not as it should be."""
+    which, _, check = exchange.path.strip("/").partition("/")
+    if check and check not in CHECKS[which]:
+        raise no_such_path()
+    found = {name: await _holds(site, name) for name in ((check,) if check else CHECKS[which])}
+    if "verbose" in exchange.query or not all(found.values()):
+        lines = [f"[{'+' if good else '-'}]{name} {'ok' if good else 'failed'}" for name, good in found.items()]
+        verdict = "passed" if all(found.values()) else "failed"
+        text = "\n".join([*lines, f"{which} check {verdict}\n"])
+    else:
+        text = "ok"
+    await exchange.answer(200 if all(found.values()) else 503, text.encode(), "text/plain; charset=utf-8")
+
+
+async def _holds(site: Site, check: str) -> bool:
+    if check == "watches":
+        return site.hub.ready.is_set()
+    if check == "api":
+        return not site.api.closed
+    return True
+
+
+async def metrics(site: Site, exchange: Exchange) -> None:
+    """Prometheus' text format, with Volcano's metric names."""
+    answer = await guarded(site.metrics.ask(commands.Expose()))
+    await exchange.answer(200, answer.text, METRICS_TYPE)

@@ -1,0 +1,179 @@
+"""GET: one object, or a list, whole or in pages.
+
+A list is a consistent snapshot that the api opens without copying it. It is decoded, selected and encoded in slices
+with a breath between them, so that a list of 50,000 objects never holds the loop for long; a large one is streamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Final, cast
+
+import anyio
+from anyio import lowlevel
+
+from actors.api.kinds import Kind
+from actors.gateway.forms import Writer, encode, writer
+from actors.gateway.kept import Page, token_of
+from actors.gateway.problems import expired, too_new
+from actors.gateway.request.exchange import Exchange
+from actors.gateway.request.negotiation import negotiate
+from actors.gateway.request.paths import Target
+from actors.gateway.request.query import ListOptions, list_options
+from actors.gateway.request.selection import Selection, selection, traits_of
+from actors.gateway.site import Site
+from core.objects.metadata import Object
+from storage import codec
+
+SLICE: Final = 100
+"""Objects that are decoded and encoded without a breath: a few milliseconds."""
+WHOLE: Final = 512 * 1024
+"""A list of up to so many bytes is answered at once, a larger one in chunks."""
+NEWER_PATIENCE_S: Final = 3.0
+
+
+async def get_object(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
+    """GET of one object."""
+    form = negotiate(exchange.header("accept"))
+    write = writer(site.kinds, row, target.api_version, form, exchange.query)
+    obj = await site.get(row.key, target.namespace, target.name)
+    await exchange.answer(200, encode(write.one(obj, site.clock.now())), form.content_type)
+
+
+async def get_list(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
+    """GET of a collection, without watch."""
+    form = negotiate(exchange.header("accept"))
+    write = writer(site.kinds, row, target.api_version, form, exchange.query)
+    options = list_options(exchange.query)
+    selected = selection(row, target.namespace, options.labels, options.fields)
+    await _new_enough(site, options)
+    pages = await Pages.open(site, selected, options, exchange.path)
+    await _send(exchange, write, pages)
+
+
+async def _new_enough(site: Site, options: ListOptions) -> None:
+    """A revision that has not been given out yet is waited for a little."""
+    asked = options.revision or 0
+    if asked > site.hub.head:
+        with anyio.move_on_after(NEWER_PATIENCE_S):
+            await site.hub.reach(asked)
+        if asked > site.hub.head:
+            raise too_new(asked, site.hub.head)
+
+
+class Pages:
+    """One page of a listing (or all of it), item by item; `metadata` is right once it has been read to its end."""
+
+    def __init__(self, site: Site, selected: Selection, blobs: tuple[bytes, ...], start: int, limit: int) -> None:
+        self.metadata: Object = {}
+        self.limit = limit
+        self._site = site
+        self._selected = selected
+        self._blobs = blobs
+        self._position = start
+        self._handle = 0
+        self._scope = ""
+
+    @classmethod
+    async def open(cls, site: Site, selected: Selection, options: ListOptions, path: str) -> Pages:
+        """The snapshot of now, or the one that the token names. Raises ApiError (400, 410)."""
+        scope = f"{path}?{options.labels}&{options.fields}"
+        if options.token:
+            page, kept = site.kept.open(options.token, scope, site.clock.now())
+            pages = cls(site, selected, kept.blobs, page.start, options.limit)
+            pages._handle, revision = page.handle, kept.revision
+        else:
+            revision, blobs = await site.listing(selected.kind, selected.namespace or None)
+            if options.match == "Exact" and options.revision != revision:
+                raise expired(f"The resourceVersion for the provided list is too old: {options.revision}")
+            pages = cls(site, selected, blobs, 0, options.limit)
+        pages._scope = scope
+        pages.metadata = {"resourceVersion": str(revision)}
+        return pages
+
+    async def slices(self) -> AsyncIterator[list[Object]]:
+        """The selected objects, some at a time."""
+        left = self.limit or len(self._blobs)
+        while self._position < len(self._blobs) and left > 0:
+            found, self._position = self._some(self._position, left)
+            left -= len(found)
+            yield found
+            await lowlevel.checkpoint()
+        self._note_the_rest()
+
+    def _some(self, start: int, most: int) -> tuple[list[Object], int]:
+        """Look through a slice; the objects selected, at most `most`, and the position after the last one seen."""
+        needles, everything = self._selected.needles(), self._selected.everything
+        stop = min(start + SLICE * (5 if needles else 1), len(self._blobs))
+        found: list[Object] = []
+        for position in range(start, stop):
+            blob = self._blobs[position]
+            if needles and not all(needle in blob for needle in needles):
+                continue
+            obj = cast("Object", codec.unpack(blob))
+            if everything or self._selected.has(traits_of(self._selected.kind, obj)):
+                found.append(obj)
+                if len(found) in (most, SLICE):
+                    return found, position + 1
+        return found, stop
+
+    def _note_the_rest(self) -> None:
+        rest = len(self._blobs) - self._position
+        if not rest:
+            self._site.kept.drop(self._handle)
+            return
+        now = self._site.clock.now()
+        if not self._handle:
+            self._handle = self._site.kept.keep(int(self.metadata["resourceVersion"]), self._blobs, now)
+        self.metadata["continue"] = token_of(Page(self._handle, self._position, self._scope))
+        if self._selected.everything:
+            self.metadata["remainingItemCount"] = rest
+
+
+async def _send(exchange: Exchange, write: Writer, pages: Pages) -> None:
+    """At once when it is small; in chunks, with the metadata behind the items, when it is not."""
+    now = pages_now(pages)
+    waiting: list[bytes] = []
+    size, first = 0, True
+    async for found in pages.slices():
+        if not found:
+            continue
+        part = encode([write.item(obj, now) for obj in found])[1:-1]
+        waiting.append(part)
+        size += len(part)
+        if size > WHOLE:
+            if not exchange.started:
+                await exchange.begin(write.form.content_type)
+                waiting.insert(0, _opening(write))
+            await exchange.chunk((b"" if first else b",") + _joined(waiting, opened=first))
+            waiting, size, first = [], 0, False
+    if not exchange.started:
+        head = {**write.head(), "metadata": pages.metadata}
+        await exchange.answer(200, _filled(head, write.items, b",".join(waiting)), write.form.content_type)
+        return
+    if waiting:
+        await exchange.chunk(b"," + b",".join(waiting))
+    await exchange.chunk(b'],"metadata":%s}\n' % encode(pages.metadata))
+    await exchange.end()
+
+
+def pages_now(pages: Pages) -> float:
+    """When ages are counted to."""
+    return pages._site.clock.now()  # pyright: ignore[reportPrivateUsage]
+
+
+def _opening(write: Writer) -> bytes:
+    """Everything of the list up to its first item."""
+    head = {name: value for name, value in write.head().items() if name not in ("metadata", write.items)}
+    return encode(head)[:-1] + b',"%s":[' % write.items.encode()
+
+
+def _joined(parts: list[bytes], *, opened: bool) -> bytes:
+    return parts[0] + b",".join(parts[1:]) if opened else b",".join(parts)
+
+
+def _filled(head: dict[str, Any], items: str, inside: bytes) -> bytes:
+    """The list with its items in place."""
+    member = b'"%s":[' % items.encode()
+    before, _, after = encode({**head, items: []}).rpartition(member)
+    return before + member + inside + after + b"\n"

@@ -1,0 +1,82 @@
+"""Everything under /api and /apis that is not discovery: who answers which method on which path."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from actors.api.kinds import Kind
+from actors.gateway.handlers import logs, metrics_api, placements, reads, reviews, scale, watches, writes
+from actors.gateway.problems import ApiError, no_such_path, wrong_method
+from actors.gateway.request.exchange import Exchange
+from actors.gateway.request.paths import Target
+from actors.gateway.site import Site
+from core.messages.replies import Refused
+
+Handler = Callable[[Site, Exchange, Target, Kind], Awaitable[None]]
+
+_OBJECT: Final[dict[str, Handler]] = {
+    "GET": reads.get_object,
+    "PUT": writes.replace,
+    "PATCH": writes.patch,
+    "DELETE": writes.delete,
+}
+_COLLECTION: Final[dict[str, Handler]] = {
+    "GET": reads.get_list,
+    "POST": writes.create,
+    "DELETE": writes.delete_collection,
+}
+_STATUS: Final[dict[str, Handler]] = {"GET": reads.get_object, "PUT": writes.replace, "PATCH": writes.patch}
+_STREAMS: Final = ("exec", "attach", "portforward", "proxy")
+_READS: Final = ("GET", "HEAD")
+
+
+async def serve(site: Site, exchange: Exchange, target: Target) -> None:
+    """Answer a request. Raises ApiError."""
+    if reviews.kind_of_review(target):
+        await reviews.review(site, exchange, target)
+        return
+    if target.plural == "bindings" and target.api_version == "v1" and exchange.method == "POST":
+        await placements.bind(site, exchange, target)
+        return
+    if target.group == metrics_api.GROUP and exchange.method in _READS:
+        await metrics_api.get_usage(site, exchange, target)
+        return
+    row = site.row(target)
+    if target.subresource:
+        await _subresource(site, exchange, target, row)
+        return
+    method = "GET" if exchange.method in _READS else exchange.method
+    if method == "GET" and exchange.query.flag("watch"):
+        await watches.watch(site, exchange, target, row)
+        return
+    handler = (_OBJECT if target.name else _COLLECTION).get(method)
+    if handler is None:
+        raise wrong_method(exchange.method)
+    await handler(site, exchange, target, row)
+
+
+async def _subresource(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
+    method = "GET" if exchange.method in _READS else exchange.method
+    match row.key, target.subresource, method:
+        case _, "status", ("GET" | "PUT" | "PATCH") if row.status:
+            await _STATUS[method](site, exchange, target, row)
+        case _, "scale", _ if row.scale:
+            await scale.scale(site, exchange, target, row)
+        case "Pod", "binding", "POST":
+            await placements.bind(site, exchange, target)
+        case "Pod", "eviction", "POST":
+            await placements.evict(site, exchange, target)
+        case "Pod", "log", "GET":
+            await logs.logs(site, exchange, target)
+        case "Pod", sub, _ if sub in _STREAMS:
+            raise _simulated(sub)
+        case ("Pod", "binding" | "eviction" | "log", _) | (_, "status", _):
+            raise wrong_method(method) if row.status else no_such_path()
+        case _:
+            raise no_such_path()
+
+
+def _simulated(subresource: str) -> ApiError:
+    why = f"containers are simulated: there is nothing to {subresource}"
+    return ApiError(Refused(405, "MethodNotAllowed", why))

@@ -1,0 +1,61 @@
+"""Who may do what, and who am I: whoever got in may do everything, so the answer is always yes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from actors.gateway.discovery.discovery import REVIEWS
+from actors.gateway.forms import encode
+from actors.gateway.problems import bad_request, no_such_path, wrong_method
+from actors.gateway.request.bodies import read_object
+from actors.gateway.request.exchange import Exchange
+from actors.gateway.request.paths import Target
+from actors.gateway.site import Site
+from core.objects.metadata import Object, section
+
+USER: Final = "pumice:admin"
+GROUPS: Final = ["system:masters", "system:authenticated"]
+EVERYTHING: Final[Object] = {
+    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+    "incomplete": False,
+}
+_ANSWERS: Final[dict[str, Object]] = {
+    "SelfSubjectAccessReview": {"allowed": True, "reason": "whoever got in may do everything"},
+    "SubjectAccessReview": {"allowed": True, "reason": "whoever got in may do everything"},
+    "LocalSubjectAccessReview": {"allowed": True, "reason": "whoever got in may do everything"},
+    "SelfSubjectRulesReview": EVERYTHING,
+    "SelfSubjectReview": {"userInfo": {"username": USER, "groups": GROUPS}},
+    "TokenReview": {"authenticated": True, "user": {"username": USER, "groups": GROUPS}},
+}
+
+
+def kind_of_review(target: Target) -> str:
+    """The kind of review that a path asks for; "" when it is none."""
+    if target.version != "v1" or target.name:
+        return ""
+    if (target.group, target.plural) == ("authorization.k8s.io", "localsubjectaccessreviews"):
+        return "LocalSubjectAccessReview"
+    return dict(REVIEWS.get(target.group, ())).get(target.plural, "")
+
+
+async def review(site: Site, exchange: Exchange, target: Target) -> None:
+    """Answer a review with yes."""
+    kind = kind_of_review(target)
+    if not kind:
+        raise no_such_path()
+    if exchange.method != "POST":
+        raise wrong_method(exchange.method)
+    asked = await read_object(exchange, site.settings.body_limit)
+    if asked.get("kind", kind) != kind:
+        raise bad_request(f"expected a {kind} in the body, found {asked['kind']!r}")
+    answer = {
+        "kind": kind,
+        "apiVersion": target.api_version,
+        "metadata": {"creationTimestamp": None},
+        "spec": section(asked, "spec"),
+        "status": _ANSWERS[kind],
+    }
+    if kind == "SelfSubjectReview":
+        del answer["spec"]
+    await exchange.answer(201, encode(answer))

@@ -1,0 +1,196 @@
+"""GET with watch=true: one JSON object a line, for as long as the client stays.
+
+What is there already is sent first when the client asks for it (`sendInitialEvents`, or no revision, or revision 0),
+then what changes, from the ring of the kind. A client that does not read fills its connection and stops nobody; when it
+reads again and has fallen off the ring it is told 410 and lists again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+import anyio
+from anyio import lowlevel
+
+from actors.api.kinds import Kind
+from actors.gateway.forms import Writer, encode, writer
+from actors.gateway.problems import expired
+from actors.gateway.request.exchange import Exchange
+from actors.gateway.request.negotiation import negotiate
+from actors.gateway.request.paths import Target
+from actors.gateway.request.query import ListOptions, list_options
+from actors.gateway.request.selection import Condition, Selection, selection, traits_of
+from actors.gateway.ring import Entry, Ring, event_line
+from actors.gateway.site import Site
+from actors.gateway.statuses import failure
+from core.objects.metadata import Object
+from storage import codec
+
+SLICE: Final = 100
+LONGEST_S: Final = 1800
+"""A watch without timeoutSeconds ends after so long."""
+BOOKMARK_S: Final = 30.0
+NEWER_PATIENCE_S: Final = 3.0
+INITIAL_END: Final = "k8s.io/initial-events-end"
+
+
+async def watch(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
+    """Watch a collection, or one object of it."""
+    form = negotiate(exchange.header("accept"))
+    write = writer(site.kinds, row, target.api_version, form, exchange.query)
+    options = list_options(exchange.query)
+    selected = selection(row, target.namespace, options.labels, options.fields)
+    if target.name:
+        named = (*selected.fields, Condition("metadata.name", True, target.name))
+        selected = Selection(selected.kind, selected.namespace, selected.labels, named)
+    await site.hub.ready.wait()
+    with site.watching():
+        stream = Stream(site, exchange, write, selected, options)
+        position = await stream.start()
+        await stream.run(position)
+
+
+class Stream:
+    """One watch, from its start to its end."""
+
+    def __init__(
+        self, site: Site, exchange: Exchange, write: Writer, selected: Selection, options: ListOptions
+    ) -> None:
+        self._site = site
+        self._exchange = exchange
+        self._write = write
+        self._selected = selected
+        self._options = options
+        self._ring: Ring = site.hub.ring(selected.kind)
+        self._told = False
+        self._initial: tuple[int, tuple[bytes, ...]] | None = None
+
+    async def start(self) -> int:
+        """The position to begin at, what is there already being taken. Raises ApiError (410) for an old revision."""
+        options = self._options
+        if options.initial or (options.initial is None and not options.revision):
+            await self._wait_for(options.revision or 0)
+            revision, blobs = await self._site.listing(self._selected.kind, self._selected.namespace or None)
+            self._initial = (revision, blobs)
+        else:
+            revision = options.revision or self._site.hub.head
+            await self._wait_for(revision)
+        await self._site.hub.reach(revision)
+        self._ring = self._site.hub.ring(self._selected.kind)
+        position = self._ring.position(revision)
+        if position is None:
+            raise expired(f"too old resource version: {revision} ({self._ring.oldest})")
+        return position
+
+    async def _wait_for(self, revision: int) -> None:
+        """A revision that was never given out here is of another life of this server: the client must list again."""
+        hub = self._site.hub
+        if revision > hub.head:
+            with anyio.move_on_after(NEWER_PATIENCE_S):
+                await hub.reach(revision)
+            if revision > hub.head:
+                raise expired(f"too large resource version: {revision}, current: {hub.head}")
+
+    async def run(self, position: int) -> None:
+        """Send until the client leaves, its time is up, or it has fallen behind."""
+        seconds = self._options.timeout_s
+        lasts = min(seconds, LONGEST_S) if seconds and seconds > 0 else LONGEST_S
+        await self._exchange.begin(self._write.form.content_type)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._until_gone, tasks.cancel_scope)
+            with anyio.move_on_after(lasts) as time, self._site.open.endless(time):
+                position = await self._send_initial(position)
+                await self._follow(position)
+            if time.cancelled_caught and self._options.bookmarks:
+                await self._bookmark()
+            await self._exchange.end()
+            tasks.cancel_scope.cancel()
+
+    async def _until_gone(self, scope: anyio.CancelScope) -> None:
+        await self._exchange.hung_up()
+        scope.cancel()
+
+    # --- what is there already
+
+    async def _send_initial(self, position: int) -> int:
+        if self._initial is None:
+            return position
+        revision, blobs = self._initial
+        self._initial = None
+        for first in range(0, len(blobs), SLICE):
+            chunk = b"".join(self._added(blobs[first : first + SLICE]))
+            if chunk:
+                await self._exchange.chunk(chunk)
+            await lowlevel.checkpoint()
+        if self._options.initial:
+            annotations = {INITIAL_END: "true"}
+            metadata = {"resourceVersion": str(revision), "annotations": annotations}
+            await self._exchange.chunk(event_line("BOOKMARK", self._write.bookmark(metadata)))
+        return position
+
+    def _added(self, blobs: tuple[bytes, ...]) -> list[bytes]:
+        everything, kind = self._selected.everything, self._selected.kind
+        lines: list[bytes] = []
+        for blob in blobs:
+            obj = cast("Object", codec.unpack(blob))
+            if everything or self._selected.has(traits_of(kind, obj)):
+                lines.append(self._line("ADDED", obj))
+        return lines
+
+    # --- what changes
+
+    async def _follow(self, position: int) -> None:
+        while True:
+            entries = self._ring.read(position)
+            if entries is None:
+                await self._fell_behind()
+                return
+            if not entries:
+                await self._idle(position)
+                continue
+            chunk = self._chunk(position, entries)
+            position += len(entries)
+            if chunk:
+                await self._exchange.chunk(chunk)
+            else:
+                await lowlevel.checkpoint()
+
+    async def _idle(self, position: int) -> None:
+        """Wait for news of the kind; from time to time a bookmark says how far the rest of the world has come."""
+        with anyio.move_on_after(BOOKMARK_S) as time:
+            await self._ring.news.wait_beyond(position)
+        if time.cancelled_caught and self._options.bookmarks and not self._ring.read(position):
+            await self._bookmark()
+
+    def _chunk(self, position: int, entries: list[Entry]) -> bytes:
+        if self._write.plain and self._selected.everything and not self._selected.namespace:
+            return self._ring.lines(position, entries)
+        return b"".join([self._seen(entry) for entry in entries])
+
+    def _seen(self, entry: Entry) -> bytes:
+        """The change as this watch sees it: an object that begins to match is ADDED, one that stops is DELETED."""
+        had = entry.before is not None and self._selected.has(entry.before)
+        has = entry.after is not None and self._selected.has(entry.after)
+        if entry.type == "DELETED":
+            shown = "DELETED" if had else ""
+        else:
+            shown = ("MODIFIED" if had else "ADDED") if has else ("DELETED" if had else "")
+        if not shown:
+            return b""
+        if shown == entry.type and self._write.plain:
+            return entry.line()
+        return self._line(shown, entry.obj())
+
+    def _line(self, type_: str, obj: Object) -> bytes:
+        shown: Any = self._write.one(obj, self._site.clock.now(), headers=not self._told)
+        self._told = True
+        return event_line(type_, shown)
+
+    async def _bookmark(self) -> None:
+        metadata = {"resourceVersion": str(self._site.hub.revision.value)}
+        await self._exchange.chunk(event_line("BOOKMARK", self._write.bookmark(metadata)))
+
+    async def _fell_behind(self) -> None:
+        gone = expired("too old resource version: the watch was too slow and has fallen behind")
+        line = b'{"type":"ERROR","object":%s}\n' % encode(failure(gone.refused))
+        await self._exchange.chunk(line)

@@ -1,0 +1,271 @@
+"""POST, PUT, PATCH and DELETE of objects: each becomes one message to the api."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from actors.api.kinds import Kind
+from actors.gateway.forms import encode, writer
+from actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media
+from actors.gateway.request.bodies import media_type, packed, parse_yaml, read_object, read_value
+from actors.gateway.request.exchange import Exchange
+from actors.gateway.request.negotiation import negotiate
+from actors.gateway.request.paths import Target
+from actors.gateway.request.query import WriteOptions, dry_run, list_options, write_options
+from actors.gateway.request.selection import selection
+from actors.gateway.request.validation import fitting
+from actors.gateway.site import Site
+from actors.gateway.statuses import success
+from core.messages import commands
+from core.messages.replies import Accepted
+from core.objects.metadata import Object, section
+from storage import codec
+
+FORMS: Final = {
+    "application/json-patch+json": "json",
+    "application/merge-patch+json": "merge",
+    "application/strategic-merge-patch+json": "strategic",
+    "application/apply-patch+yaml": "apply",
+}
+
+_SHOWN_GONE: Final = (
+    "CSIDriver CSINode DeviceClass Namespace PersistentVolume PersistentVolumeClaim Pod PodTemplate ResourceClaim "
+    "ResourceClaimTemplate ResourceQuota ResourceSlice Service ServiceAccount StorageClass VolumeAttachment"
+)
+SHOWN_GONE: Final = frozenset(_SHOWN_GONE.split())
+"""Kinds whose objects are answered as they were last when they have gone; of others a Status tells."""
+
+
+def who(exchange: Exchange, options: WriteOptions) -> dict[str, Any]:
+    """What every write says of its sender: the client's name, and who is to own the fields."""
+    return {"user": exchange.agent, "manager": options.manager or exchange.agent, "dry_run": options.dry_run}
+
+
+async def create(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
+    """POST to a collection."""
+    options = write_options(exchange.query)
+    obj = await read_object(exchange, site.settings.body_limit)
+    fit(obj, target, row)
+    obj, warnings = fitting(site, exchange, row, obj, options.validation)
+    answer = await site.ask(commands.Create(packed(obj), **who(exchange, options)))
+    await show(site, exchange, target, row, answer, 201, warnings)
+
+
+async def replace(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
+    """PUT of an object, or of its status."""
+    options = write_options(exchange.query)
+    obj = await read_object(exchange, site.settings.body_limit)
+    _check_name(obj, target)
+    fit(obj, target, row)
+    obj, warnings = fitting(site, exchange, row, obj, options.validation)
+    update = commands.Update(packed(obj), subresource=target.subresource, **who(exchange, options))
+    await show(site, exchange, target, row, await site.ask(update), 200, warnings)
+
+
+async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
+    """PATCH of an object, or of its status."""
+    media = media_type(exchange)
+    form = FORMS.get(media)
+    if form is None:
+        raise unsupported_media(media, PATCH_TYPES)
+    options = write_options(exchange.query)
+    _check_apply(form, options)
+    body = await _patch_body(site, exchange, form, target, row)
+    warnings: list[str] = []
+    if form != "json":
+        body, warnings = fitting(site, exchange, row, cast("Object", body), options.validation, patch=True)
+    message = commands.Patch(
+        row.key,
+        target.namespace,
+        target.name,
+        packed(body),
+        form=form,
+        subresource=target.subresource,
+        force=bool(options.force),
+        **who(exchange, options),
+    )
+    answer = await site.ask(message)
+    await show(site, exchange, target, row, answer, 201 if answer.created else 200, warnings)
+
+
+async def delete(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
+    """DELETE of one object."""
+    options = await delete_options(site, exchange)
+    message = commands.Delete(row.key, target.namespace, target.name, user=exchange.agent, **options)
+    before = await site.ask(commands.Get(row.key, target.namespace, target.name)) if row.key in SHOWN_GONE else None
+    answer = await site.ask(message)
+    if before is not None and not answer.blob:
+        answer = before
+    if answer.blob:
+        await show(site, exchange, target, row, answer, 200, [])
+        return
+    details = {"name": target.name, "group": row.group, "kind": row.plural, "uid": answer.uid}
+    await exchange.answer(200, encode(success({name: value for name, value in details.items() if value})))
+
+
+async def delete_collection(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
+    """DELETE of all objects that a list would show."""
+    chosen = list_options(exchange.query)
+    selected = selection(row, target.namespace, chosen.labels, chosen.fields)
+    options = await delete_options(site, exchange)
+    _, blobs = await site.listing(row.key, selected.namespace or None)
+    gone: list[Object] = []
+    async for obj in site.chosen(selected, blobs):
+        meta = section(obj, "metadata")
+        message = commands.Delete(row.key, meta.get("namespace") or "", meta["name"], user=exchange.agent, **options)
+        await site.ask_if_there(message)
+        gone.append(obj)
+    details = {"group": row.group, "kind": row.plural}
+    await exchange.answer(200, encode(success(details)))
+
+
+async def delete_options(site: Site, exchange: Exchange) -> dict[str, Any]:
+    """DeleteOptions from the body and the query, as fields of the message. Raises ApiError (400, 422)."""
+    query = exchange.query
+    given = dict(await _given_options(site, exchange))
+    if (grace := query.number("gracePeriodSeconds")) is not None:
+        given["gracePeriodSeconds"] = grace
+    if policy := query.text("propagationPolicy"):
+        given["propagationPolicy"] = policy
+    return delete_fields(given, query.all("dryRun"))
+
+
+def delete_fields(given: Object, dry: list[str]) -> dict[str, Any]:
+    """DeleteOptions as fields of the message. Raises ApiError (400, 422)."""
+    grace, policy = given.get("gracePeriodSeconds"), given.get("propagationPolicy") or ""
+    if given.get("orphanDependents") is not None and not policy:
+        policy = "Orphan" if given["orphanDependents"] else "Background"
+    _check_delete(grace, policy)
+    wanted = section(given, "preconditions")
+    if not isinstance(wanted, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise bad_request("preconditions: expected an object")
+    return {
+        "uid": _text_or_none(wanted, "uid"),
+        "resource_version": _text_or_none(wanted, "resourceVersion"),
+        "grace_period_s": grace,
+        "propagation": policy,
+        "dry_run": dry_run([*dry, *_texts(given.get("dryRun"))]),
+    }
+
+
+async def _given_options(site: Site, exchange: Exchange) -> Object:
+    if exchange.header("content-length") in ("", "0") and not exchange.header("transfer-encoding"):
+        return {}
+    given = await read_object(exchange, site.settings.body_limit)
+    if given.get("kind", "DeleteOptions") != "DeleteOptions":
+        raise bad_request(f"expected DeleteOptions in the body, found {given['kind']!r}")
+    return given
+
+
+def _check_delete(grace: Any, policy: Any) -> None:
+    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):
+        raise bad_request("gracePeriodSeconds: expected a number")
+    if grace is not None and not -(2**63) <= grace < 2**63:
+        raise bad_request("gracePeriodSeconds: does not fit 64 bits")
+    if policy not in ("", "Background", "Foreground", "Orphan"):
+        known = '"Background", "Foreground", "Orphan"'
+        why = f'Unsupported value: "{policy}": supported values: {known}'
+        raise invalid("DeleteOptions", "", [("FieldValueNotSupported", "propagationPolicy", why)])
+
+
+def _text_or_none(given: Object, name: str) -> str | None:
+    value = given.get(name)
+    if value is not None and not isinstance(value, str):
+        raise bad_request(f"preconditions.{name}: expected a text")
+    return value
+
+
+def _texts(value: Any) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise bad_request("dryRun: expected a list")
+    return list(map(str, value))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _check_apply(form: str, options: WriteOptions) -> None:
+    if form == "apply" and not options.manager:
+        why = "Required value: is required for apply patch"
+        raise invalid("PatchOptions", "", [("FieldValueRequired", "fieldManager", why)], "meta.k8s.io")
+    if form != "apply" and options.force is not None:
+        why = "Forbidden: may not be specified for non-apply patch"
+        raise invalid("PatchOptions", "", [("FieldValueForbidden", "force", why)], "meta.k8s.io")
+
+
+async def _patch_body(site: Site, exchange: Exchange, form: str, target: Target, row: Kind) -> Any:
+    limit = site.settings.body_limit
+    body: Any = (
+        await parse_yaml(await exchange.body(limit))
+        if form == "apply"
+        else await read_value(exchange, limit, PATCH_TYPES)
+    )
+    if form == "json":
+        if not isinstance(body, list):
+            raise bad_request("a JSON patch is a list of operations")
+        return cast("Any", body)
+    if not isinstance(body, dict):
+        raise bad_request("a patch is an object")
+    if form == "apply":
+        fit(cast("Object", body), target, row)
+    return cast("Any", body)
+
+
+def fit(obj: Object, target: Target, row: Kind) -> None:
+    """Make the object one of the path, with all that it leaves out. Raises ApiError (400) when it is another."""
+    stated = obj.setdefault("apiVersion", target.api_version)
+    if obj.setdefault("kind", row.kind) != row.kind:
+        raise bad_request(f"the kind in the data ({_shown(obj['kind'])}) does not match the expected kind ({row.kind})")
+    if stated != target.api_version:
+        why = f"the API version in the data ({_shown(stated)}) does not match the expected API version"
+        raise bad_request(f"{why} ({target.api_version})")
+    obj["apiVersion"] = row.api_version
+    meta: Any = obj.setdefault("metadata", {})
+    if not isinstance(meta, dict):
+        raise bad_request("metadata: expected an object")
+    _fit_place(cast("Object", meta), target, row)
+
+
+def _check_name(obj: Object, target: Target) -> None:
+    """What replaces an object is to say which: a body that says nothing would empty it."""
+    meta: Any = obj.get("metadata")
+    if not isinstance(meta, dict) or not cast("Object", meta).get("name"):
+        raise bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided"
+        )
+
+
+def _fit_place(meta: Object, target: Target, row: Kind) -> None:
+    if row.namespaced and target.namespace and (meta.get("namespace") or target.namespace) != target.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if row.namespaced:
+        meta["namespace"] = meta.get("namespace") or target.namespace or "default"
+    if not target.name:
+        return
+    if not meta.get("name"):
+        meta["name"] = target.name
+    if meta["name"] != target.name:
+        why = f"the name of the object ({_shown(meta['name'])}) does not match the name on the URL ({target.name})"
+        raise bad_request(why)
+
+
+def _shown(value: Any) -> str:
+    return value[:253] if isinstance(value, str) else str(value)[:253]
+
+
+async def show(
+    site: Site, exchange: Exchange, target: Target, row: Kind, answer: Accepted, status: int, warnings: list[str]
+) -> None:
+    """Answer with the object after the write."""
+    form = negotiate(exchange.header("accept"))
+    write = writer(site.kinds, row, target.api_version, form, exchange.query)
+    headers = {"warning": "\n".join(f'299 - "{_quoted(text)}"' for text in warnings)} if warnings else None
+    if not answer.blob:
+        await exchange.answer(status, encode(success({"name": target.name, "group": row.group, "kind": row.plural})))
+        return
+    obj = cast("Object", codec.unpack(answer.blob))
+    await exchange.answer(status, encode(write.one(obj, site.clock.now())), form.content_type, headers)
+
+
+def _quoted(text: str) -> str:
+    flat = "".join(letter if letter.isprintable() else " " for letter in text)
+    return flat.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,1 @@
+"""What is read of a request, and what its answer is to be like."""

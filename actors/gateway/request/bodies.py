@@ -1,0 +1,103 @@
+"""Request bodies as plain data: JSON, YAML, protobuf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+import anyio.to_thread
+import msgspec
+
+from actors.gateway import protobuf
+from actors.gateway.problems import BODY_TYPES, ApiError, bad_request, unsupported_media
+from actors.gateway.request.exchange import Exchange
+from config.errors import ConfigError
+from config.yaml_tree import read_documents
+from core.messages.replies import Refused
+from core.objects.metadata import Object
+from storage import codec
+from storage.errors import CodecError
+
+JSON: Final = "application/json"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+YAML: Final = ("application/yaml", "text/yaml", "application/apply-patch+yaml")
+QUICK_YAML: Final = 16_384
+"""Bytes of YAML that are read on the loop; more goes to a thread, for it takes its time."""
+
+
+def media_type(exchange: Exchange) -> str:
+    """Of the body, without parameters; JSON when nothing is said."""
+    return exchange.header("content-type").partition(";")[0].strip().lower() or JSON
+
+
+async def read_object(exchange: Exchange, limit: int) -> Object:
+    """The body as a mapping. Raises ApiError (400, 413, 415)."""
+    value = await read_value(exchange, limit)
+    if not isinstance(value, dict):
+        raise bad_request(f"expected an object, found {_sort(value)}")
+    return cast("Object", value)
+
+
+async def read_value(exchange: Exchange, limit: int, known: Sequence[str] = BODY_TYPES) -> Any:
+    """The body as plain data, by its content type."""
+    media = media_type(exchange)
+    body = await exchange.body(limit)
+    if media == JSON or media.endswith("+json"):
+        exchange.json_text = body
+        return parse_json(body)
+    if media in YAML:
+        return await parse_yaml(body)
+    if media == PROTOBUF:
+        return parse_protobuf(body)
+    raise unsupported_media(media, known)
+
+
+def parse_json(body: bytes) -> Any:
+    """Raises ApiError (400)."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise bad_request(f"the object provided is not JSON: {error}") from error
+
+
+async def parse_yaml(body: bytes) -> Any:
+    """One document of YAML, or of JSON, which is YAML too. Raises ApiError (400)."""
+    if body.lstrip()[:1] in (b"{", b"["):
+        return parse_json(body)
+    if len(body) <= QUICK_YAML:
+        return _yaml(body)
+    return await anyio.to_thread.run_sync(_yaml, body)
+
+
+def _yaml(body: bytes) -> Any:
+    try:
+        documents = read_documents(body.decode(), "body")
+    except (ConfigError, ValueError) as error:
+        raise bad_request(f"the object provided is not YAML: {error}") from error
+    if len(documents) != 1:
+        raise bad_request(f"expected one YAML document, found {len(documents)}")
+    return documents[0].data
+
+
+def parse_protobuf(body: bytes) -> Object:
+    """An object in Kubernetes' protobuf envelope. Raises ApiError (400, 415)."""
+    try:
+        return protobuf.decode(body)
+    except protobuf.UnknownProtobufKindError as error:
+        raise ApiError(Refused(error.code, error.reason, str(error))) from error
+    except protobuf.MalformedBodyError as error:
+        raise bad_request(f"the object provided is unrecognized: {error}") from error
+
+
+def packed(value: Any) -> bytes:
+    """For a message to the api. Raises ApiError (400) for what cannot be stored, as a number of more than 64 bits."""
+    try:
+        return codec.pack(value)
+    except CodecError as error:
+        raise bad_request(f"the object provided cannot be stored: {error}") from error
+
+
+def _sort(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return {list: "a list", str: "a text", bool: "a boolean"}.get(type(value), "a number")  # pyright: ignore[reportUnknownArgumentType]

@@ -1,0 +1,144 @@
+"""One request and its answer, on bare ASGI."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import cached_property
+from typing import Any, Final
+
+import anyio
+
+from actors.gateway.problems import ApiError, bad_request, too_large
+from actors.gateway.request.query import Query
+from core.messages.replies import Refused
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Scope = MutableMapping[str, Any]
+
+BODY_PATIENCE_S: Final = 60.0
+"""So long may a client take to send its body."""
+LEFTOVER_PATIENCE_S: Final = 1.0
+"""So long is waited for the rest of a body that nobody wants."""
+
+
+class GoneError(Exception):
+    """The client has hung up; nobody is there to be answered."""
+
+
+class Exchange:
+    """Reads of `scope` and `receive`, writes to `send`. `started`: the answer's headers are out."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.started = False
+        self.json_text = b""  # the body, once read as JSON: what it says twice can be seen there only
+        self._unread = True
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+
+    @cached_property
+    def query(self) -> Query:
+        """Raises ApiError when it cannot be read."""
+        return Query(self._scope["query_string"])
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        """By lower-case name; of several of one name, all, with commas."""
+        found: dict[str, str] = {}
+        for raw_name, raw_value in self._scope["headers"]:
+            name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+            found[name] = f"{found[name]},{value}" if name in found else value
+        return found
+
+    def header(self, name: str) -> str:
+        """A header, "" when it is absent."""
+        return self.headers.get(name, "")
+
+    @property
+    def agent(self) -> str:
+        """The client's name out of its User-Agent: `kubectl` of `kubectl/v1.32.4 (linux/amd64) …`."""
+        return self.header("user-agent").partition("/")[0].strip()[:64] or "unknown"
+
+    @property
+    def client(self) -> str:
+        """The address of the other end."""
+        found: Any = self._scope.get("client")
+        return found[0] if found else ""
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body. Raises ApiError when it is larger or does not come, GoneError when the client leaves."""
+        declared = self.header("content-length")
+        if declared.isdigit() and int(declared[:20]) > limit:
+            raise too_large(limit)
+        parts: list[bytes] = []
+        size, more = 0, True
+        with anyio.move_on_after(BODY_PATIENCE_S):
+            while more:
+                message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    raise GoneError
+                part: bytes = message.get("body", b"")
+                parts.append(part)
+                size += len(part)
+                if size > limit:
+                    raise too_large(limit)
+                more = bool(message.get("more_body"))
+        self._unread = more
+        if more:
+            raise ApiError(Refused(408, "Timeout", "the body did not come in time"), {"connection": "close"})
+        return b"".join(parts)
+
+    async def pass_over(self, limit: int) -> bool:
+        """Read what is left of the body, up to a limit; whether its end was reached, so the connection can go on."""
+        with anyio.move_on_after(LEFTOVER_PATIENCE_S):
+            while self._unread and limit > 0:
+                message = await self._receive()
+                limit -= len(message.get("body", b""))
+                self._unread = bool(message.get("more_body"))
+        return not self._unread
+
+    async def hung_up(self) -> None:
+        """Return when the client has left; whatever is left of its body is passed over."""
+        while (await self._receive())["type"] != "http.disconnect":
+            continue
+
+    async def answer(
+        self, status: int, body: bytes, content_type: str = "application/json", headers: Mapping[str, str] | None = None
+    ) -> None:
+        """The whole answer at once."""
+        self.started = True
+        listed = [(b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body))]
+        listed += _encoded(headers)
+        await self._send({"type": "http.response.start", "status": status, "headers": listed})
+        await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+
+    async def begin(
+        self, content_type: str = "application/json", headers: Mapping[str, str] | None = None, status: int = 200
+    ) -> None:
+        """The headers of an answer that comes in chunks."""
+        self.started = True
+        listed = [(b"content-type", content_type.encode()), *_encoded(headers)]
+        await self._send({"type": "http.response.start", "status": status, "headers": listed})
+
+    async def chunk(self, data: bytes) -> None:
+        """A part of it; waits while the client does not read."""
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self) -> None:
+        """After the last chunk."""
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _encoded(headers: Mapping[str, str] | None) -> list[tuple[bytes, bytes]]:
+    if not headers:
+        return []
+    return [(name.encode(), _latin(value)) for name, values in headers.items() for value in values.split("\n")]
+
+
+def _latin(value: str) -> bytes:
+    if any(ord(letter) < 32 for letter in value):
+        raise bad_request("a header with control characters")
+    return value.encode("utf-8")

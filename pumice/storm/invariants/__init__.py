@@ -1,0 +1,1 @@
+"""What must hold in a storm: the monitor and its books."""

@@ -1,0 +1,289 @@
+"""Watches a storm from the journal: after every record that is written, what must always hold is checked.
+
+The monitor keeps books of its own, from the api's mutations alone; what the scheduler could know when it decided is the
+revision in the cycle's record, so a node that shrank after that is no fault of the scheduler's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from core.messages.decisions import Bind, Decision, Evict
+from core.messages.events import (
+    ActorCrashed,
+    ActorEvent,
+    BindRefused,
+    BindTimedOut,
+    Bound,
+    ConfigLoaded,
+    CycleDropped,
+    CycleRecord,
+    Mutation,
+    Outcome,
+    ViewOperation,
+)
+from pumice.storm.invariants.budget_books import BUDGET, BudgetBooks
+from pumice.storm.invariants.gangs import broken_gangs, partial_gangs
+from pumice.storm.invariants.truth import Truth
+from pumice.storm.invariants.upheld import ALL, BUDGETS, GANGS, VICTIMS, upheld_by
+from pumice.storm.invariants.violation import Violation, ViolationFoundError
+from storage import codec
+
+if TYPE_CHECKING:
+    from actors.api.store import Store
+    from storage.journal import Record
+
+log = logging.getLogger(__name__)
+
+Pod = tuple[str, str]
+
+MOST_RECORDS: Final = 200_000
+CALM_CYCLES: Final = 1000
+"""Cycles after the faults have stopped; more is a system that never comes to rest."""
+INJECTED: Final = ("HungActorError", "ActorFailedError", "ActorStoppedError")
+"""What actors die of when somebody takes them away, or whom they asked."""
+PATIENCE_S: Final = 89.0
+
+_read_mutation = codec.decoder(Mutation)
+_read_cycle = codec.decoder(CycleRecord)
+_read_decision = codec.decoder(Decision)
+_read_outcome = codec.decoder(Outcome)
+_read_life = codec.decoder(ActorEvent)
+_read_config = codec.decoder(ConfigLoaded)
+
+
+@dataclass(slots=True)
+class Decided:
+    """A bind that was decided, and what the scheduler had seen by then.
+
+    `leaving`: uids of pods whose eviction was on its way.
+    """
+
+    bind: Bind
+    revision: int
+    at: float
+    life: int
+    leaving: frozenset[str] = frozenset()
+    open: bool = True
+
+
+@dataclass(slots=True)
+class _Cycle:
+    """`at`: when it was written, its decisions with it."""
+
+    record: CycleRecord
+    at: float
+    left: int
+    binds: list[Bind] = field(default_factory=list[Bind])
+    victims: list[Evict] = field(default_factory=list[Evict])
+
+
+class Monitor:
+    """Sees every record; `violated` ends the storm at the next event, whoever notices.
+
+    `patience_s`: after so long the cache may have given up an outcome, and decide again. `upheld`: what every
+    configuration so far sees to, of what depends on one.
+    """
+
+    def __init__(self, *, patience_s: float = PATIENCE_S, most_records: int = MOST_RECORDS) -> None:
+        self._patience_s = patience_s
+        self._most_records = most_records
+        self.truth = Truth()
+        self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time)
+        self.upheld = ALL
+        self.began = 0.0
+        self.events = 0
+        self.cycles = 0
+        self.lives = 0
+        self.found: Violation | None = None
+        self.tainted: set[str] = set()
+        self.decided: dict[str, Decided] = {}
+        self._believed: dict[Pod, str] = {}
+        self._binds: dict[int, dict[Pod, str]] = {}
+        self._leaving: dict[Pod, str] = {}
+        self._evicts: dict[int, dict[Pod, str]] = {}
+        self._cycle: _Cycle | None = None
+        self._calm_from: int | None = None
+        self._scope: anyio.CancelScope | None = None
+
+    # --- the life of the storm
+
+    def begin(self, store: Store) -> None:
+        """Start from what a store holds already."""
+        self.truth.begin(store)
+        self.budgets.begin(self.truth.revision)
+
+    def born(self) -> None:
+        """A process starts."""
+        self.lives += 1
+
+    def faults_stopped(self) -> None:
+        """From now on the system must come to rest."""
+        self._calm_from = self.cycles
+
+    def violated(self, invariant: str, words: str) -> None:
+        """Remember the first one, and end the storm."""
+        if self.found is None:
+            self.found = Violation(invariant, words, anyio.current_time())
+        raise ViolationFoundError(self.found)
+
+    def configured(self, config: ConfigLoaded) -> None:
+        """Judge from now on only what this configuration upholds too; one that was refused changes nothing."""
+        if not config.error:
+            self.upheld &= upheld_by(config.text)
+
+    def acknowledged(self, revision: int, whom: str) -> None:
+        """Somebody was told that what he asked for is done, as of a revision: it must be on disk."""
+        if revision > self.truth.revision:
+            words = f"{whom} was told of revision {revision} when the journal was at {self.truth.revision}"
+            self.violated("nothing-lost", words)
+
+    # --- records
+
+    def see(self, records: Sequence[Record]) -> None:
+        """What has just been written. Raises ViolationFoundError, for a bug of its own too: it is no lost disk."""
+        if self.found is not None:
+            raise ViolationFoundError(self.found)
+        try:
+            self._see(records)
+        except ViolationFoundError:
+            raise
+        except Exception as error:
+            log.exception("bug in the monitor")
+            self.violated("monitor-works", repr(error))
+
+    def _see(self, records: Sequence[Record]) -> None:
+        self.events += len(records)
+        for record in records:
+            match record.kind:
+                case "api":
+                    self._mutation(_read_mutation(record.payload))
+                case "cycle":
+                    self._cycle_begins(_read_cycle(record.payload))
+                case "decision":
+                    self._decision(_read_decision(record.payload))
+                case "outcome":
+                    self._outcome(_read_outcome(record.payload))
+                case "config":
+                    self.configured(_read_config(record.payload))
+                case "actor":
+                    self._life(_read_life(record.payload))
+                case _:
+                    pass
+        if self.events > self._most_records:
+            self.violated("quiesces", f"{self.events} records and no end")
+
+    def _mutation(self, mutation: Mutation) -> None:
+        if mutation.revision != self.truth.revision + 1:
+            self.violated("nothing-lost", f"revision {mutation.revision} follows {self.truth.revision} in the journal")
+        bound = self.truth.apply(mutation)
+        if mutation.kind == BUDGET or self.budgets.by_name:
+            for words in self.budgets.see(mutation):
+                self.violated("within-budget", words)
+        for problem in self.truth.claims.new_problems():
+            self.violated(*problem)
+        if bound is None:
+            return
+        pod, before = bound
+        if before and before != pod.node:
+            self.violated("one-node", f"pod {pod.key} moved from {before} to {pod.node}")
+        decided = self.decided.get(pod.uid)
+        if decided is None and not self.truth.is_ours(pod):
+            return
+        if decided is None or decided.bind.node != pod.node:
+            self.violated("decided", f"pod {pod.key} is on {pod.node}, which nobody decided")
+            return
+        for invariant, words in self.truth.judge(pod, decided.revision, decided.leaving, self.upheld):
+            self.violated(invariant, words)
+
+    def _cycle_begins(self, record: CycleRecord) -> None:
+        self.cycles += 1
+        if self._calm_from is not None and self.cycles - self._calm_from > CALM_CYCLES:
+            self.violated("quiesces", f"{CALM_CYCLES} cycles after the faults stopped and no end")
+        if record.revision > self.truth.revision:
+            self.violated("nothing-lost", f"cycle {record.cycle} saw revision {record.revision}, not in the journal")
+        self._cycle = _Cycle(record, anyio.current_time(), record.decisions)
+        for operation in record.operations:
+            self._believe(operation)
+
+    def _believe(self, operation: ViewOperation) -> None:
+        """What the scheduler's view held to be on its way: a bind that failed is, until the cache has looked again."""
+        pod = (operation.namespace, operation.name)
+        match operation.operation:
+            case "anew":
+                self._believed.clear()
+                self._leaving.clear()
+            case "assume":
+                self._believed.update(self._binds.get(operation.cycle, {}))
+                self._leaving.update(self._evicts.get(operation.cycle, {}))
+            case "hold":
+                self._believed[pod] = operation.uid
+            case "forget":
+                self._believed.pop(pod, None)
+            case "hold-eviction":
+                self._leaving[pod] = operation.uid
+            case "unevict":
+                self._leaving.pop(pod, None)
+            case _:
+                pass
+
+    def _decision(self, decision: Decision) -> None:
+        cycle = self._cycle
+        assert cycle is not None
+        cycle.left -= 1
+        if isinstance(decision, Bind):
+            cycle.binds.append(decision)
+            self._decide(decision, cycle)
+        else:
+            cycle.victims.append(decision)
+            pod = (decision.namespace, decision.name)
+            if BUDGETS in self.upheld and self.budgets.forbid(pod, decision.uid, cycle.record.revision):
+                self.violated("spares-budgets", f"pod {'/'.join(pod)} was a victim, though its budget leaves none")
+            self._leaving[pod] = self._evicts.setdefault(cycle.record.cycle, {})[pod] = decision.uid
+        if not cycle.left:
+            self._judge_gangs(cycle)
+
+    def _decide(self, bind: Bind, cycle: _Cycle) -> None:
+        revision, now = cycle.record.revision, cycle.at
+        before = self.decided.get(bind.uid)
+        if before is not None and before.open and before.life == self.lives and now - before.at < self._patience_s:
+            self.violated(
+                "decided-once",
+                f"pod {bind.namespace}/{bind.name} was bound to {before.bind.node} without an outcome yet, "
+                f"and is bound to {bind.node}",
+            )
+        pod = self.truth.pods.get(f"{bind.namespace}/{bind.name}")
+        if pod is not None and pod.uid == bind.uid and pod.node and self.truth.bound_at.get(bind.uid, 0) <= revision:
+            self.violated("decided-once", f"pod {pod.key} was on {pod.node} when it was bound to {bind.node}")
+        self.decided[bind.uid] = Decided(bind, revision, now, self.lives, frozenset(self._leaving.values()))
+        self._believed[bind.namespace, bind.name] = bind.uid
+        self._binds.setdefault(cycle.record.cycle, {})[bind.namespace, bind.name] = bind.uid
+
+    def _outcome(self, outcome: Outcome) -> None:
+        if not isinstance(outcome, Bound | BindRefused | BindTimedOut):
+            return
+        decided = self.decided.get(outcome.uid)
+        if decided is not None:
+            decided.open = False
+        if isinstance(outcome, Bound):
+            self.acknowledged(outcome.revision, f"who bound {outcome.name}")
+
+    def _life(self, event: ActorEvent) -> None:
+        """An actor that crashes must have been made to, or follow one that was."""
+        if isinstance(event, ActorCrashed) and not event.error.startswith(INJECTED):
+            self.violated("actors-live", f"{event.actor} crashed: {event.error}")
+        if isinstance(event, CycleDropped) and "crashed over this message" not in event.error:
+            self.violated("actors-live", f"cycle {event.cycle} was lost: {event.error}")
+
+    def _judge_gangs(self, cycle: _Cycle) -> None:
+        decided, revision = set(self._believed.values()), cycle.record.revision
+        problems = partial_gangs(self.truth, cycle.binds, decided, revision) if GANGS in self.upheld else []
+        if VICTIMS in self.upheld and cycle.victims:
+            problems += broken_gangs(self.truth, cycle.victims, decided, set(self._leaving.values()), revision)
+        for problem in problems:
+            self.violated("whole-gangs", f"cycle {cycle.record.cycle}: {problem}")

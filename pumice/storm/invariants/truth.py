@@ -1,0 +1,299 @@
+"""The books of a storm's monitor: what the api's mutations say, with as much history as judging a decision needs.
+
+Sums over nodes and queues are kept up to date, so that judging a pod that fits needs no walk over the others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from core.messages.events import Mutation
+from core.objects.metadata import section
+from pumice.storm.invariants.claim_books import KINDS as CLAIM_KINDS
+from pumice.storm.invariants.claim_books import ClaimBooks
+from pumice.storm.invariants.pod_book import Amounts, Object, PodBook, PodReader, amounts, share_port
+from pumice.storm.invariants.upheld import ALL, CAPABILITY, CLAIMS, POD_COUNT, PORTS
+from storage import codec
+
+if TYPE_CHECKING:
+    from actors.api.store import Store
+
+
+Sums = defaultdict[str, defaultdict[str, int]]
+
+SCHEDULER: Final = "volcano"
+
+
+@dataclass(slots=True)
+class History:
+    """Values with the revision they are in force from; None: the object was gone."""
+
+    values: list[tuple[int, Any]] = field(default_factory=list[tuple[int, Any]])
+
+    def add(self, revision: int, value: Any) -> None:
+        """From this revision on."""
+        if not self.values or self.values[-1][1] != value:
+            self.values.append((revision, value))
+
+    def since(self, revision: int) -> list[Any]:
+        """All that were in force at `revision` or later."""
+        first = len(self.values) - 1
+        while first > 0 and self.values[first][0] > revision:
+            first -= 1
+        return [value for _, value in self.values[first:]]
+
+    @property
+    def last(self) -> Any:
+        """The newest; None when there never was one."""
+        return self.values[-1][1] if self.values else None
+
+
+class Truth:
+    """Pods, nodes, groups and queues after `revision`."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self.pods: dict[str, PodBook] = {}
+        self.bound_at: dict[str, int] = {}
+        self.nodes: dict[str, History] = {}
+        self.groups: dict[str, History] = {}
+        self.queues: dict[str, History] = {}
+        self.claims = ClaimBooks()
+        self.blobs: dict[tuple[str, str, str], bytes] = {}
+        self._specs: dict[tuple[str, str, str], Object | None] = {}
+        self._members: dict[str, dict[str, None]] = {}
+        self._on: dict[str, dict[str, None]] = {}
+        self._used = _sums()
+        self._held = _sums()
+        self._losses: dict[str, list[tuple[int, str]]] = {}
+        self._deleted_at: dict[str, int] = {}
+        self._reader = PodReader()
+
+    def begin(self, store: Store) -> None:
+        """Start from what a store holds already."""
+        for kind in store.tables.kinds():
+            for name, record in store.tables.of_kind(kind):
+                self.apply(Mutation(record.revision, "ADDED", kind, *name, record.blob))
+        self.revision = store.revision
+
+    def apply(self, mutation: Mutation) -> tuple[PodBook, str] | None:
+        """Take it over. When it put a pod on a node: the pod, and the node it was on before."""
+        self.revision = mutation.revision
+        key = (mutation.kind, mutation.namespace, mutation.name)
+        if mutation.type == "DELETED":
+            obj = None
+            self.blobs.pop(key, None)
+        else:
+            obj = codec.unpack_shared(mutation.blob)
+            self.blobs[key] = mutation.blob
+        match mutation.kind:
+            case "Pod":
+                return self._pod(mutation, obj)
+            case "Node":
+                self._note(self.nodes, mutation.name, None if obj is None else _allocatable(obj))
+            case "PodGroup" if self._may_differ(key, obj):
+                self._group(f"{mutation.namespace}/{mutation.name}", None if obj is None else _read_group(obj))
+            case "Queue" if self._may_differ(key, obj):
+                self._note(self.queues, mutation.name, None if obj is None else _capability(obj))
+            case kind if kind in CLAIM_KINDS:
+                self.claims.apply(mutation)
+            case _:
+                pass
+        return None
+
+    def _may_differ(self, key: tuple[str, str, str], obj: Object | None) -> bool:
+        """Whether the spec may be another than was read last: who writes a status leaves the very same one there."""
+        spec = None if obj is None else obj.get("spec")
+        before, self._specs[key] = self._specs.get(key), spec
+        return spec is None or spec is not before
+
+    def _note(self, table: dict[str, History], name: str, value: Any) -> None:
+        table.setdefault(name, History()).add(self.revision, value)
+
+    def _group(self, job: str, value: tuple[int, str] | None) -> None:
+        """Its members count in the queue that it names from now on."""
+        before = self._queue_of(job)
+        self._note(self.groups, job, value)
+        after = self._queue_of(job)
+        if before != after:
+            for pod in self._staying(self._members.get(job, ())):
+                _add(self._held, before, pod.requests, -1)
+                _add(self._held, after, pod.requests, 1)
+
+    def _pod(self, mutation: Mutation, obj: Object | None) -> tuple[PodBook, str] | None:
+        key = f"{mutation.namespace}/{mutation.name}"
+        before = self.pods.get(key)
+        if obj is None:
+            self._replace(key, before, None)
+            self._lost(before)
+            return None
+        pod = self._reader.read(key, obj, before)
+        if pod is before:
+            return None
+        self._replace(key, before, pod)
+        if pod.phase == "Failed" and before is not None and before.phase != "Failed":
+            self._lost(before)
+        if pod.deleting:
+            self._deleted_at.setdefault(pod.uid, self.revision)
+        was = before.node if before is not None and before.uid == pod.uid else ""
+        if not pod.node or pod.node == was:
+            return None
+        self.bound_at[pod.uid] = self.revision
+        return None if mutation.type == "ADDED" else (pod, was)  # it came with its node: nobody decided that
+
+    def is_ours(self, pod: PodBook) -> bool:
+        """Whether the pod is for this scheduler to place."""
+        return bool(self.object_of(pod)["spec"].get("schedulerName") == SCHEDULER)
+
+    def object_of(self, pod: PodBook) -> Object:
+        """As the api's newest mutation has it."""
+        namespace, _, name = pod.key.partition("/")
+        obj: Object = codec.unpack_shared(self.blobs["Pod", namespace, name])
+        return obj
+
+    def _replace(self, key: str, before: PodBook | None, after: PodBook | None) -> None:
+        """In the table and in all sums."""
+        if after is None:
+            self.pods.pop(key, None)
+        else:
+            self.pods[key] = after
+        if before is not None and after is not None and before.counts_as(after):
+            return
+        if before is not None:
+            self._count(before, -1)
+            self._members[before.job].pop(key, None)
+        if after is not None:
+            self._count(after, 1)
+            self._members.setdefault(after.job, {})[key] = None
+
+    def _count(self, pod: PodBook, sign: int) -> None:
+        if not pod.on_node:
+            return
+        there = self._on.setdefault(pod.node, {})
+        if sign > 0:
+            there[pod.key] = None
+        else:
+            there.pop(pod.key, None)
+        _add(self._used, pod.node, pod.requests, sign)
+        if not pod.deleting:
+            _add(self._held, self._queue_of(pod.job), pod.requests, sign)
+
+    def _lost(self, pod: PodBook | None) -> None:
+        if pod is not None:
+            self._losses.setdefault(pod.job, []).append((self.revision, pod.uid))
+
+    def _queue_of(self, job: str) -> str:
+        """The queue of a job's group; "" when there is no group."""
+        group = self.groups.get(job)
+        last = group.last if group is not None else None
+        return last[1] if last is not None else ""
+
+    # --- judging
+
+    def judge(
+        self, pod: PodBook, revision: int, leaving: frozenset[str] = frozenset(), upheld: frozenset[str] = ALL
+    ) -> Iterator[tuple[str, str]]:
+        """What is wrong with this pod on its node, decided on what `revision` said: invariant and words.
+
+        Volcano does not count against a queue what it is evicting: `leaving`, by uid. A pod that has ended takes up no
+        room; and a pod is asked about what it requests only: one that asks for no cpu may join a node that was made
+        smaller than its pods. `upheld`: what the scheduler is configured to see to (see `invariants.upheld`).
+        """
+        if pod.ended:
+            return
+        history = self.nodes.get(pod.node)
+        allowed = [each for each in history.since(revision) if each is not None] if history is not None else []
+        if allowed:
+            asked = {name: self._used[pod.node][name] for name, amount in pod.requests.items() if amount}
+            for resource, excess in _over(asked, _most(allowed), 0):
+                if resource != POD_COUNT or POD_COUNT in upheld:
+                    yield "within-allocatable", f"node {pod.node}: {excess} by {', '.join(sorted(self._on[pod.node]))}"
+        if pod.ports and PORTS in upheld:
+            yield from self._judge_ports(pod)
+        if CLAIMS in upheld:
+            yield from self.claims.judge(self.object_of(pod))
+        if CAPABILITY in upheld:
+            yield from self._judge_queue(pod, revision, leaving)
+
+    def _judge_ports(self, pod: PodBook) -> Iterator[tuple[str, str]]:
+        for key in self._on[pod.node]:
+            if key != pod.key and share_port(self.pods[key].ports, pod.ports):
+                yield "within-allocatable", f"node {pod.node}: {pod.key} and {key} share a host port"
+
+    def _judge_queue(self, pod: PodBook, revision: int, leaving: frozenset[str]) -> Iterator[tuple[str, str]]:
+        name = self._queue_of(pod.job)
+        capabilities: list[Amounts] = self.queues[name].since(revision) if name in self.queues else []
+        if not capabilities or not all(capabilities):
+            return
+        allowed = _most(capabilities)
+        if not any(_over(self._held.get(name, {}), allowed, None)):
+            return
+        members = [
+            each for each in self._staying(self.pods) if each.uid not in leaving and self._queue_of(each.job) == name
+        ]
+        totals = _sums()
+        for each in members:
+            _add(totals, name, each.requests, 1)
+        for _, excess in _over(totals.get(name, {}), allowed, None):
+            yield "within-capability", f"queue {name}: {excess} by {', '.join(sorted(each.key for each in members))}"
+
+    def _staying(self, keys: Collection[str]) -> list[PodBook]:
+        """Those of these pods that are on nodes and not on their way out."""
+        return [pod for pod in map(self.pods.__getitem__, keys) if pod.on_node and not pod.deleting]
+
+    def members(self, job: str) -> list[PodBook]:
+        """The pods of a job's group."""
+        return [self.pods[key] for key in self._members.get(job, ())]
+
+    def lost_after(self, job: str, revision: int) -> list[str]:
+        """Uids of members the scheduler could still count on at `revision`, though they have failed or gone since."""
+        return [uid for at, uid in self._losses.get(job, ()) if at > revision]
+
+    def stayed(self, uid: str, revision: int) -> bool:
+        """Whether nobody had begun to delete a pod at `revision`."""
+        return self._deleted_at.get(uid, revision + 1) > revision
+
+
+def _sums() -> Sums:
+    return defaultdict(lambda: defaultdict(int))
+
+
+def _add(sums: Sums, name: str, requests: Amounts, sign: int) -> None:
+    totals = sums[name]
+    for resource, amount in requests.items():
+        totals[resource] += sign * amount
+
+
+def _over(totals: Amounts, allowed: Amounts, unnamed: int | None) -> Iterator[tuple[str, str]]:
+    """What is too much, and in words. `unnamed`: the limit of what `allowed` does not name; None: there is none."""
+    for resource, amount in totals.items():
+        limit = allowed.get(resource, unnamed)
+        if limit is not None and amount > limit:
+            yield resource, f"{resource} {amount / 1000:g} of {limit / 1000:g}"
+
+
+def _most(all_of: list[Amounts]) -> Amounts:
+    """Of each amount the greatest."""
+    if len(all_of) == 1:
+        return all_of[0]
+    names = {name for each in all_of for name in each}
+    return {name: max(each.get(name, 0) for each in all_of) for name in sorted(names)}
+
+
+def _allocatable(node: Object) -> Amounts:
+    return amounts(section(node, "status").get("allocatable", {}))
+
+
+def _read_group(obj: Object) -> tuple[int, str]:
+    spec = section(obj, "spec")
+    return int(spec.get("minMember", 0)), spec.get("queue") or "default"
+
+
+def _capability(obj: Object) -> Amounts:
+    """Of anything but pods, which no queue counts."""
+    return {
+        name: most for name, most in amounts(section(obj, "spec").get("capability") or {}).items() if name != "pods"
+    }
