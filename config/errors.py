@@ -9,6 +9,7 @@
     │   ├── WrongTypeError           a known key with a value of the wrong kind or out of range
     │   └── ConflictError            two settings that exclude each other
     ├── RequestError             the user's request: an HTTP code and a Kubernetes reason
+    │   ├── NewerVersionError        what was handed in comes from a newer Pumice
     │   └── core/errors.py: QuantityError
     ├── WorldError               the outside world: files, databases, sockets; retried or reported, and journaled
     │   └── storage/errors.py, actors/errors.py
@@ -95,6 +96,16 @@ class RequestError(PumiceError):
 
     code: int = 400
     reason: str = "BadRequest"
+
+
+class NewerVersionError(RequestError):
+    """`what` was made by a newer Pumice: it has version `found`, and `known` is the newest known here."""
+
+    def __init__(self, what: str, found: int, known: int) -> None:
+        self.what = what
+        self.found = found
+        self.known = known
+        super().__init__(f"{what}: version {found} is newer than {known}, the newest known here; upgrade Pumice")
 
 
 class WorldError(PumiceError):

@@ -27,6 +27,7 @@ from config.known import (
 )
 from config.pumice_arguments import DEFAULT, PumiceArguments, read_pumice_arguments
 from config.read import Place, Strictness, known_entries, mapping, sequence, switch, text
+from config.rules import VERSION, under
 from config.schema import PluginOption, SchedulerConfig, Tier
 from config.unwrap import scheduler_document
 from config.yaml_tree import Document
@@ -59,16 +60,18 @@ def parse_scheduler_config(
     known_plugins: Collection[str] = KNOWN_PLUGINS,
     built_plugins: Collection[str] | None = None,
     built_actions: Collection[str] | None = None,
+    rules: int = VERSION,
 ) -> SchedulerConfig:
     """Read a scheduler.conf or a ConfigMap with one; ``source`` names it in errors.
 
     ``built_...``: names that can be used (None: every known one); a known name outside is refused as not supported yet.
     ``lenient``: unknown names are left out with a warning. Raises ConfigError in any case for values of the wrong type.
+    ``rules``: the version of the rules it is read by (`config.rules`); NewerVersionError when that is not known here.
     """
     names = Names(known_plugins, built_plugins, built_actions)
     strictness = Strictness(lenient=lenient)
     place = Place(scheduler_document(text, source))
-    return _Loader(names, strictness, flags_default_on=True, parsed=False).config(place)
+    return under(_Loader(names, strictness, flags_default_on=True, parsed=False).config(place), rules)
 
 
 def from_parsed(
@@ -87,7 +90,7 @@ def from_parsed(
     names = Names(KNOWN_PLUGINS, built_plugins, built_actions)
     strictness = Strictness(lenient=True)
     loader = _Loader(names, strictness, flags_default_on=flags_default_on, parsed=True)
-    return loader.config(Place(Document(source, conf)))
+    return under(loader.config(Place(Document(source, conf))), VERSION)
 
 
 def load_scheduler_config(

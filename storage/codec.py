@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 import msgpack  # type: ignore[import-untyped]
 import msgspec
 
-from storage.errors import CodecError
+from core.messages.wire import KEY, NEWEST, newer
+from storage.errors import CodecError, NewerPayloadError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -159,7 +160,7 @@ def decoder(type: Any) -> Callable[[bytes], Any]:  # noqa: A002
         try:
             return read(data)
         except msgspec.ValidationError as problem:
-            raise CodecError(_not_a(type, problem)) from problem
+            raise _not_a(type, problem, data) from problem
         except _REFUSALS as problem:
             raise CodecError(_cannot_unpack(data, problem)) from problem
 
@@ -190,7 +191,7 @@ def convert(value: Any, type: Any) -> Any:  # noqa: A002
     try:
         return msgspec.convert(value, _class_of(value, type), builtin_types=_BINARY)
     except msgspec.ValidationError as problem:
-        raise CodecError(_not_a(type, problem)) from problem
+        raise _not_a(type, problem) from problem
 
 
 def _class_of(value: Any, type: Any) -> Any:  # noqa: A002
@@ -214,8 +215,12 @@ def _members(type: Any) -> tuple[str, dict[Any, Any]] | None:  # noqa: A002
     return field, dict(zip((config.tag for config in configs if config), get_args(type), strict=True))
 
 
-def _not_a(type: Any, problem: Exception) -> str:  # noqa: A002
-    return f"not a {getattr(type, '__name__', str(type))}: {problem}"
+def _not_a(type: Any, problem: Exception, data: bytes = b"") -> CodecError:  # noqa: A002
+    plain = unpack(data) if data else None
+    wire = newer(plain.get(KEY)) if isinstance(plain, dict) else None  # pyright: ignore[reportUnknownMemberType]
+    if wire is not None:
+        return NewerPayloadError(wire.name, wire.version, NEWEST[wire.name])
+    return CodecError(f"not a {getattr(type, '__name__', str(type))}: {problem}")
 
 
 def _cannot_unpack(data: bytes, problem: Exception) -> str:

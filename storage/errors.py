@@ -14,6 +14,7 @@ config.errors.WorldError
     ├── ClosedError             used after close, or after DiskFailedError
     ├── DamagedError            a record was edited or lost: carries its sequence number
     └── CodecError              not MessagePack, not the expected shape, or not plain data
+        └── NewerPayloadError       a message whose version is newer than the ones known here
 """
 
 from __future__ import annotations
@@ -88,3 +89,13 @@ class DamagedError(StorageError):
 
 class CodecError(StorageError):
     """Data that cannot be packed, or bytes that cannot be unpacked as what they should be."""
+
+
+class NewerPayloadError(CodecError):
+    """A newer Pumice wrote the message `name`, in version `found`; `known` is the newest known here."""
+
+    def __init__(self, name: str, found: int, known: int) -> None:
+        self.name = name
+        self.found = found
+        self.known = known
+        super().__init__(f"{name} has version {found}, newer than {known}, the newest known here; upgrade Pumice")

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from config.load import default_text, parse_scheduler_config
+from core import digest as digests
 from core.actions import ACTIONS
 from core.cycle import run_cycle
+from core.digest import as_row, digest
+from core.messages.decisions import Bind
 from core.messages.orders import WriteStatus
 from core.plugins import PLUGINS
 from core.session.carry import Carry, Clock, SessionOptions
@@ -28,10 +32,11 @@ from storage.past import Past
 from storage.scan import leniently
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 
     from config.schema import SchedulerConfig
-    from core.messages.decisions import CycleResult
+    from core.digest import Covered
+    from core.messages.decisions import CycleResult, Decision
     from core.messages.events import CycleRecord
     from storage.history import RecordedCycle
     from storage.journal import ChainReport, Journal, Stored
@@ -82,24 +87,28 @@ class Configurations:
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self.texts: dict[str, str] = dict(texts or {})
-        self._parsed: dict[str, SchedulerConfig] = {}
+        self._parsed: dict[tuple[str, int], SchedulerConfig] = {}
 
     def note(self, digest: str, text: str) -> None:
         """The text behind a digest."""
         if digest:
             self.texts[digest] = text
 
-    def of(self, digest: str) -> SchedulerConfig:
-        """The configuration; the stock one where the journal has none."""
-        parsed = self._parsed.get(digest)
+    def of(self, digest: str, rules: int) -> SchedulerConfig:
+        """The configuration as that version of the rules reads it; the stock one where the journal has none.
+
+        Raises NewerVersionError.
+        """
+        parsed = self._parsed.get((digest, rules))
         if parsed is None:
             text = self.texts.get(digest) or default_text()
-            parsed = self._parsed[digest] = parse_scheduler_config(
+            parsed = self._parsed[digest, rules] = parse_scheduler_config(
                 text,
                 source=f"configuration {digest[:12]}",
                 lenient=True,
                 built_plugins=PLUGINS,
                 built_actions=ACTIONS,
+                rules=rules,
             )
         return parsed
 
@@ -130,7 +139,7 @@ class Replayer:
         if self.past.view is None:
             self.past.materialised()
         assert self.past.view is not None
-        config = self.configurations.of(record.config_digest)
+        config = self.configurations.of(record.config_digest, record.rules)
         clock = Clock(record.cycle, record.now, record.seed)
         carry = Carry.from_dict(record.carry_before)
         return run_cycle(self.past.view.snapshot(), config, clock, carry, options, report=report)
@@ -207,37 +216,70 @@ async def verify(
 
 
 def compare(cycle: RecordedCycle, result: CycleResult) -> Difference | None:
-    """The first difference, decisions before statuses before the digest; None when all is the same."""
-    number = cycle.record.cycle
-    decided = (*result.binds, *result.evicts)
-    for index in range(max(len(decided), len(cycle.decisions))):
-        ours = decided[index] if index < len(decided) else None
-        theirs = cycle.decisions[index] if index < len(cycle.decisions) else None
-        if ours != theirs:
-            return Difference(number, _name(theirs or ours), _plain(theirs), _plain(ours))
-    if cycle.record.digest == result.digest and _plain(cycle.record.carry) == _plain(result.carry):
+    """The first difference, decisions before statuses before the digest; None when all is the same.
+
+    Only what the digest covered when the cycle was recorded counts. Raises NewerVersionError.
+    """
+    record, number = cycle.record, cycle.record.cycle
+    covered = digests.covered(record.digest_version)
+    recorded, result_digest = _parts(covered, cycle.decisions), _digest(result, record.digest_version)
+    decided = _parts(covered, (*result.binds, *result.evicts))
+    for theirs, ours in zip_longest(recorded, decided):
+        if theirs is None or ours is None or theirs.said != ours.said:
+            return _difference(number, theirs, ours)
+    if record.digest == result_digest and _carry(record.carry) == _carry(result.carry):
         return None
-    return _status_difference(cycle, result) or _whole_difference(cycle, result)
+    return _status_difference(record, covered, result) or _whole_difference(record, result, result_digest)
 
 
-def _status_difference(cycle: RecordedCycle, result: CycleResult) -> Difference | None:
-    written = codec.decode(cycle.record.statuses, WriteStatus) if cycle.record.statuses else WriteStatus(result.cycle)
-    for theirs, ours in (
-        (written.pod_conditions, result.pod_conditions),
-        (written.pod_groups, result.pod_groups),
-        (written.queues, result.queues),
+class _Part(NamedTuple):
+    """Something that was decided, and what of it is covered."""
+
+    what: Any
+    said: Any
+
+
+def _parts(covered: Covered, decisions: Iterable[Decision]) -> list[_Part]:
+    bind, evict = as_row(covered.bind), as_row(covered.evict)
+    return [_Part(each, bind(each) if isinstance(each, Bind) else evict(each)) for each in decisions]
+
+
+def _digest(result: CycleResult, version: int) -> str:
+    if version == digests.VERSION:
+        return result.digest
+    return digest(result.binds, result.evicts, result.pod_conditions, result.pod_groups, result.queues, version)
+
+
+def _carry(plain: Plain) -> Any:
+    """As the carry of today says it: what older ones did not have starts fresh."""
+    return _plain(Carry.from_dict(plain).to_dict())
+
+
+def _difference(number: int, recorded: _Part | None, decided: _Part | None) -> Difference:
+    theirs, ours = recorded and recorded.what, decided and decided.what
+    return Difference(number, _name(theirs or ours), _plain(theirs), _plain(ours))
+
+
+def _status_difference(record: CycleRecord, covered: Covered, result: CycleResult) -> Difference | None:
+    written = codec.decode(record.statuses, WriteStatus) if record.statuses else WriteStatus(result.cycle)
+    for fields, theirs, ours in (
+        (covered.pod, written.pod_conditions, result.pod_conditions),
+        (covered.pod_group, written.pod_groups, result.pod_groups),
+        (covered.queue, written.queues, result.queues),
     ):
-        before, after = {_name(one): one for one in theirs}, {_name(one): one for one in ours}
+        row = as_row(fields)
+        before, after = ({_name(each): _Part(each, row(each)) for each in some} for some in (theirs, ours))
         for name in [*before, *after]:
-            if before.get(name) != after.get(name):
-                return Difference(cycle.record.cycle, name, _plain(before.get(name)), _plain(after.get(name)))
+            was, came = before.get(name), after.get(name)
+            if was is None or came is None or was.said != came.said:
+                return _difference(record.cycle, was, came)
     return None
 
 
-def _whole_difference(cycle: RecordedCycle, result: CycleResult) -> Difference:
-    if cycle.record.digest != result.digest:
-        return Difference(cycle.record.cycle, "", {"digest": cycle.record.digest}, {"digest": result.digest})
-    return Difference(cycle.record.cycle, "", {"carry": cycle.record.carry}, {"carry": result.carry})
+def _whole_difference(record: CycleRecord, result: CycleResult, result_digest: str) -> Difference:
+    if record.digest != result_digest:
+        return Difference(record.cycle, "", {"digest": record.digest}, {"digest": result_digest})
+    return Difference(record.cycle, "", {"carry": record.carry}, {"carry": result.carry})
 
 
 def _name(what: Any) -> str:

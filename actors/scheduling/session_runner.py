@@ -27,7 +27,9 @@ from actors.runtime.actor import Actor
 from actors.scheduling.commit import statuses_of
 from actors.scheduling.decider import Moment
 from actors.scheduling.measure import Measure
+from config import rules
 from config.errors import ConfigError
+from core import digest
 from core.messages.commands import RunAction, RunCycle, TakeSnapshot
 from core.messages.events import ConfigLoaded, CycleDropped, CycleRecord
 from core.messages.replies import ActionFailed, Done, SnapshotTaken
@@ -203,6 +205,8 @@ class SessionRunner(Actor[RunCycle, Done]):
             operations=taken.operations,
             statuses=statuses_of(result),
             wake_at=result.wake_at,
+            rules=rules.VERSION,
+            digest_version=digest.VERSION,
         )
 
     def _settle(self, version: int, result: CycleResult) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import Struct, field
 
 from core.messages.message import Message
 from core.messages.queue_columns import QueueColumns
@@ -28,15 +28,14 @@ class BindContext(Struct, frozen=True, gc=False):
     The api is told of `volumes` ((volume, "namespace/claim") to bind with each other), `provisions` (claims that need a
     new volume on the pod's node) and `devices` before the pod is bound; the pod waits for its volumes `timeout_s`
     seconds at most. `annotations` ((name, value), by name) are written in the moment of the bind, by the bind itself:
-    which devices of the node or which of its NUMA cells the pod gets is said so. Left out of the encoding when there
-    are none: journals older than they are keep their digests.
+    which devices of the node or which of its NUMA cells the pod gets is said so.
     """
 
     volumes: tuple[tuple[str, str], ...] = ()
     provisions: tuple[str, ...] = ()
     devices: tuple[ClaimedDevices, ...] = ()
     timeout_s: float = 600.0
-    annotations: tuple[tuple[str, str], ...] | UnsetType = UNSET
+    annotations: tuple[tuple[str, str], ...] = ()
 
     @property
     def waits(self) -> bool:
@@ -51,7 +50,7 @@ class BindContext(Struct, frozen=True, gc=False):
     @property
     def written(self) -> dict[str, str]:
         """The annotations that the pod has when it is bound."""
-        return {} if self.annotations is UNSET else dict(self.annotations)
+        return dict(self.annotations)
 
 
 class Bind(Message, frozen=True, omit_defaults=True):

@@ -179,6 +179,8 @@ class CycleRecord(Message, frozen=True):
     """One cycle, kind "cycle": what it saw (revision, the view's own operations, now, seed, config) and what came out.
 
     `decisions` records of kind "decision" follow it in the same transaction. `statuses` is the WriteStatus it sends.
+    `rules` is the version of the rules it was decided by (`config.rules`), `digest_version` that of what the digest
+    covers (`core.digest`); a record that does not say has version 1.
     """
 
     cycle: int
@@ -194,6 +196,8 @@ class CycleRecord(Message, frozen=True):
     operations: tuple[ViewOperation, ...] = ()
     statuses: bytes = b""
     wake_at: float | None = None
+    rules: int = 1
+    digest_version: int = 1
 
 
 class ConfigLoaded(Message, frozen=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from core.messages.wire import KEY, tag_of
 
-class Message(Struct, frozen=True, tag=True, tag_field="_", gc=False):
-    """Frozen, slotted, tagged with its class name under the key "_"."""
+
+class Message(Struct, frozen=True, tag=tag_of, tag_field=KEY, gc=False):
+    """Frozen, slotted, tagged under the key "_" with its class name, or what files call it (`core.messages.wire`)."""

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET
-
 from core.messages.decisions import BindContext
 
 if TYPE_CHECKING:
@@ -28,5 +26,5 @@ def merged(contexts: Sequence[BindContext]) -> BindContext | None:
         provisions=tuple(claim for each in contexts for claim in each.provisions),
         devices=tuple(devices for each in contexts for devices in each.devices),
         timeout_s=max(each.timeout_s for each in contexts),
-        annotations=tuple(sorted(annotations.items())) or UNSET,
+        annotations=tuple(sorted(annotations.items())),
     )

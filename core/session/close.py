@@ -5,12 +5,11 @@ Source: Volcano `framework/job_updater.go`, `session.go` (jobStatus, updateQueue
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
+from core.digest import digest
 from core.life.pod_group import AFTER_FINDING, SHORT, finding
 from core.life.pod_group import LABELS as PHASES
 from core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
@@ -139,10 +138,9 @@ def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
     pods = tuple(pod_conditions(session))
     queues = tuple(queue_statuses(session))
     binds, evicts = tuple(session.binds), tuple(session.evicts)
-    content = msgspec.json.encode((binds, evicts, pods, pod_groups, queues))
     return CycleResult(
         cycle=session.clock.cycle,
-        digest=blake2b(content, digest_size=16).hexdigest(),
+        digest=digest(binds, evicts, pods, pod_groups, queues),
         binds=binds,
         evicts=evicts,
         pod_conditions=pods,

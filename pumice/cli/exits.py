@@ -13,7 +13,7 @@ from typing import Final, ParamSpec
 import typer
 
 from config.errors import ConfigError, InternalError, PumiceError, RequestError
-from storage.errors import ForeignFileError, MissingFileError, NewerSchemaError
+from storage.errors import ForeignFileError, MissingFileError, NewerPayloadError, NewerSchemaError
 
 P = ParamSpec("P")
 
@@ -32,7 +32,7 @@ class UsageError(ConfigError):
     """The command line itself is at fault: an option's value, or options that exclude each other."""
 
 
-BAD_INPUT: Final = (ConfigError, RequestError, MissingFileError, ForeignFileError, NewerSchemaError)
+BAD_INPUT: Final = (ConfigError, RequestError, MissingFileError, ForeignFileError, NewerSchemaError, NewerPayloadError)
 """What was handed in is at fault; a journal that is locked or cannot be written is the outside world's failure."""
 
 

@@ -69,7 +69,7 @@ def scene_of(past: Rewound) -> Scene:
     """A recorded cycle."""
     record = past.cycle.record
     clock = Clock(record.cycle, record.now, record.seed)
-    config = past.replayer.configurations.of(record.config_digest)
+    config = past.replayer.configurations.of(record.config_digest, record.rules)
     return Scene(past.view, config, clock, Carry.from_dict(record.carry_before))
 
 

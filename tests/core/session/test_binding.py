@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-from msgspec import UNSET
-
 from core.cycle import close_session, run_action
-from core.messages.decisions import Bind, BindContext, ClaimedDevices
+from core.messages.decisions import BindContext, ClaimedDevices
 from core.session.binding import merged
 from tests.core.plugins.world import configuration, open_world, view_of
 from tests.kit import gang, node, queue
@@ -33,7 +30,7 @@ def test_all_is_carried_and_the_first_names_an_annotation() -> None:
         annotations=(("a", "ours"), ("b", "ours")),
     )
     claims = BindContext(provisions=("ns/c",))
-    assert merged((claims, claims)) == BindContext(provisions=("ns/c", "ns/c"), annotations=UNSET)
+    assert merged((claims, claims)) == BindContext(provisions=("ns/c", "ns/c"))
 
 
 def test_a_plugin_is_asked_about_pods_without_volumes_and_claims() -> None:
@@ -50,18 +47,6 @@ def test_a_plugin_is_asked_about_pods_without_volumes_and_claims() -> None:
     result = close_session(session)
     assert asked == ["j-0 on n0", "j-1 on n0"]
     assert {bind.name: bind.annotations for bind in result.binds} == {"j-0": {"a": "ours", "b": "ours"}, "j-1": {}}
-
-
-def test_without_annotations_the_encoding_is_that_of_before_there_were_any() -> None:
-    bind = Bind("ns", "p", "u", "n", "ns/j", BindContext(volumes=(("pv", "ns/c"),)))
-    plain = msgspec.to_builtins(bind)
-    assert plain["pre_bind"] == {
-        "volumes": (("pv", "ns/c"),),
-        "provisions": (),
-        "devices": (),
-        "timeout_s": 600.0,
-    }
-    assert msgspec.json.decode(msgspec.json.encode(bind), type=Bind) == bind
 
 
 def test_a_pod_on_its_way_has_the_annotations_of_its_bind() -> None:

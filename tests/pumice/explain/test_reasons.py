@@ -101,7 +101,7 @@ def test_listening_changes_nothing(evicted: tuple[Path, int, list[dict[str, Any]
     db, number, _ = evicted
     past = anyio.run(rewind_file, db, number)
     record = past.cycle.record
-    config = past.replayer.configurations.of(record.config_digest)
+    config = past.replayer.configurations.of(record.config_digest, record.rules)
     pods, jobs = frozenset(past.view.tasks.by_key), frozenset(past.view.jobs.by_key)
     clock, carry = Clock(record.cycle, record.now, record.seed), Carry.from_dict(record.carry_before)
     assert watch_cycle(past.view.snapshot(), config, clock, carry, Asked(pods, jobs)).result.digest == record.digest

@@ -1,0 +1,136 @@
+"""What the digest of a cycle covers: fields declared here by version, whatever classes hold them and however they are
+encoded. A field that a class gains is not covered, and changes no digest, until a new version lists it.
+
+A version is written once and never changed, for a journal says for every cycle by which version its digest was made.
+What a new version covers is told apart from what was decided before it existed, so journals of all versions verify.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from config.errors import NewerVersionError
+
+if TYPE_CHECKING:
+    from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
+
+VERSION: Final = 2
+"""The one that new cycles are digested by."""
+
+
+class Fields(NamedTuple):
+    """Fields by name, in the order in which they are covered. `inner`: those that hold records themselves (one, a
+    sequence or None). Version 1 was an encoding: `tag` stood in front, and fields of `omits` only where there was one.
+    """
+
+    names: tuple[str, ...]
+    inner: Mapping[str, Fields] = {}
+    tag: str = ""
+    omits: tuple[str, ...] = ()
+
+
+class Covered(NamedTuple):
+    """What is covered of each kind of thing that a cycle writes."""
+
+    bind: Fields
+    evict: Fields
+    pod: Fields
+    pod_group: Fields
+    queue: Fields
+
+
+_DEVICES = Fields(("claim", "devices", "node"))
+_CARRIED = ("volumes", "provisions", "devices", "timeout_s")
+_BIND = ("namespace", "name", "uid", "node", "job", "pre_bind")
+_EVICT = ("namespace", "name", "uid", "node", "job", "reason", "preemptor", "action", "score")
+_POD = ("namespace", "name", "uid", "reason", "message", "nominated")
+_GROUP = ("namespace", "name", "phase", "conditions", "running", "succeeded", "failed", "annotations")
+_CONDITION = Fields(("type", "status", "reason", "message"))
+_QUEUE = ("name", "allocated")
+
+COVERED: Final[Mapping[int, Covered]] = {
+    1: Covered(
+        Fields(_BIND, {"pre_bind": Fields(_CARRIED, {"devices": _DEVICES})}, "Bind", ("pre_bind",)),
+        Fields(_EVICT, tag="Evict"),
+        Fields(_POD, tag="PodCondition"),
+        Fields(_GROUP, {"conditions": _CONDITION}, "PodGroupStatus"),
+        Fields(_QUEUE, tag="QueueStatus"),
+    ),
+    2: Covered(
+        Fields(_BIND, {"pre_bind": Fields((*_CARRIED, "annotations"), {"devices": _DEVICES})}),
+        Fields(_EVICT),
+        Fields(_POD),
+        Fields(_GROUP, {"conditions": _CONDITION}),
+        Fields(_QUEUE),
+    ),
+}
+
+
+def digest(
+    binds: Sequence[Bind],
+    evicts: Sequence[Evict],
+    pods: Sequence[PodCondition],
+    pod_groups: Sequence[PodGroupStatus],
+    queues: Sequence[QueueStatus],
+    version: int = VERSION,
+) -> str:
+    """All that a cycle writes, in order, as 32 hexadecimal digits. Raises NewerVersionError."""
+    written = (binds, evicts, pods, pod_groups, queues)
+    row = as_encoded if version == 1 else as_row
+    content = [list(map(row(fields), each)) for fields, each in zip(covered(version), written, strict=True)]
+    said = msgspec.json.encode(content, order=None if version == 1 else "deterministic")
+    return blake2b(said, digest_size=16).hexdigest()
+
+
+def covered(version: int) -> Covered:
+    """What a version covers. Raises NewerVersionError."""
+    found = COVERED.get(version)
+    if found is None:
+        raise NewerVersionError("the digest of a cycle", version, VERSION)
+    return found
+
+
+def as_row(fields: Fields) -> Callable[[Any], Any]:
+    """Makes the values of these fields out of a record, as a tuple."""
+    values = attrgetter(*fields.names)
+    inner = [(fields.names.index(name), _each(as_row(each))) for name, each in fields.inner.items()]
+    if not inner:
+        return values
+
+    def row(record: Any) -> Any:
+        found = values(record)
+        for index, each in inner:
+            if found[index]:
+                found = (*found[:index], each(found[index]), *found[index + 1 :])
+        return found
+
+    return row
+
+
+def as_encoded(fields: Fields) -> Callable[[Any], Any]:
+    """Makes what version 1 digested: the record by field name, as its class was encoded then."""
+    inner = {name: _each(as_encoded(each)) for name, each in fields.inner.items()}
+    head = {"_": fields.tag} if fields.tag else {}
+
+    def plain(record: Any) -> Any:
+        found = {name: getattr(record, name) for name in fields.names}
+        there = {name: value for name, value in found.items() if name not in fields.omits or value is not None}
+        return head | {name: inner[name](value) if name in inner else value for name, value in there.items()}
+
+    return plain
+
+
+def _each(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """For none of it, one or several."""
+
+    def each(value: Any) -> Any:
+        if value is None:
+            return None
+        return list(map(row, value)) if isinstance(value, tuple | list) else row(value)
+
+    return each

@@ -1,0 +1,71 @@
+"""What files call the messages that are written into journals: names that outlive their classes.
+
+A class may be called otherwise tomorrow; its line here then says what files have called it since the first. A message
+whose fields come to mean something else gets a class of its own and a line with the next version, and readers take
+both. Messages that only actors exchange are in no file: they go by the names of their classes.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+KEY: Final = "_"
+"""The key of an encoded message that holds its tag."""
+
+
+class Wire(NamedTuple):
+    """A name in files, and the version of what is written under it."""
+
+    name: str
+    version: int = 1
+
+    @property
+    def tag(self) -> str:
+        """As it is written: the bare name is version 1."""
+        return self.name if self.version == 1 else f"{self.name}/{self.version}"
+
+
+WIRE: Final[dict[str, Wire]] = {
+    # a change of the api's truth
+    "Mutation": Wire("Mutation"),
+    # a cycle, what it decided, and what it writes beside that
+    "CycleRecord": Wire("CycleRecord"),
+    "Bind": Wire("Bind"),
+    "Evict": Wire("Evict"),
+    "WriteStatus": Wire("WriteStatus"),
+    "PodCondition": Wire("PodCondition"),
+    "PodGroupStatus": Wire("PodGroupStatus"),
+    "QueueStatus": Wire("QueueStatus"),
+    "PodGroupEvent": Wire("PodGroupEvent"),
+    # how decisions ended
+    "Bound": Wire("Bound"),
+    "BindRefused": Wire("BindRefused"),
+    "BindTimedOut": Wire("BindTimedOut"),
+    "Evicted": Wire("Evicted"),
+    "EvictRefused": Wire("EvictRefused"),
+    "EvictTimedOut": Wire("EvictTimedOut"),
+    "StatusRefused": Wire("StatusRefused"),
+    # what became of configurations and actors
+    "ConfigLoaded": Wire("ConfigLoaded"),
+    "ActorStarted": Wire("ActorStarted"),
+    "ActorCrashed": Wire("ActorCrashed"),
+    "ActorStopped": Wire("ActorStopped"),
+    "CycleDropped": Wire("CycleDropped"),
+}
+"""By the name of the class."""
+
+NEWEST: Final = {wire.name: wire.version for wire in WIRE.values()}
+
+
+def tag_of(class_name: str) -> str:
+    """The tag of a message's class."""
+    found = WIRE.get(class_name)
+    return class_name if found is None else found.tag
+
+
+def newer(tag: object) -> Wire | None:
+    """What a tag stands for when it is a version of one of ours that is not known here yet."""
+    name, _, version = tag.partition("/") if isinstance(tag, str) else ("", "", "")
+    if name in NEWEST and version.isdecimal() and int(version) > NEWEST[name]:
+        return Wire(name, int(version))
+    return None
