@@ -22,7 +22,15 @@ Address = Annotated[str, Meta(pattern=r"^(\[[^\]]+\]|[^:\[\]]*):\d{1,5}$", title
 Until = Annotated[
     str,
     Meta(
-        pattern=r"^(idle|[0-9]+(\.[0-9]+)?s|cycles=[0-9]+)$", title="idle, a number of seconds such as 30s, or cycles=N"
+        pattern=r"^(idle|[0-9]+(\.[0-9]+)?s|cycles=0*[1-9][0-9]*)$",
+        title="idle, a number of seconds such as 30s, or cycles=N for at least one cycle",
+    ),
+]
+Moment = Annotated[
+    str,
+    Meta(
+        pattern=r"^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$",
+        title="a time such as 2026-01-31T08:00:00Z",
     ),
 ]
 Keep = Annotated[str, Meta(pattern=r"^([0-9]+d|[0-9]+)$", title="a number of days such as 7d, or a number of cycles")]
@@ -54,6 +62,10 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
     backend: Annotated[Backend, Meta(description="The event loop.")] = "asyncio"
     time: Annotated[Time, Meta(description="Whose clock: the machine's, or trio's virtual one.")] = "real"
+    start: Annotated[
+        Moment | None,
+        Meta(description="When virtual time begins; without it, where the journal ends, or in November 2023."),
+    ] = None
     until: Annotated[Until | None, Meta(description="When to stop; without it, on Ctrl-C.")] = None
     seed: Annotated[Seed, Meta(description="The seed of everything that is left to chance.")] = 0
     faults: Annotated[Text | None, Meta(description="A fault profile for the built-in API server.")] = None

@@ -18,6 +18,7 @@ from actors.system.settings import SystemSettings
 from actors.system.system import System
 from config.settings import ProcessSettings, process_settings, read_process_settings
 from core.messages.replies import Refused
+from core.objects.metadata import parse_time
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
 from pumice.cli.inputs import load_config, load_manifests
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
@@ -71,6 +72,7 @@ def run(
     db: Annotated[str | None, _option("db")] = None,
     backend: Annotated[str | None, _option("backend")] = None,
     time: Annotated[str | None, _option("time")] = None,
+    start: Annotated[str | None, _option("start")] = None,
     until: Annotated[str | None, _option("until")] = None,
     seed: Annotated[int | None, _option("seed")] = None,
     keep: Annotated[str | None, _option("keep")] = None,
@@ -92,8 +94,8 @@ def run(
 ) -> int:
     """Run until told to stop; 1 when a storm broke something, else 130 after Ctrl-C, 2 when input was refused."""
     flags: dict[str, object] = {
-        "config": config, "db": db, "backend": backend, "time": time, "until": until, "seed": seed, "faults": faults,
-        "profiles": profiles, "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
+        "config": config, "db": db, "backend": backend, "time": time, "start": start, "until": until, "seed": seed,
+        "faults": faults, "profiles": profiles, "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
         "log_level": log_level, "lenient": lenient, "http": http, "token": token, "token_file": token_file,
         "tls_cert": tls_cert, "tls_key": tls_key, "no_scheduler": no_scheduler, "no_controllers": no_controllers,
     }  # fmt: skip
@@ -145,6 +147,7 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
         until=until,
         backend=settings.backend,
         virtual=virtual,
+        start=start_of(settings),
         settings=SystemSettings(
             config_path=path,
             lenient=settings.lenient,
@@ -157,6 +160,18 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
         ),
         storm=storm_of(settings.faults, settings, terminal) if settings.faults else None,
     )
+
+
+def start_of(settings: ProcessSettings) -> float | None:
+    """When the clock begins, in seconds since the epoch. UsageError when no clock can begin then."""
+    if settings.start is None:
+        return None
+    if settings.time != "virtual":
+        raise UsageError("only virtual time begins when one likes; add --time virtual", path="--start")
+    try:
+        return parse_time(settings.start)
+    except ValueError as error:
+        raise UsageError(f"{settings.start} is no time: {error}", path="--start") from error
 
 
 def storm_of(names: str, settings: ProcessSettings, terminal: Terminal) -> LiveStorm:

@@ -14,11 +14,14 @@ from trio.testing import MockClock
 
 from actors.errors import ActorFailedError
 from actors.gateway.settings import GatewaySettings
+from actors.kube.times import timestamp
 from actors.runtime.clock import Clock, RealClock, VirtualClock
 from actors.system.settings import SystemSettings
 from actors.system.system import System
+from config.errors import ConflictError
 from core.messages.replies import Accepted, Listing, Refused
 from pumice.runtime.builtin import builtin_nodes, example_gang
+from pumice.runtime.determinism import deterministic
 from pumice.runtime.journals import file_journal, read_into_memory, write_back
 from pumice.runtime.kubeconfig import kubeconfig_of, write
 from pumice.runtime.order import in_order
@@ -39,7 +42,9 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run. `bare`: no manifests were named at all, so an example may be added."""
+    """What to run. `bare`: no manifests were named at all, so an example may be added; `start`: when virtual time
+    begins (seconds since the epoch), None: where the journal ends, else at a time of its own.
+    """
 
     objects: Sequence[Object]
     bare: bool
@@ -47,6 +52,7 @@ class Plan:
     until: Until
     backend: Literal["asyncio", "trio"] = "asyncio"
     virtual: bool = False
+    start: float | None = None
     settings: SystemSettings = field(default_factory=SystemSettings)
     storm: LiveStorm | None = None
 
@@ -85,13 +91,23 @@ def run_plan(plan: Plan, watching: Watching) -> Outcome:
     if not plan.virtual:
         return anyio.run(_run_on_file, plan, watching, backend=plan.backend)
     memory, last = read_into_memory(plan.db)
-    clock = VirtualClock(last + 1.0) if last else VirtualClock()
+    clock = _clock(plan.start, last)
     options = {"clock": MockClock(autojump_threshold=0)}
     whole = replace(plan, settings=replace(plan.settings, retention=Retention()))  # the file is cut, not the copy
     try:
-        return anyio.run(_run, whole, watching, memory, clock, backend="trio", backend_options=options)
+        with deterministic(plan.settings.seed):
+            return anyio.run(_run, whole, watching, memory, clock, backend="trio", backend_options=options)
     finally:
         write_back(memory, plan.db, plan.settings.retention)
+
+
+def _clock(start: float | None, last: float) -> VirtualClock:
+    """Time does not go back in a journal, whose last record is of `last` (0.0: there is none)."""
+    if start is not None and start <= last:
+        raise ConflictError(f"the journal goes on until {timestamp(last)}: expected a later time", path="--start")
+    if start is not None:
+        return VirtualClock(start)
+    return VirtualClock(last + 1.0) if last else VirtualClock()
 
 
 async def _run_on_file(plan: Plan, watching: Watching) -> Outcome:

@@ -16,8 +16,8 @@ from actors.errors import RecorderFailedError
 from actors.scheduling.core_decider import core_decider
 from actors.system.settings import SystemSettings
 from actors.system.system import System
+from pumice.runtime.determinism import deterministic
 from pumice.storm.clock import Bell, JumpingClock, LeapingClock
-from pumice.storm.determinism import deterministic
 from pumice.storm.driver import Driver, PowerCutError
 from pumice.storm.invariants.books import final_problems
 from pumice.storm.invariants.group_status import phases

@@ -19,7 +19,7 @@ from actors.system.settings import SystemSettings
 from actors.system.system import System
 from config.errors import ConfigError
 from core.messages.commands import BindPod
-from pumice.storm.determinism import OUTSIDE, SOURCE, SWITCH, TURNS, deterministic, source
+from pumice.runtime.determinism import OUTSIDE, SOURCE, SWITCH, TURNS, deterministic, source
 from pumice.storm.script.profiles import profile, profiles
 from pumice.storm.script.script import read_script, write_script
 from pumice.storm.script.shrink import shrink

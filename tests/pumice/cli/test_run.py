@@ -170,6 +170,7 @@ def test_the_environment_mirrors_the_options(db: Path) -> None:
     [
         (("--time", "virtual", "--backend", "asyncio"), 2, "--time"),
         (("--until", "soon"), 2, "--until"),
+        (("--until", "cycles=0"), 2, "cycles=N for at least one cycle"),
         (("--backend", "curio"), 2, "--backend"),
         (("--config", "nowhere.conf"), 2, "nowhere.conf"),
         (("-f", "nowhere.yaml"), 2, "nowhere.yaml"),

@@ -1,0 +1,137 @@
+"""Virtual time is one function of input, configuration and seed: the same journal, to the last hash."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import pytest
+import yaml
+
+from storage.sqlite import SqliteJournal
+from tests.kit.jobs import gang, vcjob
+from tests.kit.nodes import node
+from tests.kit.source import ROOT
+from tests.pumice.cli.terminal import pumice
+
+CONFIG = """\
+actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+configurations: [{name: pumice, arguments: {bindWorkers: 3, checkpointEvery: 100}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """More than there is room for at once, ends at many times, jobs whose pods controllers make."""
+    folder = tmp_path_factory.mktemp("virtual")
+    objects = [node(f"n{number}", cpu="6") for number in range(5)]
+    for number in range(20):
+        objects += gang(f"g{number}", pods=1 + number % 4, cpu="1", duration=f"{300 + 170 * number}ms")
+    objects += [vcjob(f"j{number}") for number in range(3)]
+    (folder / "all.yaml").write_text(yaml.safe_dump_all(objects), "utf-8")
+    (folder / "some.conf").write_text(CONFIG, "utf-8")
+    return folder
+
+
+def command(folder: Path, db: str, *more: str) -> list[str]:
+    run = ["run", "-f", str(folder / "all.yaml"), "--config", str(folder / "some.conf"), "--db", str(folder / db)]
+    return [*run, "--time", "virtual", "--until", "idle", "-o", "json", *more]
+
+
+def digest(path: Path) -> tuple[int, str]:
+    """How many records the journal has, and the hash of the last."""
+
+    async def read() -> tuple[int, str]:
+        async with await SqliteJournal.open(path, read_only=True) as journal:
+            head = await journal.head()
+            return head.sequence, head.hash.hex()
+
+    return anyio.run(read)
+
+
+def ran(folder: Path, db: str, *more: str) -> tuple[int, str]:
+    said = pumice(*command(folder, db, *more))
+    assert said.code == 0, said.err
+    return digest(folder / db)
+
+
+def elsewhere(folder: Path, db: str, hash_seed: str) -> tuple[int, str]:
+    """In a process of its own."""
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    subprocess.run(
+        [sys.executable, "-m", "pumice", *command(folder, db)], cwd=ROOT, env=environment, check=True, timeout=60,
+        capture_output=True,
+    )  # fmt: skip
+    return digest(folder / db)
+
+
+def test_the_same_journal_again_and_in_other_processes_and_under_load(folder: Path) -> None:
+    expected = ran(folder, "0.db")
+    assert expected[0] > 500
+    stop = threading.Event()
+
+    def burn() -> None:
+        while not stop.is_set():
+            sum(range(1000))
+
+    busy = threading.Thread(target=burn)
+    busy.start()
+    try:
+        assert ran(folder, "1.db") == expected
+    finally:
+        stop.set()
+        busy.join()
+    assert elsewhere(folder, "2.db", hash_seed="33") == expected
+
+
+@pytest.mark.slow
+def test_the_same_journal_ten_times(folder: Path) -> None:
+    assert len({ran(folder, f"{number}-of-ten.db") for number in range(10)}) == 1
+
+
+def test_another_seed_is_another_run(folder: Path) -> None:
+    assert ran(folder, "seed-1.db", "--seed", "1") == ran(folder, "seed-1-again.db", "--seed", "1")
+    assert digest(folder / "seed-1.db") != ran(folder, "seed-2.db", "--seed", "2")
+
+
+def test_a_journal_that_is_continued_is_so_too(folder: Path) -> None:
+    ends = set[tuple[int, str]]()
+    for name in ("first.db", "second.db"):
+        said = pumice(*command(folder, name, "--until", "cycles=4"))
+        assert said.code == 0, said.err
+        ends.add(ran(folder, name))
+    assert len(ends) == 1
+
+
+def test_time_begins_when_it_is_told_to(folder: Path) -> None:
+    start = ("--start", "2031-05-06T07:08:09Z")
+    said = pumice(*command(folder, "start.db", *start))
+    assert said.code == 0, said.err
+    story = pumice("journal", folder / "start.db", "--about", "default/g0", "-o", "json").json["story"]
+    assert story[0]["at"] == pytest.approx(datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC).timestamp(), abs=5)
+    again = pumice(*command(folder, "start.db", *start))
+    assert again.code == 2
+    assert "--start: the journal goes on until 2031-05-06T07:" in again.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--time", "real", "--start", "2031-05-06"), "add --time virtual"),
+        (("--start", "tomorrow"), "expected a time such as"),
+        (("--start", "2031-13-06"), "2031-13-06 is no time"),
+    ],
+)
+def test_no_clock_begins_then(folder: Path, arguments: tuple[str, ...], words: str) -> None:
+    said = pumice(*command(folder, "never.db"), *arguments)
+    assert (said.code, said.out) == (2, "")
+    assert words in said.err
+    assert not (folder / "never.db").exists()
