@@ -1,4 +1,4 @@
-"""YAML text as plain data plus the line of every value, through PyYAML's node tree.
+"""YAML text as plain data plus the line of every value, through PyYAML's nodes, which are made of its events here.
 
 Scalars are read as yaml.v2 reads them (scalars.py). Mapping keys are texts; nested keys keep their raw spelling.
 """
@@ -12,6 +12,7 @@ import yaml
 
 from config.errors import ConfigSyntaxError
 from config.scalars import Scalar, resolve_plain, resolve_tagged
+from config.yaml_events import DEEPEST, bounded_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,18 +38,61 @@ class Document(msgspec.Struct, frozen=True):
     literals: frozenset[Path] = frozenset()
 
 
-class _Tagging:
+class _Composer:
+    """Nodes of one document from its events, without a call for every level."""
+
+    def __init__(self) -> None:
+        self._anchors: dict[str, yaml.Node] = {}
+        self._open: list[tuple[Any, list[yaml.Node]]] = []  # with what has come of each
+
+    def root(self, events: Iterator[Any]) -> yaml.Node:
+        """The root; `events` stand behind the document's start, and end up behind its end."""
+        root: yaml.Node | None = None
+        for event in events:
+            if isinstance(event, yaml.DocumentEndEvent):
+                break
+            if isinstance(event, yaml.CollectionEndEvent):
+                self._close()
+                continue
+            node = self._node(event)
+            if self._open:
+                self._open[-1][1].append(node)
+            root = root or node
+            if isinstance(event, yaml.CollectionStartEvent):
+                self._open.append((node, []))
+        assert root is not None  # a document without one has an empty scalar
+        return root
+
+    def _node(self, event: Any) -> yaml.Node:
+        start, end = event.start_mark, event.end_mark
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self._anchors:
+                problem = f"the alias {event.anchor!r} has no anchor"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=start)
+            return self._anchors[event.anchor]
+        node: yaml.Node
+        if isinstance(event, yaml.ScalarEvent):
+            node = yaml.ScalarNode(_scalar_tag(event), event.value, start, end, event.style)
+        else:
+            mapping = isinstance(event, yaml.MappingStartEvent)
+            node = (yaml.MappingNode if mapping else yaml.SequenceNode)("", [], start)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _close(self) -> None:
+        node, inside = self._open.pop()
+        if isinstance(node, yaml.MappingNode):
+            node.value = list(zip(inside[::2], inside[1::2], strict=True))
+        else:
+            node.value = inside
+
+
+def _scalar_tag(event: Any) -> str:
     """Keeps apart what PyYAML's resolvers would mix: plain scalars, quoted ones, and explicit tags."""
-
-    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
-        del value
-        if kind is yaml.ScalarNode:
-            return _PLAIN if implicit[0] else _QUOTED
-        return "tag:yaml.org,2002:map" if kind is yaml.MappingNode else "tag:yaml.org,2002:seq"
-
-
-class PureLoader(_Tagging, yaml.SafeLoader):  # pyright: ignore[reportIncompatibleMethodOverride]
-    """PyYAML's own parser, for where libyaml is missing."""
+    if event.tag is None or event.tag == "!":
+        return _PLAIN if event.implicit[0] else _QUOTED
+    return str(event.tag)
 
 
 class _Reader:
@@ -74,6 +118,8 @@ class _Reader:
         self._values += 1
         if self._values > _MOST_VALUES:
             raise self._error(node, f"more than {_MOST_VALUES} values")
+        if len(path) > DEEPEST:  # aliases of aliases
+            raise self._error(node, f"nested deeper than {DEEPEST} levels")
         self.lines.setdefault(path, self._line(node))
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
@@ -147,26 +193,16 @@ def read_documents(text: str, source: str, first_line: int = 1) -> list[Document
         raise ConfigSyntaxError(f"not YAML: {error.problem or error.context}", source=source, line=line) from error
     except yaml.YAMLError as error:
         raise ConfigSyntaxError(f"not YAML: {error}", source=source) from error
-    except RecursionError as error:
-        raise ConfigSyntaxError("nested too deeply", source=source) from error
 
 
 def _roots(text: str) -> Iterator[yaml.Node]:
-    loader = _LOADER(text)
-    try:
-        while loader.check_node():
-            root = loader.get_node()
-            if root is not None and not (isinstance(root, yaml.ScalarNode) and root.value == ""):
+    events = bounded_events(text, LOADER)
+    for event in events:
+        if isinstance(event, yaml.DocumentStartEvent):
+            root = _Composer().root(events)
+            if not (isinstance(root, yaml.ScalarNode) and root.value == ""):
                 yield root
-    finally:
-        loader.dispose()
 
 
-def _fast_loader() -> Any:
-    class _FastLoader(_Tagging, yaml.CSafeLoader):  # pyright: ignore[reportIncompatibleMethodOverride]
-        pass
-
-    return _FastLoader
-
-
-_LOADER: Final[Any] = _fast_loader() if yaml.__with_libyaml__ else PureLoader
+LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's parser, or PyYAML's own where it is missing."""

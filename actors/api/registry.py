@@ -20,9 +20,10 @@ from actors.api.ordered import Record
 from actors.api.refusals import Cause
 from actors.api.tables import Key, Tables, own, seen
 from actors.api.typed import type_problems
-from actors.api.verbs.decoding import MOST_DEPTH, drop_nulls, is_too_deep
+from actors.api.verbs.decoding import drop_nulls
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object
+from core.objects.soundness import unsound
 from storage.codec import pack
 
 _DEFINITION: Final = "CustomResourceDefinition"
@@ -101,8 +102,8 @@ class Registry:
 
         `nulls`: there may be some in it, which are absent fields where the schema does not allow them.
         """
-        if self.strict and is_too_deep(obj):
-            return [Cause("", "FieldValueInvalid", f"Invalid value: nested deeper than {MOST_DEPTH} levels")]
+        if self.strict and (problem := unsound(obj)):
+            return [Cause("", "FieldValueInvalid", f"Invalid value: {problem}")]
         schema = self.kinds.schema(kind.key) if kind.defined else None
         if schema is None and nulls:
             drop_nulls(obj)

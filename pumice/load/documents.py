@@ -11,13 +11,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import inf
 from typing import Any, Final
 
 import yaml
 
+from config.yaml_events import bounded_events
 from pumice.shapes import is_list, is_mapping
 
 _INT: Final = re.compile(r"[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)\Z")
+_LONGEST_INT: Final = 66  # 64 bits in binary, with their prefix
+_SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS: Final[dict[str, Any]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -30,6 +34,12 @@ _WORDS: Final[dict[str, Any]] = {
 _TAG: Final = "tag:yaml.org,2002:"
 _PLAIN_TAGS: Final = (None, "!", *(_TAG + name for name in ("null", "bool", "int", "float", "map", "seq")))
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+DEEPEST: Final = 1_000
+"""Levels of a document: more than an object may have, so that one of a long list can be named for it."""
+MOST_ALIASED: Final = 1_000_000
+"""Values of a document that aliases may stand for: the shortest text could say more than fits into memory."""
 
 
 class DocumentError(Exception):
@@ -53,23 +63,68 @@ class Document:
     item_lines: list[int] = field(default_factory=list[int])
 
 
-def read_documents(text: str) -> Iterator[Document]:
-    """The documents of a YAML stream, in order. DocumentError at the first malformed one, after those before it."""
-    number = 0
-    try:
-        events: Iterator[Any] = yaml.parse(text, Loader=_Loader)
-        for event in events:
-            if event.__class__ is yaml.DocumentStartEvent:
-                number += 1
-                yield _Builder(number).build(events)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        problem = " ".join(part for part in (error.context, error.problem) if part)
-        raise DocumentError(f"malformed YAML: {problem}", line, column, max(1, number)) from error
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise DocumentError(f"malformed YAML: {error.reason}", line, 1, max(1, number)) from error
+def read_documents(text: str) -> Iterator[Document | DocumentError]:
+    """The documents of a YAML stream, in order, and an error in the place of each that cannot be used.
+
+    After an error it goes on at the next line that begins with `---`.
+    """
+    number, line = 0, 0
+    while True:
+        stream = _Stream(text, number, line)
+        try:
+            yield from stream.documents()
+        except DocumentError as error:
+            yield error
+            number = error.document
+            follows = _SEPARATOR.search(text, _start_of(text, max(error.line - 1, stream.began) - line))
+            if follows is None:
+                return
+            line += text.count("\n", 0, follows.start())
+            text = text[follows.start() :]
+        else:
+            return
+
+
+def _start_of(text: str, line: int) -> int:
+    """Where the line of this number (from 0) begins, or the text ends; never its very beginning."""
+    at = 0
+    for _ in range(line):
+        at = text.find("\n", at) + 1
+        if not at:
+            return len(text)
+    return max(at, 1)
+
+
+class _Stream:
+    """What follows document `number` and line `line`."""
+
+    def __init__(self, text: str, number: int, line: int) -> None:
+        self._text = text
+        self._number = number
+        self._line = line
+        self.began = 0  # the line after the one where the last document begins
+
+    def documents(self) -> Iterator[Document]:
+        """In order. Raises DocumentError at the first that is malformed."""
+        try:
+            events: Iterator[Any] = bounded_events(self._text, _Loader, DEEPEST)
+            for event in events:
+                kind: Any = event.__class__
+                if kind is yaml.DocumentStartEvent:
+                    self._number += 1
+                    self.began = self._line + event.start_mark.line + 1
+                    yield _Builder(self._number, self._line).build(events)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+            problem = " ".join(part for part in (error.context, error.problem) if part)
+            raise self._error(f"malformed YAML: {problem}", line, column) from error
+        except yaml.reader.ReaderError as error:
+            line = self._text.count("\n", 0, error.position) + 1
+            raise self._error(f"malformed YAML: {error.reason}", line, 1) from error
+
+    def _error(self, problem: str, line: int, column: int) -> DocumentError:
+        return DocumentError(problem, self._line + line, column, max(1, self._number))
 
 
 @lru_cache(maxsize=65_536)
@@ -82,41 +137,63 @@ def resolve(text: str) -> Any:
     if _INT.match(text):
         return _integer(text)
     if _FLOAT.match(text):
-        return float(text.replace("_", ""))
+        return _long(text)
     return text
 
 
-def _integer(text: str) -> int:
+def _integer(text: str) -> int | float | str:
+    """A whole number of 64 bits; a longer one is a fraction to Go, or a text when it has another base."""
     digits = text.replace("_", "").lower()
     bare = digits.lstrip("+-")
+    if len(bare) > _LONGEST_INT:
+        return _long(text)
     if len(bare) > 1 and bare[0] == "0" and bare[1] in "01234567":
         sign = digits[: len(digits) - len(bare)]
-        return int(f"{sign}0o{bare[1:]}", 8)
-    return int(digits, 0)
+        number = int(f"{sign}0o{bare[1:]}", 8)
+    else:
+        number = int(digits, 0)
+    return number if -(2**63) <= number < 2**64 else _long(text)
+
+
+def _long(text: str) -> float | str:
+    found = float(text.replace("_", "")) if _FLOAT.match(text) else text
+    return text if found in (inf, -inf) else found
 
 
 class _Open:
     """A mapping or a sequence that is being filled."""
 
-    __slots__ = ("anchor", "key", "keyed", "line", "merged", "value")
+    __slots__ = ("anchored", "before", "key", "keyed", "merged", "value")
 
-    def __init__(self, value: dict[Any, Any] | list[Any], anchor: str | None, line: int) -> None:
+    def __init__(self, value: dict[Any, Any] | list[Any], anchored: _Anchored | None, before: int) -> None:
         self.value = value
-        self.anchor = anchor
-        self.line = line
+        self.anchored = anchored
+        self.before = before  # so many values came first
         self.key: Any = None
         self.keyed = False
         self.merged: list[dict[str, Any]] = []  # from merge keys; they count only where nothing else is said
 
 
-class _Builder:
-    """One document from its events."""
+class _Anchored:
+    """What an anchor stands for, and of how many values it is; None while it is being filled."""
 
-    def __init__(self, number: int) -> None:
+    __slots__ = ("size", "value")
+
+    def __init__(self, value: Any, size: int | None) -> None:
+        self.value = value
+        self.size = size
+
+
+class _Builder:
+    """One document from its events; `line`: how many lines of the text come before theirs."""
+
+    def __init__(self, number: int, line: int = 0) -> None:
         self.document = Document(number, 1, None)
+        self.line = line
         self.stack: list[_Open] = []
-        self.anchors: dict[str, Any] = {}
-        self.started = False
+        self.anchors: dict[str, _Anchored] = {}
+        self.values = 0  # that there are, each alias counted as what it stands for
+        self.aliased = 0
 
     def build(self, events: Iterator[Any]) -> Document:
         for event in events:
@@ -138,21 +215,27 @@ class _Builder:
     def _open(self, value: dict[Any, Any] | list[Any], event: Any) -> None:
         if event.tag not in _PLAIN_TAGS:
             raise self._error(f"the tag {event.tag!r} is not supported", event)
+        before = self.values
         self._value(value, event)
-        self.stack.append(_Open(value, event.anchor, event.start_mark.line + 1))
+        anchored = None
+        if event.anchor is not None:
+            anchored = self.anchors[event.anchor]
+            anchored.size = None
+        self.stack.append(_Open(value, anchored, before))
 
     def _value(self, value: Any, event: Any) -> None:
+        self.values += 1
         if event.anchor is not None and event.__class__ is not yaml.AliasEvent:
-            self.anchors[event.anchor] = value
+            self.anchors[event.anchor] = _Anchored(value, 1)
         if not self.stack:
             self.document.value = value
-            self.document.line = event.start_mark.line + 1
+            self.document.line = self.line + event.start_mark.line + 1
             return
         top = self.stack[-1]
         if type(top.value) is list:
             top.value.append(value)
             if len(self.stack) == 2 and self.stack[0].key == "items":
-                self.document.item_lines.append(event.start_mark.line + 1)
+                self.document.item_lines.append(self.line + event.start_mark.line + 1)
         elif top.keyed:
             top.keyed = False
             self._entry(top, value, event)
@@ -176,6 +259,8 @@ class _Builder:
             top.merged.append(source)
 
     def _close(self, ended: _Open) -> None:
+        if ended.anchored is not None:
+            ended.anchored.size = self.values - ended.before
         mapping: Any = ended.value
         for source in ended.merged:
             for key, inherited in source.items():
@@ -199,10 +284,17 @@ class _Builder:
         raise self._error(f"the tag {tag!r} is not supported", event)
 
     def _alias(self, event: Any) -> Any:
-        if event.anchor not in self.anchors:
+        anchored = self.anchors.get(event.anchor)
+        if anchored is None:
             raise self._error(f"the alias {event.anchor!r} has no anchor", event)
-        return self.anchors[event.anchor]
+        if anchored.size is None:
+            raise self._error(f"the alias {event.anchor!r} contains itself", event)
+        self.values += anchored.size - 1
+        self.aliased += anchored.size
+        if self.aliased > MOST_ALIASED:
+            raise self._error(f"aliases stand for more than {MOST_ALIASED} values", event)
+        return anchored.value
 
     def _error(self, problem: str, event: Any) -> DocumentError:
         mark = event.start_mark
-        return DocumentError(problem, mark.line + 1, mark.column + 1, self.document.number)
+        return DocumentError(problem, self.line + mark.line + 1, mark.column + 1, self.document.number)

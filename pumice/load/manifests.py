@@ -15,6 +15,7 @@ import msgspec
 
 from actors.api.kinds import Kind, kind_of, known_types
 from config.errors import describe
+from core.objects.soundness import unsound
 from pumice.errors import InputError
 from pumice.load.documents import Document, DocumentError, read_documents
 from pumice.load.openb import PREFIX, read_openb
@@ -69,28 +70,30 @@ def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
 
 def load_text(text: str, source: str, loaded: Loaded) -> None:
     """Add the objects of one text (YAML or JSON, several documents, List kinds) to what is loaded."""
-    try:
-        for document in _documents(text, source):
-            for value, place in _flatten(document, source):
-                _take(loaded, value, place)
-    except DocumentError as error:
-        problem = f"{error.problem} (column {error.column})"
-        loaded.problems.append(InputError(problem, source=source, document=error.document, line=error.line))
+    for document in _documents(text, source):
+        if isinstance(document, DocumentError):
+            problem = f"{document.problem} (column {document.column})"
+            loaded.problems.append(InputError(problem, source=source, document=document.document, line=document.line))
+            continue
+        for value, place in _flatten(document, source):
+            _take(loaded, value, place)
 
 
-def _documents(text: str, source: str) -> Iterator[Document]:
+def _documents(text: str, source: str) -> Iterator[Document | DocumentError]:
     if text.lstrip()[:1] not in ("{", "["):
         return read_documents(text)
     try:
         return iter([Document(1, 0, msgspec.json.decode(text))])
+    except RecursionError:
+        return read_documents(text)  # which says where
     except msgspec.DecodeError:
         return _json_stream(text) if source.endswith((".json", ".json.gz")) else read_documents(text)
 
 
-def _json_stream(text: str) -> Iterator[Document]:
-    """JSON documents one after another, as some tools print them."""
-    decoder, position, number = json.JSONDecoder(), 0, 0
-    while position < len(text.rstrip()):
+def _json_stream(text: str) -> Iterator[Document | DocumentError]:
+    """JSON documents one after another, as some tools print them; nothing after one that is malformed."""
+    decoder, position, number, end = json.JSONDecoder(), 0, 0, len(text.rstrip())
+    while position < end:
         while text[position].isspace():
             position += 1
         number += 1
@@ -98,7 +101,11 @@ def _json_stream(text: str) -> Iterator[Document]:
         try:
             value, position = decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
-            raise DocumentError(f"malformed JSON: {error.msg}", error.lineno, error.colno, number) from error
+            yield DocumentError(f"malformed JSON: {error.msg}", error.lineno, error.colno, number)
+            return
+        except (RecursionError, ValueError) as error:
+            yield DocumentError(f"malformed JSON: {error}", line, 1, number)
+            return
         yield Document(number, line, value)
 
 
@@ -127,7 +134,7 @@ def _typed_item(item: Any, listing: Object) -> Any:
 
 
 def _take(loaded: Loaded, value: Any, place: Place) -> None:
-    problem = _shape_problem(value, place)
+    problem = _shape_problem(value, place) or _unsound(value, place)
     if problem is not None:
         loaded.problems.append(problem)
         return
@@ -164,6 +171,11 @@ def _shape_problem(value: Any, place: Place) -> InputError | None:
         if not isinstance(obj.get(key, {}), (dict, type(None))):
             return place.error(f"expected a mapping, was {describe(obj[key])}", f"{who} {name}: {key}")
     return None
+
+
+def _unsound(obj: Object, place: Place) -> InputError | None:
+    problem = unsound(obj)
+    return place.error(problem, f"{obj['kind']} {obj['metadata'].get('name')}") if problem else None
 
 
 def _unknown(obj: Object) -> str:

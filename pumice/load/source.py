@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TextIO
@@ -11,6 +12,8 @@ from pumice.errors import InputError
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
 STDIN: Final = "-"
+MOST_BYTES: Final = 2**31
+"""A manifest unzipped at most; a small file can say that it is a large one."""
 
 
 def find_files(path: str) -> list[Path]:
@@ -41,11 +44,14 @@ def read_texts(path: str, stdin: TextIO) -> Iterator[tuple[str, str | InputError
 def read_text(file: Path) -> str:
     """UTF-8 text of a file, unzipped when its name ends in .gz. InputError says why it cannot be read."""
     try:
-        data = file.read_bytes()
-        return (gzip.decompress(data) if file.suffix == ".gz" else data).decode("utf-8-sig")
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise InputError(f"longer than {MOST_BYTES} bytes", source=str(file))
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 text (byte {error.start})", source=str(file)) from error
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"not a whole gzip file: {error}", source=str(file)) from error
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", source=str(file)) from error

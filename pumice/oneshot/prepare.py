@@ -13,6 +13,7 @@ from actors.api.admission import ADMISSION
 from actors.api.admission.shapes.shapes import shape_problems
 from actors.api.admission.stated_amounts import STATED
 from actors.api.refusals import Cause
+from actors.api.verbs.decoding import drop_nulls
 from core.errors import QuantityError
 from core.objects.metadata import parse_time, section
 from core.state.view import View
@@ -81,6 +82,7 @@ def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
     if section(given, "metadata").get("uid"):
         return given, []
     obj: Object = copy.deepcopy(given)
+    drop_nulls(obj)
     obj["metadata"]["uid"] = object_key(obj).strip("/").replace("/", "-")
     spec: dict[str, Any] = obj.setdefault("spec", {}) if kind in ADMISSION else {}
     status: dict[str, Any] = obj.setdefault("status", {}) if kind in ADMISSION else {}

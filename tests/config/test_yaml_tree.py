@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import yaml
 
 import config.yaml_tree as yaml_tree
 from config.errors import ConfigSyntaxError
@@ -12,7 +13,7 @@ from config.yaml_tree import read_documents
 @pytest.fixture(params=["pure", "fast"], autouse=True)
 def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "pure":
-        monkeypatch.setattr(yaml_tree, "_LOADER", yaml_tree.PureLoader)
+        monkeypatch.setattr(yaml_tree, "LOADER", yaml.SafeLoader)
 
 
 def data(text: str) -> Any:
@@ -55,3 +56,29 @@ def test_errors_name_the_line() -> None:
         read_documents("a: 1\nb: [\n", "x", first_line=5)
     assert caught.value.line >= 6
     assert str(caught.value).startswith(f"x:{caught.value.line}: not YAML: ")
+
+
+@pytest.mark.parametrize("deep", ["a: " + "[" * 50_000, "a: " + "{b: " * 50_000, "a:\n" + "- " * 5_000])
+def test_depth_is_bounded_before_anything_is_built(deep: str) -> None:
+    with pytest.raises(ConfigSyntaxError, match=r"^x:[12]: not YAML: nested deeper than 128 levels$"):
+        read_documents(deep, "x")
+
+
+def test_a_hundred_and_twenty_eight_levels_are_read() -> None:
+    assert data("a: " + "[" * 127 + "]" * 127)
+
+
+def test_aliases_add_to_the_depth_and_to_the_size() -> None:
+    deep = "\n".join(["l0: &l0 []", *(f"l{at}: &l{at} {'[' * 90}*l{at - 1}{']' * 90}" for at in range(1, 4))])
+    with pytest.raises(ConfigSyntaxError, match=r"x:2: nested deeper than 128 levels"):
+        read_documents(deep, "x")
+    wide = "\n".join(["l0: &l0 []", *(f"l{at}: &l{at} [{','.join([f'*l{at - 1}'] * 10)}]" for at in range(1, 9))])
+    with pytest.raises(ConfigSyntaxError, match="more than 100000 values"):
+        read_documents(wide, "x")
+
+
+def test_an_alias_needs_an_anchor_and_does_not_contain_itself() -> None:
+    with pytest.raises(ConfigSyntaxError, match="x:1: not YAML: the alias 'b' has no anchor"):
+        read_documents("a: *b", "x")
+    with pytest.raises(ConfigSyntaxError, match="x:1: an alias contains itself"):
+        read_documents("a: &a [*a]", "x")

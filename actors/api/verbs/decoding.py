@@ -11,9 +11,6 @@ from core.objects.metadata import Object
 from storage.codec import unpack
 from storage.errors import CodecError
 
-MOST_DEPTH: Final = 128
-"""Levels of an object at most; the schemas of definitions are the deepest that anybody writes."""
-
 _NIL: Final = 0xC0  # as a number it is looked for at a third of what it costs as bytes
 _LEAVES: Final = frozenset((str, int, float, bool))
 """Types of most values: there is nothing inside."""
@@ -33,19 +30,6 @@ def decoded(blob: bytes) -> Object | Refused:
 def may_hold_null(blob: bytes) -> bool:
     """Whether there could be a null in what the bytes say: looking for them in the object is dear."""
     return _NIL in blob
-
-
-def is_too_deep(obj: Object) -> bool:
-    """Whether it is nested deeper than anybody who walks through it should have to go."""
-    level: list[Any] = [obj]
-    for _ in range(MOST_DEPTH):
-        inside: list[Any] = []
-        for each in level:
-            inside.extend(each.values() if is_mapping(each) else each)
-        level = [value for value in inside if is_mapping(value) or is_list(value)]
-        if not level:
-            return False
-    return True
 
 
 def name_of(obj: Object) -> str:

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.load.documents import DocumentError, read_documents
+from pumice.load.documents import DEEPEST, Document, DocumentError, read_documents
 
 TEXT = st.text(st.characters(codec="ascii", categories=("L", "P", "Z", "S")), max_size=12)  # 0E0 is no text to Go
 PLAIN = st.recursive(
@@ -21,8 +21,15 @@ PLAIN = st.recursive(
 
 def only(text: str) -> Any:
     """The value of the one document."""
-    (document,) = read_documents(text)
+    (document,) = whole(text)
     return document.value
+
+
+def whole(text: str) -> list[Document]:
+    """The documents of a text in which none is bad."""
+    documents = list(read_documents(text))
+    assert all(isinstance(document, Document) for document in documents), documents
+    return [document for document in documents if isinstance(document, Document)]
 
 
 @given(PLAIN)
@@ -33,7 +40,7 @@ def test_what_pyyaml_dumps_comes_back(value: Any) -> None:
 @given(st.lists(st.dictionaries(TEXT, PLAIN, min_size=1, max_size=3), min_size=1, max_size=4))
 def test_documents_are_numbered_and_start_where_they_start(values: list[dict[str, Any]]) -> None:
     text = yaml.safe_dump_all(values, explicit_start=True, default_flow_style=False)
-    documents = list(read_documents(text))
+    documents = whole(text)
     assert [document.value for document in documents] == values
     assert [document.number for document in documents] == list(range(1, len(values) + 1))
     starts = [number for number, line in enumerate(text.splitlines(), start=1) if line.startswith("---")]
@@ -56,6 +63,12 @@ def test_documents_are_numbered_and_start_where_they_start(values: list[dict[str
         ("-0b11", -3),
         ("1_000", 1000),
         ("1e3", 1000.0),
+        ("18446744073709551615", 2**64 - 1),
+        ("18446744073709551616", 1.8446744073709552e19),  # a fraction, as in Go
+        ("-9223372036854775809", -9.223372036854775808e18),
+        ("0x1ffffffffffffffff", "0x1ffffffffffffffff"),
+        ("9" * 5000, "9" * 5000),
+        ("1e400", "1e400"),
         (".5", 0.5),
         (".inf", float("inf")),
         ("500m", "500m"),
@@ -77,7 +90,7 @@ def test_anchors_and_merge_keys() -> None:
 
 
 def test_items_have_lines() -> None:
-    (document,) = read_documents("kind: List\nitems:\n- a: 1\n\n- b: [x,\n    y]\n- c\n")
+    (document,) = whole("kind: List\nitems:\n- a: 1\n\n- b: [x,\n    y]\n- c\n")
     assert document.item_lines == [3, 5, 7]
 
 
@@ -100,13 +113,47 @@ def test_keys_are_texts() -> None:
     ],
 )
 def test_what_is_wrong_is_named_by_line_and_document(text: str, line: int, document: int, words: str) -> None:
-    with pytest.raises(DocumentError, match=words) as caught:
-        list(read_documents(text))
-    assert (caught.value.line, caught.value.document) == (line, document)
+    (error,) = (found for found in read_documents(text) if isinstance(found, DocumentError))
+    assert words in error.problem
+    assert (error.line, error.document) == (line, document)
 
 
-def test_documents_before_a_bad_one_are_given() -> None:
-    documents = read_documents("a: 1\n---\nb: [")
-    assert next(documents).value == {"a": 1}
-    with pytest.raises(DocumentError):
-        next(documents)
+def test_documents_before_and_after_a_bad_one_are_given() -> None:
+    found = list(read_documents("a: 1\n---\nb: [\n---\nc: 2\n--- }\n---\nd: 3\nd: 4\n--- {e: 5}\n"))
+    shown = [one.value if isinstance(one, Document) else (one.document, one.line) for one in found]
+    assert shown == [{"a": 1}, (2, 4), {"c": 2}, (4, 6), (5, 9), {"e": 5}]
+    assert [one.line for one in found if isinstance(one, Document)] == [1, 5, 10]
+    assert [one.number for one in found if isinstance(one, Document)] == [1, 3, 6]
+
+
+def nested(levels: int) -> str:
+    return f"a: {'[' * (levels - 1)}{']' * (levels - 1)}"
+
+
+def test_a_thousand_levels_are_read_and_no_more() -> None:
+    assert only(nested(DEEPEST))
+    (error,) = list(read_documents(nested(DEEPEST + 1)))
+    assert isinstance(error, DocumentError)
+    assert error.problem == "malformed YAML: nested deeper than 1000 levels"
+    assert (error.line, error.column) == (1, 3 + DEEPEST)
+
+
+def aliases(levels: int, width: int = 10) -> str:
+    """A list of `width` texts, one of so many of it, and so on: `width ** levels` texts."""
+    lines = ["l0: &l0 [" + ",".join("x" * width) + "]"]
+    lines += [f"l{at}: &l{at} [{','.join([f'*l{at - 1}'] * width)}]" for at in range(1, levels)]
+    return "\n".join(lines)
+
+
+def test_aliases_may_stand_for_a_million_values() -> None:
+    assert len(only(aliases(5))["l4"]) == 10
+    (error,) = list(read_documents(aliases(9)))
+    assert isinstance(error, DocumentError)
+    assert "more than 1000000 values" in error.problem
+    assert error.line == 6
+
+
+def test_an_alias_does_not_contain_itself() -> None:
+    (error,) = list(read_documents("a: &a [1, {b: *a}]"))
+    assert isinstance(error, DocumentError)
+    assert error.problem == "the alias 'a' contains itself"

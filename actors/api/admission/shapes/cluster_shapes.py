@@ -11,12 +11,14 @@ from actors.api.admission.shapes.pod_shapes import (
     Amounts,
     Anything,
     LabelSelector,
+    Long,
     Metadata,
     NodeTerms,
     Number,
     Shape,
     Text,
     Texts,
+    Whole,
 )
 
 Mapping = dict[str, Any] | None
@@ -43,7 +45,7 @@ class Member(Shape):
 
 
 class HyperNodeSpec(Shape):
-    tier: Number = None
+    tier: Long = None
     tier_name: Text = None
     members: list[Member] | None = None
 
@@ -70,15 +72,15 @@ class ResourceQuota(Shape):
 
 class BudgetSpec(Shape):
     selector: LabelSelector | None = None
-    min_available: int | str | None = None
-    max_unavailable: int | str | None = None
+    min_available: Whole | str | None = None
+    max_unavailable: Whole | str | None = None
 
 
 class BudgetStatus(Shape):
     disruptions_allowed: Number = None
     current_healthy: Number = None
     desired_healthy: Number = None
-    observed_generation: Number = None
+    observed_generation: Long = None
     disrupted_pods: Texts = None
     conditions: Anything = None
 
@@ -140,7 +142,7 @@ class PersistentVolumeClaim(Shape):
 
 
 class DriverLimit(Shape):
-    count: Number = None
+    count: Long = None
 
 
 class NodeDriver(Shape):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from actors.api.admission.shapes.pod_shapes import Metadata, Shape, Text
+from actors.api.admission.shapes.pod_shapes import Metadata, Number, Shape, Text
 
 Mapping = dict[str, Any] | None
 Names = list[str] | None
@@ -52,7 +52,7 @@ class PrinterColumn(Shape):
     json_path: str = msgspec.field(name="jsonPath")
     format: Text = None
     description: Text = None
-    priority: int | None = None
+    priority: Number = None
 
 
 class DefinitionVersion(Shape):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
@@ -10,7 +10,10 @@ from msgspec import Struct
 from actors.api.admission.amounts import Amount
 
 Text = str | None
-Number = int | None
+Whole = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+"""A number as Kubernetes has most of them: the columns of a view have room for no larger one."""
+Number = Whole | None
+Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None
 Texts = dict[str, str] | None
 Amounts = dict[str, Amount] | None
 Anything = list[dict[str, Any]] | None
@@ -68,7 +71,7 @@ class Toleration(Shape):
     operator: Text = None
     value: Text = None
     effect: Text = None
-    toleration_seconds: Number = None
+    toleration_seconds: Long = None
 
 
 class Requirement(Shape):
@@ -92,7 +95,7 @@ class NodeTerms(Shape):
 
 
 class PreferredNodeTerm(Shape):
-    weight: int
+    weight: Whole
     preference: NodeTerm
 
 
@@ -111,7 +114,7 @@ class PodTerm(Shape):
 
 
 class PreferredPodTerm(Shape):
-    weight: int
+    weight: Whole
     pod_affinity_term: PodTerm
 
 
@@ -128,7 +131,7 @@ class Affinity(Shape):
 
 class Spread(Shape):
     topology_key: str
-    max_skew: int
+    max_skew: Whole
     when_unsatisfiable: str
     label_selector: LabelSelector | None = None
     min_domains: Number = None
@@ -149,7 +152,7 @@ class PodSpec(Shape):
     priority_class_name: Text = None
     preemption_policy: Text = None
     restart_policy: Text = None
-    termination_grace_period_seconds: Number = None
+    termination_grace_period_seconds: Long = None
     tolerations: list[Toleration] | None = None
     affinity: Affinity | None = None
     topology_spread_constraints: list[Spread] | None = None

@@ -17,12 +17,14 @@ from actors.api.admission.shapes.pod_shapes import (
     Amounts,
     Anything,
     LabelSelector,
+    Long,
     Metadata,
     Number,
     Pod,
     Shape,
     Template,
     Text,
+    Whole,
 )
 from actors.api.refusals import Cause
 
@@ -48,7 +50,7 @@ class DependsOn(Shape):
 
 class NetworkTopology(Shape):
     mode: Text = None
-    highest_tier_allowed: Number = None
+    highest_tier_allowed: Long = None
     highest_tier_name: Text = None
 
 
@@ -136,7 +138,7 @@ class SubGroup(Shape):
 
 class PodGroupSpec(Shape):
     min_member: Number = None
-    min_task_member: dict[str, int] | None = None
+    min_task_member: dict[str, Whole] | None = None
     queue: Text = None
     priority_class_name: Text = None
     min_resources: Amounts = None

@@ -1,0 +1,112 @@
+"""Input that nobody writes by accident: each bad object is named with its place, all others are taken, at once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.objects.soundness import MOST_DEPTH, unsound
+from pumice.load.manifests import Loaded, load_text
+
+GOOD = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\n"
+LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join(['*' + before] * 10)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+BAD = {
+    "deep in flow": "x: " + "[" * 20_000,
+    "deep in blocks": "".join(" " * level + "x:\n" for level in range(1_200)),
+    "deep and whole": GOOD % "bad" + "spec: {x: " + "[" * 500 + "]" * 500 + "}",
+    "aliases of aliases": LAUGHS,
+    "an alias of itself": "x: &x [*x]",
+    "a number of many digits": GOOD % "bad" + "spec: {priority: " + "9" * 23 + "}",
+    "infinity": GOOD % "bad" + "spec: {x: .inf}",
+    "no YAML": "x: ]",
+    "a key twice": "x: 1\nx: 2",
+}
+
+
+def loaded(text: str, source: str = "f.yaml") -> Loaded:
+    found = Loaded()
+    load_text(text, source, found)
+    return found
+
+
+def names(found: Loaded) -> list[str]:
+    return [obj["metadata"]["name"] for obj in found.objects]
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_one_bad_document_stops_no_other(bad: str) -> None:
+    found = loaded("---\n".join((GOOD % "before", bad + "\n", GOOD % "after")))
+    assert {"before", "after"} <= set(names(found))
+    if "priority" not in bad:  # that is for whoever knows the kind
+        assert [str(problem)[:7] for problem in found.problems] == ["f.yaml:"]
+
+
+@pytest.mark.parametrize("order", [sorted(BAD), sorted(BAD, reverse=True)])
+def test_nor_do_several(order: list[str]) -> None:
+    text = "".join(f"---\n{BAD[name]}\n---\n{GOOD % f'p{at}'}" for at, name in enumerate(order))
+    found = loaded(text)
+    assert [name for name in names(found) if name != "bad"] == [f"p{at}" for at in range(len(order))]
+    assert len(found.problems) == len(BAD) - 1
+
+
+@pytest.mark.parametrize("source", ["f.json", "stdin"])
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_deep_json_is_a_problem_with_a_line(source: str, opening: str) -> None:
+    (problem,) = loaded("\n" + opening * 50_000, source).problems
+    assert str(problem).startswith(f"{source}:2: malformed YAML: nested deeper than 1000 levels")
+
+
+def test_deep_json_among_other_json() -> None:
+    good = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}\n'
+    found = loaded(good + "[" * 50_000, "f.json")
+    assert names(found) == ["a"]
+    assert str(found.problems[0]).startswith("f.json:2 (document 2): malformed JSON: maximum recursion depth exceeded")
+
+
+def test_an_item_of_a_list_is_named_for_its_depth_and_the_others_are_taken() -> None:
+    deep: Any = {}
+    for _ in range(MOST_DEPTH):
+        deep = {"a": deep}
+    pods = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+        for name, spec in (("a", {}), ("b", deep), ("c", {"x": 10**30}), ("d", {}))
+    ]
+    found = loaded(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}), "f.json")
+    assert names(found) == ["a", "d"]
+    assert [str(problem) for problem in found.problems] == [
+        "f.json: Pod b: nested deeper than 128 levels",
+        "f.json: Pod c: spec.x: expected a number of 64 bits, was a longer one",
+    ]
+
+
+PLAIN = st.none() | st.booleans() | st.text(max_size=3) | st.integers(-(2**63), 2**64 - 1) | st.floats(-1e300, 1e300)
+VALUES = st.recursive(
+    PLAIN,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(max_size=3), VALUES, max_size=3))
+def test_what_fits_is_sound(obj: dict[str, Any]) -> None:
+    assert unsound(obj) == ""
+
+
+@given(VALUES, st.sampled_from((10**20, -(2**63) - 1, float("inf"), float("nan"))), st.integers(0, 100))
+def test_what_does_not_fit_is_found_wherever_it_stands(beside: Any, number: float, levels: int) -> None:
+    value: Any = number
+    for _ in range(levels):
+        value = [beside, value]
+    assert unsound({"a": beside, "b": value}).startswith("b" + "[1]" * levels + ": expected a number")
+
+
+@given(st.text(st.sampled_from("[]{},:&*ab<!|>-'\"\\#?%@ \n\t0189.e+~_"), max_size=60))
+def test_any_text_is_objects_or_problems(text: str) -> None:
+    found = loaded(text + "\n---\n" + GOOD % "after")
+    assert all(problem.line for problem in found.problems)

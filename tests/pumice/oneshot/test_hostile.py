@@ -1,0 +1,56 @@
+"""Objects of the right types with values that nobody writes: refused one by one, or decided about; never a crash."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from config.load import load_scheduler_config
+from pumice.load.manifests import Loaded, load_text
+from pumice.oneshot.cycles import Setup, run_cycles
+from pumice.oneshot.prepare import usable
+from tests.kit.hostile import hostile_object
+from tests.kit.nodes import node
+
+EXAMPLES = int(os.environ.get("PUMICE_TEST_FUZZ", "40"))
+STOCK = load_scheduler_config(None)
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.integers(0, 2**32))
+def test_every_hostile_object_is_a_problem_or_is_decided_about(seed: int) -> None:
+    chance = Random(seed)
+    given_objects = [hostile_object(chance) for _ in range(4)] + [node("good")]
+    taken, problems = usable(Loaded(objects=given_objects))
+    assert len(taken) + len(problems) == len(given_objects)
+    assert given_objects[-1]["metadata"]["name"] in [obj["metadata"]["name"] for obj in taken]
+    first, second = run_cycles(Setup(taken, STOCK, 1.7e9), 2)
+    assert (first.result.cycle, second.result.cycle) == (1, 2)
+
+
+def test_a_number_too_large_for_its_field_is_named_by_file_and_line() -> None:
+    text = "\n".join(
+        f"---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {{name: {name}}}\n"
+        f"spec: {{minMember: {members}, queue: default}}"
+        for name, members in (("a", "9" * 23), ("b", "1"), ("c", "99999999999"))
+    )
+    loaded = Loaded()
+    load_text(text, "f.yaml", loaded)
+    taken, problems = usable(loaded)
+    assert [obj["metadata"]["name"] for obj in taken] == ["b"]
+    assert [str(problem) for problem in problems] == [
+        "f.yaml:2: PodGroup default/a: spec.minMember: Invalid value: Expected int | null, got float",
+        "f.yaml:12 (document 3): PodGroup default/c: spec.minMember: Invalid value: Expected int <= 2147483647",
+    ]
+
+
+def test_nulls_are_absent_fields() -> None:
+    loaded = Loaded()
+    load_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: null}\nspec: null\nstatus: null", "f", loaded)
+    _, problems = usable(loaded)
+    assert [str(problem) for problem in problems] == [
+        "f:1: Pod default/a: spec.containers: Required value: a pod has at least one container"
+    ]
