@@ -11,8 +11,6 @@ from typing import Annotated, Any, Final
 import anyio
 import msgspec
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from config.load import default_text, parse_scheduler_config
 from config.schema import SchedulerConfig
@@ -20,24 +18,21 @@ from core.actions import ACTIONS
 from core.messages.decisions import CycleReport
 from core.plugins import PLUGINS
 from core.session.carry import Carry, SessionOptions
+from pumice.cli.decide_tables import show
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.inputs import load_config, load_manifests
+from pumice.cli.inputs import load_config, take_manifests
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.history.rewind import rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.oneshot.moment import parse_moment
-from pumice.oneshot.outcome import waits
 from pumice.oneshot.pending import left_pending
-from pumice.oneshot.prepare import usable
+from pumice.oneshot.prepare import identity
 from pumice.replay.plugins import demand_plugins
 
 HELP: Final = "Say what the scheduler would do with these objects, and why it leaves tasks pending."
 EXAMPLE: Final = "Example: [bold]kubectl get nodes,pods,podgroups,queues -A -o yaml | pumice decide -f -[/bold]"
-
-CONTROLLED: Final = frozenset({"Job", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
-"""Kinds that become pods only where a controller runs."""
 
 
 @guarded
@@ -65,15 +60,17 @@ def decide(
     """Run the cycles; the exit code is 2 when some of the input could not be used."""
     terminal = Terminal(output, quiet, log_level)
     moment = None if now is None else _moment(now)
-    if manifests and db is None and at is None:
-        settings = load_config(config, lenient, terminal, plugins=plugins_dir)
-        setup, whole = from_manifests(manifests, settings, moment, terminal)
-    elif db is not None and at is not None and not manifests:
+    if db is not None and at is not None:
         anyio.run(demand_plugins, db, plugins_dir, terminal.warn)
         setup, whole = from_journal(db, at, moment, terminal), True
         if config is not None:
             settings = load_config(config, lenient, terminal, plugins=plugins_dir)
             setup = dataclasses.replace(setup, config=settings)
+        if manifests:
+            setup, whole = with_manifests(setup, manifests, terminal)
+    elif manifests and db is None and at is None:
+        settings = load_config(config, lenient, terminal, plugins=plugins_dir)
+        setup, whole = from_manifests(manifests, settings, moment, terminal)
     else:
         raise UsageError("nothing to decide about: give -f PATH (- for stdin), or --db FILE with --at CYCLE")
     setup = dataclasses.replace(setup, config=with_actions(setup.config, actions))
@@ -87,17 +84,22 @@ def from_manifests(
     paths: Sequence[str], settings: SchedulerConfig, moment: float | None, terminal: Terminal
 ) -> tuple[Setup, bool]:
     """What was handed in, and whether all of it could be used. UsageError when none of it could."""
-    loaded = load_manifests(paths, terminal)
-    objects, problems = usable(loaded)
-    for problem in problems:
-        terminal.error(str(problem))
-    whole = not loaded.problems and not problems
+    now = time.time() if moment is None else moment
+    objects, whole = take_manifests(paths, (), now, terminal)
     if not objects:
         raise UsageError("no objects in the input" if whole else "no object could be used")
-    for kind in sorted({obj["kind"] for obj in objects} & CONTROLLED):
-        terminal.warn(f"{kind}: decide runs no controllers, so nothing comes of it")
-    now = time.time() if moment is None else moment
     return Setup(objects, settings, now, options=SessionOptions(node_usage=usage_of(objects))), whole
+
+
+def with_manifests(setup: Setup, paths: Sequence[str], terminal: Terminal) -> tuple[Setup, bool]:
+    """A recorded state with more objects in it."""
+    objects, whole = take_manifests(paths, setup.objects, setup.now, terminal)
+    known = set(map(identity, setup.objects))
+    if setup.view is not None:
+        for obj in objects:
+            if identity(obj) not in known:
+                setup.view.apply("ADDED", obj)
+    return dataclasses.replace(setup, objects=objects), whole
 
 
 def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal) -> Setup:
@@ -155,53 +157,3 @@ def _moment(now: str) -> float:
         return parse_moment(now)
     except ValueError as error:
         raise UsageError(f"expected a moment like 2026-11-21T02:00:00Z, was {now!r}", path="--now") from error
-
-
-def show(console: Console, decided: Sequence[Cycle], result: dict[str, Any]) -> None:
-    """Tables for a person: what every cycle did, then the PodGroups and what is left pending."""
-    for cycle in decided:
-        if len(decided) > 1:
-            console.rule(f"cycle {cycle.result.cycle}")
-        _show_decisions(console, cycle)
-    _show_pod_groups(console, decided[-1].outcome)
-    _show_pending(console, result["pending"])
-
-
-def _show_decisions(console: Console, cycle: Cycle) -> None:
-    table = Table("decision", "pod", "node", "job", "why")
-    for bind in cycle.result.binds:
-        why = "once its volumes are bound" if waits(bind) else ""
-        table.add_row("bind", f"{bind.namespace}/{bind.name}", bind.node, bind.job, why)
-    for evict in cycle.result.evicts:
-        why = f"{evict.action}: for {evict.preemptor}" if evict.preemptor else evict.action or evict.reason
-        table.add_row("evict", f"{evict.namespace}/{evict.name}", evict.node, evict.job, why)
-    for pod, node in cycle.outcome["pipelined"].items():
-        table.add_row("pipeline", pod, node, "", "once resources are released")
-    for pod, node in cycle.outcome["uncommitted"].items():
-        table.add_row("reserve", pod, node, "", "its gang is not whole")
-    counts = f"{len(cycle.result.binds)} bound, {len(cycle.result.evicts)} evicted"
-    console.print(table if table.row_count else "Nothing to bind or evict.")
-    console.print(f"{counts}, {len(cycle.outcome['pipelined'])} pipelined")
-
-
-def _show_pod_groups(console: Console, outcome: dict[str, Any]) -> None:
-    if not outcome["phases"]:
-        return
-    table = Table("PodGroup", "phase", "tasks", "condition")
-    for job, phase in outcome["phases"].items():
-        tasks = ", ".join(f"{count} {status}" for status, count in outcome["taskStatus"].get(job, {}).items())
-        conditions = "\n".join(
-            f"{one['type']}: {one['message'] or one['reason']}" for one in outcome["conditions"].get(job, [])
-        )
-        table.add_row(job, phase, tasks, conditions)
-    console.print(table)
-
-
-def _show_pending(console: Console, pending: dict[str, dict[str, str]]) -> None:
-    if not pending:
-        console.print("No task is left pending.")
-        return
-    table = Table("left pending", "reason", "message", title=f"{len(pending)} left pending")
-    for pod, why in pending.items():
-        table.add_row(pod, why["reason"], why["message"])
-    console.print(table)

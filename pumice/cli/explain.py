@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
@@ -17,8 +18,8 @@ from core.messages.decisions import Bind, Evict
 from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.inputs import load_config
-from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, PluginsDir, Quiet
+from pumice.cli.inputs import load_config, take_manifests
+from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account, Scene, account_of, is_waiting, scene_of
 from pumice.explain.server import Server, fetch
@@ -52,6 +53,7 @@ def explain(
     certificate: Annotated[
         Path | None, typer.Option("--cacert", metavar="PEM", help="Whom to trust beside the system's authorities.")
     ] = None,
+    manifests: Manifests = None,
     config: Config = None,
     cycle: Annotated[
         int | None,
@@ -71,18 +73,24 @@ def explain(
     if known is None:
         raise UsageError(f"cannot explain a {kind!r}; known: {', '.join(sorted(set(KINDS.values())))}", path="KIND")
     whole = name if "/" in name else f"default/{name}"
-    if server is not None:
+    if server is not None or manifests:
         if cycle is not None:
-            raise UsageError("a server shows the present; a recorded cycle is in a journal: --db", path="--cycle")
+            raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
         settings = load_config(config, lenient, terminal, plugins=plugins_dir)
-        account = account_of(_present(Server(server, token or "", certificate), settings, terminal), known, whole)
+        if server is not None:
+            objects = fetch(Server(server, token or "", certificate))
+        else:
+            objects, _ = take_manifests(manifests or (), (), time.time(), terminal)
+        account = account_of(_present(objects, settings, terminal), known, whole)
     else:
         if config is not None:
-            raise UsageError("a journal holds its own configuration; --config goes with --server", path="--config")
+            raise UsageError(
+                "a journal holds its own configuration; --config goes with --server and -f", path="--config"
+            )
         file = db or Path("pumice.db")
         anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
         account = anyio.run(_explain, file, known, whole, cycle, terminal)
-    terminal.emit(account.to_dict(), lambda console: show(console, account, recorded=server is None))
+    terminal.emit(account.to_dict(), lambda console: show(console, account, recorded=server is None and not manifests))
     return Exit.DONE
 
 
@@ -95,9 +103,9 @@ async def _explain(db: Path, kind: str, name: str, cycle: int | None, terminal: 
     return account_of(scene_of(past), kind, name)
 
 
-def _present(server: Server, settings: SchedulerConfig, terminal: Terminal) -> Scene:
-    """What the next cycle would see, as far as the server shows it: what is in flight is not."""
-    objects, view = fetch(server), View()
+def _present(objects: Sequence[dict[str, Any]], settings: SchedulerConfig, terminal: Terminal) -> Scene:
+    """What the next cycle would see, as far as a server or a dump shows it: what is in flight is not."""
+    view = View()
     for obj in objects:
         try:
             view.apply("ADDED", obj)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from config.load import load_scheduler_config
 from config.schema import SchedulerConfig
@@ -12,6 +13,7 @@ from core.actions import ACTIONS
 from core.plugins import PLUGINS
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded, load
+from pumice.oneshot.bring import brought
 from pumice.plugins.loader import install_plugins
 
 
@@ -37,3 +39,19 @@ def load_config(
     for warning in config.warnings:
         terminal.warn(warning)
     return config
+
+
+def take_manifests(
+    paths: Sequence[str], beside: Sequence[dict[str, Any]], now: float, terminal: Terminal
+) -> tuple[list[dict[str, Any]], bool]:
+    """The objects behind the paths, and those `beside` them, with what controllers make of them; whether all of it
+    could be used. What could not, and what was assumed, is said.
+    """
+    loaded = load_manifests(paths, terminal)
+    with terminal.progress("reading", len(loaded.objects)) as advance:
+        found = brought(loaded, beside, now, advance)
+    for problem in found.problems:
+        terminal.error(str(problem))
+    for note in found.notes:
+        terminal.warn(note)
+    return found.objects, not loaded.problems and not found.problems

@@ -49,16 +49,17 @@ def _waits(pod: Object) -> bool:
         return False
     if pod["metadata"].get("deletionTimestamp"):
         return False
-    return spec.get("schedulerName", SCHEDULER) == SCHEDULER or bool(_group_of(pod))
+    return spec.get("schedulerName", SCHEDULER) == SCHEDULER or bool(group_of(pod))
 
 
-def _group_of(pod: Object) -> str:
+def group_of(pod: Object) -> str:
+    """The PodGroup that a pod names; empty when it names none."""
     return str(section(pod["metadata"], "annotations").get(GROUP) or "")
 
 
 def _unseen(pod: Object, groups: Mapping[str, Object], queues: set[str]) -> PendingReason:
     """Why a pod is not a task of any session."""
-    name = _group_of(pod)
+    name = group_of(pod)
     if not name:
         return PendingReason(
             "NoPodGroup",

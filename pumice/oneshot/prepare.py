@@ -6,12 +6,14 @@ What comes out of a cluster (it has a uid) has been through admission and is tak
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+from uuid import NAMESPACE_URL, uuid5
 
 from actors.api.admission import ADMISSION
 from actors.api.admission.shapes.shapes import shape_problems
 from actors.api.admission.stated_amounts import STATED
+from actors.api.kinds import kind_of
 from actors.api.refusals import Cause
 from actors.api.verbs.decoding import drop_nulls
 from core.errors import QuantityError
@@ -21,7 +23,12 @@ from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.oneshot.between import Object, object_key
 
-VALIDATED = ("Pod", "Node", *STATED)
+Identity = tuple[str, str, str]
+"""Kind, namespace and name; the kind as objects are stored by."""
+
+CONTROLLED: Final = frozenset(("Job", "Deployment", "ReplicaSet"))
+"""Kinds of which controllers make pods and PodGroups (see `pumice.oneshot.expand`)."""
+VALIDATED: Final = ("Pod", "Node", *STATED, *CONTROLLED)
 """Kinds that are validated; a PodGroup without a queue is no error here but a reason to stay pending."""
 
 
@@ -29,35 +36,60 @@ class GivenObjects:
     """What admission may look at: the objects that were handed in."""
 
     def __init__(self, objects: Iterable[Object]) -> None:
-        self._by_name = {_identity(obj): obj for obj in objects}
-        self._queues = self.all("Queue")
-        defaults = [obj for obj in self.all("PriorityClass") if obj.get("globalDefault")]
-        self._default_class = min(defaults, key=lambda obj: obj.get("value", 0), default=None)
+        self._by_name: dict[Identity, Object] = {}
+        self._listed: dict[tuple[str, str | None], list[Object]] = {}
+        for obj in objects:
+            self._by_name[identity(obj)] = obj
+
+    def put(self, obj: Object) -> None:
+        """One more, or another state of one."""
+        who = identity(obj)
+        self._by_name[who] = obj
+        if self._listed:
+            self._listed.pop((who[0], None), None)
+            self._listed.pop((who[0], who[1]), None)
 
     def all(self, kind: str, namespace: str | None = None) -> list[Object]:
-        keys = sorted(key for key in self._by_name if key[0] == kind and namespace in (None, key[1]))
-        return [self._by_name[key] for key in keys]
+        """Those of a kind by namespace and name. Found once: it is asked for every pod."""
+        found = self._listed.get((kind, namespace))
+        if found is None:
+            keys = sorted(key for key in self._by_name if key[0] == kind and namespace in (None, key[1]))
+            found = self._listed[kind, namespace] = [self._by_name[key] for key in keys]
+        return found
 
     def get(self, kind: str, namespace: str, name: str) -> Object | None:
         return self._by_name.get((kind, namespace, name))
 
     def queues(self) -> list[Object]:
-        return self._queues
+        return self.all("Queue")
 
     def children(self, parent: str) -> list[Object]:
-        return [queue for queue in self._queues if section(queue, "spec").get("parent") == parent]
+        return [queue for queue in self.queues() if section(queue, "spec").get("parent") == parent]
 
     def default_priority_class(self) -> Object | None:
-        return self._default_class
+        defaults = [obj for obj in self.all("PriorityClass") if obj.get("globalDefault")]
+        return min(defaults, key=lambda obj: obj.get("value", 0), default=None)
 
 
-def usable(loaded: Loaded) -> tuple[list[Object], list[InputError]]:
-    """The objects that a view takes, as the API would hold them, and a problem for each of the others."""
-    view, lookup = View(), GivenObjects(loaded.objects)
+def stored_as(obj: Object) -> str:
+    """The kind under which an object is stored: a Job of Kubernetes is another one than Volcano's."""
+    kind = kind_of(obj.get("apiVersion"), obj["kind"])
+    return kind.key if kind is not None else str(obj["kind"])
+
+
+def usable(
+    loaded: Loaded, lookup: GivenObjects | None = None, advance: Callable[[int], None] = lambda _: None
+) -> tuple[list[Object], list[InputError]]:
+    """The objects that a view takes, as the API would hold them, and a problem for each of the others.
+
+    `lookup`: what admission may look at, where that is more than they are; `advance` is told of each that is done.
+    """
+    view, lookup = View(), lookup or GivenObjects(loaded.objects)
     taken, problems = list[Object](), list[InputError]()
     for given in loaded.objects:
         who = f"{given['kind']} {object_key(given).strip('/')}"
         obj, causes = admitted(given, lookup)
+        advance(1)
         if causes:
             problems.append(InputError("; ".join(causes), source=loaded.place_of(given), path=who))
             continue
@@ -83,7 +115,9 @@ def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
         return given, []
     obj: Object = copy.deepcopy(given)
     drop_nulls(obj)
-    obj["metadata"]["uid"] = object_key(obj).strip("/").replace("/", "-")
+    name = object_key(obj).strip("/")
+    # what is made of it is called after its uid, which readers know by its form
+    obj["metadata"]["uid"] = str(uuid5(NAMESPACE_URL, name)) if stored_as(obj) in CONTROLLED else name.replace("/", "-")
     spec: dict[str, Any] = obj.setdefault("spec", {}) if kind in ADMISSION else {}
     status: dict[str, Any] = obj.setdefault("status", {}) if kind in ADMISSION else {}
     if kind == "Queue":
@@ -98,11 +132,19 @@ def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
     return obj, _complete(obj, lookup)
 
 
+def completed(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
+    """Another like it with the defaults of its kind, and what is wrong with it, whether it has been admitted or not."""
+    obj: Object = copy.deepcopy(given)
+    obj |= {part: obj.get(part) or {} for part in ("spec", "status")}
+    return obj, _complete(obj, lookup)
+
+
 def _complete(obj: Object, lookup: GivenObjects) -> list[str]:
     """Defaults and rules of the kinds that are validated, as admission has them."""
-    if obj["kind"] not in VALIDATED:
+    kind = stored_as(obj)
+    if kind not in VALIDATED:
         return []
-    rules = ADMISSION[obj["kind"]]
+    rules = ADMISSION[kind]
     status = copy.deepcopy(obj["status"])
     if rules.default is not None:
         rules.default(obj, lookup)
@@ -129,6 +171,7 @@ def _said(causes: list[Cause]) -> list[str]:
     return [f"{cause.field}: {cause.message}" for cause in causes]
 
 
-def _identity(obj: Object) -> tuple[str, str, str]:
+def identity(obj: Object) -> Identity:
+    """Who it is."""
     metadata = section(obj, "metadata")
-    return obj["kind"], str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+    return stored_as(obj), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")

@@ -101,7 +101,6 @@ def test_a_gang_that_does_not_fit_waits_and_every_task_has_a_reason(decide: Any)
 @pytest.mark.parametrize(
     ("objects", "reason"),
     [
-        ([pod("p")], "NoPodGroup"),
         ([pod("p", group="gone")], "PodGroupNotFound"),
         ([pod("p", group="g"), pod_group("g", queue="nowhere")], "QueueNotFound"),
     ],
@@ -226,9 +225,11 @@ def json_list(objects: list[dict[str, Any]]) -> str:
 
 
 def test_a_table_for_a_person(decide: Any) -> None:
-    out = decide([node("n0"), queue("default"), *GANG, pod("lone")], "-o", "table").out
-    assert "default/g-0" in out
-    assert "NoPodGroup" in out
+    away = pod("away", group="gone")
+    out = decide([node("n0"), queue("default"), *GANG, pod_group("idle"), away], "-o", "table").out
+    assert "2 bound: n0 ×2" in out
+    assert "PodGroup default/gone is not among the objects" in " ".join(out.replace("│", " ").split())
+    assert "1 more PodGroup: nothing to decide" in out
 
 
 def test_node_metrics_reach_the_usage_plugin_as_per_cent(decide: Any) -> None:

@@ -1,0 +1,134 @@
+"""What `pumice decide` shows a person: a line a gang, then evictions, then queues, in units that people write."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from core.objects.metadata import section
+from pumice.oneshot.between import Object, object_key
+from pumice.oneshot.cycles import Cycle
+from pumice.oneshot.outcome import waits
+from pumice.oneshot.pending import group_of
+from pumice.units import amounts_of
+
+NODES_SHOWN: Final = 3
+QUEUE_COLUMNS: Final = ("allocated", "deserved", "guarantee", "real_capacity", "inqueue")
+
+
+@dataclass(slots=True)
+class Gang:
+    """What became of a PodGroup's pods. `bound`, `volumes` (bound once their volumes are), `promised`: pods by node;
+    `waits`: pods by reason.
+    """
+
+    bound: Counter[str] = field(default_factory=Counter[str])
+    volumes: Counter[str] = field(default_factory=Counter[str])
+    promised: Counter[str] = field(default_factory=Counter[str])
+    waits: Counter[str] = field(default_factory=Counter[str])
+
+
+def show(console: Console, decided: Sequence[Cycle], result: dict[str, Any]) -> None:
+    """Every cycle's gangs and evictions, then what each queue has; what nothing happened to is only counted."""
+    for cycle in decided:
+        if len(decided) > 1:
+            console.rule(f"cycle {cycle.result.cycle}")
+        _show_gangs(console, cycle, result["pending"] if cycle is decided[-1] else {})
+        _show_evictions(console, cycle)
+        counts = f"{len(cycle.result.binds)} bound, {len(cycle.result.evicts)} evicted"
+        console.print(f"{counts}, {len(cycle.outcome['pipelined'])} pipelined")
+    _show_queues(console, result["queues"])
+    waiting = len(result["pending"])
+    console.print(f"{waiting} left pending" if waiting else "No task is left pending.")
+
+
+def _show_gangs(console: Console, cycle: Cycle, pending: Mapping[str, Mapping[str, str]]) -> None:
+    gangs = _gangs(cycle, pending)
+    groups = {object_key(obj): obj for obj in cycle.objects if obj["kind"] == "PodGroup"}
+    table = Table("job", "queue", "phase", "pods", "why")
+    newest_first = {job: -place for place, job in enumerate(groups, 1)}  # what was handed in last is asked about
+    for job, gang in sorted(gangs.items(), key=lambda each: newest_first.get(each[0], 0)):
+        queue = str(section(groups.get(job, {}), "spec").get("queue") or "")
+        phase = cycle.outcome["phases"].get(job, "")
+        table.add_row(_title(job, groups.get(job)), queue, phase, "\n".join(_placed(gang)), "\n".join(_reasons(gang)))
+    console.print(table if table.row_count else "Nothing to bind or evict.")
+    quiet = len(groups.keys() - gangs.keys())
+    if quiet:
+        console.print(f"{quiet} more PodGroup{'s' if quiet > 1 else ''}: nothing to decide")
+
+
+def _gangs(cycle: Cycle, pending: Mapping[str, Mapping[str, str]]) -> dict[str, Gang]:
+    """Those of which a pod was placed, promised a place, or waits."""
+    jobs = {object_key(obj): _job_of(obj) for obj in cycle.objects if obj["kind"] == "Pod"}
+    gangs: dict[str, Gang] = {}
+    for bind in cycle.result.binds:
+        gang = gangs.setdefault(bind.job, Gang())
+        (gang.volumes if waits(bind) else gang.bound)[bind.node] += 1
+    for pod, why in pending.items():
+        gang = gangs.setdefault(jobs.get(pod, pod), Gang())
+        node = cycle.outcome["pipelined"].get(pod) or cycle.outcome["uncommitted"].get(pod)
+        if node:
+            gang.promised[node] += 1
+        gang.waits[why["message"] or why["reason"]] += 1
+    return gangs
+
+
+def _job_of(pod: Object) -> str:
+    return f"{pod['metadata'].get('namespace') or ''}/{group_of(pod) or pod['metadata']['name']}"
+
+
+def _title(job: str, group: Object | None) -> str:
+    """The PodGroup; or what it was made for, where that has a name of its own."""
+    for owner in (group or {}).get("metadata", {}).get("ownerReferences") or ():
+        if owner.get("controller"):
+            return f"{job.partition('/')[0]}/{owner['name']}"
+    return job
+
+
+def _placed(gang: Gang) -> Iterator[str]:
+    if gang.bound:
+        yield f"{gang.bound.total()} bound: {_on(gang.bound)}"
+    if gang.volumes:
+        yield f"{gang.volumes.total()} bound once its volumes are bound: {_on(gang.volumes)}"
+    if gang.promised:
+        yield f"{gang.promised.total()} promised: {_on(gang.promised)}"
+    if gang.waits:
+        yield f"{gang.waits.total()} pending"
+
+
+def _on(nodes: Counter[str]) -> str:
+    most = nodes.most_common(NODES_SHOWN)
+    named = ", ".join(f"{node} ×{count}" if count > 1 else node for node, count in most)
+    return f"{named} and {len(nodes) - len(most)} more" if len(nodes) > len(most) else named
+
+
+def _reasons(gang: Gang) -> Iterable[str]:
+    """Each once, the most frequent first."""
+    return [why if len(gang.waits) == 1 else f"{count}: {why}" for why, count in gang.waits.most_common(NODES_SHOWN)]
+
+
+def _show_evictions(console: Console, cycle: Cycle) -> None:
+    if not cycle.result.evicts:
+        return
+    table = Table("evicted", "node", "job", "for", "by")
+    for evict in cycle.result.evicts:
+        who = f"{evict.namespace}/{evict.name}"
+        table.add_row(who, evict.node, evict.job, evict.preemptor, evict.action or evict.reason)
+    console.print(table)
+
+
+def _show_queues(console: Console, queues: Mapping[str, Mapping[str, float]]) -> None:
+    """Shares and amounts at the opening of the last cycle; columns in which no queue has anything are left out."""
+    rows = {name: {column: amounts_of(figures, column) for column in QUEUE_COLUMNS} for name, figures in queues.items()}
+    columns = [column for column in QUEUE_COLUMNS if any(row[column] for row in rows.values())]
+    table = Table("queue", "share", *(column.replace("_", " ") for column in columns), title="queues when it opened")
+    for name, row in rows.items():
+        share = queues[name].get("share")
+        table.add_row(name, "" if share is None else f"{share:.3g}", *(row[column] for column in columns))
+    if table.row_count:
+        console.print(table)

@@ -1,0 +1,48 @@
+"""From what was read to what a cycle sees: admission, the queues that are assumed, and what controllers make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pumice.errors import InputError
+from pumice.load.manifests import Loaded
+from pumice.oneshot.between import Object, object_key
+from pumice.oneshot.expand import assumed_queues, expanded
+from pumice.oneshot.prepare import GivenObjects, identity, stored_as, usable
+
+INERT: Final = frozenset(("CronJob", "CronJob.batch", "DaemonSet", "Job.batch", "JobFlow", "StatefulSet"))
+"""Kinds that become pods somewhere, and nothing here."""
+
+
+@dataclass(slots=True)
+class Brought:
+    """Objects in order of arrival; a problem for each that could not be used; what a person should know beside."""
+
+    objects: list[Object]
+    problems: list[InputError] = field(default_factory=list[InputError])
+    notes: list[str] = field(default_factory=list[str])
+
+
+def brought(
+    loaded: Loaded, beside: Sequence[Object], now: float, advance: Callable[[int], None] = lambda _: None
+) -> Brought:
+    """What was loaded, after what is there already (`beside`), as of `now` (seconds since the epoch)."""
+    there = set(map(identity, beside))
+    twice = [given for given in loaded.objects if identity(given) in there]
+    loaded.objects = [given for given in loaded.objects if identity(given) not in there]
+    queues = assumed_queues([*beside, *loaded.objects])
+    loaded.objects = [*queues, *loaded.objects]
+    taken, problems = usable(loaded, GivenObjects([*beside, *loaded.objects]), advance)
+    problems += [_is_there(loaded, given) for given in twice]
+    found = expanded([*beside, *taken], now)
+    notes = [f"Queue {queue['metadata']['name']} is not in the input: assumed, as Volcano makes it" for queue in queues]
+    inert = sorted({stored_as(obj).removesuffix(".batch") for obj in taken if stored_as(obj) in INERT})
+    notes += [f"{kind}: no controller for it runs here, so nothing comes of it" for kind in inert]
+    return Brought(found.objects, problems, notes + found.notes)
+
+
+def _is_there(loaded: Loaded, given: Object) -> InputError:
+    who = f"{given['kind']} {object_key(given).strip('/')}"
+    return InputError("the recorded state has it already", source=loaded.place_of(given), path=who)

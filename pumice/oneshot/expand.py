@@ -1,0 +1,181 @@
+"""What controllers make of Jobs, Deployments, ReplicaSets and plain pods: pods and PodGroups, for one cycle to see.
+
+The controllers' own machines do it, on the objects that were handed in, with an API that only takes note. What is there
+already is not made again, nothing is taken away, and no time passes. A PodGroup stays Pending: to admit it is the
+cycle's; that pods come with it at once is so that the one cycle which is asked about sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from actors.api.bootstrap import system_queues
+from actors.controllers.groups.machine import PodGroupMachine, needs_group
+from actors.controllers.jobs.machine import JobMachine
+from actors.controllers.workloads.machine import WorkloadMachine
+from actors.kube.merge_patch import merge_patch
+from actors.runtime.reconciler import Machine
+from core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
+from core.messages.replies import Accepted, ApiReply, Refused
+from core.objects.metadata import section
+from core.objects.parts import kind_of
+from pumice.oneshot.between import Object, object_key
+from pumice.oneshot.moment import format_moment
+from pumice.oneshot.prepare import CONTROLLED, GivenObjects, Identity, admitted, completed, identity, stored_as
+from storage.codec import pack, unpack
+
+DEFAULT_QUEUES: Final = ("default", "root")
+ROUNDS: Final = 100
+"""Turns of the machines; a Deployment needs four."""
+
+
+@dataclass(slots=True)
+class Expansion:
+    """The objects with what was made, in order of arrival, and what is to be said about it."""
+
+    objects: list[Object]
+    notes: list[str] = field(default_factory=list[str])
+
+
+def assumed_queues(objects: Sequence[Object]) -> list[Object]:
+    """`default`, and `root` above it, where what will be made needs `default` and they are not among the objects."""
+    given = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Queue"}
+    wanted = {_queue_of(obj) for obj in objects if _is_expanded(obj)}
+    if not wanted & set(DEFAULT_QUEUES) - given:
+        return []
+    return [queue for queue in system_queues() if queue["metadata"]["name"] not in given]
+
+
+def expanded(objects: Sequence[Object], now: float) -> Expansion:
+    """`objects`, as admission has left them, with the pods and PodGroups that controllers would make, as of `now`."""
+    if not any(map(_is_expanded, objects)):
+        return Expansion(list(objects))
+    bench = _Bench(objects, now)
+    machines = (WorkloadMachine(), JobMachine(), PodGroupMachine())
+    for _ in range(ROUNDS):
+        turns = [bench.turn(machine) for machine in machines]
+        if not any(turns):
+            break
+    return Expansion(bench.objects(), bench.notes)
+
+
+def _is_expanded(obj: Object) -> bool:
+    return stored_as(obj) in CONTROLLED or (obj["kind"] == "Pod" and needs_group(obj))
+
+
+def _queue_of(obj: Object) -> str:
+    if stored_as(obj) == "Job":
+        return str(section(obj, "spec").get("queue") or "default")
+    template = obj if obj["kind"] == "Pod" else section(section(obj, "spec"), "template")
+    annotations: dict[str, str] = section(section(template, "metadata"), "annotations")
+    return annotations.get("scheduling.volcano.sh/queue-name") or "default"
+
+
+class _Bench:
+    """An API that takes note of what machines ask of it."""
+
+    def __init__(self, objects: Iterable[Object], now: float) -> None:
+        self.notes: list[str] = []
+        self._now = now
+        self._objects: dict[Identity, Object] = {identity(obj): obj for obj in objects}
+        self._lookup = GivenObjects(self._objects.values())
+        self._news: list[tuple[str, Object]] = []
+        for obj in self._objects.values():
+            self._tell(obj)
+        self._read: dict[int, int] = {}
+        self._revision = 1
+
+    def _tell(self, obj: Object) -> None:
+        """Machines hear of it, unless it is not what they can rely on."""
+        kind = stored_as(obj)
+        if kind in CONTROLLED:
+            obj, causes = completed(obj, self._lookup)
+            if causes:
+                who = f"{obj['kind']} {object_key(obj)}"
+                self.notes.append(f"{who}: nothing is made of it: {'; '.join(causes)}")
+                return
+        self._news.append((kind, _observed(obj, 1)))
+
+    def objects(self) -> list[Object]:
+        """All there is, what was made last."""
+        return list(self._objects.values())
+
+    def turn(self, machine: Machine) -> bool:
+        """Tell a machine what is new, and answer what it asks. Whether there was anything."""
+        kinds = set(map(kind_of, machine.kinds))
+        since = self._read.get(id(machine), 0)
+        self._read[id(machine)] = len(self._news)
+        for kind, obj in self._news[since:]:
+            if kind in kinds:
+                machine.observe(kind, obj, int(obj["metadata"]["resourceVersion"]))
+        requests = machine.step(self._now)
+        for request in requests:
+            machine.answered(request, self._answer(request), self._now)
+        return bool(requests) or since < len(self._news)
+
+    def _answer(self, request: ApiRequest) -> ApiReply:
+        match request:
+            case Create():
+                return self._create(unpack(request.blob))
+            case Patch():
+                return self._change(request.kind, request.namespace, request.name, unpack(request.blob))
+            case UpdateStatus():
+                status = {"status": unpack(request.blob)}
+                return self._change(request.kind, request.namespace, request.name, status)
+            case _:  # what a controller would take away stays: it was handed in
+                return Accepted(self._revision)
+
+    def _create(self, obj: Object) -> ApiReply:
+        if obj["kind"] == "Event":
+            return Accepted(self._revision, pack(_observed(obj, self._revision)))
+        made, causes = admitted(self._named(obj), self._lookup)
+        who = identity(made)
+        if who in self._objects:
+            return Refused(409, "AlreadyExists", f"{made['kind']} {made['metadata']['name']} is there already")
+        if causes:
+            self.notes.append(f"{made['kind']} {who[1]}/{who[2]} could not be made: {'; '.join(causes)}")
+            return Refused(422, "Invalid", "; ".join(causes))
+        return self._put(who, made)
+
+    def _named(self, obj: Object) -> Object:
+        """With a name where it asks for one, and a time: now, or when its owner came if that is known."""
+        meta: dict[str, Any] = dict(obj["metadata"])
+        if not meta.get("name"):
+            prefix, number = str(meta.pop("generateName")), 0
+            while (obj["kind"], meta["namespace"], f"{prefix}{number}") in self._objects:
+                number += 1
+            meta["name"] = f"{prefix}{number}"
+        meta["creationTimestamp"] = self._created(meta)
+        return {**obj, "metadata": meta}
+
+    def _created(self, meta: dict[str, Any]) -> str:
+        for owner in meta.get("ownerReferences") or ():
+            known = self._objects.get((owner["kind"], meta["namespace"], owner["name"]))
+            if known is not None and known["metadata"].get("creationTimestamp"):
+                return str(known["metadata"]["creationTimestamp"])
+        return format_moment(self._now)
+
+    def _change(self, kind: str, namespace: str, name: str, patch: Object) -> ApiReply:
+        who = (kind, namespace, name)
+        known = self._objects.get(who)
+        if known is None:
+            return Refused(404, "NotFound", f"{kind} {name} is not among the objects")
+        return self._put(who, merge_patch(known, patch))
+
+    def _put(self, who: Identity, obj: Object) -> Accepted:
+        self._objects[who] = obj
+        self._lookup.put(obj)
+        self._revision += 1
+        seen = _observed(obj, self._revision)
+        self._news.append((stored_as(obj), seen))
+        return Accepted(self._revision, pack(seen))
+
+
+def _observed(obj: Object, revision: int) -> Object:
+    """As machines see it: a PodGroup that waits for admission as if it were admitted, for its pods to be made."""
+    seen: Object = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
+    if obj["kind"] == "PodGroup" and section(obj, "status").get("phase", "Pending") == "Pending":
+        seen["status"] = {**section(obj, "status"), "phase": "Inqueue"}
+    return seen

@@ -1,0 +1,41 @@
+"""Amounts in the units that people write: `500m`, `8Gi`, `2 nvidia.com/gpu`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+BYTES: Final = (("Ti", 2.0**40), ("Gi", 2.0**30), ("Mi", 2.0**20), ("Ki", 2.0**10))
+SCALARS: Final = "scalar_resources:"
+WHOLE: Final = "pods"
+"""The one scalar that Volcano counts whole; all others are in thousandths."""
+
+
+def amounts_of(figures: Mapping[str, float], what: str) -> str:
+    """One of a queue's amounts out of its gauges (`allocated_milli_cpu`, …): "4 cpu, 8Gi memory"; zeroes left out."""
+    parts: list[str] = []
+    for name, value in figures.items():
+        resource = name.removeprefix(f"{what}_")
+        if resource == name or not value:
+            continue
+        if resource == "milli_cpu":
+            parts.append(f"{milli(value)} cpu")
+        elif resource == "memory_bytes":
+            parts.append(f"{byte_count(value)} memory")
+        elif resource.startswith(SCALARS):
+            scalar = resource.removeprefix(SCALARS)
+            parts.append(f"{value:g} {scalar}" if scalar == WHOLE else f"{milli(value)} {scalar}")
+    return ", ".join(parts)
+
+
+def milli(value: float) -> str:
+    """Thousandths: `500m`, `2`, `2500m`."""
+    return f"{value / 1000:g}" if value % 1000 == 0 else f"{value:g}m"
+
+
+def byte_count(value: float) -> str:
+    """Bytes in the largest unit of which there is one, to three digits: `8Gi`, `1.5Gi`, `512Mi`."""
+    for unit, size in BYTES:
+        if abs(value) >= size:
+            return f"{value / size:.3g}{unit}" if abs(value) < 1000 * size else f"{value / size:.0f}{unit}"
+    return f"{value:g}"

@@ -1,0 +1,150 @@
+"""Jobs, Deployments and plain pods handed to a one-shot run become the pods and PodGroups that controllers make."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.kit.nodes import node
+from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+from tests.pumice.cli.terminal import Said, pumice
+
+Object = dict[str, Any]
+TEMPLATE: Object = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}}
+VOLCANO: Object = {"spec": {**TEMPLATE["spec"], "schedulerName": "volcano"}}
+
+
+def job(name: str, *, pods: int = 2, **spec: Any) -> Object:
+    task = {"name": "worker", "replicas": pods, "template": TEMPLATE}
+    whole = {"minAvailable": pods, "tasks": [task], **spec}
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": whole}
+
+
+def deployment(name: str, replicas: int) -> Object:
+    labels = {"app": name}
+    template = {**VOLCANO, "metadata": {"labels": labels}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.fixture
+def decide(tmp_path: Path) -> Any:
+    """Decide about objects, at a given time."""
+
+    def run(objects: list[Object], *arguments: object) -> Said:
+        file = tmp_path / "objects.yaml"
+        file.write_text(yaml.safe_dump_all(objects))
+        return pumice("decide", "-f", file, "-o", "json", "--now", "2026-01-01T00:00:00Z", *arguments)
+
+    return run
+
+
+def test_a_job_becomes_a_gang_in_an_assumed_queue(decide: Any) -> None:
+    said = decide([node("n0", cpu="8"), job("j")])
+    assert said.code == 0
+    assert said.json["cycles"][0]["binds"] == {"default/j-worker-0": "n0", "default/j-worker-1": "n0"}
+    assert "Queue default is not in the input: assumed" in said.err
+
+
+def test_who_is_evicted_when_a_job_is_submitted(decide: Any, tmp_path: Path) -> None:
+    """A dump with a running pod of low priority, and a Job of high priority that needs its room."""
+    classes = [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        for name, value in (("high", 1000), ("low", 1))
+    ]
+    low = pod_group("low", min_member=0, phase="Running", priority_class="low")
+    running = pod("low-0", group="low", cpu="2", node="n0", phase="Running", priority=1)
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text(
+        'actions: "enqueue, allocate, preempt"\n'
+        "tiers: [{plugins: [{name: priority}, {name: gang}]}, {plugins: [{name: predicates}]}]\n"
+    )
+    dump = [node("n0", cpu="2"), queue("default"), *classes, low, running]
+    said = decide([*dump, job("urgent", pods=1, priorityClassName="high")], "--config", conf)
+    (cycle,) = said.json["cycles"]
+    assert cycle["evictions"] == ["default/low-0"]
+    assert cycle["pipelined"] == {"default/urgent-worker-0": "n0"}
+
+
+def test_only_what_is_missing_of_a_dumped_job_is_made(decide: Any) -> None:
+    uid = "11111111-2222-3333-4444-555555555555"
+    dumped = job("j", pods=3)
+    dumped["metadata"] |= {"uid": uid, "namespace": "default"}
+    dumped["status"] = {"state": {"phase": "Running"}}
+    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": uid, "controller": True}
+    group = pod_group(f"j-{uid}", min_member=3, phase="Running")
+    there = pod("j-worker-1", group=f"j-{uid}", node="n0", phase="Running")
+    for each in (group, there):
+        each["metadata"]["ownerReferences"] = [owner]
+    there["metadata"]["annotations"] |= {
+        "volcano.sh/task-spec": "worker",
+        "volcano.sh/job-name": "j",
+        "volcano.sh/job-version": "0",
+    }
+    said = decide([node("n0"), queue("default"), dumped, group, there])
+    assert set(said.json["cycles"][0]["binds"]) == {"default/j-worker-0", "default/j-worker-2"}
+
+
+def test_a_deployment_and_a_plain_pod_get_groups(decide: Any) -> None:
+    said = decide([node("n0", cpu="8"), deployment("web", 2), pod("lone")])
+    binds = said.json["cycles"][0]["binds"]
+    assert len(binds) == 3
+    assert "default/lone" in binds
+    assert sum(name.startswith("default/web-") for name in binds) == 2
+
+
+def test_plain_objects_stay_as_they_are(decide: Any) -> None:
+    """No queue is assumed for a PodGroup that names a missing one, and nothing is said."""
+    said = decide([node("n0"), pod_group("g"), pod("g-0", group="g")])
+    assert said.json["pending"]["default/g-0"]["reason"] == "QueueNotFound"
+    assert said.err == ""
+
+
+def test_a_job_that_is_refused_says_why_and_the_others_go_on(decide: Any) -> None:
+    said = decide([node("n0", cpu="8"), job("bad", queue="nowhere"), job("good")])
+    assert said.code == 2
+    assert "Job default/bad" in said.err
+    assert 'queue "nowhere" does not exist' in said.err
+    assert set(said.json["cycles"][0]["binds"]) == {"default/good-worker-0", "default/good-worker-1"}
+
+
+def test_kinds_that_nothing_comes_of_are_named(decide: Any) -> None:
+    plain = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}, "spec": {"template": TEMPLATE}}
+    said = decide([node("n0"), plain, job("j")])
+    assert "Job: no controller for it runs here" in said.err
+    assert len(said.json["cycles"][0]["binds"]) == 2
+
+
+def test_the_same_input_twice_gives_the_same_answer(decide: Any) -> None:
+    objects = [node("n0"), node("n1"), deployment("web", 3), job("j", pods=3), pod("lone")]
+    first, second = decide(objects), decide(objects)
+    assert json.dumps(first.json) == json.dumps(second.json)
+
+
+def test_what_is_handed_in_joins_a_recorded_state(tmp_path: Path) -> None:
+    cluster, more, db = tmp_path / "cluster.yaml", tmp_path / "more.yaml", tmp_path / "cluster.db"
+    cluster.write_text(yaml.safe_dump_all([node("n0", cpu="4"), job("first", pods=1)]))
+    more.write_text(yaml.safe_dump(job("second", pods=1)))
+    ran = pumice("run", "-f", cluster, "--db", db, "--time", "virtual", "--until", "cycles=3", "-o", "json")
+    assert ran.code == 0, ran.err
+    said = pumice("decide", "--db", db, "--at", "3", "-f", more, "-o", "json")
+    assert said.code == 0, said.err
+    assert "default/second-worker-0" in said.json["cycles"][0]["binds"]
+    again = pumice("decide", "--db", db, "--at", "3", "-f", cluster, "-o", "json")
+    assert again.code == 2
+    assert "the recorded state has it already" in again.err
+
+
+def test_explain_of_what_is_handed_in(tmp_path: Path) -> None:
+    file = tmp_path / "dump.yaml"
+    file.write_text(yaml.safe_dump_all([node("n0", cpu="1"), job("j")]))
+    said = pumice("explain", "-f", file, "job", "default/j", "-o", "json")
+    assert said.code == 0, said.err
+    assert said.json["state"] == "Pending"
+    assert sum(said.json["nodes"].values()) == 1
