@@ -11,7 +11,7 @@ InternalError
 ├── HungActorError            an actor gave no sign of life and was taken away
 ├── CycleLostError            an action, or the core, raised in the middle of a cycle; the session is dropped
 ├── DryRunLostError           a chunk of a dry run failed wherever it was tried
-├── WiringError               the table of links in actors/system/links.py is broken
+├── WiringError               the roles in actors/system/roles are broken
 └── BrokenViewError           the scheduler's own view contradicts itself
 """
 
@@ -75,7 +75,7 @@ class DryRunLostError(InternalError):
 
 
 class WiringError(InternalError):
-    """The table of links is broken: a cycle of blocking sends, or a name that does not exist."""
+    """The roles are broken: a cycle of blocking sends, or a name that does not exist."""
 
 
 class BrokenViewError(InternalError):

@@ -9,9 +9,8 @@ PICTURE: Final = Path(__file__).with_name("actors.svg")
 
 
 class Box(NamedTuple):
-    """A box around its centre; `roles` are the actors it stands for, none for what is no actor."""
+    """A box around its centre. A role says by the title in which box it is drawn."""
 
-    roles: tuple[str, ...]
     title: str
     note: str
     x: int
@@ -24,99 +23,72 @@ class Box(NamedTuple):
 class Arrow(NamedTuple):
     """A line through the points with its label at a place; `both` for two heads.
 
-    `sends` names the links it stands for, as in the table of `actors.system.system`: who sends, to whom.
+    `senders`, `receivers`: titles of boxes; it stands for all that roles of the first send to roles of the second.
     """
 
     points: tuple[tuple[int, int], ...]
     label: str
     at: tuple[int, int]
-    sends: tuple[tuple[str, str], ...] = ()
+    senders: tuple[str, ...] = ()
+    receivers: tuple[str, ...] = ()
     both: bool = False
 
 
-CONTROLLERS: Final = (
-    "config-watcher",
-    "disruption-controller",
-    "job-controller",
-    "pod-group-controller",
-    "queue-controller",
-    "volume-controller",
-)
-BINDERS: Final = ("bind-worker", "pre-bind-worker")
-EFFECTS: Final = (*BINDERS, "evict-worker", "status-writer")
+BINDERS: Final = "bind workers × N"
+EFFECTS: Final = (BINDERS, "evict workers × N", "status writer")
 
 BOXES: Final = (
-    Box((), "manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),
-    Box(("gateway",), "gateway", "kubectl and the like", 575, 60, 150),
-    Box(("metrics",), "metrics", "reads statistics() of all", 820, 60),
-    Box(("supervisor",), "supervisor", "starts, restarts, stops all", 1050, 60),
-    Box(CONTROLLERS, "controllers", "jobs, groups, queues, volumes", 110, 160),
-    Box(("usage-collector",), "usage collector", "asks a Prometheus", 110, 380),
-    Box(("node-agents", "pod-events"), "node agents", "run pods to their end", 110, 270),
-    Box(("api-server",), "api server", "the truth, with revisions", 340, 215),
-    Box(("cache",), "cache", "the scheduler's view", 560, 215),
-    Box(("session-runner",), "session runner", "one cycle at a time", 820, 215),
-    Box(("action-worker",), "action workers", "one for each action", 1050, 215),
-    Box(("dry-run-worker",), "dry-run workers × N", "trial preemption", 1050, 345, 180),
-    Box((), "effects", "", 560, 405, 190, 214, "group"),
-    Box(BINDERS, "bind workers × N", "one does volumes first", 560, 345),
-    Box(("evict-worker",), "evict workers × N", "idempotent", 560, 410),
-    Box(("status-writer",), "status writer", "phases, conditions", 560, 475),
-    Box(("recorder",), "recorder", "group commit: what it acknowledges is on disk", 580, 575, 660),
-    Box(("checkpointer",), "checkpointer", "states, from the journal", 110, 575, 190),
-    Box((), "SQLite journal", "hash-chained", 1050, 575, 170, 54, "outside"),
+    Box("manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),
+    Box("gateway", "kubectl and the like", 575, 60, 150),
+    Box("metrics", "reads statistics() of all", 820, 60),
+    Box("supervisor", "starts, restarts, stops all", 1050, 60),
+    Box("controllers", "jobs, groups, queues, volumes", 110, 160),
+    Box("usage collector", "asks a Prometheus", 110, 380),
+    Box("node agents", "run pods to their end", 110, 270),
+    Box("api server", "the truth, with revisions", 340, 215),
+    Box("cache", "the scheduler's view", 560, 215),
+    Box("session runner", "one cycle at a time", 820, 215),
+    Box("action workers", "one for each action", 1050, 215),
+    Box("dry-run workers × N", "trial preemption", 1050, 345, 180),
+    Box("effects", "", 560, 405, 190, 214, "group"),
+    Box("bind workers × N", "one does volumes first", 560, 345),
+    Box("evict workers × N", "idempotent", 560, 410),
+    Box("status writer", "phases, conditions", 560, 475),
+    Box("recorder", "group commit: what it acknowledges is on disk", 580, 575, 660),
+    Box("checkpointer", "states, from the journal", 110, 575, 190),
+    Box("SQLite journal", "hash-chained", 1050, 575, 170, 54, "outside"),
 )
-
-
-def links(senders: tuple[str, ...], receiver: str) -> tuple[tuple[str, str], ...]:
-    """Each of the senders sends to the receiver."""
-    return tuple((sender, receiver) for sender in senders)
 
 
 ARROWS: Final = (
     Arrow(((320, 80), (320, 188)), "create", (280, 138)),
     Arrow(
-        ((560, 87), (560, 125), (390, 125), (390, 188)),
-        "requests, watches",
-        (430, 119),
-        links(("gateway",), "api-server"),
+        ((560, 87), (560, 125), (390, 125), (390, 188)), "requests, watches", (430, 119), ("gateway",), ("api server",)
     ),
-    Arrow(((650, 45), (735, 45)), "", (0, 0), links(("gateway",), "metrics")),
+    Arrow(((650, 45), (735, 45)), "", (0, 0), ("gateway",), ("metrics",)),
     Arrow(
-        ((195, 160), (300, 160), (300, 188)), "watch, write", (203, 153), links(CONTROLLERS, "api-server"), both=True
+        ((195, 160), (300, 160), (300, 188)), "watch, write", (203, 153), ("controllers",), ("api server",), both=True
     ),
     Arrow(
-        ((195, 270), (300, 270), (300, 242)),
-        "watch, write",
-        (203, 285),
-        links(("node-agents", "pod-events"), "api-server"),
-        both=True,
+        ((195, 270), (300, 270), (300, 242)), "watch, write", (203, 285), ("node agents",), ("api server",), both=True
     ),
-    Arrow(((195, 380), (310, 380), (310, 242)), "loads", (203, 373), links(("usage-collector",), "api-server")),
-    Arrow(((425, 215), (475, 215)), "watch", (434, 208), (("cache", "api-server"),), both=True),
-    Arrow(((645, 215), (735, 215)), "snapshot", (677, 208), (("session-runner", "cache"),), both=True),
-    Arrow(((820, 188), (820, 87)), "durations", (826, 142), (("session-runner", "metrics"),)),
-    Arrow(((905, 207), (965, 207)), "session", (911, 200), (("session-runner", "action-worker"),)),
+    Arrow(((195, 380), (310, 380), (310, 242)), "loads", (203, 373), ("usage collector",), ("api server",)),
+    Arrow(((425, 215), (475, 215)), "watch", (434, 208), ("cache",), ("api server",), both=True),
+    Arrow(((645, 215), (735, 215)), "snapshot", (677, 208), ("session runner",), ("cache",), both=True),
+    Arrow(((820, 188), (820, 87)), "durations", (826, 142), ("session runner",), ("metrics",)),
+    Arrow(((905, 207), (965, 207)), "session", (911, 200), ("session runner",), ("action workers",)),
     Arrow(((965, 225), (905, 225)), "decided", (911, 240)),
-    Arrow(((1050, 242), (1050, 318)), "candidates", (1056, 284), (("action-worker", "dry-run-worker"),), both=True),
     Arrow(
-        ((790, 242), (790, 405), (655, 405)),
-        "committed",
-        (717, 398),
-        tuple(("session-runner", worker) for worker in EFFECTS),
+        ((1050, 242), (1050, 318)), "candidates", (1056, 284), ("action workers",), ("dry-run workers × N",), both=True
     ),
-    Arrow(
-        ((620, 298), (620, 265), (665, 265), (665, 60), (735, 60)),
-        "durations",
-        (671, 76),
-        links(BINDERS, "metrics"),
-    ),
-    Arrow(((560, 298), (560, 242)), "outcomes", (504, 274), links((*BINDERS, "evict-worker"), "cache")),
-    Arrow(((645, 345), (651, 345), (651, 475), (645, 475)), "", (0, 0), (("pre-bind-worker", "status-writer"),)),
-    Arrow(((465, 405), (365, 405), (365, 242)), "bind, evict, …", (371, 398), links(EFFECTS, "api-server")),
-    Arrow(((320, 242), (320, 548)), "mutations", (258, 440), (("api-server", "recorder"),)),
-    Arrow(((560, 512), (560, 548)), "outcomes", (566, 535), links(EFFECTS, "recorder")),
-    Arrow(((850, 242), (850, 548)), "cycles, decisions", (856, 440), (("session-runner", "recorder"),)),
+    Arrow(((790, 242), (790, 405), (655, 405)), "committed", (717, 398), ("session runner",), EFFECTS),
+    Arrow(((620, 298), (620, 265), (665, 265), (665, 60), (735, 60)), "durations", (671, 76), (BINDERS,), ("metrics",)),
+    Arrow(((560, 298), (560, 242)), "outcomes", (504, 274), EFFECTS[:2], ("cache",)),
+    Arrow(((645, 345), (651, 345), (651, 475), (645, 475)), "", (0, 0), (BINDERS,), ("status writer",)),
+    Arrow(((465, 405), (365, 405), (365, 242)), "bind, evict, …", (371, 398), EFFECTS, ("api server",)),
+    Arrow(((320, 242), (320, 548)), "mutations", (258, 440), ("api server",), ("recorder",)),
+    Arrow(((560, 512), (560, 548)), "outcomes", (566, 535), EFFECTS, ("recorder",)),
+    Arrow(((850, 242), (850, 548)), "cycles, decisions", (856, 440), ("session runner",), ("recorder",)),
     Arrow(((910, 575), (965, 575)), "", (0, 0)),
 )
 

@@ -1,75 +1,73 @@
-"""The mailboxes of a system, given out by the table of links and by nothing else."""
+"""The mailboxes of a system, and the order in which their actors start and stop: it follows from who sends to whom.
+
+Sends that wait for room (tell and ask) make no cycle, so nobody waits for ever on a full mailbox.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from actors.errors import WiringError
 from actors.runtime.mailbox import Mailbox
-from actors.system.links import LINKS, RANKS
-from core.messages import commands, events, orders, replies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from actors.runtime.context import Context
 
-ACCEPTS: dict[str, tuple[Any, Any]] = {
-    "action-worker": (commands.ActionCommand, replies.ActionDone | replies.ActionFailed),
-    "api-server": (commands.ApiRequest, replies.ApiReply),
-    "bind-worker": (orders.BindWorkerCommand, replies.Done),
-    "cache": (commands.CacheCommand | events.CacheEvent, replies.SnapshotTaken | replies.Assumed | replies.ViewChecked),
-    "checkpointer": (commands.Poke, replies.Done),
-    "config-watcher": (commands.Poke, replies.Done),
-    "disruption-controller": (commands.Poke, replies.Done),
-    "dry-run-worker": (commands.DryRunCommand, replies.Candidates | replies.DryRunFailed),
-    "evict-worker": (orders.EvictWorkerCommand, replies.Done),
-    "gateway": (commands.Poke, replies.Done),
-    "job-controller": (commands.Poke, replies.Done),
-    "metrics": (commands.MetricsCommand | events.MetricsEvent, replies.Exposition),
-    "node-agents": (commands.Poke, replies.Done),
-    "pod-events": (commands.Poke, replies.Done),
-    "pod-group-controller": (commands.Poke, replies.Done),
-    "pre-bind-worker": (orders.BindWorkerCommand, replies.Done),
-    "queue-controller": (commands.Poke, replies.Done),
-    "recorder": (commands.RecorderCommand, replies.Appended),
-    "session-runner": (commands.RunnerCommand, replies.Done),
-    "status-writer": (orders.StatusWriterCommand, replies.Done),
-    "usage-collector": (commands.Poke, replies.Done),
-    "volume-controller": (commands.Poke, replies.Done),
-}
-"""Role -> the closed union it accepts, and the one it answers with."""
+Links = Mapping[str, Sequence[str]]
+"""Role -> the roles it sends to."""
+
+
+def ranks(links: Links) -> list[list[str]]:
+    """Receivers before senders: those of one rank send to lower ranks only, and not to each other; by name.
+
+    Raises WiringError for a cycle or an unknown name.
+    """
+    for sender, receivers in links.items():
+        for receiver in receivers:
+            if receiver not in links:
+                raise WiringError(f"{sender} sends to {receiver!r}, which is no role")
+    sorter = TopologicalSorter(links)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise WiringError(f"a cycle of blocking sends: {' -> '.join(reversed(error.args[1]))}") from error
+    found: list[list[str]] = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        found.append(ready)
+        sorter.done(*ready)
+    return found
 
 
 class Switchboard:
-    """One mailbox for each actor, receivers first. Several actors of one role are called `role:what`.
+    """One mailbox for each actor, receivers first.
 
-    `instances`: role -> what its actors are told apart by; a role that is not in it has one actor, called as the role.
+    `names`: role -> the names of its actors. `unions`: role -> what it accepts and what it answers. `rank`: by role.
+    Raises WiringError for a cycle in the links.
     """
 
-    def __init__(self, instances: Mapping[str, Sequence[str]], capacity: int, context: Context) -> None:
+    def __init__(
+        self,
+        links: Links,
+        names: Mapping[str, Sequence[str]],
+        unions: Mapping[str, tuple[Any, Any]],
+        capacity: int,
+        context: Context,
+    ) -> None:
         own: dict[str, Any] = {"capacity": capacity, "activity": context.activity, "alarm": context.alarm()}
-        self._of_role: dict[str, dict[str, Mailbox[Any, Any]]] = {}
-        self.rank: dict[str, int] = {}
-        for rank, roles in enumerate(RANKS):
-            for role in roles:
-                names = [f"{role}:{each}" for each in instances[role]] if role in instances else [role]
-                self.rank.update(dict.fromkeys(names, rank))
-                self._of_role[role] = {name: Mailbox(name, *ACCEPTS[role], **own) for name in names}
-        self.mailboxes = {name: box for boxes in self._of_role.values() for name, box in boxes.items()}
+        self.rank = {role: rank for rank, roles in enumerate(ranks(links)) for role in roles}
+        self.role = {name: role for role in self.rank for name in names[role]}
+        self.mailboxes: dict[str, Mailbox[Any, Any]] = {
+            name: Mailbox(name, *unions[role], **own) for name, role in self.role.items()
+        }
 
-    def all(self, sender: str, role: str) -> list[Any]:
-        """The mailboxes of a role. Raises WiringError when the table has no link from the sender to it."""
-        if role not in LINKS[role_of(sender)]:
-            raise WiringError(f"{sender} is not to send to {role}: there is no such link in the table")
-        return list(self._of_role[role].values())
+    def all(self, role: str) -> list[Mailbox[Any, Any]]:
+        """The mailboxes of a role."""
+        return [self.mailboxes[name] for name, its in self.role.items() if its == role]
 
-    def one(self, sender: str, role: str) -> Any:
+    def one(self, role: str) -> Mailbox[Any, Any]:
         """The mailbox of the only actor of a role."""
-        (mailbox,) = self.all(sender, role)
+        (mailbox,) = self.all(role)
         return mailbox
-
-
-def role_of(name: str) -> str:
-    """The role an actor's name begins with."""
-    return name.partition(":")[0]

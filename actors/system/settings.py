@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from actors.api.faults.faults import Faults
 from actors.gateway.settings import GatewaySettings
 from actors.runtime.alarm import Alarm
 from actors.scheduling.config_source import ConfigSource
 from actors.scheduling.decider import Decider
-from actors.scheduling.usage_collector import sources_of
 from config.pumice_arguments import PumiceArguments
-from config.schema import SchedulerConfig
 from storage.retention import Retention
 
 
@@ -76,36 +73,24 @@ class SystemSettings:
         return pumice.checkpoint_every if self.checkpoint_every is None else self.checkpoint_every
 
 
-SCHEDULING: Final = (
-    "action-worker", "bind-worker", "cache", "dry-run-worker", "evict-worker", "pre-bind-worker", "session-runner",
-    "status-writer", "usage-collector",
-)  # fmt: skip
-"""Roles that only a scheduler needs."""
-CONTROLLING: Final = ("job-controller", "pod-group-controller", "queue-controller")
+def scheduling(settings: SystemSettings) -> bool:
+    """Whether there is a scheduler."""
+    return settings.scheduler
 
 
-def workers(settings: SystemSettings, config: SchedulerConfig, actions: Sequence[str]) -> dict[str, Sequence[str]]:
-    """The workers of each role, by name: action workers are called after their action, usage collectors after what
-    they ask, the others are numbered. A role that is not wanted has none.
-    """
+def controlling(settings: SystemSettings) -> bool:
+    """Whether jobs, pod groups and queues are looked after here."""
+    return settings.controllers
 
-    def numbered(wished: int | None, configured: int) -> list[str]:
-        return [str(number) for number in range(configured if wished is None else wished)]
 
-    pumice = config.pumice
-    wanted: dict[str, Sequence[str]] = {
-        "action-worker": actions,
-        "bind-worker": numbered(settings.bind_workers, pumice.bind_workers),
-        "evict-worker": numbered(settings.evict_workers, pumice.evict_workers),
-        "dry-run-worker": numbered(settings.dry_run_workers, pumice.dry_run_workers),
-        "usage-collector": sources_of(config.metrics),
-    }
-    unwanted: tuple[str, ...] = () if settings.scheduler else SCHEDULING
-    unwanted += () if settings.controllers else CONTROLLING
-    unwanted += () if settings.gateway else ("gateway", "pod-events")
-    unwanted += () if settings.budgets else ("disruption-controller",)
-    unwanted += () if settings.follows_cluster else ("config-watcher",)
-    return {**wanted, **dict.fromkeys(unwanted, ())}
+def serving(settings: SystemSettings) -> bool:
+    """Whether the api is served over HTTP."""
+    return settings.gateway is not None
+
+
+def numbered(wished: int | None, configured: int) -> list[str]:
+    """What so many workers are told apart by; `wished` goes before what is configured."""
+    return [str(number) for number in range(configured if wished is None else wished)]
 
 
 def config_source(settings: SystemSettings, decider: Decider) -> ConfigSource:

@@ -13,6 +13,7 @@ import anyio
 from actors.api.faults.faults import Faults, SeededFaults
 from actors.api.store import Store
 from actors.scheduling.core_decider import core_decider
+from actors.system.roles import CRASHABLE
 from pumice.storm.invariants.books import compare_view, lost_in_journal, without_reason
 from pumice.storm.invariants.monitor import Monitor
 from pumice.storm.invariants.soon import until_idle
@@ -84,7 +85,7 @@ class LiveStorm:
 
     def __post_init__(self) -> None:
         rates = live_rates(self.chosen or profile(self.names))
-        self.faults: Faults = SeededFaults(self.seed, rates, longest_s=LONGEST_S)
+        self.faults: Faults = SeededFaults(self.seed, rates, longest_s=LONGEST_S, crashable=CRASHABLE)
 
     async def watch(self, journal: Journal) -> Journal:
         """The same journal, everything that is written to it from now on checked."""

@@ -14,6 +14,7 @@ import anyio
 from actors.api.faults.faults import Fault, Faults, ListedFaults, SeededFaults
 from actors.errors import RecorderFailedError
 from actors.scheduling.core_decider import core_decider
+from actors.system.roles import CRASHABLE
 from actors.system.settings import SystemSettings
 from actors.system.system import System
 from pumice.runtime.determinism import deterministic
@@ -191,7 +192,7 @@ class Storm:
 def faults_of(script: Script) -> Faults:
     """By rates, or those that are listed."""
     if script.rates:
-        return SeededFaults(script.seed, script.rates)
+        return SeededFaults(script.seed, script.rates, crashable=CRASHABLE)
     listed = [event for event in script.events if event.on]
     return ListedFaults(Fault(event.what, event.on, event.amount, event.target) for event in listed)
 

@@ -13,8 +13,9 @@ import pytest
 import trio
 import trio._core._run as trio_run
 
-from actors.api.faults.faults import CRASHABLE, KINDS, Fault, ListedFaults, SeededFaults
+from actors.api.faults.faults import KINDS, Fault, ListedFaults, SeededFaults
 from actors.runtime.clock import RealClock
+from actors.system.roles import CRASHABLE
 from actors.system.settings import SystemSettings
 from actors.system.system import System
 from config.errors import ConfigError
@@ -174,7 +175,7 @@ def test_the_storm_finds(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_faults_depend_on_seed_and_occasion_alone() -> None:
     requests = [BindPod("d", f"p{number}", "u", "n") for number in range(50)]
     rates = {"bind-refused": 0.5}
-    whole, half = SeededFaults(1, rates), SeededFaults(1, rates)
+    whole, half = SeededFaults(1, rates, crashable=()), SeededFaults(1, rates, crashable=())
     struck = {fault.on for fault in map(whole.strike, requests) if fault}
     assert {fault.on for fault in map(half.strike, requests[::2]) if fault} == {
         on for on in struck if int(on.split()[1][3:]) % 2 == 0
@@ -200,7 +201,7 @@ def test_profiles_compose_and_unknown_names_are_refused() -> None:
     with pytest.raises(ConfigError, match="unknown fault profile 'bind'; known: calm, binds"):
         profile("bind")
     with pytest.raises(ConfigError, match="unknown fault 'rain'"):
-        SeededFaults(1, {"rain": 1.0})
+        SeededFaults(1, {"rain": 1.0}, crashable=())
 
 
 def test_everybody_who_may_crash_is_there_to_crash() -> None:

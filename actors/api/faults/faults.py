@@ -39,34 +39,6 @@ CLAIM: Final = ("claim-conflict", "claim-lost", "claim-delayed")
 WATCH: Final = ("watch-broken", "watch-replayed", "watch-gone")
 CRASH: Final = "crash"
 JOURNAL: Final = ("journal-slow", "journal-failing", "journal-unsure")
-CRASHABLE: Final = (
-    "api-server",
-    "cache",
-    "session-runner",
-    "bind-worker:0",
-    "bind-worker:1",
-    "bind-worker:2",
-    "bind-worker:3",
-    "evict-worker:0",
-    "evict-worker:1",
-    "status-writer",
-    "pre-bind-worker",
-    "node-agents",
-    "job-controller",
-    "pod-group-controller",
-    "queue-controller",
-    "volume-controller",
-    "disruption-controller",
-    "action-worker:enqueue",
-    "action-worker:allocate",
-    "action-worker:preempt",
-    "action-worker:reclaim",
-    "action-worker:backfill",
-    "dry-run-worker:0",
-    "checkpointer",
-    "metrics",
-)
-"""Who may crash: everybody who works in a storm but the recorder, whose end is the end of the process."""
 
 KINDS: Final = frozenset((*BIND, *EVICT, *STATUS, *CLAIM, *WATCH, *JOURNAL, CRASH))
 LONGEST_S: Final = 8.0
@@ -123,7 +95,7 @@ class Occasions:
 class SeededFaults:
     """From rates: the probability of each kind on each occasion that it can strike.
 
-    What no kind with a rate can strike is no occasion, and not counted.
+    What no kind with a rate can strike is no occasion, and not counted. `crashable`: the actors that may crash.
     """
 
     def __init__(
@@ -132,7 +104,7 @@ class SeededFaults:
         rates: Mapping[str, float],
         *,
         longest_s: float = LONGEST_S,
-        crashable: Sequence[str] = CRASHABLE,
+        crashable: Sequence[str],
     ) -> None:
         if unknown := sorted(rates.keys() - KINDS):
             raise ConfigError(f"unknown fault {unknown[0]!r}; known: {', '.join(sorted(KINDS))}")

@@ -1,6 +1,6 @@
-"""The PodGroup controller: PodGroups for plain pods and those of Deployments and ReplicaSets, which it keeps up too.
+"""The PodGroup controller: PodGroups for pods that nobody has given one.
 
-Owns: what it has seen (`actors.controllers.groups.machine`, `actors.controllers.workloads.machine`).
+Owns: what it has seen of them, their owners and queues (`actors.controllers.groups.machine`).
 Accepts: `Poke`.
 Sends: asks the api.
 When full and how it stops: see `actors.runtime.reconciler`.
@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors.controllers.groups.machine import PodGroupMachine
-from actors.controllers.workloads.machine import WorkloadMachine
 from actors.runtime.reconciler import Reconciler
 
 if TYPE_CHECKING:
@@ -23,4 +22,4 @@ class PodGroupController(Reconciler):
     """See the module."""
 
     def __init__(self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort) -> None:
-        super().__init__(name, mailbox, context, api=api, machines=(WorkloadMachine(), PodGroupMachine()))
+        super().__init__(name, mailbox, context, api=api, machines=(PodGroupMachine(),))

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from actors.api.faults.faults import BIND, CLAIM, CRASH, CRASHABLE, EVICT, JOURNAL, KINDS, STATUS, WATCH
+from actors.api.faults.faults import BIND, CLAIM, CRASH, EVICT, JOURNAL, KINDS, STATUS, WATCH
+from actors.system.roles import CRASHABLE
 from config.errors import ConfigError, WrongTypeError, describe, nearest_name
 from config.load import parse_scheduler_config
 from core.actions import ACTIONS

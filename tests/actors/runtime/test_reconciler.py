@@ -10,6 +10,7 @@ from actors.agents.node_agents import NodeAgents
 from actors.controllers.groups.controller import PodGroupController
 from actors.controllers.jobs.controller import JobController
 from actors.controllers.queues.controller import QueueController
+from actors.controllers.workloads.controller import WorkloadController
 from actors.runtime.clock import RealClock, VirtualClock
 from actors.runtime.mailbox import Mailbox
 from actors.runtime.reconciler import Reconciler
@@ -215,7 +216,7 @@ def _decisions(bench: Bench) -> list[commands.ApiRequest]:
 async def test_agents_and_controllers_bring_a_cluster_to_its_end() -> None:
     """On both backends and on the real clock: a gang, a plain pod and a Deployment, down to the last timer."""
     async with running(Bench(clock=RealClock())) as bench:
-        kinds = (JobController, PodGroupController, QueueController, NodeAgents)
+        kinds = (JobController, PodGroupController, WorkloadController, QueueController, NodeAgents)
         mailboxes = [port(bench, kind.__name__) for kind in kinds]
         async with anyio.create_task_group() as tasks:
             for kind, mailbox in zip(kinds, mailboxes, strict=True):

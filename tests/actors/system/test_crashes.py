@@ -14,7 +14,7 @@ import pytest
 
 from actors.errors import ActorFailedError
 from actors.runtime.clock import VirtualClock
-from actors.system.links import LINKS
+from actors.system.roles import LINKS
 from actors.system.system import System
 from core.messages.commands import ApiRequest, BindPod
 from core.messages.decisions import Bind, Decision

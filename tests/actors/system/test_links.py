@@ -1,14 +1,22 @@
-"""No cycle of blocking sends, and nobody gets a mailbox that the table does not give him."""
+"""Roles: no cycle of blocking sends, and nobody gets a mailbox that his record does not give him."""
 
 from __future__ import annotations
+
+import socket
 
 import pytest
 
 from actors.errors import WiringError
+from actors.gateway.settings import GatewaySettings
 from actors.runtime.clock import RealClock
-from actors.runtime.context import Context
-from actors.runtime.switchboard import ACCEPTS, Switchboard
-from actors.system.links import LINKS, ranks
+from actors.runtime.switchboard import ranks
+from actors.system.roles import LINKS, ROLES
+from actors.system.settings import SystemSettings
+from actors.system.system import System
+from storage.memory import MemoryJournal
+
+GATEWAY = GatewaySettings(socket.socket.__new__(socket.socket))
+"""Of a gateway that never listens."""
 
 
 def test_the_table_has_no_cycle_and_receivers_come_first() -> None:
@@ -34,17 +42,44 @@ def test_a_name_that_is_not_in_the_table_is_refused() -> None:
         ranks({"a": ("nobody",)})
 
 
-def test_every_role_has_its_unions() -> None:
-    assert sorted(ACCEPTS) == sorted(LINKS)
+def test_roles_are_told_apart() -> None:
+    assert len({role.name for role in ROLES}) == len(ROLES)
 
 
-def test_a_mailbox_outside_the_table_is_not_handed_out() -> None:
-    board = Switchboard({"bind-worker": ["0", "1"]}, 4, Context(RealClock()))
+def test_an_actor_is_handed_the_mailboxes_of_its_row_and_no_others() -> None:
+    settings = SystemSettings(bind_workers=2, gateway=GATEWAY)
+    system = System(settings, MemoryJournal(), RealClock())
     try:
-        assert [box.name for box in board.all("session-runner", "bind-worker")] == ["bind-worker:0", "bind-worker:1"]
-        assert board.one("bind-worker:1", "cache").name == "cache"
-        with pytest.raises(WiringError, match="cache is not to send to session-runner"):
-            board.one("cache", "session-runner")
+        of_role = {role.name: system.switchboard.all(role.name) for role in ROLES}
+        for name, role in system.switchboard.role.items():
+            ports = system.ports(name)
+            boxes = {box.name for port in ports.values() for box in (port if isinstance(port, list) else [port])}
+            assert boxes == {box.name for receiver in LINKS[role] for box in of_role[receiver]}
+        assert [box.name for box in system.ports("session-runner")["binders"]] == ["bind-worker:0", "bind-worker:1"]
+        assert system.ports("bind-worker:1")["cache"].name == "cache"
+        assert "session_runner" not in system.ports("cache")
     finally:
-        for mailbox in board.mailboxes.values():
+        for mailbox in system.switchboard.mailboxes.values():
             mailbox.abort()
+
+
+@pytest.mark.parametrize(
+    ("settings", "missing"),
+    [
+        (SystemSettings(), {"gateway", "pod-events", "config-watcher", "usage-collector"}),
+        (
+            SystemSettings(scheduler=False, controllers=False, budgets=False, gateway=GATEWAY),
+            {
+                "action-worker", "bind-worker", "cache", "config-watcher", "disruption-controller", "dry-run-worker",
+                "evict-worker", "job-controller", "pod-group-controller", "pre-bind-worker", "queue-controller",
+                "session-runner", "status-writer", "usage-collector", "workload-controller",
+            },
+        ),
+    ],
+    ids=["plain", "only the api"],
+)  # fmt: skip
+def test_who_there_is_follows_from_the_settings(settings: SystemSettings, missing: set[str]) -> None:
+    board = System(settings, MemoryJournal(), RealClock()).switchboard
+    assert LINKS.keys() - board.role.values() == missing
+    for mailbox in board.mailboxes.values():
+        mailbox.abort()

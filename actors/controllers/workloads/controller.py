@@ -1,0 +1,25 @@
+"""The workload controller: pods for Deployments and ReplicaSets, and the statuses of these.
+
+Owns: what it has seen of them and their pods (`actors.controllers.workloads.machine`).
+Accepts: `Poke`.
+Sends: asks the api.
+When full and how it stops: see `actors.runtime.reconciler`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actors.controllers.workloads.machine import WorkloadMachine
+from actors.runtime.reconciler import Reconciler
+
+if TYPE_CHECKING:
+    from actors.runtime.context import Context
+    from actors.system.ports import ApiPort, PokePort
+
+
+class WorkloadController(Reconciler):
+    """See the module."""
+
+    def __init__(self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort) -> None:
+        super().__init__(name, mailbox, context, api=api, machines=(WorkloadMachine(),))

@@ -1,0 +1,57 @@
+"""The cluster around the scheduler: the api server, its gateway, and the node agents."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from actors.agents.node_agents import NodeAgents
+from actors.api.faults.faulty_server import api_server
+from actors.gateway.gateway import Gateway
+from actors.system import ports
+from actors.system.settings import serving
+from actors.system.wiring import Role, plainly
+
+if TYPE_CHECKING:
+    from actors.api.server import ApiServer
+    from actors.system.wiring import Wiring
+
+
+def _api_server(wiring: Wiring, name: str) -> ApiServer:
+    faults, crash = wiring.settings.faults, partial(wiring.supervisor.restart, injected=True)
+    given = {**wiring.ports(name), "store": wiring.store}
+    return api_server(wiring.own(name), given, faults, wiring.network, crash)
+
+
+def _gateway(wiring: Wiring, name: str) -> Gateway:
+    settings = wiring.settings.gateway
+    assert settings is not None
+    return Gateway(*wiring.own(name), **wiring.ports(name), shelf=wiring.store.listings, settings=settings)
+
+
+API_SERVER: Final = Role(
+    name="api-server",
+    port=ports.ApiPort,
+    sends={"recorder": "recorder"},
+    build=_api_server,
+    crashes=("api-server",),
+    box="api server",
+)
+
+GATEWAY: Final = Role(
+    name="gateway",
+    port=ports.PokePort,
+    sends={"api": "api-server", "metrics": "metrics"},
+    build=_gateway,
+    wanted=serving,
+    box="gateway",
+)
+
+NODE_AGENTS: Final = Role(
+    name="node-agents",
+    port=ports.PokePort,
+    sends={"api": "api-server"},
+    build=plainly(NodeAgents),
+    crashes=("node-agents",),
+    box="node agents",
+)

@@ -1,0 +1,78 @@
+"""Those that carry out what was decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from actors.effects.bind_worker import BindWorker
+from actors.effects.evict_worker import EvictWorker
+from actors.effects.pre_bind_worker import PreBindWorker
+from actors.effects.status_writer import StatusWriter
+from actors.system import ports
+from actors.system.settings import numbered, scheduling
+from actors.system.wiring import Role, plainly
+
+if TYPE_CHECKING:
+    from actors.system.wiring import Wiring
+
+
+def _bind_worker(wiring: Wiring, name: str) -> BindWorker:
+    return BindWorker(*wiring.own(name), **wiring.ports(name), timeout_s=wiring.settings.answer_timeout_s)
+
+
+def _pre_bind_worker(wiring: Wiring, name: str) -> PreBindWorker:
+    timeout_s = wiring.settings.answer_timeout_s
+    return PreBindWorker(*wiring.own(name), **wiring.ports(name), waiting=wiring.waiting_binds, timeout_s=timeout_s)
+
+
+def _evict_worker(wiring: Wiring, name: str) -> EvictWorker:
+    return EvictWorker(*wiring.own(name), **wiring.ports(name), timeout_s=wiring.settings.answer_timeout_s)
+
+
+BIND_WORKER: Final = Role(
+    name="bind-worker",
+    port=ports.BindPort,
+    sends={"api": "api-server", "cache": "cache", "metrics": "metrics", "recorder": "recorder"},
+    build=_bind_worker,
+    wanted=scheduling,
+    instances=lambda settings, config, actions: numbered(settings.bind_workers, config.pumice.bind_workers),
+    crashes=tuple(f"bind-worker:{number}" for number in range(4)),
+    box="bind workers × N",
+)
+
+EVICT_WORKER: Final = Role(
+    name="evict-worker",
+    port=ports.EvictPort,
+    sends={"api": "api-server", "cache": "cache", "recorder": "recorder"},
+    build=_evict_worker,
+    wanted=scheduling,
+    instances=lambda settings, config, actions: numbered(settings.evict_workers, config.pumice.evict_workers),
+    crashes=("evict-worker:0", "evict-worker:1"),
+    box="evict workers × N",
+)
+
+STATUS_WRITER: Final = Role(
+    name="status-writer",
+    port=ports.StatusPort,
+    sends={"api": "api-server", "recorder": "recorder"},
+    build=plainly(StatusWriter),
+    wanted=scheduling,
+    crashes=("status-writer",),
+    box="status writer",
+)
+
+PRE_BIND_WORKER: Final = Role(
+    name="pre-bind-worker",
+    port=ports.BindPort,
+    sends={
+        "api": "api-server",
+        "cache": "cache",
+        "metrics": "metrics",
+        "recorder": "recorder",
+        "status": "status-writer",
+    },
+    build=_pre_bind_worker,
+    wanted=scheduling,
+    crashes=("pre-bind-worker",),
+    box="bind workers × N",
+)

@@ -1,0 +1,129 @@
+"""Those that decide: the scheduler's view, cycles, actions, dry runs, and what is asked of a Prometheus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from actors.scheduling.action_worker import ActionWorker
+from actors.scheduling.cache import Cache
+from actors.scheduling.commit import Commit
+from actors.scheduling.cycle_memory import RunnerSettings
+from actors.scheduling.session_runner import SessionRunner
+from actors.scheduling.usage_collector import UsageCollector, sources_of
+from actors.system import ports
+from actors.system.settings import numbered, scheduling
+from actors.system.wiring import Role
+
+if TYPE_CHECKING:
+    from actors.dry_run.worker import DryRunWorker
+    from actors.system.wiring import Wiring
+
+
+def _cache(wiring: Wiring, name: str) -> Cache:
+    return Cache(
+        *wiring.own(name),
+        **wiring.ports(name),
+        view=wiring.decider.new_view(),
+        snapshots=wiring.snapshots,
+        changed=wiring.memory.changed,
+        awaited=wiring.awaited,
+        check_always=wiring.settings.check_view,
+    )
+
+
+def _session_runner(wiring: Wiring, name: str) -> SessionRunner:
+    settings, mailboxes = wiring.settings, wiring.ports(name)
+    actions, metrics = mailboxes.pop("actions"), mailboxes.pop("metrics")
+    return SessionRunner(
+        *wiring.own(name),
+        cache=mailboxes["cache"],
+        metrics=metrics,
+        actions=dict(zip(wiring.decider.actions, actions, strict=True)),
+        commit=Commit(**mailboxes),
+        decider=wiring.decider,
+        snapshots=wiring.snapshots,
+        sessions=wiring.sessions,
+        memory=wiring.memory,
+        settings=RunnerSettings(
+            wiring.source, settings.schedule_period_s, seed=settings.seed, stopwatch=settings.stopwatch
+        ),
+    )
+
+
+def _action_worker(wiring: Wiring, name: str) -> ActionWorker:
+    return ActionWorker(
+        *wiring.own(name),
+        sessions=wiring.sessions,
+        decider=wiring.decider,
+        dry_runs=wiring.crew.driver(**wiring.ports(name), replace=wiring.supervisor.restart),
+        stopwatch=wiring.settings.stopwatch,
+    )
+
+
+def _dry_run_worker(wiring: Wiring, name: str) -> DryRunWorker:
+    return wiring.crew.worker(*wiring.own(name))
+
+
+def _usage_collector(wiring: Wiring, name: str) -> UsageCollector:
+    return UsageCollector(*wiring.own(name), **wiring.ports(name), metrics=wiring.source.loaded.config.metrics)
+
+
+CACHE: Final = Role(
+    name="cache",
+    port=ports.CachePort,
+    sends={"api": "api-server"},
+    build=_cache,
+    wanted=scheduling,
+    crashes=("cache",),
+    box="cache",
+)
+
+SESSION_RUNNER: Final = Role(
+    name="session-runner",
+    port=ports.RunnerPort,
+    sends={
+        "actions": "action-worker",
+        "binders": "bind-worker",
+        "cache": "cache",
+        "evictors": "evict-worker",
+        "metrics": "metrics",
+        "pre_binder": "pre-bind-worker",
+        "recorder": "recorder",
+        "status": "status-writer",
+    },
+    build=_session_runner,
+    wanted=scheduling,
+    crashes=("session-runner",),
+    box="session runner",
+)
+
+ACTION_WORKER: Final = Role(
+    name="action-worker",
+    port=ports.ActionPort,
+    sends={"workers": "dry-run-worker"},
+    build=_action_worker,
+    wanted=scheduling,
+    instances=lambda settings, config, actions: actions,
+    crashes=tuple(f"action-worker:{each}" for each in ("enqueue", "allocate", "preempt", "reclaim", "backfill")),
+    box="action workers",
+)
+
+DRY_RUN_WORKER: Final = Role(
+    name="dry-run-worker",
+    port=ports.DryRunPort,
+    build=_dry_run_worker,
+    wanted=scheduling,
+    instances=lambda settings, config, actions: numbered(settings.dry_run_workers, config.pumice.dry_run_workers),
+    crashes=("dry-run-worker:0",),
+    box="dry-run workers × N",
+)
+
+USAGE_COLLECTOR: Final = Role(
+    name="usage-collector",
+    port=ports.PokePort,
+    sends={"api": "api-server"},
+    build=_usage_collector,
+    wanted=scheduling,
+    instances=lambda settings, config, actions: sources_of(config.metrics),
+    box="usage collector",
+)

@@ -1,0 +1,152 @@
+"""What the actors of a system have in common, and what a role is: the record from which its actors are made."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
+
+from actors.api.faults.network import Network
+from actors.api.store import Store
+from actors.dry_run.crew import DryRunCrew
+from actors.effects.pre_bind_worker import WaitingBinds
+from actors.runtime.context import Context
+from actors.runtime.news import LevelSignal
+from actors.runtime.shelf import Shelf
+from actors.runtime.supervisor import Child, Supervisor
+from actors.runtime.switchboard import Switchboard
+from actors.scheduling.core_decider import core_decider
+from actors.scheduling.cycle_memory import CycleMemory
+from actors.scheduling.resync import Awaited
+from actors.system.restart import Recovered
+from actors.system.settings import config_source
+
+if TYPE_CHECKING:
+    from actors.runtime.actor import Actor
+    from actors.runtime.clock import Clock
+    from actors.runtime.mailbox import MailboxStatistics
+    from actors.scheduling.decider import Decider
+    from actors.system.settings import SystemSettings
+    from config.schema import SchedulerConfig
+    from core.messages.events import ActorEvent
+    from storage.journal import Journal
+
+Build = Callable[["Wiring", str], "Actor[Any, Any]"]
+"""(wiring, name) -> an instance of the actor of that name; a restart makes another one on the same mailbox."""
+Instances = Callable[["SystemSettings", "SchedulerConfig", Sequence[str]], Sequence[str]]
+"""(settings, configuration, actions) -> what the actors of a role are told apart by."""
+
+
+def always(settings: SystemSettings) -> bool:
+    """Whatever the settings."""
+    del settings
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """What is stated about the actors of one role, and stated nowhere else.
+
+    `port`: the type of its mailboxes, a `Mailbox[what it accepts, what it answers]`. `sends`: to which roles it sends
+    and waits for room (tell and ask), by the argument that takes their mailboxes: one, or a list where there may be
+    several. `crashes`: the actors of this role that a storm may crash. `box`: the title of its box in
+    docs/actors.svg. `wanted`: whether a system with these settings has the role. `instances`: set where there may be
+    several actors; they are called `role:what`. `vital`: its crash ends the process.
+    """
+
+    name: str
+    port: Any
+    build: Build
+    box: str
+    sends: Mapping[str, str] = field(default_factory=dict[str, str])
+    crashes: tuple[str, ...] = ()
+    wanted: Callable[[SystemSettings], bool] = always
+    instances: Instances | None = None
+    vital: bool = False
+
+    @property
+    def unions(self) -> tuple[Any, Any]:
+        """The closed union that it accepts, and the one that it answers with."""
+        accepts, answers = get_args(self.port)
+        return accepts, answers
+
+    def names(self, settings: SystemSettings, config: SchedulerConfig, actions: Sequence[str]) -> Sequence[str]:
+        """The names of its actors."""
+        if not self.wanted(settings):
+            return ()
+        if self.instances is None:
+            return (self.name,)
+        return [f"{self.name}:{each}" for each in self.instances(settings, config, actions)]
+
+
+def plainly(kind: Callable[..., Actor[Any, Any]]) -> Build:
+    """For an actor that is handed nothing but what every one is, and mailboxes."""
+    return lambda wiring, name: kind(*wiring.own(name), **wiring.ports(name))
+
+
+class Wiring:
+    """`decider` replaces the core (tests). Raises ConfigError for a bad configuration, WiringError for broken roles."""
+
+    def __init__(
+        self,
+        roles: Sequence[Role],
+        settings: SystemSettings,
+        journal: Journal,
+        clock: Clock,
+        note: Callable[[Sequence[ActorEvent]], Awaitable[None]],
+        decider: Decider | None = None,
+    ) -> None:
+        self.roles = {role.name: role for role in roles}
+        self.settings = settings
+        self.journal = journal
+        self.context = Context(clock, alarm=settings.alarm)
+        self.decider = decider or core_decider(report=settings.report, stopwatch=settings.stopwatch)
+        self.source = config_source(settings, self.decider)
+        self.store = Store(seed=settings.seed, strict=settings.gateway is not None)
+        self.memory = CycleMemory()
+        self.recovered = Recovered()
+        self.snapshots: Shelf[Any] = Shelf()
+        self.sessions: Shelf[Any] = Shelf()
+        self.crew = DryRunCrew(settings)
+        self.network = Network(self.context, settings.news_delay_s, settings.seed)
+        self.awaited = Awaited(3 * settings.answer_timeout_s)
+        self.waiting_binds = WaitingBinds()
+        self.written = LevelSignal()
+        self.switchboard = self._switchboard()
+        self.supervisor = Supervisor(self._children(), self.context, note)
+
+    def own(self, name: str) -> tuple[str, Any, Context]:
+        """What every actor is handed first: its name, its mailbox, the context."""
+        return name, self.switchboard.mailboxes[name], self.context
+
+    def ports(self, name: str) -> dict[str, Any]:
+        """The mailboxes it may send to, and no others, by the argument that takes them."""
+        sends = self.roles[self.switchboard.role[name]].sends
+        return {
+            argument: self.switchboard.one(role) if self.roles[role].instances is None else self.switchboard.all(role)
+            for argument, role in sends.items()
+        }
+
+    def statistics(self) -> list[MailboxStatistics]:
+        """Of every mailbox, by name."""
+        return [mailbox.statistics() for _, mailbox in sorted(self.switchboard.mailboxes.items())]
+
+    def _switchboard(self) -> Switchboard:
+        config, actions, roles = self.source.loaded.config, self.decider.actions, self.roles.values()
+        return Switchboard(
+            {role.name: tuple(role.sends.values()) for role in roles},
+            {role.name: role.names(self.settings, config, actions) for role in roles},
+            {role.name: role.unions for role in roles},
+            self.settings.mailbox_capacity,
+            self.context,
+        )
+
+    def _children(self) -> list[Child]:
+        board = self.switchboard
+        return [self._child(self.roles[board.role[name]], name) for name in board.mailboxes]
+
+    def _child(self, role: Role, name: str) -> Child:
+        board = self.switchboard
+        return Child(
+            name, board.mailboxes[name], lambda: role.build(self, name), vital=role.vital, rank=board.rank[role.name]
+        )
