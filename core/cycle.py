@@ -7,21 +7,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from core.actions import ACTIONS, IDLE
 from core.plugins import PLUGINS
-from core.resources import Resource
 from core.session import close, report
 from core.session.carry import Carry, Clock, SessionOptions
 from core.session.close import let_go
 from core.session.report import tables_later
 from core.session.session import Session
+from core.state.sources import total as total_allocatable
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
-    from core.state.snapshot import NodeColumns, Snapshot
+    from core.state.snapshot import Snapshot
 
 Watch = Callable[[str, str, Callable[["Session"], None], "Session"], None]
 """Is told which plugin is to work, and at which point, OnSessionOpen or OnSessionClose, and lets it: `work(session)`; a
@@ -65,7 +63,7 @@ def open_session(
     `report`: also gather what only readers need. What was true at the opening is worked out when the session closes,
     where nobody waits for it.
     """
-    total = total_allocatable(snapshot)
+    total = total_allocatable(snapshot.derived).clone()
     session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total)
     session.wants_report = report
     for tier in config.tiers:
@@ -115,18 +113,6 @@ def run_cycle(
     for name in config.actions:
         run_action(session, name)
     return close_session(session)
-
-
-def total_allocatable(snapshot: Snapshot) -> Resource:
-    """Sum of the nodes' allocatable in name order; kept until a node's spec changes."""
-    nodes: NodeColumns = snapshot.nodes
-    total: Resource | None = nodes.memo.get("total")
-    if total is None:
-        sums = [float(np.add.accumulate(line)[-1]) if len(line) else 0.0 for line in nodes.allocatable]
-        named = set[str]().union(*(spec.allocatable.scalars or () for spec in nodes.specs))
-        scalars = {name: sums[snapshot.dimensions.index(name)] for name in sorted(named)}
-        total = nodes.memo["total"] = Resource(sums[0], sums[1], scalars or None)
-    return total.clone()
 
 
 _report = report

@@ -29,3 +29,7 @@ class InvalidTransition(InternalError):  # noqa: N818 - named like the table's o
         self.state = state
         self.trigger = trigger
         super().__init__(f"{who} is {state} and cannot {trigger}", story)
+
+
+class DerivedError(InternalError):
+    """A derived column is asked for where it could not stay true."""

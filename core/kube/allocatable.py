@@ -13,10 +13,13 @@ import numpy as np
 from core.objects.metadata import section
 from core.objects.node import OVERSUBSCRIPTION_CPU, OVERSUBSCRIPTION_MEMORY
 from core.resources import Resource
+from core.state.derived import derived
+from core.state.sources import NODES
 
 if TYPE_CHECKING:
-    from core.kube.rows import BoolArray, FloatArray, NodeRows
+    from core.kube.rows import BoolArray, FloatArray
     from core.objects.node import NodeSpec
+    from core.state.sources import NodeSpecs
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,13 @@ def _kube_allocatable(spec: NodeSpec) -> Resource:
     return spec.allocatable
 
 
-def _amounts(nodes: NodeRows, name: str) -> list[float]:
-    resources: list[Resource] | None = nodes.memo.get("kube allocatable")
-    if resources is None:
-        resources = nodes.memo["kube allocatable"] = [_kube_allocatable(spec) for spec in nodes.specs]
+@derived(NODES)
+def _resources(nodes: NodeSpecs) -> list[Resource]:
+    return [_kube_allocatable(spec) for spec in nodes.specs]
+
+
+def _amounts(nodes: NodeSpecs, name: str) -> list[float]:
+    resources = _resources(nodes)
     if name == "cpu":
         return [resource.milli_cpu for resource in resources]
     if name == "memory":
@@ -52,18 +58,11 @@ def _amounts(nodes: NodeRows, name: str) -> list[float]:
     return [(resource.scalars or {}).get(name, 0.0) for resource in resources]
 
 
-def capacity(nodes: NodeRows, name: str) -> Capacity:
-    """The allocatable amount of a resource: cpu in milli-cores, memory in bytes, others in thousandths.
-
-    Built once until a spec changes.
-    """
-    key = ("kube allocatable", name)
-    known: Capacity | None = nodes.memo.get(key)
-    if known is None:
-        amount = np.array(_amounts(nodes, name), dtype=np.float64)
-        present = amount != 0.0
-        everywhere = bool(present.all())
-        divisor = amount if everywhere else np.where(present, amount, np.inf)  # one array is read faster than two
-        known = Capacity(amount, divisor, present, everywhere, amount.data, divisor.data)
-        nodes.memo[key] = known
-    return known
+@derived(NODES)
+def capacity(nodes: NodeSpecs, name: str) -> Capacity:
+    """The allocatable amount of a resource: cpu in milli-cores, memory in bytes, others in thousandths."""
+    amount = np.array(_amounts(nodes, name), dtype=np.float64)
+    present = amount != 0.0
+    everywhere = bool(present.all())
+    divisor = amount if everywhere else np.where(present, amount, np.inf)  # one array is read faster than two
+    return Capacity(amount, divisor, present, everywhere, amount.data, divisor.data)

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.kube.scores import MAX_NODE_SCORE
+from core.state.derived import derived
+from core.state.sources import NODES
 
 if TYPE_CHECKING:
     from core.kube.rows import FloatArray, NodeRows
     from core.objects.pod_template import PodTemplate
+    from core.state.sources import NodeSpecs
 
 _MEBIBYTE = 1024 * 1024
 _FROM = 23 * _MEBIBYTE  # below this much on a node an image counts for nothing
@@ -22,20 +25,18 @@ def normalised_image(name: str) -> str:
     return f"{name}:latest" if name.rfind(":") <= name.rfind("/") else name
 
 
-def _images(nodes: NodeRows) -> dict[str, tuple[int, list[int]]]:
+@derived(NODES)
+def _images(nodes: NodeSpecs) -> dict[str, tuple[int, list[int]]]:
     """Image name -> (size in bytes as the first node tells it, rows that have it)."""
-    known: dict[str, tuple[int, list[int]]] | None = nodes.memo.get("images")
-    if known is None:
-        known = {}
-        for row, spec in enumerate(nodes.specs):
-            names = {
-                name: int(image.get("sizeBytes") or 0)
-                for image in reversed(spec.images)
-                for name in image.get("names") or ()
-            }
-            for name, size in names.items():
-                known.setdefault(name, (size, []))[1].append(row)
-        nodes.memo["images"] = known
+    known: dict[str, tuple[int, list[int]]] = {}
+    for row, spec in enumerate(nodes.specs):
+        names = {
+            name: int(image.get("sizeBytes") or 0)
+            for image in reversed(spec.images)
+            for name in image.get("names") or ()
+        }
+        for name, size in names.items():
+            known.setdefault(name, (size, []))[1].append(row)
     return known
 
 

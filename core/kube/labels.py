@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.state.derived import derived
+from core.state.sources import NODES
+
 if TYPE_CHECKING:
-    from core.kube.rows import CodeArray, NodeRows
+    from core.kube.rows import CodeArray
+    from core.state.sources import NodeSpecs
 
 ABSENT = -1
 
@@ -28,20 +32,17 @@ class LabelColumn:
     index: dict[str, int]
 
 
-def label_column(nodes: NodeRows, key: str) -> LabelColumn:
-    """The column of a key, built once until a node's spec changes. Codes number the values in row order."""
-    memo_key = ("label", key)
-    column: LabelColumn | None = nodes.memo.get(memo_key)
-    if column is None:
-        index: dict[str, int] = {}
-        codes = np.fromiter(
-            (
-                ABSENT if (value := spec.labels.get(key)) is None else index.setdefault(value, len(index))
-                for spec in nodes.specs
-            ),
-            dtype=np.int32,
-            count=nodes.count,
-        )
-        codes.flags.writeable = False
-        column = nodes.memo[memo_key] = LabelColumn(codes, tuple(index), index)
-    return column
+@derived(NODES)
+def label_column(nodes: NodeSpecs, key: str) -> LabelColumn:
+    """The column of a key. Codes number the values in row order."""
+    index: dict[str, int] = {}
+    codes = np.fromiter(
+        (
+            ABSENT if (value := spec.labels.get(key)) is None else index.setdefault(value, len(index))
+            for spec in nodes.specs
+        ),
+        dtype=np.int32,
+        count=nodes.count,
+    )
+    codes.flags.writeable = False
+    return LabelColumn(codes, tuple(index), index)

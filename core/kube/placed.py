@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.kube.storage import uses_claims
+from core.state.derived import memory
+from core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
     from core.session.session import Session
-
-_MEMO = "placed"
+    from core.state.sources import NodeSpecs
 
 
 Move = tuple["Task", int, int]
@@ -48,10 +49,10 @@ def _is_special(template: PodTemplate) -> bool:
 class Placed:
     """The pods on the nodes of one session, shared by filters and scorers (see :func:`placed_pods`)."""
 
-    def __init__(self, nodes: NodeRows, residents: dict[str, dict[str, Task]], known: Opening | None) -> None:
+    def __init__(self, nodes: NodeRows, residents: dict[str, dict[str, Task]], opening: Opening) -> None:
         self.nodes = nodes
         self.residents = residents
-        self.opening = known or Opening()
+        self.opening = opening
         self._special: list[Move] | None = None
         self.log: list[Move] = []
         self.shared: dict[str, Any] = {}  # readers that several filters and scorers use
@@ -95,18 +96,15 @@ class Opening:
         return [(task, rows[name], 1) for name, tasks in self._special.items() if name in rows for task in tasks]
 
 
-def placed_pods(session: Session) -> Placed:
-    """The session's one Placed.
+@memory(NODES)
+def _opening(nodes: NodeSpecs) -> Opening:
+    del nodes
+    return Opening()
 
-    It hangs in the nodes' memo, which is how plugins that may not know each other share it.
-    """
-    known: tuple[object, Placed] | None = session.nodes.memo.get(_MEMO)
-    if known is not None and known[0] is session.kube:
-        return known[1]
-    opening = None
-    if known is not None:
-        opening = known[1].opening
-        known[1].shared.clear()  # its readers refer to it, and that session is over
-    placed = Placed(session.nodes, session.snapshot.node_tasks, opening)
-    session.nodes.memo[_MEMO] = (session.kube, placed)
-    return placed
+
+def placed_pods(session: Session) -> Placed:
+    """The session's one Placed, beside kube-scheduler's other books: plugins may not know each other, and share it."""
+    kube = session.kube
+    if kube.placed is None:
+        kube.placed = Placed(session.nodes, session.snapshot.node_tasks, _opening(session.nodes))
+    return kube.placed

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
+from core.state.derived import memory
+from core.state.sources import NODES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from core.kube.placed import Placed
     from core.kube.selectors import LabelSelector
     from core.objects.pod import Task
+    from core.state.sources import NodeSpecs
 
 CountArray = npt.NDArray[np.int32]
 Namespaces = frozenset[str] | None  # None: all of them
-_MEMO = "pod classes"
 
 
 class PodClass:
@@ -127,15 +130,18 @@ class Matching:
         return self._counts
 
 
+@memory(NODES)
+def _pod_classes(nodes: NodeSpecs) -> PodClasses:
+    del nodes
+    return PodClasses()
+
+
 class PodIndex:
     """The questions asked in one session."""
 
     def __init__(self, placed: Placed) -> None:
         self.placed = placed
-        memo = placed.nodes.memo
-        if _MEMO not in memo:
-            memo[_MEMO] = PodClasses()
-        self.classes: PodClasses = memo[_MEMO]
+        self.classes = _pod_classes(placed.nodes)
         self.classes.count_opening(placed)
         self._moved: list[PodClass] = []
         self._moved_rows: dict[int, dict[int, int]] = {}

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
     from core.objects.node import NodeSpec
+    from core.state.derived import DerivedColumns
 
 BoolArray = npt.NDArray[np.bool_]
 CodeArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
 
-_BOUND = 1024  # answers kept per table: at 50,000 nodes a mask is 50 kB
-
 
 class NodeRows(Protocol):
-    """Nodes as rows in name order; `memo` lives until any node's spec changes."""
+    """Nodes as rows in name order: those of a session, or what a column is derived from."""
 
     @property
     def count(self) -> int:
@@ -41,17 +40,6 @@ class NodeRows(Protocol):
         ...
 
     @property
-    def memo(self) -> dict[Any, Any]:
-        """Whatever is derived from the specs."""
+    def derived(self) -> DerivedColumns:
+        """What is derived from the specs."""
         ...
-
-
-def memo_table(nodes: NodeRows, name: str) -> dict[Any, Any]:
-    """The bounded table `name` of the nodes' memo.
-
-    It starts afresh when it has grown large, so that many templates cost no memory.
-    """
-    table: dict[Any, Any] | None = nodes.memo.get(name)
-    if table is None or len(table) >= _BOUND:
-        table = nodes.memo[name] = {}
-    return table

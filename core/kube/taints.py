@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from core.state.derived import derived
+from core.state.sources import NODES
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.kube.rows import BoolArray, CodeArray, FloatArray, NodeRows
+    from core.state.sources import NodeSpecs
 
 Taint = dict[str, Any]
 Toleration = dict[str, Any]
@@ -55,11 +59,9 @@ class TaintSets:
     any_soft: bool
 
 
-def taint_sets(nodes: NodeRows) -> TaintSets:
-    """The nodes grouped by their taints, built once until a node's spec changes."""
-    known: TaintSets | None = nodes.memo.get("taint sets")
-    if known is not None:
-        return known
+@derived(NODES)
+def taint_sets(nodes: NodeSpecs) -> TaintSets:
+    """The nodes grouped by their taints."""
     index: dict[tuple[tuple[str, str, str], ...], int] = {}
     sets: list[tuple[Taint, ...]] = []
     codes = np.empty(nodes.count, dtype=np.int32)
@@ -70,9 +72,7 @@ def taint_sets(nodes: NodeRows) -> TaintSets:
             sets.append(spec.taints)
         codes[row] = index[content]
     effects = {taint.get("effect") for taints in sets for taint in taints}
-    found = TaintSets(codes, tuple(sets), not effects.isdisjoint(HARD_EFFECTS), SOFT_EFFECT in effects)
-    nodes.memo["taint sets"] = found
-    return found
+    return TaintSets(codes, tuple(sets), not effects.isdisjoint(HARD_EFFECTS), SOFT_EFFECT in effects)
 
 
 def rows_untolerated(nodes: NodeRows, tolerations: Sequence[Toleration]) -> BoolArray | None:

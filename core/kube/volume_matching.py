@@ -13,17 +13,19 @@ import numpy as np
 
 from core.kube.labels import label_column
 from core.kube.node_selector import rows_in_term
-from core.kube.rows import memo_table
 from core.kube.selectors import SelectorError, label_selector
 from core.kube.storage import claim_key, class_name
 from core.objects.metadata import section, text_map
 from core.quantity import Quantity, quantity_of
+from core.state.derived import Like, derived
+from core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.kube.rows import BoolArray, NodeRows
     from core.objects.metadata import Object
+    from core.state.sources import NodeSpecs
 
 
 def requested_storage(claim: Object) -> Quantity:
@@ -42,14 +44,15 @@ def rows_reaching(nodes: NodeRows, volume: Object) -> BoolArray:
     if required is None:
         return np.ones(nodes.count, dtype=np.bool_)
     terms: list[dict[str, Any]] = required.get("nodeSelectorTerms") or []
-    table, content = memo_table(nodes, "volume affinity"), msgspec.json.encode(terms, order="deterministic")
-    if content not in table:
-        mask = np.zeros(nodes.count, dtype=np.bool_)
-        for term in terms:
-            mask |= _rows_in_labels(nodes, term)
-        table[content] = mask
-    found: BoolArray = table[content]
-    return found
+    return _rows_in_terms(nodes, Like(msgspec.json.encode(terms, order="deterministic"), terms))
+
+
+@derived(NODES)
+def _rows_in_terms(nodes: NodeSpecs, terms: Like[list[dict[str, Any]]]) -> BoolArray:
+    mask = np.zeros(nodes.count, dtype=np.bool_)
+    for term in terms.subject:
+        mask |= _rows_in_labels(nodes, term)
+    return mask
 
 
 def _rows_in_labels(nodes: NodeRows, term: dict[str, Any]) -> BoolArray:

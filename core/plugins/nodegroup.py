@@ -10,6 +10,8 @@ from config.arguments import Arguments
 from core.objects.metadata import section
 from core.session.ready import ReadyCheck, ReadyScore
 from core.session.reasons import Code, Reason
+from core.state.derived import derived
+from core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.objects.queue import Queue
-    from core.session.nodes import SessionNodes
     from core.session.session import Session
+    from core.state.sources import NodeSpecs
 
 NAME: Final = "nodegroup"
 LABEL: Final = "volcano.sh/nodegroup-name"
@@ -92,14 +94,12 @@ class QueueAffinities:
         return self._own[name]
 
 
-def groups_of(nodes: SessionNodes) -> tuple[list[str | None], npt.NDArray[np.intp]]:
+@derived(NODES)
+def groups_of(nodes: NodeSpecs) -> tuple[list[str | None], npt.NDArray[np.intp]]:
     """The groups there are, and which of them each node is in. [N]."""
-    known: tuple[list[str | None], npt.NDArray[np.intp]] | None = nodes.memo.get(NAME)
-    if known is None:
-        of_node = [spec.labels.get(LABEL) for spec in nodes.specs]
-        groups = {group: number for number, group in enumerate(dict.fromkeys(of_node))}
-        known = nodes.memo[NAME] = list(groups), np.array([groups[group] for group in of_node], dtype=np.intp)
-    return known
+    of_node = [spec.labels.get(LABEL) for spec in nodes.specs]
+    groups = {group: number for number, group in enumerate(dict.fromkeys(of_node))}
+    return list(groups), np.array([groups[group] for group in of_node], dtype=np.intp)
 
 
 class GroupFilter:
@@ -120,7 +120,9 @@ class GroupFilter:
 
     def per_group(self, answer: Callable[[str | None], float]) -> npt.NDArray[np.float64]:
         """The answer for each node's group, asked once a group. [N]."""
-        return np.array([answer(group) for group in self._groups], dtype=np.float64)[self._index]
+        of_groups = np.array([answer(group) for group in self._groups], dtype=np.float64)
+        found: npt.NDArray[np.float64] = of_groups[self._index]
+        return found
 
 
 class Groups(GroupFilter):

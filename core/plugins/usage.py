@@ -13,6 +13,8 @@ from config.arguments import Arguments
 from core.objects.node_usage import ANNOTATION, KIND, usage_of
 from core.session.ready import ReadyCheck, ReadyScore
 from core.session.reasons import Code, Reason
+from core.state.derived import derived, memory
+from core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.node_points import FloatArray
     from core.session.session import Session
+    from core.state.sources import NodeSpecs
 
 NAME: Final = "usage"
 PERIOD: Final = "10m"
@@ -52,14 +55,25 @@ class Loads:
         self.memory[row] = usage.memory.get(PERIOD, np.nan)
 
 
+@derived(NODES)
+def _annotated(nodes: NodeSpecs) -> frozenset[str]:
+    """The nodes that say themselves how busy they are."""
+    return frozenset(spec.name for spec in nodes.specs if ANNOTATION in spec.annotations)
+
+
+@memory(NODES)
+def _read(nodes: NodeSpecs) -> dict[str, tuple[Object, NodeUsage]]:
+    """By node: the NodeMetrics object that was read last, and what was made of it."""
+    del nodes
+    return {}
+
+
 def measured(session: Session) -> Iterator[tuple[int, NodeUsage]]:
-    """(row, load) of the nodes that somebody measured. What was made of a NodeMetrics object is kept with the nodes."""
+    """(row, load) of the nodes that somebody measured."""
     nodes, now = session.nodes, session.clock.now
     handed_in, metrics = session.options.node_usage or {}, session.objects.get(KIND, {})
-    if ANNOTATION not in nodes.memo:
-        nodes.memo[ANNOTATION] = {spec.name for spec in nodes.specs if ANNOTATION in spec.annotations}
-    kept: dict[str, tuple[Object, NodeUsage]] = nodes.memo.setdefault(KIND, {})
-    for name in sorted({*handed_in, *metrics, *nodes.memo[ANNOTATION]} & nodes.row.keys()):
+    kept = _read(nodes)
+    for name in sorted({*handed_in, *metrics, *_annotated(nodes)} & nodes.row.keys()):
         row, sampled = nodes.row[name], metrics.get(name)
         known = kept.get(name)
         if known is not None and known[0] is sampled and name not in handed_in:

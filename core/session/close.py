@@ -123,6 +123,9 @@ def let_go(session: Session) -> None:
     would have to wait for the operating system to hand out as much memory again.
     """
     session.searches.forget()
+    session.derived.give_back()
+    if session.kube.placed is not None:
+        session.kube.placed.shared.clear()
     vars(session.nodes).clear()
     vars(session).clear()
 

@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from core.session.node_points import Volatility
+from core.state.derived import derived
+from core.state.sources import ALLOCATABLE
 
 if TYPE_CHECKING:
     from core.session.node_points import FloatArray, Rows
-    from core.session.nodes import SessionNodes
     from core.session.session import Session
+    from core.state.sources import Allocatable
 
 BoolArray = npt.NDArray[np.bool_]
 MIN_REQUEST = 0.1  # below it a resource does not count as asked for (ResourceNames)
@@ -32,14 +34,11 @@ class Term(NamedTuple):
     free: bool = False
 
 
-def capacity_of(nodes: SessionNodes, dimension: int) -> FloatArray:
+@derived(ALLOCATABLE)
+def capacity_of(nodes: Allocatable, dimension: int) -> FloatArray:
     """Allocatable of one dimension [N], infinity for 0: a share of nothing is 0, and nothing is too much for it."""
-    key = ("capacity", dimension)
-    known: FloatArray | None = nodes.memo.get(key)
-    if known is None:
-        amount = nodes.allocatable[dimension]
-        known = nodes.memo[key] = np.where(amount == 0.0, np.inf, amount)
-    return known
+    amount = nodes.amounts[dimension]
+    return np.where(amount == 0.0, np.inf, amount)
 
 
 class FillScore:

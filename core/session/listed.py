@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from core.state.derived import derived
+from core.state.sources import NOTHING
 
 if TYPE_CHECKING:
     from config.schema import PluginOption, SchedulerConfig
+    from core.state.derived import Like
 
 # Point -> the flag that switches it; None: no flag, always on.
 FLAGS: Final[dict[str, str | None]] = {
@@ -49,8 +53,6 @@ FLAGS: Final[dict[str, str | None]] = {
 
 Tiers = tuple[tuple[str, ...], ...]
 
-_MEMO: Final = "listed plugins"
-
 
 def _is_consulted(point: str, option: PluginOption) -> bool:
     flag = FLAGS[point]
@@ -70,11 +72,8 @@ class Listed(dict[str, Tiers]):
             self[point] = tuple(tuple(o.name for o in t.plugins if _is_consulted(point, o)) for t in config.tiers)
 
 
-def listed_plugins(config: SchedulerConfig, kept: dict[str, Any]) -> Listed:
-    """Kept for as long as sessions have the same configuration: each session's plugins register alike."""
-    known: tuple[SchedulerConfig, Listed] | None = kept.get(_MEMO)
-    if known is not None and known[0] is config:
-        return known[1]
-    found = Listed(config)
-    kept[_MEMO] = (config, found)
-    return found
+@derived(NOTHING, bound=1)
+def listed_plugins(nothing: None, config: Like[SchedulerConfig]) -> Listed:
+    """Each session's plugins register alike while the configuration is the same."""
+    del nothing
+    return Listed(config.subject)

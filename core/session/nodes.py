@@ -14,6 +14,7 @@ from core.life.task import TaskStatus
 from core.state.scalars import floats, integers, lines
 
 if TYPE_CHECKING:
+    from core.kube.placed import Placed
     from core.objects.pod import Task
     from core.state.columns import FloatArray
     from core.state.snapshot import NodeColumns, Snapshot
@@ -37,7 +38,7 @@ class SessionNodes:
         self.row = columns.row
         self.arrival = columns.arrival
         self.count = len(columns.names)
-        self.memo = columns.memo
+        self.derived = snapshot.derived
         self.max_pods = columns.max_pods
         self.allocatable: FloatArray = columns.allocatable
         self.idle: FloatArray = columns.idle
@@ -148,7 +149,8 @@ class KubeNodes:
     """kube-scheduler's NodeInfo as columns: what Volcano's predicates and nodeorder read through NodeMap.
 
     `pods` int32 [N]; `requested` float64 [R, N]; `nonzero` float64 [2, N] (milli-cores, bytes). Every pod on the node
-    counts, terminating and pipelined ones too; it is kept up by the predicates plugin's event handlers.
+    counts, terminating and pipelined ones too; it is kept up by the predicates plugin's event handlers. `placed`: see
+    `core.kube.placed`.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -158,6 +160,7 @@ class KubeNodes:
         self._pods_at = integers(self.pods)
         self._requested_at = lines(self.requested)
         self._cpu_at, self._memory_at = floats(self.nonzero[0]), floats(self.nonzero[1])
+        self.placed: Placed | None = None
 
     def add(self, task: Task, row: int) -> None:
         """AddPod."""

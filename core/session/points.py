@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from core.session.batches import BatchPoints
 from core.session.binding import merged
-from core.session.listed import FLAGS, listed_plugins
+from core.session.listed import FLAGS, Listed, listed_plugins
+from core.state.derived import itself
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import BindContext
     from core.objects.pod import Task
     from core.objects.queue import Queue
-    from core.session.listed import Listed, Tiers
+    from core.session.listed import Tiers
+    from core.state.derived import DerivedColumns
     from core.state.jobs import Job
 
 
@@ -96,10 +98,10 @@ class Consulted(dict[str, tuple[Any, ...]]):
 class Points:
     """The functions the plugins registered, and their merged answers."""
 
-    def __init__(self, config: SchedulerConfig, kept: dict[str, Any] | None = None) -> None:
+    def __init__(self, config: SchedulerConfig, derived: DerivedColumns | None = None) -> None:
         self._empty_vetoes = "empty-answer-vetoes" in config.pumice.fix
         self._stays_empty = "intersection-stays-empty" in config.pumice.fix
-        self._registered = Registered(listed_plugins(config, {} if kept is None else kept))
+        self._registered = Registered(Listed(config) if derived is None else listed_plugins(derived, itself(config)))
         self._tiers: dict[str, tuple[tuple[Any, ...], ...]] = {}
         self._flat = Consulted(self._registered)
         self.task_keys: dict[str, Callable[[Task], Any]] = {}

@@ -6,7 +6,7 @@ Source: Volcano `updateQueueStatus`.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,17 +14,19 @@ from core.errors import QuantityError
 from core.messages.decisions import QueueStatus
 from core.quantity import format_bytes, format_milli, format_whole, parse_quantity
 from core.session.demand import OF_ALLOCATED
+from core.state.derived import memory
 from core.state.dimensions import PODS
+from core.state.sources import QUEUE_NAMES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from core.objects.queue import Queue
     from core.session.session import Session
 
 ROOT = "root"
 Texts = tuple[list[float], dict[str, str]]
 """What a queue has allocated, and how that is written."""
-
-_MEMO: Final = "queues' allocated"
 
 # queues come back to the amounts that they had
 _milli, _bytes = lru_cache(maxsize=4096)(format_milli), lru_cache(maxsize=4096)(format_bytes)
@@ -33,22 +35,26 @@ _milli, _bytes = lru_cache(maxsize=4096)(format_milli), lru_cache(maxsize=4096)(
 def queue_statuses(session: Session) -> list[QueueStatus]:
     """The queues whose status.allocated changed, in name order."""
     names = list(session.queues)
-    before: dict[str, Texts] = session.snapshot.kept.get(_MEMO, {})
-    now: dict[str, Texts] = {}
+    told = _told(session)
     written: list[QueueStatus] = []
     for name, amounts in _rolled_up(session, _allocated_by_queue(session), names).items():
-        known = last = before.get(name)
+        known = last = told.get(name)
         if known is None or known[0] != amounts:
-            known = amounts, _texts(session.dims.names, amounts)
-        now[name] = known
+            known = told[name] = amounts, _texts(session.dims.names, amounts)
         said = session.queues[name].allocated
         if said == known[1]:
             continue
         # What this wrote last time is written as it would be again: other texts are other amounts.
         if (last is not None and said == last[1]) or not _same(said, known[1]):
             written.append(QueueStatus(name, dict(known[1])))
-    session.snapshot.kept[_MEMO] = now
     return written
+
+
+@memory(QUEUE_NAMES)
+def _told(names: Sequence[str]) -> dict[str, Texts]:
+    """What was written last of each queue."""
+    del names
+    return {}
 
 
 def _allocated_by_queue(session: Session) -> list[list[float]]:

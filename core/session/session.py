@@ -64,13 +64,14 @@ class Session:
         self.options = options
         self.dims = snapshot.dimensions
         self.objects = snapshot.objects
+        self.derived = snapshot.derived
         self.reasons = ReasonTable()
         self.nodes = SessionNodes(snapshot)
         self.kube = KubeNodes(snapshot)
         self.jobs = SessionJobs(snapshot)
         self.queues: dict[str, Queue] = {queue.name: queue for queue in snapshot.queues}
         self.total = total
-        self.points = Points(config, snapshot.kept)
+        self.points = Points(config, snapshot.derived)
         self.orders = Orders(self.points)
         self.fit = JobFit(self)
         self.plugins: dict[str, Plugin] = {}

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from core.life.task import IS_ALLOCATED
 from core.objects.hyper_node import read_hyper_node
+from core.state.derived import derived
 from core.state.hypernodes import HyperNodeTree, build_tree, replaced_tree
+from core.state.sources import objects_and_nodes
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from core.session.subjobs import SubJob
     from core.state.hypernodes import Domain
     from core.state.jobs import Job
+    from core.state.sources import PlacedObjects
 
 KIND = "HyperNode"
 
@@ -171,17 +174,14 @@ class SessionTopology:
 
 
 def _tree(session: Session) -> HyperNodeTree:
-    """The tree, built again only when a HyperNode or a node has changed."""
-    objects = session.objects.get(KIND, {})
     given = session.options.hyper_nodes
-    kept = session.nodes.memo.get(KIND)
-    if kept is not None and (kept[0] is objects or not (kept[0] or objects)) and given is None:
-        tree: HyperNodeTree = kept[1]
-        return tree
-    hyper_nodes = [read_hyper_node(obj) for obj in objects.values()]
-    if given is not None:
-        tiers = {int(tier): list(names) for tier, names in given.get("byTier", {}).items()}
-        return replaced_tree(hyper_nodes, tiers, given.get("nodes", {}), session.nodes.row)
-    tree = build_tree(hyper_nodes, session.nodes.specs)
-    session.nodes.memo[KIND] = (objects, tree)
-    return tree
+    if given is None:
+        return _tree_of_objects(session)
+    hyper_nodes = [read_hyper_node(obj) for obj in session.objects.get(KIND, {}).values()]
+    tiers = {int(tier): list(names) for tier, names in given.get("byTier", {}).items()}
+    return replaced_tree(hyper_nodes, tiers, given.get("nodes", {}), session.nodes.row)
+
+
+@derived(objects_and_nodes(KIND))
+def _tree_of_objects(known: PlacedObjects) -> HyperNodeTree:
+    return build_tree([read_hyper_node(obj) for obj in known.objects.values()], known.nodes.specs)

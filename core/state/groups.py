@@ -9,16 +9,22 @@ from core.objects.pod_group import PodGroupSpec, read_pod_group, renewed_pod_gro
 from core.objects.queue import Queue, read_queue
 from core.state.jobs import NO_QUEUE
 from core.state.priorities import PriorityClasses
+from core.state.sources import limits_of
 
 if TYPE_CHECKING:
     from core.state.jobs import Job, JobTable
 
 
 class Groups:
-    """Each event is taken over as a whole or, with QuantityError, not at all."""
+    """Each event is taken over as a whole or, with QuantityError, not at all.
+
+    `limits_version` rises when queues come or go, or what limits one of them changes: their status does so in nearly
+    every cycle, and a thousand queues are not to be gone through again for that.
+    """
 
     def __init__(self, jobs: JobTable, default_queue: str) -> None:
         self.queues: dict[str, Queue] = {}
+        self.limits_version = 0
         self._jobs = jobs
         self._default_queue = default_queue
         self._priorities = PriorityClasses()
@@ -50,7 +56,10 @@ class Groups:
     def apply_queue(self, obj: Object, deleted: bool) -> None:
         """Jobs find their queue when it comes, and lose it when it goes."""
         queue = read_queue(obj)
-        changed = deleted or queue.name not in self.queues
+        known = self.queues.get(queue.name)
+        changed = deleted or known is None
+        if known is None or deleted or limits_of(known) != limits_of(queue):
+            self.limits_version += 1
         if deleted:
             self.queues.pop(queue.name, None)
         else:

@@ -5,7 +5,7 @@ Accounting follows Volcano's `NodeInfo.AddTask` / `RemoveTask` (reference sectio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from core.life.task import TaskStatus
 from core.state.columns import FloatArray, grown, heightened
 from core.state.scalars import floats, integers
 from core.state.snapshot import NodeColumns
+from core.state.sources import AMOUNTS, ROWS, SPECS
 
 if TYPE_CHECKING:
     from core.objects.node import NodeSpec
@@ -42,6 +43,7 @@ class NodeTable:
     requests of the pods on it.
     `idle_at` and the like: the columns by dimension, number by number.
     Rows are in name order after :meth:`compact`; `arrival` numbers the nodes in the order in which they came.
+    `versions`: of what columns are derived from.
     """
 
     VECTORS = ("allocatable", "idle", "used", "releasing")
@@ -52,7 +54,7 @@ class NodeTable:
         self.row: dict[str, int] = {}
         self.specs: list[NodeSpec] = []
         self.sorted = True
-        self.memo: dict[Any, Any] = {}
+        self.versions = {ROWS: 0, AMOUNTS: 0, SPECS: 0}
         self.arrivals = 0
         self._listing: Listing | None = None
         self.allocatable: FloatArray = np.zeros((4, 16))
@@ -96,7 +98,7 @@ class NodeTable:
         self.sorted = row == 0 or (self.sorted and self.specs[row - 1].name < spec.name)
         self.arrival[row] = self.arrivals
         self.arrivals += 1
-        self._listing = None
+        self._rows_changed()
         self.used[:, row] = self.releasing[:, row] = 0.0
         self.nonzero[:, row] = self.pod_count[row] = 0
         self._set_allocatable(row, spec)
@@ -104,8 +106,10 @@ class NodeTable:
 
     def update(self, row: int, spec: NodeSpec) -> None:
         """A changed node: what is on it stays."""
-        self.specs[row] = spec
-        self._set_allocatable(row, spec)
+        before, self.specs[row] = self.specs[row], spec
+        self.versions[SPECS] += 1
+        if before.allocatable != spec.allocatable or before.max_pods != spec.max_pods:
+            self._set_allocatable(row, spec)
 
     def renew(self, row: int, spec: NodeSpec) -> None:
         """A node after a heartbeat: nothing changes that anybody remembers."""
@@ -122,8 +126,11 @@ class NodeTable:
             self.row[self.specs[row].name] = row
             self.sorted = False
         self.specs.pop()
+        self._rows_changed()
+
+    def _rows_changed(self) -> None:
         self._listing = None
-        self.memo = {}
+        self.versions[ROWS] += 1
 
     def _set_allocatable(self, row: int, spec: NodeSpec) -> None:
         self._write(self.allocatable, row, spec.allocatable)
@@ -131,7 +138,7 @@ class NodeTable:
         if spec.allocatable.scalars is None:  # Go's nil map: subtracting a scalar from it does nothing
             self.idle[2:, row] = 0.0
         self.max_pods[row] = spec.max_pods
-        self.memo = {}
+        self.versions[AMOUNTS] += 1
 
     def _write(self, column: FloatArray, row: int, resource: Resource) -> None:
         items = self.dimensions.items(resource)
@@ -179,8 +186,7 @@ class NodeTable:
         moved = np.empty(self.count, dtype=np.int32)
         moved[permutation] = np.arange(self.count, dtype=np.int32)
         self.sorted = True
-        self._listing = None
-        self.memo = {}
+        self._rows_changed()
         return moved
 
     def listing(self) -> Listing:
@@ -206,5 +212,4 @@ class NodeTable:
             max_pods=self.max_pods[:count].copy(),
             pod_count=self.pod_count[:count].copy(),
             nonzero=self.nonzero[:, :count].copy(),
-            memo=self.memo,
         )

@@ -7,11 +7,12 @@ from core.objects.metadata import Object, key_of, section
 
 class Others:
     """`by_kind`: kind -> "namespace/name" (or name) -> object. A dict that a snapshot has seen is copied before it is
-    changed.
+    changed. `versions`: by kind, how often it has changed.
     """
 
     def __init__(self) -> None:
         self.by_kind: dict[str, dict[str, Object]] = {}
+        self.versions: dict[str, int] = {}
         self._unshared: set[str] = set()
 
     def share(self) -> dict[str, dict[str, Object]]:
@@ -27,6 +28,7 @@ class Others:
         if kind not in self._unshared:
             self._unshared.add(kind)
             self.by_kind[kind] = dict(self.by_kind.get(kind, {}))
+        self.versions[kind] = self.versions.get(kind, 0) + 1
         if deleted:
             self.by_kind[kind].pop(key, None)
         else:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.queue import Queue
     from core.state.assumed import Promised
+    from core.state.derived import DerivedColumns
     from core.state.dimensions import Dimensions
     from core.state.jobs import Job
 
@@ -36,7 +37,7 @@ class TaskColumns:
 class NodeColumns:
     """Over node rows in name order; vectors float64 [dimension, node].
 
-    `arrival`: rows as the nodes came. `memo` lives until a spec changes.
+    `arrival`: rows as the nodes came.
     """
 
     names: list[str]
@@ -50,7 +51,6 @@ class NodeColumns:
     max_pods: npt.NDArray[np.int64]
     pod_count: npt.NDArray[np.int32]
     nonzero: FloatArray
-    memo: dict[Any, Any]
 
 
 @dataclass(slots=True)
@@ -91,8 +91,8 @@ class Snapshot:
     """Everything a cycle may read.
 
     `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name; `promised`: what pods
-    that are being bound were promised, by pod. `kept` outlives sessions: whoever keeps something there checks
-    itself whether it still holds.
+    that are being bound were promised, by pod. `derived`: what earlier sessions worked out and still holds; the
+    session that takes the snapshot over has it to itself until it closes.
     """
 
     version: int
@@ -103,8 +103,8 @@ class Snapshot:
     queues: list[Queue]
     node_tasks: dict[str, dict[str, Task]]
     objects: dict[str, dict[str, Object]]
-    promised: Mapping[str, Promised] = field(default_factory=dict[str, "Promised"])
-    kept: dict[str, Any] = field(default_factory=dict[str, Any])
+    promised: Mapping[str, Promised]
+    derived: DerivedColumns
 
     def annotations_of(self, task: Task) -> Mapping[str, str]:
         """The pod's annotations; while its bind is on its way, with what that will write."""

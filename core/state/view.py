@@ -5,7 +5,7 @@ Event semantics follow Volcano's `pkg/scheduler/cache/event_handlers.go` (refere
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
 from core.objects.metadata import Object, key_of, object_key, section
@@ -13,6 +13,7 @@ from core.objects.node import read_node, renewed_node
 from core.objects.pod import Task, TemplateTable
 from core.state.assumed import Assumed
 from core.state.check import check_touched, check_view
+from core.state.derived import Keeper, Material
 from core.state.dimensions import Dimensions
 from core.state.groups import Groups
 from core.state.jobs import JobTable
@@ -21,12 +22,14 @@ from core.state.others import Others
 from core.state.pod_reader import PodReader
 from core.state.seats import Seats
 from core.state.snapshot import Snapshot
+from core.state.sources import LIMITS, NAMES
 from core.state.tasks import NOWHERE, TaskTable
 from core.state.touched import Touched
 
 if TYPE_CHECKING:
     from core.messages.decisions import BindContext
     from core.objects.queue import Queue
+    from core.state.derived import Versions
 
 PENDING, BINDING, RELEASING = TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.RELEASING
 
@@ -50,7 +53,7 @@ class View:
         self.others = Others()
         self.touched = Touched()  # since the last snapshot
         self._fitted = 0  # so many dimensions have room
-        self._kept: dict[str, Any] = {}  # what sessions leave for the next
+        self._derived = Keeper()
         self._assumed = Assumed()  # binds in flight
         self._evicting: set[str] = set()  # pod keys of evictions in flight
 
@@ -264,21 +267,26 @@ class View:
             node = self.tasks.node[:used]
             placed = node != NOWHERE
             node[placed] = moved[node[placed]]
+        nodes, queues, objects = self.nodes.columns(), self.groups.in_name_order(), self.others.share()
         snapshot = Snapshot(
             version=self.version,
             dimensions=self.dimensions,
             tasks=self.tasks.columns(),
-            nodes=self.nodes.columns(),
+            nodes=nodes,
             jobs=self.jobs.columns(),
-            queues=self.groups.in_name_order(),
+            queues=queues,
             node_tasks=self.seats.share(),
-            objects=self.others.share(),
+            objects=objects,
             promised=self._assumed.share(),
-            kept=self._kept,
+            derived=self._derived.lend(Material(nodes, queues, self.dimensions, objects), self._versions()),
         )
         self.jobs.epoch += 1
         self.touched = Touched(everything=moved is not None)
         return snapshot
+
+    def _versions(self) -> Versions:
+        own = {LIMITS: self.groups.limits_version, NAMES: len(self.dimensions)}
+        return {**self.others.versions, **self.nodes.versions, **own}
 
     def check(self) -> list[str]:
         """Broken invariants, each named; empty when the view is whole."""

@@ -10,10 +10,10 @@ from core.resources import INFINITY, LARGEST, Resource, exceeded_part, higher
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.objects.queue import Queue
+    from core.state.sources import LimitedQueue
 
 
-def free_of_guarantees(total: Resource, queues: Iterable[Queue]) -> Resource:
+def free_of_guarantees(total: Resource, queues: Iterable[LimitedQueue]) -> Resource:
     """What the cluster has beyond the sum of all guarantees."""
     guaranteed = Resource()
     for queue in queues:
@@ -22,7 +22,7 @@ def free_of_guarantees(total: Resource, queues: Iterable[Queue]) -> Resource:
     return exceeded_part(total, guaranteed)
 
 
-def flat_limits(queue: Queue, free: Resource) -> Limits:
+def flat_limits(queue: LimitedQueue, free: Resource) -> Limits:
     """One queue's limits; `free` from :func:`free_of_guarantees`.
 
     A capability without cpu or memory does not limit it.
@@ -39,7 +39,7 @@ def flat_limits(queue: Queue, free: Resource) -> Limits:
     return Limits(queue.name, guarantee, capability, real, higher(deserved, guarantee))
 
 
-def idle_limits(queue: Queue, free: Resource) -> tuple[Resource, Resource, Resource]:
+def idle_limits(queue: LimitedQueue, free: Resource) -> tuple[Resource, Resource, Resource]:
     """(deserved, capability, real capability) as a queue without jobs shows them, straight from its spec: here a
     capability without cpu does limit cpu, as Volcano shows it.
     """

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from core.plugins.capacity.flat import flat_limits, free_of_guarantees, idle_limits
 from core.plugins.capacity.tree import tree_limits
-from core.session.queue_memory import kept_for_queues
 from core.state.columns import FloatArray
+from core.state.derived import derived
+from core.state.sources import QUEUE_LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from core.objects.queue import Queue
     from core.plugins.capacity.attributes import Limits
     from core.resources import Resource
-    from core.session.session import Session
     from core.state.dimensions import Dimensions
+    from core.state.sources import LimitedQueue, QueueLimits
 
-MEMO: Final = "capacity"
 BoolArray = npt.NDArray[np.bool_]
 
 
@@ -60,35 +58,34 @@ class KeptLimits:
     idle: IdleLimits | None
 
 
-def kept_limits(session: Session, *, hierarchical: bool) -> KeptLimits:
-    """The limits of the session's queues, made anew only when a spec or the cluster's total has changed."""
-    return kept_for_queues(session, MEMO, hierarchical, partial(_make, session, hierarchical=hierarchical))
-
-
-def _make(session: Session, *, hierarchical: bool) -> KeptLimits:
-    queues, shown = session.snapshot.queues, list["tuple[Resource, Resource, Resource]"]()
+@derived(QUEUE_LIMITS)
+def kept_limits(known: QueueLimits, hierarchical: bool) -> KeptLimits:
+    """The limits of the queues."""
+    queues, dims, shown = known.queues, known.dimensions, list["tuple[Resource, Resource, Resource]"]()
     if hierarchical:
-        limits = tree_limits(session.queues, session.total)
+        limits = tree_limits({queue.name: queue for queue in queues}, known.total)
     else:
-        free = free_of_guarantees(session.total, queues)
+        free = free_of_guarantees(known.total, queues)
         limits = {queue.name: flat_limits(queue, free) for queue in queues}
         shown = [idle_limits(queue, free) for queue in queues]
     rows = [] if limits is None else [limits[queue.name] for queue in queues]
     of_rows = ((one.guarantee, one.deserved, one.capability, one.real_capability) for one in rows)
     for resource in chain(*of_rows, *shown):
-        session.dims.items(resource)  # a queue may be the first to name a scalar
+        dims.items(resource)  # a queue may be the first to name a scalar
     return KeptLimits(
         limits,
-        guarantee=_columns([one.guarantee for one in rows], session.dims),
-        deserved=_columns([one.deserved for one in rows], session.dims),
-        capability=_columns([one.capability for one in rows], session.dims),
-        real=_columns([one.real_capability for one in rows], session.dims),
+        guarantee=_columns([one.guarantee for one in rows], dims),
+        deserved=_columns([one.deserved for one in rows], dims),
+        capability=_columns([one.capability for one in rows], dims),
+        real=_columns([one.real_capability for one in rows], dims),
         best_effort=np.array([one.deserved.is_empty() for one in rows], dtype=np.bool_),
-        idle=None if hierarchical else _idle(queues, shown, session.dims),
+        idle=None if hierarchical else _idle(queues, shown, dims),
     )
 
 
-def _idle(queues: list[Queue], shown: list[tuple[Resource, Resource, Resource]], dims: Dimensions) -> IdleLimits:
+def _idle(
+    queues: Sequence[LimitedQueue], shown: list[tuple[Resource, Resource, Resource]], dims: Dimensions
+) -> IdleLimits:
     deserved, capability, real = (_columns([of_queue[i] for of_queue in shown], dims) for i in range(3))
     limited = np.array([queue.capability is not None for queue in queues], dtype=np.bool_)
     return IdleLimits(deserved, capability, real, limited)

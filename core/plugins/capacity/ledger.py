@@ -28,7 +28,7 @@ class Ledger:
         self._rows = {name: row for row, name in enumerate(self.names)}
         self._made: dict[str, QueueAttributes] = {}
         self.hierarchical = hierarchical
-        self.kept = kept_limits(session, hierarchical=hierarchical)
+        self.kept = kept_limits(session, hierarchical)
         self.demand = QueueDemand(session)
         self.limits: dict[str, Limits] = self.kept.limits or {}
         self.ready = self.kept.limits is not None and self._jobs_in_leaves()

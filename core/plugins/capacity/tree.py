@@ -12,13 +12,13 @@ from core.resources import INFINITY, Resource, exceeded_part, higher
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.objects.queue import Queue
+    from core.state.sources import LimitedQueue
 
 ROOT = "root"
 NO_LIMIT = 9.223372036854775807e18  # MaxInt64, Volcano's "as much as you like" for scalars
 
 
-def tree_limits(queues: Mapping[str, Queue], total: Resource) -> dict[str, Limits] | None:
+def tree_limits(queues: Mapping[str, LimitedQueue], total: Resource) -> dict[str, Limits] | None:
     """Limits of every queue by name; None when the tree cannot be used: a parent is missing, or there is no root."""
     limits: dict[str, Limits] = {}
     for name in queues:
@@ -36,12 +36,12 @@ def tree_limits(queues: Mapping[str, Queue], total: Resource) -> dict[str, Limit
     return limits
 
 
-def _bare(queue: Queue) -> Limits:
+def _bare(queue: LimitedQueue) -> Limits:
     guarantee, capability = queue.guarantee or Resource(), queue.capability or Resource()
     return Limits(queue.name, guarantee.clone(), capability.clone(), Resource(), (queue.deserved or Resource()).clone())
 
 
-def _attach(name: str, queues: Mapping[str, Queue], limits: dict[str, Limits]) -> bool:
+def _attach(name: str, queues: Mapping[str, LimitedQueue], limits: dict[str, Limits]) -> bool:
     """Hang the queue and its parents into the tree, parents first. False: a parent is missing.
 
     A queue whose parents form a ring hangs in the air, as in Volcano: it is reached from no root, so its real

@@ -13,15 +13,17 @@ import numpy as np
 
 from core.kube.allocatable import capacity
 from core.kube.requests import scored_request
-from core.kube.rows import memo_table
-from core.plugins.nodeorder.shares import Taken, taken_of
+from core.plugins.nodeorder.shares import NAMES, Taken, taken_of
 from core.session.node_points import Volatility
+from core.state.derived import derived
+from core.state.sources import NODES
 
 if TYPE_CHECKING:
     from core.kube.rows import BoolArray, NodeRows
     from core.objects.pod import Task
     from core.session.node_points import FloatArray, Rows
     from core.session.session import Session
+    from core.state.sources import NodeSpecs
 
 GPU = "nvidia.com/gpu"
 
@@ -53,21 +55,20 @@ class Presence(NamedTuple):
 
 
 def presence_of(nodes: NodeRows, taken: list[Taken]) -> Presence | None:
-    """Of cpu and memory, or of these and the gpu: None where every node has just cpu and memory to count; found once
-    until a node's spec changes.
-    """
+    """Of cpu and memory, or of these and the gpu: None where every node has just cpu and memory to count."""
     if len(taken) == 2 and taken[0].everywhere and taken[1].everywhere:
         return None
-    table: dict[int, Presence] = memo_table(nodes, "balanced presence")
-    known = table.get(len(taken))
-    if known is None:
-        present = [each.capacity.present for each in taken]
-        count = np.sum(present, axis=0)
-        both = [(i, j, present[i] & present[j] & (count == 2)) for i, j in combinations(range(len(present)), 2)]
-        three = count == 3
-        known = Presence([pair for pair in both if pair[2].any()], three if three.any() else None)
-        table[len(taken)] = known
-    return known
+    return _presence(nodes, len(taken))
+
+
+@derived(NODES)
+def _presence(nodes: NodeSpecs, length: int) -> Presence:
+    """Of so many of cpu, memory and the gpu."""
+    present = [capacity(nodes, name).present for name in (*NAMES, GPU)[:length]]
+    count = np.sum(present, axis=0)
+    both = [(i, j, present[i] & present[j] & (count == 2)) for i, j in combinations(range(len(present)), 2)]
+    three = count == 3
+    return Presence([pair for pair in both if pair[2].any()], three if three.any() else None)
 
 
 class BalancedAllocationScore:

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.kube.images import container_images, image_scores
-from core.kube.rows import memo_table
 from core.plugins.nodeorder.static import StaticScore
+from core.state.derived import derived
+from core.state.sources import NODES
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
     from core.session.node_points import FloatArray
     from core.session.session import Session
+    from core.state.sources import NodeSpecs
+
+
+@derived(NODES)
+def _scores(nodes: NodeSpecs, template: PodTemplate, weight: float) -> FloatArray | None:
+    scores = image_scores(nodes, container_images(template))
+    return None if scores is None else scores * weight
 
 
 class ImageLocality:
@@ -22,13 +31,8 @@ class ImageLocality:
 
     def __init__(self, weight: int) -> None:
         self._weight = float(weight)
-        self._table = f"ImageLocality {self._weight}"
 
     def prepare(self, session: Session, task: Task) -> StaticScore | None:
         """For the task's template; None when no node has enough of its images to count."""
-        template, table = task.template, memo_table(session.nodes, self._table)
-        if template not in table:
-            scores = image_scores(session.nodes, container_images(template))
-            table[template] = None if scores is None else scores * self._weight
-        raw: FloatArray | None = table[template]
+        raw = _scores(session.nodes, task.template, self._weight)
         return None if raw is None else StaticScore(raw, 1.0, normalised=False)

@@ -11,10 +11,11 @@ import msgspec
 import numpy as np
 
 from core.kube.node_selector import rows_in_term
-from core.kube.rows import memo_table
 from core.kube.selectors import SelectorError
 from core.objects.metadata import section
 from core.plugins.nodeorder.static import StaticScore
+from core.state.derived import Like, derived
+from core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from core.objects.pod_template import PodTemplate
     from core.session.node_points import FloatArray
     from core.session.session import Session
+    from core.state.sources import NodeSpecs
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -47,6 +49,14 @@ def preference(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> FloatArray |
     return total if total.any() else None
 
 
+@derived(NODES)
+def _preference(nodes: NodeSpecs, terms: Like[Sequence[dict[str, Any]]]) -> FloatArray | None:
+    try:
+        return preference(nodes, terms.subject)
+    except SelectorError:  # admission refuses such terms; Volcano would give up scoring the task altogether
+        return None
+
+
 class NodeAffinity:
     """Prefers nodes that match what the pod would like."""
 
@@ -65,12 +75,5 @@ class NodeAffinity:
         terms = preferred_terms(task.template)
         if not terms:
             return None
-        table = memo_table(session.nodes, "preferred NodeAffinity")
-        content = msgspec.json.encode(terms, order="deterministic")
-        if content not in table:
-            try:
-                table[content] = preference(session.nodes, terms)
-            except SelectorError:  # admission refuses such terms; Volcano would give up scoring the task altogether
-                table[content] = None
-        raw: FloatArray | None = table[content]
+        raw = _preference(session.nodes, Like(msgspec.json.encode(terms, order="deterministic"), terms))
         return None if raw is None else StaticScore(raw, self._weight, normalised=True)

@@ -10,15 +10,25 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from core.kube.rows import memo_table
 from core.kube.scores import MAX_NODE_SCORE
 from core.kube.taints import count_soft_untolerated
 from core.plugins.nodeorder.static import ConstantScore, StaticScore
+from core.state.derived import Like, derived
+from core.state.sources import NODES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.kube.taints import Toleration
     from core.objects.pod import Task
     from core.session.node_points import FloatArray
     from core.session.session import Session
+    from core.state.sources import NodeSpecs
+
+
+@derived(NODES)
+def _count(nodes: NodeSpecs, tolerations: Like[Sequence[Toleration]]) -> FloatArray | None:
+    return count_soft_untolerated(nodes, tolerations.subject)
 
 
 class TaintToleration:
@@ -36,8 +46,5 @@ class TaintToleration:
         """For the task's template; where no node has such a taint every node gets the highest score."""
         tolerations = task.template.tolerations
         content = msgspec.json.encode(tolerations, order="deterministic") if tolerations else b""
-        table = memo_table(session.nodes, "soft taints")
-        if content not in table:
-            table[content] = count_soft_untolerated(session.nodes, tolerations)
-        raw: FloatArray | None = table[content]
+        raw = _count(session.nodes, Like(content, tolerations))
         return self._untainted if raw is None else StaticScore(raw, self._weight, normalised=True, reverse=True)

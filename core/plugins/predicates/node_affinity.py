@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -35,10 +36,11 @@ def terms_conflict(terms: Sequence[Mapping[str, Any]]) -> bool:
     return bool(pinned) and all(names is not None and not names for names in pinned)
 
 
+@dataclass(frozen=True)
 class RequiredAffinity:
     """Asks for the labels and names a pod demands."""
 
-    reason = Reason(NAME, Code.UNRESOLVABLE, "node(s) didn't match Pod's node affinity/selector")
+    reason: ClassVar = Reason(NAME, Code.UNRESOLVABLE, "node(s) didn't match Pod's node affinity/selector")
 
     def content(self, template: PodTemplate) -> bytes | None:
         """nodeSelector and the required terms."""

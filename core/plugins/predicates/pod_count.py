@@ -8,27 +8,26 @@ import numpy as np
 
 from core.session.node_points import Volatility
 from core.session.reasons import Code, Reason
+from core.state.derived import derived
+from core.state.sources import ALLOCATABLE
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.node_points import Rows
-    from core.session.nodes import SessionNodes
     from core.session.reasons import IntArray
     from core.session.session import Session
+    from core.state.sources import Allocatable
 
 EXCEEDED = Reason("predicates", Code.UNSCHEDULABLE, "node(s) pod number exceeded")
-_MEMO = "most pods"
 
 
-def _limits(nodes: SessionNodes) -> tuple[IntArray, IntArray]:
-    """How many pods each node may have, and the answer that refuses none; kept until a node's spec changes."""
-    known: tuple[IntArray, IntArray] | None = nodes.memo.get(_MEMO)
-    if known is None:
-        most: IntArray = np.minimum(nodes.max_pods, np.iinfo(np.int32).max).astype(np.int32)
-        known = nodes.memo[_MEMO] = most, np.zeros(len(most), dtype=np.int32)
-        for kept in known:
-            kept.flags.writeable = False
-    return known
+@derived(ALLOCATABLE)
+def _limits(nodes: Allocatable) -> tuple[IntArray, IntArray]:
+    """How many pods each node may have, and the answer that refuses none."""
+    most: IntArray = np.minimum(nodes.max_pods, np.iinfo(np.int32).max).astype(np.int32)
+    nobody = np.zeros(len(most), dtype=np.int32)
+    most.flags.writeable = nobody.flags.writeable = False
+    return most, nobody
 
 
 class PodCountCheck:

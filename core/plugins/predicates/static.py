@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from core.kube.rows import memo_table
 from core.session.node_points import Volatility
+from core.state.derived import Like, derived
+from core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -18,14 +19,16 @@ if TYPE_CHECKING:
     from core.session.node_points import Rows
     from core.session.reasons import IntArray, Reason
     from core.session.session import Session
-
-_UNKNOWN = object()
+    from core.state.sources import NodeSpecs
 
 
 class Question(Protocol):
-    """What a static filter asks of a pod."""
+    """What a static filter asks of a pod. Equal questions have equal answers, which are kept by them."""
 
-    reason: Reason
+    @property
+    def reason(self) -> Reason:
+        """Why nodes are refused."""
+        ...
 
     def content(self, template: PodTemplate) -> Hashable:
         """What of the template the answer depends on; None: nothing in it can be refused."""
@@ -68,21 +71,20 @@ class StaticFilter:
 
         Raises FitFailure when the question does.
         """
-        template, table = task.template, memo_table(session.nodes, self.name)
-        mask = table.get(template, _UNKNOWN)
-        if mask is _UNKNOWN:
-            mask = table[template] = self._mask(session.nodes, template, table)
+        mask = _refused(session.nodes, self._question, task.template)
         if mask is None:
             return None
         return StaticCheck(mask * np.int32(session.reasons.intern(self._question.reason)))
 
-    def _mask(self, nodes: NodeRows, template: PodTemplate, table: dict[Any, Any]) -> BoolArray | None:
-        """Who is refused, None for nobody; templates of one content share it."""
-        content = self._question.content(template)
-        if content is None:
-            return None
-        if content not in table:
-            mask = self._question.refused(nodes, template)
-            table[content] = mask if mask is not None and mask.any() else None
-        kept: BoolArray | None = table[content]
-        return kept
+
+@derived(NODES)
+def _refused(nodes: NodeSpecs, question: Question, template: PodTemplate) -> BoolArray | None:
+    """Who is refused, None for nobody; templates of one content share it."""
+    content = question.content(template)
+    return None if content is None else _refused_by_content(nodes, question, Like(content, template))
+
+
+@derived(NODES)
+def _refused_by_content(nodes: NodeSpecs, question: Question, template: Like[PodTemplate]) -> BoolArray | None:
+    mask = question.refused(nodes, template.subject)
+    return mask if mask is not None and mask.any() else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
     from core.objects.pod_template import PodTemplate
 
 
+@dataclass(frozen=True)
 class UntoleratedTaints:
     """Asks for taints that keep a pod off."""
 
-    reason = Reason("TaintToleration", Code.UNRESOLVABLE, "node(s) had untolerated taint(s)")
+    reason: ClassVar = Reason("TaintToleration", Code.UNRESOLVABLE, "node(s) had untolerated taint(s)")
 
     def content(self, template: PodTemplate) -> bytes:
         """The tolerations."""

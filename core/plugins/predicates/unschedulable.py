@@ -5,7 +5,8 @@ Source: kube-scheduler `nodeunschedulable`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from core.objects.pod_template import PodTemplate
 
 
+@dataclass(frozen=True)
 class Unschedulable:
     """Asks for spec.unschedulable."""
 
-    reason = Reason("NodeUnschedulable", Code.UNRESOLVABLE, "node(s) were unschedulable")
+    reason: ClassVar = Reason("NodeUnschedulable", Code.UNRESOLVABLE, "node(s) were unschedulable")
 
     def content(self, template: PodTemplate) -> str | None:
         """Only whether the taint is tolerated matters."""

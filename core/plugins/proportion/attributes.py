@@ -16,13 +16,14 @@ from core.plugins.proportion.limits import limits_of
 from core.plugins.proportion.water_fill import Basin, fill
 from core.resources import CPU, MEMORY, MIN_RESOURCE, PODS, Resource
 from core.session.demand import QueueDemand
+from core.state.derived import Like, derived
+from core.state.sources import QUEUE_LIMITS
 
 if TYPE_CHECKING:
-    from core.plugins.proportion.limits import Limits
     from core.session.session import Session
     from core.state.columns import FloatArray
+    from core.state.sources import QueueLimits
 
-MEMO: Final = "proportion's deserved"
 NONE: Final[dict[str, float]] = {}
 Due = tuple[float, float, tuple[tuple[str, float], ...]]
 """What is deserved of cpu and memory (infinity for what is not: its share is 0), and of each scalar that is."""
@@ -103,6 +104,26 @@ class Poured(NamedTuple):
     named: npt.NDArray[np.bool_]
 
 
+@derived(QUEUE_LIMITS, bound=1)
+def _pour(known: QueueLimits, asked: Like[tuple[FloatArray, npt.NDArray[np.bool_]]]) -> Poured:
+    """`asked`: what each queue asks for, float64 [dimension, queue], and which have a job at all, bool [queue]."""
+    request, present = asked.subject
+    limits, rows = limits_of(known), present.nonzero()[0]
+    basin = Basin(
+        total=limits.total,
+        weight=limits.weight[rows],
+        request=request.take(rows, axis=1),
+        real=limits.real.take(rows, axis=1),
+        guarantee=limits.guarantee.take(rows, axis=1),
+        names_scalars=limits.names_any[rows],
+        has_zero_scalar=0.0 in (known.total.scalars or NONE).values(),
+    )
+    poured, filled = fill(basin)
+    deserved = np.zeros(request.shape)
+    deserved[:, rows] = poured
+    return Poured(deserved, filled, limits.named)
+
+
 class Attributes(dict[str, QueueAttributes]):
     """Queue -> its attributes, made when somebody first asks; KeyError when it has no job."""
 
@@ -113,34 +134,8 @@ class Attributes(dict[str, QueueAttributes]):
         self._demand = QueueDemand(session)
         self._rows = {queue.name: row for row, queue in enumerate(session.snapshot.queues)}
         self._promised: dict[str, tuple[Resource, Resource]] = {}
-        self._poured = self._pour(session)
-
-    def _pour(self, session: Session) -> Poured:
-        """Poured anew only when a queue's limits, the cluster's total, or what some queue asks for has changed."""
-        kept, demand = session.snapshot.kept, self._demand
-        asked = self._limits, demand.request.tobytes(), demand.present.tobytes()
-        known: tuple[Limits, bytes, bytes, Poured] | None = kept.get(MEMO)
-        if known is not None and known[0] is asked[0] and known[1:3] == asked[1:]:
-            return known[3]
-        poured = self._fill(session)
-        kept[MEMO] = (*asked, poured)
-        return poured
-
-    def _fill(self, session: Session) -> Poured:
-        demand, limits, rows = self._demand, self._limits, self._demand.present.nonzero()[0]
-        basin = Basin(
-            total=limits.total,
-            weight=limits.weight[rows],
-            request=demand.request.take(rows, axis=1),
-            real=limits.real.take(rows, axis=1),
-            guarantee=limits.guarantee.take(rows, axis=1),
-            names_scalars=limits.names_any[rows],
-            has_zero_scalar=0.0 in (session.total.scalars or NONE).values(),
-        )
-        poured, filled = fill(basin)
-        deserved = np.zeros(demand.request.shape)
-        deserved[:, rows] = poured
-        return Poured(deserved, filled, limits.named)
+        request, present = self._demand.request, self._demand.present
+        self._poured = _pour(session, Like((request.tobytes(), present.tobytes()), (request, present)))
 
     def _shares(self) -> FloatArray:
         deserved = self._poured.deserved

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from core.resources import INFINITY, LARGEST, Resource, exceeded_part
-from core.session.queue_memory import kept_for_queues
+from core.state.derived import derived
+from core.state.sources import QUEUE_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.objects.queue import Queue
-    from core.session.session import Session
     from core.state.columns import FloatArray
     from core.state.dimensions import Dimensions
-
-MEMO: Final = "proportion"
+    from core.state.sources import LimitedQueue, QueueLimits
 
 
 @dataclass(slots=True, eq=False)
@@ -44,15 +41,7 @@ class Limits:
     reals: list[Resource]
 
 
-def limits_of(session: Session) -> Limits:
-    """The limits of the session's queues; made anew only when a queue or the cluster's total has
-    changed.
-    """
-    make = partial(_limits, session.snapshot.queues, session.total, session.dims)
-    return kept_for_queues(session, MEMO, None, make)
-
-
-def total_guarantee(queues: Iterable[Queue]) -> Resource:
+def total_guarantee(queues: Iterable[LimitedQueue]) -> Resource:
     """Sum of all queues' guarantees."""
     total = Resource()
     for queue in queues:
@@ -61,7 +50,7 @@ def total_guarantee(queues: Iterable[Queue]) -> Resource:
     return total
 
 
-def real_capability(queue: Queue, free: Resource) -> Resource:
+def real_capability(queue: LimitedQueue, free: Resource) -> Resource:
     """What is free of guarantees, and one's own, cut to the capability; a capability without cpu or memory does not
     limit it.
     """
@@ -74,7 +63,10 @@ def real_capability(queue: Queue, free: Resource) -> Resource:
     return real
 
 
-def _limits(queues: list[Queue], total: Resource, dims: Dimensions) -> Limits:
+@derived(QUEUE_LIMITS)
+def limits_of(known: QueueLimits) -> Limits:
+    """The limits of the queues."""
+    queues, total, dims = known.queues, known.total, known.dimensions
     free = exceeded_part(total, total_guarantee(queues))
     guarantees = [queue.guarantee or Resource() for queue in queues]
     reals = [real_capability(queue, free) for queue in queues]

@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from core.plugins.task_topology.buckets import role_of
 from core.session.node_points import Volatility
+from core.state.derived import derived
+from core.state.sources import ALLOCATABLE
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -17,9 +19,16 @@ if TYPE_CHECKING:
     from core.plugins.task_topology.buckets import Bucket, JobBuckets
     from core.session.node_points import FloatArray, Rows
     from core.session.session import Session
+    from core.state.sources import Allocatable
 
 BoolArray = npt.NDArray[np.bool_]
 FULL, TOLERANCE, SCALARS = 100.0, 0.1, 2
+
+
+@derived(ALLOCATABLE)
+def names_scalar(nodes: Allocatable, name: str) -> BoolArray:
+    """Where a scalar resource is named, be it with 0. [N]."""
+    return np.array([name in (resource.scalars or ()) for resource in nodes.each], dtype=np.bool_)
 
 
 class BucketScore:
@@ -71,19 +80,8 @@ class BucketScore:
             np.logical_or(small, room[dimension] < named.get(dimension, 0.0), out=small)
         for dimension, request in template.items[SCALARS:]:
             if request == 0.0:  # asked for by name: then the node must have it by name
-                small |= ~self._has(dimension)[rows]
+                small |= ~names_scalar(self._nodes, self._names[dimension])[rows]
         return small
-
-    def _has(self, dimension: int) -> BoolArray:
-        nodes = self._nodes
-        key = ("has", dimension)
-        if key not in nodes.memo:
-            name = self._names[dimension]
-            nodes.memo[key] = np.array(
-                [name in (spec.allocatable.scalars or ()) for spec in nodes.specs], dtype=np.bool_
-            )
-        known: BoolArray = nodes.memo[key]
-        return known
 
     def _left_out(self, room: FloatArray) -> npt.NDArray[np.int64]:
         """How many of the bucket's other tasks, by uid, must go elsewhere until the rest fits. [len(rows)]."""

@@ -25,6 +25,7 @@ def session_over(view: View) -> "Session":
         snapshot=snapshot,
         dims=snapshot.dimensions,
         objects=snapshot.objects,
+        derived=snapshot.derived,
         reasons=ReasonTable(),
         nodes=SessionNodes(snapshot),
         kube=KubeNodes(snapshot),

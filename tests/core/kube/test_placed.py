@@ -20,7 +20,10 @@ def view_of(*objects: dict[str, Any]) -> View:
 
 
 def special(view: View) -> list[tuple[str, int]]:
-    return sorted((task.name, row) for task, row, _ in placed_pods(session_over(view)).special_at_opening())
+    session = session_over(view)
+    found = sorted((task.name, row) for task, row, _ in placed_pods(session).special_at_opening())
+    session.derived.give_back()
+    return found
 
 
 def test_special_pods_follow_the_view_from_session_to_session() -> None:
@@ -36,15 +39,19 @@ def test_special_pods_follow_the_view_from_session_to_session() -> None:
 
 def test_a_session_has_one_placed_and_the_next_another() -> None:
     view = view_of(node("n0"))
-    first, second = session_over(view), session_over(view)
+    first = session_over(view)
     placed = placed_pods(first)
     assert placed_pods(first) is placed
+    first.derived.give_back()
+    second = session_over(view)
     assert placed_pods(second) is not placed
     assert placed_pods(second).opening is placed.opening
 
 
 def counts(view: View, app: str) -> list[int]:
-    index = pod_index(placed_pods(session_over(view)))
+    session = session_over(view)
+    index = pod_index(placed_pods(session))
+    session.derived.give_back()
     selector = label_selector({"matchLabels": {"app": app}})
     found = index.matching(frozenset(("default",)), selector, terminating=True).counts()
     return [int(one) for one in found]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cycle import open_session
+from core.cycle import close_session, open_session
 from core.plugins.capacity import Capacity
 from core.plugins.capacity.attributes import Limits
 from core.plugins.capacity.tree import ROOT, tree_limits
@@ -273,7 +273,9 @@ def test_limits_are_kept_until_a_queue_changes() -> None:
 
     def limits() -> Limits:
         session = open_session(view.snapshot(), tree(), Clock(1, 0.0), Carry())
-        return plugin(session).ledger.of("a").limits
+        found = plugin(session).ledger.of("a").limits
+        close_session(session)
+        return found
 
     first = limits()
     assert limits() is first

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cycle import open_session
+from core.cycle import close_session, open_session
 from core.objects.metadata import parse_time
 from core.objects.node_usage import KIND
 from core.plugins.usage import Usage
@@ -131,3 +131,4 @@ def test_newer_metrics_replace_older_ones() -> None:
             view.apply("MODIFIED", sampled(cpu))
         session = open_session(view.snapshot(), configuration(["usage"]), Clock(1, START), Carry())
         assert answers(session)[0] == refused
+        close_session(session)

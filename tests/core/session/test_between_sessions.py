@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from core.cycle import Carry, Clock, close_session, open_session, tables_later
+from core.cycle import Carry, Clock, close_session, open_session, run_action, tables_later
+from core.kube.labels import label_column
 from core.life.pod_group import Phase
 from core.messages.queue_tables import readable
 from core.session.session import Session
@@ -61,7 +62,9 @@ def test_limits_of_queues_outlive_what_does_not_touch_them(
     plugin: str, obj: Object, path: str, value: object, kept: bool
 ) -> None:
     seen = view()
-    before = limits(opened(seen, plugin), plugin)
+    session = opened(seen, plugin)
+    before = limits(session, plugin)
+    close_session(session)
     seen.apply("MODIFIED", changed(obj, path, value))
     after = limits(opened(seen, plugin), plugin)
     assert (after is before) is kept
@@ -69,24 +72,32 @@ def test_limits_of_queues_outlive_what_does_not_touch_them(
 
 def test_a_heartbeat_leaves_everything_that_is_known_of_nodes() -> None:
     seen = view()
-    before = seen.snapshot()
+    before = opened(seen, "gang")
+    column = label_column(before, "a")
+    close_session(before)
     heartbeat = changed(
         node("n1"), "status.conditions", [{"type": "Ready", "lastHeartbeatTime": "2026-01-01T00:00:10Z"}]
     )
     seen.apply("MODIFIED", heartbeat)
-    after = seen.snapshot()
-    assert after.nodes.memo is before.nodes.memo
+    after = opened(seen, "gang")
+    assert label_column(after, "a") is column
     assert after.nodes.specs[1].node == heartbeat
+    close_session(after)
     for path, value in (("spec.unschedulable", True), ("metadata.labels.a", "b"), ("status.allocatable.cpu", "3")):
-        memo = seen.snapshot().nodes.memo
+        column = label_column(before := opened(seen, "gang"), "a")
+        close_session(before)
         seen.apply("MODIFIED", changed(node("n1"), path, value))
-        assert seen.snapshot().nodes.memo is not memo, path
+        assert label_column(opened(seen, "gang"), "a") is not column, path
 
 
 def test_where_there_is_no_topology_its_tree_is_kept() -> None:
     seen = view()
-    tree = opened(seen, "proportion").topology.tree
-    assert opened(seen, "proportion").topology.tree is tree
+    session = opened(seen, "proportion")
+    tree = session.topology.tree
+    close_session(session)
+    session = opened(seen, "proportion")
+    assert session.topology.tree is tree
+    close_session(session)
     hyper_node: Object = {"kind": "HyperNode", "metadata": {"name": "rack"}, "spec": {"tier": 1, "members": []}}
     seen.apply("ADDED", hyper_node)
     grown = opened(seen, "proportion").topology.tree
@@ -107,6 +118,26 @@ def test_a_closed_session_is_gone_without_the_collector() -> None:
             assert alive() is None, plugin
         finally:
             gc.enable()
+
+
+def test_what_readers_of_placements_know_is_gone_too() -> None:
+    spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+    waiting = pod("p", group="k")
+    waiting["spec"]["topologySpreadConstraints"] = [spread]
+    seen = view_of(node("n0", labels={"zone": "a"}), queue("q"), pod_group("k", queue="q", phase="Inqueue"), waiting)
+    session = opened(seen, "gang")
+    run_action(session, "allocate")
+    placed = session.kube.placed
+    assert placed is not None
+    assert placed.shared, "somebody has asked"
+    alive = weakref.ref(placed)
+    del placed
+    gc.disable()
+    try:
+        close_session(session)
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 def test_what_a_queue_has_is_told_until_its_status_says_so_and_anew_when_it_changes() -> None:

@@ -1,12 +1,12 @@
 """Which plugins may speak at which point, and for how long that is kept."""
 
-from typing import Any
-
 import pytest
 
 from config.schema import PluginOption, SchedulerConfig, Tier
-from core.session.listed import FLAGS, listed_plugins
+from core.session.listed import FLAGS, Listed, listed_plugins
 from core.session.points import Points
+from core.state.derived import itself
+from core.state.view import View
 
 
 def config(*tiers: dict[str, dict[str, bool]]) -> SchedulerConfig:
@@ -17,29 +17,29 @@ def config(*tiers: dict[str, dict[str, bool]]) -> SchedulerConfig:
 
 
 def test_a_plugin_is_listed_where_its_flag_is_on() -> None:
-    listed = listed_plugins(config({"a": {"JobOrder": True}, "b": {"JobOrder": False}}, {"c": {"JobOrder": True}}), {})
+    listed = Listed(config({"a": {"JobOrder": True}, "b": {"JobOrder": False}}, {"c": {"JobOrder": True}}))
     assert listed["JobOrder"] == (("a",), ("c",))
     assert listed["QueueOrder"] == ((), ())
 
 
 def test_points_without_a_flag_list_every_plugin() -> None:
-    listed = listed_plugins(config({"a": {}, "b": {}}), {})
+    listed = Listed(config({"a": {}, "b": {}}))
     assert all(listed[point] == (("a", "b"),) for point, flag in FLAGS.items() if flag is None)
 
 
 def test_trials_are_listed_by_either_of_two_flags() -> None:
-    listed = listed_plugins(config({"a": {"Preemptable": True}, "b": {"Allocatable": True}, "c": {}}), {})
+    listed = Listed(config({"a": {"Preemptable": True}, "b": {"Allocatable": True}, "c": {}}))
     assert listed["SimulateAddTask"] == listed["SimulateRemoveTask"] == (("a", "b"),)
 
 
 def test_the_answer_is_kept_for_one_configuration_and_no_longer() -> None:
-    kept: dict[str, Any] = {}
+    columns = View().snapshot().derived
     one, other = config({"a": {"JobOrder": True}}), config({"b": {"JobOrder": True}})
-    first = listed_plugins(one, kept)
-    assert listed_plugins(one, kept) is first
-    assert listed_plugins(other, kept)["JobOrder"] == (("b",),)
-    assert listed_plugins(one, kept)["JobOrder"] == (("a",),)
-    assert len(kept) == 1
+    first = listed_plugins(columns, itself(one))
+    assert listed_plugins(columns, itself(one)) is first
+    assert listed_plugins(columns, itself(other))["JobOrder"] == (("b",),)
+    assert listed_plugins(columns, itself(one))["JobOrder"] == (("a",),)
+    assert len(list(columns.values())) == 1
 
 
 def test_a_point_that_is_none_is_an_error() -> None:

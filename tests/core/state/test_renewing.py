@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.kube.labels import label_column
 from core.objects.node import read_node, renewed_node
 from core.objects.pod_group import READY, read_pod_group, renewed_pod_group
 from core.state.view import View
@@ -100,13 +101,16 @@ def test_the_columns_of_a_job_are_those_of_its_last_pod_group(seen: list[Object]
 def test_a_heartbeat_leaves_what_was_worked_out_of_the_nodes_and_a_label_does_not() -> None:
     view = View()
     view.apply("ADDED", node("n"))
-    view.snapshot().nodes.memo["worked out"] = True
+    before = view.snapshot()
+    images = label_column(before.derived, "a")
+    before.derived.give_back()
     view.apply("MODIFIED", node("n", ready=False))
-    seen = view.snapshot().nodes
-    assert seen.memo == {"worked out": True}
-    assert seen.specs[0].node["status"]["conditions"][0]["status"] == "False"
+    seen = view.snapshot()
+    assert label_column(seen.derived, "a") is images
+    seen.derived.give_back()
+    assert seen.nodes.specs[0].node["status"]["conditions"][0]["status"] == "False"
     view.apply("MODIFIED", node("n", labels={"a": "b"}))
-    assert view.snapshot().nodes.memo == {}
+    assert label_column(view.snapshot().derived, "a").values == ("b",)
 
 
 def test_a_priority_class_heard_again_changes_no_job() -> None:

@@ -1,0 +1,190 @@
+"""Columns derived from parts of a snapshot, kept from session to session.
+
+A column is a pure function of its source (and of arguments, by value), which may read nothing else. Every part of the
+view has a version, which rises when that part changes. There is one rule: a column is as good as new while no part that
+its source reads has another version. It is applied in one place, where the keeper hands the columns to a session. The
+session has them to itself, adds what it works out, and gives them back at its close; until then, and after a session
+that never closed, the keeper has none, and the next session starts without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
+
+from core.errors import DerivedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Mapping
+
+    from core.objects.metadata import Object
+    from core.objects.queue import Queue
+    from core.state.dimensions import Dimensions
+    from core.state.snapshot import NodeColumns
+
+Given = TypeVar("Given")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BOUND: Final = 1024  # values kept of a column with arguments: at 50,000 nodes a mask is 50 kB
+MISSING: Final = object()
+
+Versions = dict[str, int]
+"""By part of the view: rises with every change of it. A part that is not named has version 0."""
+
+
+class Holder(Protocol):
+    """Who can be asked for a column: a session, its nodes, or what a builder is given."""
+
+    @property
+    def derived(self) -> DerivedColumns:
+        """What has been worked out."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Generic[T]):
+    """What a builder is given, and the parts of the view that it is read from."""
+
+    parts: frozenset[str]
+    read: Callable[[DerivedColumns], T]
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Generic[T]):
+    """An argument that counts by its `content`: any subject of that content gives the same value."""
+
+    content: Hashable
+    subject: T = field(compare=False)
+
+
+def itself(subject: T) -> Like[T]:
+    """An argument that counts by identity."""
+    return Like(id(subject), subject)
+
+
+class Column(Generic[Given, P, T]):
+    """One derived column, or one for each of several arguments. `memory`: see :func:`memory`."""
+
+    def __init__(
+        self, source: Source[Given], build: Callable[Concatenate[Given, P], T], bound: int, *, memory: bool
+    ) -> None:
+        self.source, self.build, self.bound, self.memory = source, build, bound, memory
+        self.__doc__ = build.__doc__
+        self.__name__ = build.__name__
+
+    def __call__(self, holder: Holder, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """The value, built when there is none yet. Arguments are given by position."""
+        assert not kwargs
+        columns = holder.derived
+        table = columns.tables.get(self)
+        found: T = MISSING if table is None else table.get(args, MISSING)  # type: ignore[assignment]
+        return columns.make(self, args) if found is MISSING else found
+
+
+def derived(
+    source: Source[Given], *, bound: int = BOUND
+) -> Callable[[Callable[Concatenate[Given, P], T]], Column[Given, P, T]]:
+    """Make a column of a pure function. Nobody may change its value. `bound`: it starts afresh with so many values."""
+    return lambda build: Column(source, build, bound, memory=False)
+
+
+def memory(
+    source: Source[Given],
+) -> Callable[[Callable[Concatenate[Given, P], T]], Column[Given, P, T]]:
+    """The same for something that learns: it compares what it is asked about, item by item, with what it has seen, so
+    nothing that it says can be out of date. The source says when all of it is worth nothing any more.
+    """
+    return lambda build: Column(source, build, BOUND, memory=True)
+
+
+@dataclass(slots=True)
+class Material:
+    """What columns are derived from, as it is in one snapshot."""
+
+    nodes: NodeColumns
+    queues: list[Queue]
+    dimensions: Dimensions
+    objects: Mapping[str, Mapping[str, Object]]
+
+
+Tables = dict[Column[Any, Any, Any], dict[tuple[Any, ...], Any]]
+
+
+class Loan:
+    """What a session was given is `returned` at its close; `versions` are those of its snapshot."""
+
+    __slots__ = ("returned", "versions")
+
+    def __init__(self, versions: Versions) -> None:
+        self.versions = versions
+        self.returned: Tables | None = None
+
+
+class DerivedColumns:
+    """The columns while one session has them. `tables`: column -> arguments -> value."""
+
+    __slots__ = ("_building", "_loan", "_material", "tables")
+
+    def __init__(self, loan: Loan, tables: Tables, material: Material) -> None:
+        self._loan, self.tables = loan, tables
+        self._material: Material | None = material
+        self._building: list[frozenset[str]] = []
+
+    @property
+    def derived(self) -> DerivedColumns:
+        """Itself: a holder."""
+        return self
+
+    @property
+    def material(self) -> Material:
+        """For sources. Raises DerivedError when the session is over."""
+        if self._material is None:
+            raise DerivedError("a column is asked for after its session was closed")
+        return self._material
+
+    def make(self, column: Column[Given, P, T], args: tuple[Any, ...]) -> T:
+        """Build and keep. Raises DerivedError for a column asked for by the builder of one that is derived from less:
+        it would outlive what it is made of.
+        """
+        parts = column.source.parts
+        if self._building and not parts <= self._building[-1]:
+            more = ", ".join(sorted(parts - self._building[-1]))
+            raise DerivedError(
+                f"{column.__name__} is derived from {more}, of which the column made of it knows nothing"
+            )
+        self._building.append(parts)
+        try:
+            value = column.build(column.source.read(self), *args)  # type: ignore[call-arg]
+        finally:
+            self._building.pop()
+        table = self.tables.setdefault(column, {})
+        if len(table) >= column.bound:
+            table.clear()
+        table[args] = value
+        return value
+
+    def values(self) -> Iterator[tuple[Column[Any, Any, Any], tuple[Any, ...], Any]]:
+        """All there is: (column, arguments, value)."""
+        for column, table in self.tables.items():
+            yield from ((column, args, value) for args, value in table.items())
+
+    def give_back(self) -> None:
+        """The session is over."""
+        if self._material is not None:
+            self._loan.returned, self.tables, self._material = self.tables, {}, None
+
+
+class Keeper:
+    """The owner of the columns of one view."""
+
+    def __init__(self) -> None:
+        self._loan = Loan({})
+
+    def lend(self, material: Material, versions: Versions) -> DerivedColumns:
+        """For a session on a snapshot: what the last one gave back, less what has changed since."""
+        before, self._loan = self._loan, Loan(versions)
+        then, returned = before.versions, before.returned or {}
+        changed = {part for part in {*then, *versions} if then.get(part, 0) != versions.get(part, 0)}
+        tables = {column: table for column, table in returned.items() if changed.isdisjoint(column.source.parts)}
+        return DerivedColumns(self._loan, tables, material)

@@ -1,0 +1,153 @@
+"""What columns may be derived from: parts of the view, and what a builder sees of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from core.resources import Resource
+from core.state.derived import DerivedColumns, Source, derived
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from core.objects.metadata import Object
+    from core.objects.node import NodeSpec
+    from core.state.columns import FloatArray
+    from core.state.dimensions import Dimensions
+
+ROWS, AMOUNTS, SPECS = "rows", "amounts", "specs"  # each changes whenever the one before it does
+LIMITS, NAMES = "limits", "names"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpecs:
+    """Which nodes there are, in name order, and all that is said of them but heartbeats."""
+
+    names: list[str]
+    specs: list[NodeSpec]
+    row: dict[str, int]
+    derived: DerivedColumns
+
+    @property
+    def count(self) -> int:
+        """How many nodes there are."""
+        return len(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocatable:
+    """What the nodes can allocate: `amounts` float64 [dimension, node], `max_pods` int64 [node], `each` as a Resource.
+
+    `dimensions` only grows, and a name keeps its place.
+    """
+
+    amounts: FloatArray
+    max_pods: npt.NDArray[np.int64]
+    each: Sequence[Resource]
+    dimensions: Dimensions
+
+
+class LimitedQueue(Protocol):
+    """What of a queue's spec limits it; its status is nothing to derive a column from."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def weight(self) -> int:
+        """Its weight."""
+        ...
+
+    @property
+    def parent(self) -> str:
+        """Its parent's name, "" for the root."""
+        ...
+
+    @property
+    def capability(self) -> Resource | None:
+        """At most so much."""
+        ...
+
+    @property
+    def deserved(self) -> Resource | None:
+        """So much it keeps against others."""
+        ...
+
+    @property
+    def guarantee(self) -> Resource | None:
+        """So much is held free for it."""
+        ...
+
+
+def limits_of(queue: LimitedQueue) -> tuple[object, ...]:
+    """All that limits a queue, to be compared."""
+    return (queue.name, queue.weight, queue.parent, queue.capability, queue.deserved, queue.guarantee)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """The queues in name order, the cluster's total, and the names of the resources (which may grow by new ones)."""
+
+    queues: Sequence[LimitedQueue]
+    total: Resource
+    dimensions: Dimensions
+    derived: DerivedColumns
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedObjects:
+    """Objects of one kind, by name, and the nodes."""
+
+    objects: Mapping[str, Object]
+    nodes: NodeSpecs
+
+
+def _node_specs(columns: DerivedColumns) -> NodeSpecs:
+    nodes = columns.material.nodes
+    return NodeSpecs(nodes.names, nodes.specs, nodes.row, columns)
+
+
+def _allocatable(columns: DerivedColumns) -> Allocatable:
+    material = columns.material
+    nodes = material.nodes
+    return Allocatable(nodes.allocatable, nodes.max_pods, [s.allocatable for s in nodes.specs], material.dimensions)
+
+
+def _queue_limits(columns: DerivedColumns) -> QueueLimits:
+    material = columns.material
+    return QueueLimits(material.queues, total(columns).clone(), material.dimensions, columns)
+
+
+NOTHING: Final[Source[None]] = Source(frozenset(), lambda _: None)
+"""A column of its arguments alone."""
+ALLOCATABLE: Final = Source(frozenset({ROWS, AMOUNTS}), _allocatable)
+NODES: Final = Source(frozenset({ROWS, AMOUNTS, SPECS}), _node_specs)
+QUEUE_NAMES: Final = Source(frozenset({LIMITS}), lambda columns: [queue.name for queue in columns.material.queues])
+QUEUE_LIMITS: Final = Source(frozenset({ROWS, AMOUNTS, LIMITS, NAMES}), _queue_limits)
+
+
+@lru_cache(maxsize=64)
+def objects_and_nodes(kind: str) -> Source[PlacedObjects]:
+    """Objects of a kind that only some plugin reads, and the nodes; the part is called as the kind."""
+
+    def read(columns: DerivedColumns) -> PlacedObjects:
+        return PlacedObjects(columns.material.objects.get(kind, {}), _node_specs(columns))
+
+    return Source(frozenset({ROWS, AMOUNTS, SPECS, kind}), read)
+
+
+@derived(ALLOCATABLE)
+def total(nodes: Allocatable) -> Resource:
+    """Sum of the nodes' allocatable in name order."""
+    sums = [float(np.add.accumulate(line)[-1]) if len(line) else 0.0 for line in nodes.amounts]
+    named = set[str]().union(*(resource.scalars or () for resource in nodes.each))
+    scalars = {name: sums[nodes.dimensions.index(name)] for name in sorted(named)}
+    return Resource(sums[0], sums[1], scalars or None)

@@ -1,0 +1,231 @@
+"""Derived columns: whatever changes, what a session is handed equals what would be worked out anew."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from config.schema import SchedulerConfig
+from core.cycle import Carry, Clock, close_session, open_session, run_action, run_cycle
+from core.errors import DerivedError
+from core.objects.metadata import parse_time
+from core.resources import Resource
+from core.state.derived import DerivedColumns, Keeper, Like, Material, derived, itself, memory
+from core.state.snapshot import Snapshot
+from core.state.sources import ALLOCATABLE, NODES, Allocatable, NodeSpecs
+from core.state.view import View
+from tests.core.plugins.world import configuration, view_of
+from tests.core.state.changing import BEGINNING, EVENTS, NOW, a_metrics, a_node, a_pod, a_queue, a_rack
+
+Object = dict[str, Any]
+
+CLOCK = Clock(1, parse_time(NOW))
+COMMON = ["gang", "predicates", "nodeorder", "binpack", "usage", "nodegroup", "task-topology", "network-topology-aware"]
+CONFIGS = [configuration([*COMMON, "proportion"]), configuration([*COMMON, "capacity"])]
+
+
+def fresh(snapshot: Snapshot) -> DerivedColumns:
+    """No columns yet, over the same snapshot."""
+    material = Material(snapshot.nodes, snapshot.queues, snapshot.dimensions, snapshot.objects)
+    return Keeper().lend(material, {})
+
+
+def twin(snapshot: Snapshot) -> Snapshot:
+    """The same with columns of its own, none of them derived."""
+    parts = {name: _copied(getattr(snapshot, name)) for name in ("tasks", "nodes", "jobs")}
+    return replace(snapshot, **parts, derived=fresh(snapshot))
+
+
+def _copied(part: Any) -> Any:
+    columns = {field.name: getattr(part, field.name) for field in fields(part)}
+    return replace(part, **{name: each.copy() for name, each in columns.items() if isinstance(each, np.ndarray)})
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal in every part."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray | memoryview):
+        return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=np.asarray(one).dtype.kind == "f")
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if is_dataclass(one):
+        return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
+    if type(one).__module__.startswith("core.") and hasattr(one, "__dict__"):
+        return same(vars(one), vars(other))
+    return bool(one == other)
+
+
+@given(rounds=st.lists(st.lists(EVENTS, max_size=4), min_size=1, max_size=4), config=st.sampled_from(CONFIGS))
+@settings(max_examples=40)
+def test_a_column_that_is_handed_on_equals_one_freshly_built(rounds: list[list[Any]], config: SchedulerConfig) -> None:
+    view = view_of(BEGINNING)
+    run_cycle(view.snapshot(), config, CLOCK, Carry())
+    for events in rounds:
+        for make, number, variant, event in events:
+            view.apply(event, make(number, variant))
+        snapshot = view.snapshot()
+        anew = fresh(snapshot)
+        for column, args, value in snapshot.derived.values():
+            if not column.memory:
+                assert same(value, column.build(column.source.read(anew), *args)), (column.__name__, args)
+        run_cycle(snapshot, config, CLOCK, Carry())
+
+
+@given(rounds=st.lists(st.lists(EVENTS, max_size=4), min_size=1, max_size=4), config=st.sampled_from(CONFIGS))
+@settings(max_examples=40)
+def test_a_session_that_is_handed_columns_decides_like_one_that_starts_without(
+    rounds: list[list[Any]], config: SchedulerConfig
+) -> None:
+    """Memories too: what they say is compared item by item, so a cycle cannot tell whether there are any."""
+    view = view_of(BEGINNING)
+    for events in rounds:
+        for make, number, variant, event in events:
+            view.apply(event, make(number, variant))
+        snapshot = view.snapshot()
+        one, other = (run_cycle(each, config, CLOCK, Carry(), report=True) for each in (twin(snapshot), snapshot))
+        assert msgspec.json.encode(one) == msgspec.json.encode(other)
+
+
+def test_what_is_kept_is_much_of_what_there_is() -> None:
+    """Else the properties above would compare nothing."""
+    view = view_of(BEGINNING, a_rack(0, 5), a_metrics(0, 1))
+    for config in CONFIGS:
+        result = run_cycle(view.snapshot(), config, CLOCK, Carry())
+        assert result.binds
+    before = view.snapshot()
+    kept = {column.__name__ for column, _, _ in before.derived.values()}
+    assert {"label_column", "capacity", "capacity_of", "taint_sets", "total", "limits_of", "kept_limits"} <= kept
+    assert {"_refused", "_refused_by_content", "_count", "_preference", "_scores", "groups_of"} <= kept
+    assert {"_tree_of_objects", "_pour", "_opening", "_pod_classes", "_told", "_read", "listed_plugins"} <= kept
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_where_nothing_has_changed_nothing_is_built_again(config: SchedulerConfig) -> None:
+    view = view_of(BEGINNING)
+    run_cycle(view.snapshot(), config, CLOCK, Carry())
+    before = view.snapshot()
+    known = {(column, args): value for column, args, value in before.derived.values()}
+    run_cycle(before, config, CLOCK, Carry())
+    now = {(column, args): value for column, args, value in view.snapshot().derived.values()}
+    assert now.keys() == known.keys()
+    assert [key for key, value in now.items() if known[key] is not value] == []
+
+
+# --- who owns them
+
+
+def test_a_session_has_its_columns_to_itself_until_it_closes() -> None:
+    view = view_of(BEGINNING)
+    first, second = (open_session(view.snapshot(), CONFIGS[0], CLOCK, Carry()) for _ in range(2))
+    assert not set(first.derived.tables) - set(second.derived.tables), "both worked out the same"
+    values = {id(value) for _, _, value in first.derived.values() if isinstance(value, np.ndarray | Resource)}
+    assert values
+    assert not values & {id(value) for _, _, value in second.derived.values()}
+    for session in (first, second):
+        for action in CONFIGS[0].actions:
+            run_action(session, action)
+        close_session(session)
+    assert list(view.snapshot().derived.values()), "what the last one gave back"
+    assert not list(view.snapshot().derived.values()), "the one before has not given anything back"
+
+
+def test_what_a_session_that_is_over_still_does_reaches_nobody() -> None:
+    view = view_of(BEGINNING)
+    columns = view.snapshot().derived
+    number_of(columns)
+    columns.give_back()
+    with pytest.raises(DerivedError, match="after its session was closed"):
+        number_of(columns)
+    columns.give_back()
+    after = view.snapshot().derived
+    assert [(column, value) for column, _, value in after.values()] == [(number_of, 3)]
+    assert columns.tables is not after.tables
+
+
+# --- the rule
+
+
+@derived(ALLOCATABLE)
+def number_of(nodes: Allocatable) -> int:
+    """How many nodes there are."""
+    return len(nodes.max_pods)
+
+
+@derived(NODES, bound=2)
+def labelled(nodes: NodeSpecs, labels: Like[list[str]]) -> int:
+    """How many nodes have all these labels."""
+    return sum(all(label in spec.labels for label in labels.subject) for spec in nodes.specs)
+
+
+@memory(NODES)
+def seen(nodes: NodeSpecs) -> dict[str, int]:
+    """Something that learns."""
+    del nodes
+    return {}
+
+
+@derived(ALLOCATABLE)
+def too_short(nodes: Allocatable, columns: Like[DerivedColumns]) -> int:
+    """Made of what changes more often than what it is derived from."""
+    del nodes
+    return labelled(columns.subject, Like("zone", ["zone"]))
+
+
+ALL = {"number_of", "labelled", "seen"}
+HEARTBEAT = {**a_node(1, 1), "status": {**a_node(1, 1)["status"], "conditions": []}}
+RELABELLED = a_node(1, 1) | {"metadata": {"name": "n1", "labels": {"zone": "other"}}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "event", "kept"),
+    [
+        (a_node(1, 1), "MODIFIED", ALL),
+        (HEARTBEAT, "MODIFIED", ALL),
+        (RELABELLED, "MODIFIED", {"number_of"}),
+        (a_node(1, 0), "MODIFIED", set[str]()),
+        (a_node(9, 0), "ADDED", set[str]()),
+        (a_node(1, 1), "DELETED", set[str]()),
+        (a_pod(0, 5), "MODIFIED", ALL),
+        (a_queue(0, 5), "MODIFIED", ALL),
+    ],
+)
+def test_a_column_is_kept_while_its_source_has_not_changed(obj: Object, event: str, kept: set[str]) -> None:
+    view = view_of(BEGINNING)
+    columns = view.snapshot().derived
+    assert (number_of(columns), labelled(columns, Like("zone", ["zone"])), seen(columns)) == (3, 3, {})
+    columns.give_back()
+    view.apply(event, obj)
+    assert {column.__name__ for column, _, _ in view.snapshot().derived.values()} == kept
+
+
+def test_arguments_count_by_content_or_by_identity() -> None:
+    columns = view_of(BEGINNING).snapshot().derived
+    assert labelled(columns, Like("zone", ["zone"])) == 3
+    assert labelled(columns, Like("zone", ["nothing has this"])) == 3, "the content says that it is the same"
+    one, other = ["nothing has this"], ["nothing has this"]
+    assert labelled(columns, itself(one)) == 0
+    assert [len(table) for table in columns.tables.values()] == [2]
+    assert labelled(columns, itself(other)) == 0
+    assert [len(table) for table in columns.tables.values()] == [1], "it starts afresh when there are too many"
+
+
+def test_a_column_cannot_be_made_of_one_that_changes_more_often() -> None:
+    columns = view_of(BEGINNING).snapshot().derived
+    with pytest.raises(DerivedError, match="labelled is derived from specs"):
+        too_short(columns, itself(columns))
+    assert not columns.tables
+
+
+def test_a_view_without_anything_has_columns_too() -> None:
+    columns = View().snapshot().derived
+    assert number_of(columns) == 0
+    assert labelled(columns, Like("", [])) == 0
