@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from core.fold.past import Past
 from core.messages.decisions import BindContext, Decision
 from core.messages.events import ConfigLoaded, Mutation
 from storage import codec
@@ -19,7 +20,6 @@ from storage import journal as kinds
 from storage.errors import CodecError
 from storage.history import CycleReader
 from storage.journal import Checkpoint
-from storage.past import Past
 from storage.recovered import Recovered
 from storage.truth import Held, Truth
 
@@ -39,7 +39,7 @@ class State:
 
     recovered: Recovered = field(default_factory=Recovered)
     truth: Truth = field(default_factory=Truth)
-    past: Past = field(default_factory=Past)
+    past: Past = field(default_factory=lambda: Past(codec.unpack))
 
     def __post_init__(self) -> None:
         self._reader = CycleReader(self.past.note)
@@ -88,7 +88,7 @@ def read_checkpoint(checkpoint: Checkpoint, *, past: bool = True) -> State:
         if content["format"] != FORMAT:
             raise CodecError(f"checkpoint {checkpoint.sequence} has format {content['format']}, known is {FORMAT}")
         recovered, truth = _recovered_in(content["recovered"]), _truth_in(content["truth"])
-        return State(recovered, truth, _past_in(content["past"], truth) if past else Past())
+        return State(recovered, truth, _past_in(content["past"], truth) if past else Past(codec.unpack))
     except (zlib.error, KeyError, TypeError, ValueError) as problem:
         raise CodecError(f"checkpoint {checkpoint.sequence} cannot be read: {problem!r}") from problem
 
@@ -154,9 +154,9 @@ def _past_out(past: Past, truth: Truth) -> Plain:
         "newest": past.newest,
         "seen": {kind: _seen_out(objects, truth.kinds.get(kind, {})) for kind, objects in past.seen.items()},
         "waiting": [msgspec.to_builtins(mutation, builtin_types=(bytes,)) for mutation in past.waiting],
-        "assumed": [[*pod, *found] for pod, found in past.assumed.items()],
-        "promised": [[*pod, msgspec.to_builtins(needs)] for pod, needs in past.promised.items()],
-        "evicting": [[*pod, uid] for pod, uid in past.evicting.items()],
+        "assumed": [[*pod, *found] for pod, found in past.flights.binds.items()],
+        "promised": [[*pod, msgspec.to_builtins(needs)] for pod, needs in past.flights.promised.items()],
+        "evicting": [[*pod, uid] for pod, uid in past.flights.evictions.items()],
         "decided": [past.decided[0], [msgspec.to_builtins(one) for one in past.decided[1]]],
     }
 
@@ -169,7 +169,8 @@ def _seen_out(objects: dict[tuple[str, str], bytes], held: dict[tuple[str, str],
 
 
 def _past_in(plain: Plain, truth: Truth) -> Past:
-    past = Past()
+    past = Past(codec.unpack)
+    flights = past.flights
     past.revision, past.listed, past.newest = plain["revision"], plain["listed"], plain["newest"]
     for kind, rows in plain["seen"].items():
         held = truth.kinds.get(kind, {})
@@ -178,9 +179,9 @@ def _past_in(plain: Plain, truth: Truth) -> Past:
         else:
             past.seen[kind] = {(one, two): blob or held[(one, two)].blob for one, two, blob in rows}
     past.waiting.extend(codec.convert(mutation, Mutation) for mutation in plain["waiting"])
-    past.assumed = {(one, two): (uid, node) for one, two, uid, node in plain["assumed"]}
-    past.promised = {(one, two): codec.convert(needs, BindContext) for one, two, needs in plain.get("promised", ())}
-    past.evicting = {(one, two): uid for one, two, uid in plain["evicting"]}
+    flights.binds = {(one, two): (uid, node) for one, two, uid, node in plain["assumed"]}
+    flights.promised = {(one, two): codec.convert(needs, BindContext) for one, two, needs in plain.get("promised", ())}
+    flights.evictions = {(one, two): uid for one, two, uid in plain["evicting"]}
     cycle, decisions = plain["decided"]
     past.decided = (cycle, tuple(codec.convert(one, Decision) for one in decisions))
     return past

@@ -23,9 +23,9 @@ from actors.runtime.activity import SCHEDULER
 from actors.runtime.actor import Actor
 from actors.runtime.news import LevelSignal
 from actors.runtime.watcher import Changes, Watcher
-from actors.scheduling.resync import Awaited, Due, InFlight, ResyncQueue
+from actors.scheduling.resync import Awaited, Due, ResyncQueue
 from actors.system.ports import CacheMessage, CacheReply
-from config.errors import RequestError
+from core.fold.shown import Shown
 from core.messages.commands import Assume, CheckView, Get, TakeSnapshot
 from core.messages.events import (
     BindRefused,
@@ -34,7 +34,15 @@ from core.messages.events import (
     Evicted,
     EvictRefused,
     EvictTimedOut,
-    ViewOperation,
+)
+from core.messages.operations import (
+    AssumedCycle,
+    BeganAnew,
+    ForgotBind,
+    HeldBind,
+    HeldEviction,
+    Relisted,
+    Unevicted,
 )
 from core.messages.replies import Accepted, Assumed, SnapshotTaken, ViewChecked
 from core.state.watched import WATCHED
@@ -49,7 +57,9 @@ if TYPE_CHECKING:
     from actors.runtime.shelf import Shelf
     from actors.scheduling.decider import SchedulerView
     from actors.system.ports import ApiPort, CachePort
-    from core.messages.decisions import Bind, Decision
+    from config.errors import RequestError
+    from core.messages.decisions import Decision
+    from core.messages.operations import ViewOperation
 
 NEVER = -1
 """Watching from before the beginning lists first: a new view never lives through history again."""
@@ -74,7 +84,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         check_always: bool = False,
     ) -> None:
         super().__init__(name, mailbox, context)
-        self.view = view
+        self._fold = Shown(lambda: view, self._leave_out)
         self.unreadable: dict[str, str] = {}
         self._api = api
         self._snapshots = snapshots
@@ -86,9 +96,14 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._resyncs = ResyncQueue()
         self._awaited = awaited
         self._alarm = context.alarm()
-        self._operations: list[ViewOperation] = [ViewOperation(0, "anew")]
+        self._operations: list[ViewOperation] = [BeganAnew(0)]
         self._shown = 0
         self._shown_cycle = 0
+
+    @property
+    def view(self) -> SchedulerView:
+        """The scheduler's view."""
+        return self._fold.view
 
     @property
     def version(self) -> int:
@@ -138,22 +153,21 @@ class Cache(Actor[CacheMessage, CacheReply]):
     def _assume(self, message: Assume) -> Assumed:
         self._forget_shown()
         now = self._alarm.now()
-        assumed = [self._assume_one(each) for each in message.binds]
-        missing = [bind.uid for bind, held in zip(message.binds, assumed, strict=True) if not held]
-        for evict in message.evicts:
-            self.view.evicting(evict.namespace, evict.name, evict.uid)
+        missing: list[str] = []
         decisions: tuple[Decision, ...] = (*message.binds, *message.evicts)
-        for decision in decisions:
-            self._awaited.add(now, decision)
-        if message.binds or message.evicts:
+        if decisions:
+            missing = self._operate(AssumedCycle(self._watcher.revision, message.cycle), decisions)
+            for decision in decisions:
+                self._awaited.add(now, decision)
             self._alarm.no_later_than(self._next_at())
-            self._operations.append(ViewOperation(self._watcher.revision, "assume", message.cycle))
         self._announce()
         return Assumed(self.version, tuple(missing))
 
-    def _assume_one(self, bind: Bind | InFlight) -> bool:
-        """Of this pod, not of a namesake that has come since."""
-        return self.view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind, bind.uid)
+    def _operate(self, operation: ViewOperation, decided: tuple[Decision, ...] = ()) -> list[str]:
+        """Do it, and remember it for the replay."""
+        missing = self._fold.operate(operation, decided)
+        self._operations.append(operation)
+        return missing
 
     def _forget_shown(self) -> None:
         """The cycle is in the journal, and with it the operations it saw."""
@@ -182,32 +196,29 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._applied.raise_to(changes.revision)
 
     def _apply(self, changes: Changes) -> None:
+        shown = ((event.type, codec.unpack_shared(event.blob)) for event in changes.events)
         if changes.relisted:
-            self._operations.append(ViewOperation(changes.revision, "relist", listed=changes.listed))
-        self._apply_events(changes)
+            operation = Relisted(changes.revision, changes.listed)
+            self._fold.operate(operation, listed=shown)
+            self._operations.append(operation)
+        else:
+            for event, obj in shown:
+                self._fold.see(event, obj)
         if self._watcher.revision == NEVER:
             self._hold(changes.revision)
 
     def _hold(self, revision: int) -> None:
         """What was in flight when the instance before this one crashed is in flight still."""
         for each in self._awaited:
-            pod = (each.namespace, each.name)
-            operation = "hold-eviction" if each.evicting else "hold"
-            if each.evicting:
-                self.view.evicting(*pod, each.uid)
-            else:
-                self._assume_one(each)
-            held = ViewOperation(revision, operation, 0, *pod, uid=each.uid, node=each.node, pre_bind=each.pre_bind)
-            self._operations.append(held)
+            pod = (each.namespace, each.name, each.uid)
+            held = HeldEviction(revision, *pod) if each.evicting else HeldBind(revision, *pod, each.node, each.pre_bind)
+            self._operate(held)
 
-    def _apply_events(self, changes: Changes) -> None:
-        for event in changes.events:
-            try:
-                self.view.apply(event.type, codec.unpack_shared(event.blob))
-            except RequestError as error:
-                # one object nobody can read must not block the others (Volcano #2843)
-                self.unreadable[f"{event.kind} {event.namespace}/{event.name}"] = str(error)
-                log.warning("%s %s/%s is left out: %s", event.kind, event.namespace, event.name, error)
+    def _leave_out(self, obj: dict[str, Any], problem: RequestError) -> None:
+        whose: dict[str, Any] = obj.get("metadata") or {}
+        name = f"{obj.get('kind')} {whose.get('namespace') or ''}/{whose.get('name')}"
+        self.unreadable[name] = str(problem)
+        log.warning("%s is left out: %s", name, problem)
 
     # --- looking again
 
@@ -247,9 +258,8 @@ class Cache(Actor[CacheMessage, CacheReply]):
                 await self._applied.wait_beyond(reply.revision - 1)
             if item.uid in self._awaited:
                 continue  # a later decision about it is on its way by now
-            whose = (item.namespace, item.name, item.uid)  # never a namesake's that has come since
-            if (self.view.unevict if item.evicting else self.view.forget)(*whose):
-                operation = "unevict" if item.evicting else "forget"
-                revision = self._watcher.revision
-                self._operations.append(ViewOperation(revision, operation, 0, *whose[:2], uid=item.uid))
+            back = Unevicted if item.evicting else ForgotBind
+            operation = back(self._watcher.revision, item.namespace, item.name, item.uid)
+            if not self._fold.operate(operation):
+                self._operations.append(operation)
         self._announce()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import field
 
-from core.messages.decisions import BindContext, BindingJob
+from core.messages.decisions import BindingJob
 from core.messages.message import Message
+from core.messages.operations import ViewOperation
 
 # --- outcomes: every decision ends as one of these ----------------------------------------------------------------
 
@@ -153,26 +154,6 @@ class Mutation(Message, frozen=True):
     name: str
     blob: bytes
     user: str = ""
-
-
-class ViewOperation(Struct, frozen=True, gc=False):
-    """A change the cache made to the view itself, after it had seen api revision `revision`.
-
-    `operation` is assume (all decisions of `cycle`), forget or unevict (one pod), hold (the pod `uid` was in flight to
-    `node` when the cache before this one crashed) or hold-eviction, anew (an empty view) or relist (every
-    watched object was listed again: at first, and after the watch had fallen off the log). `listed`: the revision at
-    which each kind was listed then, in the order in which they were applied.
-    """
-
-    revision: int
-    operation: str
-    cycle: int = 0
-    namespace: str = ""
-    name: str = ""
-    listed: dict[str, int] = field(default_factory=dict[str, int])
-    uid: str = ""
-    node: str = ""
-    pre_bind: BindContext | None = None
 
 
 class CycleRecord(Message, frozen=True):

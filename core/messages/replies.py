@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import field
 
-from core.messages.events import ViewOperation
 from core.messages.message import Message
+from core.messages.operations import ViewOperation
 
 
 class Accepted(Message, frozen=True):
@@ -65,7 +65,7 @@ class SnapshotTaken(Message, frozen=True):
     """A snapshot lies in the registry under `handle`.
 
     `version` is the view's version, `revision` the last api revision it has seen. `operations` are the cache's own
-    changes to the view since the last snapshot, in order (`core.messages.events.ViewOperation`), which a replay needs.
+    changes to the view since the last snapshot, in order (`core.messages.operations`), which a replay needs.
     """
 
     handle: int

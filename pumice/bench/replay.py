@@ -25,11 +25,11 @@ from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.collecting import rarely
 from pumice.cores import cores
 from pumice.replay.parallel import Share, shares, verify_shares
+from pumice.replay.verify import ReplayReport, verify
 from pumice.runtime.journals import write_back
 from storage.checkpoint import State
 from storage.memory import MemoryJournal
 from storage.recovery import recover
-from storage.replay import ReplayReport, verify
 from storage.sqlite import SqliteJournal
 
 DEFAULTS: Final = Parameters(nodes=500, pods=10_000, gang=8, runs=3)

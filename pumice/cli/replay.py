@@ -23,7 +23,7 @@ from pumice.replay.inputs import Inputs, read_inputs
 from pumice.replay.parallel import Share, shares, verify_shares
 from pumice.replay.plugins import demand_plugins
 from pumice.replay.rerun import Comparison, live_through
-from storage.replay import ReplayReport, verify
+from pumice.replay.verify import ReplayReport, verify
 from storage.sqlite import SqliteJournal
 
 HELP: Final = (

@@ -11,10 +11,11 @@ from typing import Any
 from config.errors import ConfigError
 from core.messages.decisions import Bind, Evict
 from core.state.view import View
+from pumice.replay.replayer import Replayer
+from pumice.replay.verify import ReplayReport, recorded
 from storage import codec
 from storage.history import RecordedCycle
 from storage.journal import FirstBad, Journal
-from storage.replay import Replayer, ReplayReport, recorded
 from storage.sqlite import SqliteJournal
 
 Object = dict[str, Any]
@@ -41,10 +42,10 @@ class Rewound:
     @property
     def in_flight(self) -> tuple[Bind | Evict, ...]:
         """Decisions that the objects do not show yet; whose they were is not remembered."""
-        past = self.replayer.past
-        past.prune()
-        binds = [Bind(*pod, uid, node, "", past.promised.get(pod)) for pod, (uid, node) in past.assumed.items()]
-        return (*binds, *(Evict(*pod, uid, "", "", "") for pod, uid in past.evicting.items()))
+        self.replayer.past.prune()
+        flights = self.replayer.past.flights
+        binds = [Bind(*pod, uid, node, "", flights.promised.get(pod)) for pod, (uid, node) in flights.binds.items()]
+        return (*binds, *(Evict(*pod, uid, "", "", "") for pod, uid in flights.evictions.items()))
 
     @property
     def objects(self) -> list[Object]:

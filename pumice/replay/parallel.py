@@ -17,9 +17,9 @@ import anyio
 
 from pumice.collecting import rarely
 from pumice.plugins.loader import install_plugins
+from pumice.replay.verify import ReplayReport, verify
 from storage import codec
 from storage.journal import CYCLE, Journal
-from storage.replay import ReplayReport, verify
 from storage.sqlite import SqliteJournal
 
 LEAST: Final = 100_000

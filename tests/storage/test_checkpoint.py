@@ -9,13 +9,13 @@ import pytest
 from actors.api.store import Store
 from core.messages.decisions import Bind
 from core.messages.replies import Accepted
+from pumice.replay.replayer import start
 from storage import codec
 from storage.checkpoint import State, read_checkpoint
 from storage.errors import CodecError, DamagedError
 from storage.journal import Checkpoint, Journal, Record
 from storage.memory import MemoryJournal
 from storage.recovery import Recovered, recover
-from storage.replay import start
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

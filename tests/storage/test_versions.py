@@ -12,10 +12,11 @@ from config.errors import NewerVersionError
 from core import digest
 from core.messages.decisions import Bind
 from core.messages.events import CycleRecord
+from pumice.replay.compare import compare
+from pumice.replay.verify import ReplayReport, recorded, verify
 from storage import codec
 from storage.journal import CYCLE, Record
 from storage.memory import MemoryJournal
-from storage.replay import ReplayReport, compare, recorded, verify
 from storage.sqlite import SqliteJournal
 from tests.actors.rig import idle, started, three_nodes
 from tests.kit.jobs import gang

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from core.fold.flights import Flights
+from core.fold.shown import Shown
 from core.messages.decisions import Bind, Decision, Evict
 from core.messages.events import (
     ActorCrashed,
@@ -25,8 +27,8 @@ from core.messages.events import (
     CycleRecord,
     Mutation,
     Outcome,
-    ViewOperation,
 )
+from core.messages.operations import AssumedCycle, ViewOperation
 from pumice.storm.invariants.budget_books import BUDGET, BudgetBooks
 from pumice.storm.invariants.gangs import broken_gangs, partial_gangs
 from pumice.storm.invariants.truth import Truth
@@ -103,10 +105,8 @@ class Monitor:
         self.found: Violation | None = None
         self.tainted: set[str] = set()
         self.decided: dict[str, Decided] = {}
-        self._believed: dict[Pod, str] = {}
-        self._binds: dict[int, dict[Pod, str]] = {}
-        self._leaving: dict[Pod, str] = {}
-        self._evicts: dict[int, dict[Pod, str]] = {}
+        self._held = Shown(Flights)
+        self._decisions: dict[int, list[Decision]] = {}
         self._cycle: _Cycle | None = None
         self._calm_from: int | None = None
         self._scope: anyio.CancelScope | None = None
@@ -213,29 +213,14 @@ class Monitor:
 
     def _believe(self, operation: ViewOperation) -> None:
         """What the scheduler's view held to be on its way: a bind that failed is, until the cache has looked again."""
-        pod = (operation.namespace, operation.name)
-        match operation.operation:
-            case "anew":
-                self._believed.clear()
-                self._leaving.clear()
-            case "assume":
-                self._believed.update(self._binds.get(operation.cycle, {}))
-                self._leaving.update(self._evicts.get(operation.cycle, {}))
-            case "hold":
-                self._believed[pod] = operation.uid
-            case "forget":
-                self._believed.pop(pod, None)
-            case "hold-eviction":
-                self._leaving[pod] = operation.uid
-            case "unevict":
-                self._leaving.pop(pod, None)
-            case _:
-                pass
+        decided = self._decisions.get(operation.cycle, []) if isinstance(operation, AssumedCycle) else []
+        self._held.operate(operation, decided)
 
     def _decision(self, decision: Decision) -> None:
         cycle = self._cycle
         assert cycle is not None
         cycle.left -= 1
+        self._decisions.setdefault(cycle.record.cycle, []).append(decision)
         if isinstance(decision, Bind):
             cycle.binds.append(decision)
             self._decide(decision, cycle)
@@ -244,7 +229,7 @@ class Monitor:
             pod = (decision.namespace, decision.name)
             if BUDGETS in self.upheld and self.budgets.forbid(pod, decision.uid, cycle.record.revision):
                 self.violated("spares-budgets", f"pod {'/'.join(pod)} was a victim, though its budget leaves none")
-            self._leaving[pod] = self._evicts.setdefault(cycle.record.cycle, {})[pod] = decision.uid
+            self._held.view.evicting(*pod, decision.uid)
         if not cycle.left:
             self._judge_gangs(cycle)
 
@@ -260,9 +245,8 @@ class Monitor:
         pod = self.truth.pods.get(f"{bind.namespace}/{bind.name}")
         if pod is not None and pod.uid == bind.uid and pod.node and self.truth.bound_at.get(bind.uid, 0) <= revision:
             self.violated("decided-once", f"pod {pod.key} was on {pod.node} when it was bound to {bind.node}")
-        self.decided[bind.uid] = Decided(bind, revision, now, self.lives, frozenset(self._leaving.values()))
-        self._believed[bind.namespace, bind.name] = bind.uid
-        self._binds.setdefault(cycle.record.cycle, {})[bind.namespace, bind.name] = bind.uid
+        self.decided[bind.uid] = Decided(bind, revision, now, self.lives, frozenset(self._held.view.evictions.values()))
+        self._held.view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind, bind.uid)
 
     def _outcome(self, outcome: Outcome) -> None:
         if not isinstance(outcome, Bound | BindRefused | BindTimedOut):
@@ -281,9 +265,11 @@ class Monitor:
             self.violated("actors-live", f"cycle {event.cycle} was lost: {event.error}")
 
     def _judge_gangs(self, cycle: _Cycle) -> None:
-        decided, revision = set(self._believed.values()), cycle.record.revision
+        decided, revision = {uid for uid, _ in self._held.view.binds.values()}, cycle.record.revision
         problems = partial_gangs(self.truth, cycle.binds, decided, revision) if GANGS in self.upheld else []
         if VICTIMS in self.upheld and cycle.victims:
-            problems += broken_gangs(self.truth, cycle.victims, decided, set(self._leaving.values()), revision)
+            problems += broken_gangs(
+                self.truth, cycle.victims, decided, set(self._held.view.evictions.values()), revision
+            )
         for problem in problems:
             self.violated("whole-gangs", f"cycle {cycle.record.cycle}: {problem}")

@@ -12,9 +12,9 @@ import pytest
 from core.messages.commands import ApiRequest, BindPod, Create, Update
 from core.messages.events import BindRefused, Bound, Mutation, Outcome
 from core.messages.replies import ApiReply, Refused
+from pumice.replay.verify import verify
 from storage import codec
 from storage.memory import MemoryJournal
-from storage.replay import verify
 from tests.actors.rig import QUICK, idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang
 from tests.kit.storage import (

@@ -16,10 +16,10 @@ from core.messages.commands import ApiRequest, BindPod, Delete, Poke
 from core.messages.decisions import Bind
 from core.messages.events import CycleRecord
 from core.messages.replies import ApiReply, Refused
+from pumice.replay.verify import ReplayReport, verify
 from storage import codec
 from storage.journal import Journal, Record
 from storage.memory import MemoryJournal
-from storage.replay import ReplayReport, verify
 from tests.actors.rig import QUICK, cycles, idle, started, stored, tampered, three_nodes
 from tests.actors.system.test_crashes import submit, take_away
 from tests.kit.jobs import gang
@@ -89,7 +89,7 @@ async def test_with_binds_that_are_refused(anyio_backend: str) -> None:
         (first, *_) = stored(system, "Pod")
         await system.api.ask(Delete("Pod", "default", first["metadata"]["name"]))
         await idle(system)
-    operations = [one.operation for cycle in await cycles(journal) for one in cycle.operations]
+    operations = [one.__struct_config__.tag for cycle in await cycles(journal) for one in cycle.operations]
     assert {"anew", "relist", "assume", "forget"} <= set(operations)
     await assert_replays(journal)
 

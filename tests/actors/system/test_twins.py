@@ -17,9 +17,9 @@ import pytest
 from actors.runtime.clock import VirtualClock
 from actors.system.system import System
 from core.messages.decisions import Bind, Decision, Evict
+from pumice.replay.verify import verify
 from storage.journal import Record
 from storage.memory import MemoryJournal
-from storage.replay import verify
 from tests.actors.rig import QUICK, idle, journaled, placed, started, stored
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.replay import parallel
+from pumice.replay.compare import Difference
 from pumice.replay.parallel import FOLD, Share, lengths, merged, shares, verify_shares
+from pumice.replay.verify import ReplayReport, verify
 from storage.journal import ChainReport, FirstBad
-from storage.replay import Difference, ReplayReport, verify
 from storage.sqlite import SqliteJournal
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

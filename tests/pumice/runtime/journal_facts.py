@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.messages.events import Mutation
+from pumice.replay.verify import verify
 from storage import codec
 from storage.errors import OpenError
 from storage.journal import API, Stored
 from storage.recovery import recover
-from storage.replay import verify
 from storage.sqlite import SqliteJournal
 
 

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.fold.shown import Shown
+from core.fold.window import show
 from core.messages.events import Mutation
 from core.state.view import View
 from storage import codec
-from storage.past import apply
-from storage.window import show
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pods import pod
@@ -34,14 +34,14 @@ def changes(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 FLIGHTS = st.lists(st.tuples(st.sampled_from(("assume", "evicting")), st.sampled_from(PODS), st.sampled_from(NODES)))
 
 
-def started(flights: list[tuple[str, str, str]]) -> View:
+def started(flights: list[tuple[str, str, str]]) -> Shown[View]:
     view = View()
     first = [node("n0"), node("n1"), *gang("g", pods=0), pod("a", group="g", uid="a1"), pod("b", node="n0", uid="b1")]
     for obj in first:
         view.apply("ADDED", obj)
     for flight, name, on in flights:
         view.assume("default", name, on) if flight == "assume" else view.evicting("default", name)
-    return view
+    return Shown(lambda: view)
 
 
 def seen(view: View) -> dict[str, Any]:
@@ -67,16 +67,16 @@ def test_leaving_out_what_a_later_change_makes_up_for_changes_nothing(steps: lis
         for number, (kind, obj) in enumerate(steps)
     ]
     for kind, obj in steps:
-        apply(whole, kind, obj)
+        whole.see(kind, obj)
     applied = 0
 
     def on_quick(mutation: Mutation) -> bool:
         nonlocal applied
         applied += 1
-        return apply(quick, mutation.type, codec.unpack(mutation.blob))
+        return quick.see(mutation.type, codec.unpack(mutation.blob))
 
-    show(window, on_quick, lambda mutation: quick.in_flight("default", mutation.name))
-    assert seen(whole) == seen(quick)
+    show(window, on_quick, lambda mutation: quick.view.in_flight("default", mutation.name))
+    assert seen(whole.view) == seen(quick.view)
     assert applied <= len(window)
 
 

@@ -1,0 +1,1 @@
+"""Folding what happened into the scheduler's view: as the cache does it at once, and replays later."""

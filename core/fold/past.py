@@ -1,0 +1,203 @@
+"""The scheduler's view as it was at each recorded cycle, from what the journal says alone.
+
+The cache changes its view by two things only: the api's changes, in the order of their revisions, and its own
+operations (`core.messages.operations`), which every cycle's record lists with the revision they came after. Both are in
+the journal, so folding them gives the very view that the cycle's snapshot was taken of. No clock, no file, no actor.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from core.fold.flights import Flights
+from core.fold.shown import Shown
+from core.fold.window import show
+from core.messages.operations import AssumedCycle, BeganAnew, Relisted
+from core.state.view import View
+from core.state.watched import WATCHED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from core.fold.shown import Change
+    from core.messages.decisions import Decision
+    from core.messages.events import CycleRecord, Mutation
+    from core.messages.operations import ViewOperation
+
+Object = dict[str, Any]
+Name = tuple[str, str]
+"""Namespace ("" for cluster-wide objects) and name."""
+
+KINDS = frozenset(WATCHED)
+NEVER = -1
+
+
+class Past:
+    """`unpack` makes an object of its bytes. `seen`: objects by kind as the view last saw them, in the order in which
+    it met them; `flights`: decisions that may still be in flight.
+
+    Only these are kept until somebody asks for a view, by `with_view` or `materialised`: that is cheap.
+    """
+
+    def __init__(self, unpack: Callable[[bytes], Object], *, with_view: bool = False) -> None:
+        self._unpack = unpack
+        self._shown = Shown(View) if with_view else None
+        self._flights = Shown(Flights)
+        self.seen: dict[str, dict[Name, bytes]] = {kind: {} for kind in WATCHED}
+        self.revision = NEVER
+        self.waiting: deque[Mutation] = deque()
+        self.listed = False
+        self.decided: tuple[int, tuple[Decision, ...]] = (0, ())
+        self.newest = 0
+
+    @property
+    def view(self) -> View | None:
+        """As the newest cycle saw it; None: nobody has asked for one."""
+        return None if self._shown is None else self._shown.view
+
+    @property
+    def flights(self) -> Flights:
+        """What may be in flight."""
+        return self._flights.view
+
+    # --- the journal, record by record
+
+    def note(self, mutation: Mutation) -> None:
+        """A change of the api's truth, which the view will see some cycle. One that was written twice counts once."""
+        if mutation.revision > self.newest:
+            self.newest = mutation.revision
+            if mutation.kind in KINDS:
+                self.waiting.append(mutation)
+
+    def to_cycle(self, record: CycleRecord) -> None:
+        """Bring the view to where it was when the snapshot of this cycle was taken."""
+        for operation in record.operations:
+            self._operate(operation)
+        self._advance(record.revision)
+
+    def decide(self, cycle: int, decisions: tuple[Decision, ...]) -> None:
+        """The cycle decided this; an operation of a later record says when the view assumed it."""
+        self.decided = (cycle, decisions)
+
+    # --- the api's changes
+
+    def _advance(self, revision: int) -> None:
+        waiting = self.waiting
+        window: list[Mutation] = []
+        while waiting and waiting[0].revision <= revision:
+            mutation = waiting.popleft()
+            self._keep(mutation)
+            window.append(mutation)
+        if self._shown is not None:
+            show(window, self._apply, self._in_flight)
+        self.revision = max(self.revision, revision)
+
+    def _keep(self, mutation: Mutation) -> None:
+        name = (mutation.namespace, mutation.name)
+        if mutation.type == "DELETED":
+            self.seen[mutation.kind].pop(name, None)
+        else:
+            self.seen[mutation.kind][name] = mutation.blob
+
+    def _apply(self, mutation: Mutation) -> bool:
+        return self._shown is None or self._shown.see(mutation.type, self._unpack(mutation.blob))
+
+    def _in_flight(self, mutation: Mutation) -> bool:
+        view = self.view
+        return view is not None and mutation.kind == "Pod" and view.in_flight(mutation.namespace, mutation.name)
+
+    # --- what the cache did by itself
+
+    def _operate(self, operation: ViewOperation) -> None:
+        decided: tuple[Decision, ...] = ()
+        listed: list[Change] = []
+        match operation:
+            case BeganAnew():
+                self.listed = False  # a new view lists before anything else, so it meets the objects anew, too
+            case Relisted():
+                listed = self._relist(operation)
+            case _:
+                self._advance(operation.revision)
+        if isinstance(operation, AssumedCycle) and self.decided[0] == operation.cycle:
+            decided = self.decided[1]
+        self._flights.operate(operation, decided)
+        if self._shown is not None:
+            self._shown.operate(operation, decided, listed)
+
+    def _relist(self, operation: Relisted) -> list[Change]:
+        """All objects there were when each kind was listed, those that had vanished first."""
+        before = WATCHED if self.listed else ()
+        known = {(kind, *name) for kind in before for name in self.seen[kind]}
+        listed = operation.listed or dict.fromkeys(WATCHED, operation.revision)
+        rows = [(kind, name, blob) for kind, at in listed.items() for name, blob in self._as_of(kind, at)]
+        gone = sorted(known - {(kind, *name) for kind, name, _ in rows})
+        for kind, namespace, last in gone:
+            self.seen[kind].pop((namespace, last), None)
+        if not self.listed:
+            self.seen = {kind: {} for kind in WATCHED}
+        for kind, name, blob in rows:
+            self.seen[kind][name] = blob
+        while self.waiting and self.waiting[0].revision <= operation.revision:
+            self.waiting.popleft()
+        self.revision = max(self.revision, operation.revision)
+        self.listed = True
+        return [] if self._shown is None else [*map(_vanished, gone), *(self._listed(blob) for _, _, blob in rows)]
+
+    def _listed(self, blob: bytes) -> Change:
+        return "MODIFIED", self._unpack(blob)
+
+    def _as_of(self, kind: str, revision: int) -> list[tuple[Name, bytes]]:
+        found = dict(self.seen[kind])
+        for mutation in self.waiting:
+            if mutation.kind == kind and mutation.revision <= revision:
+                name = (mutation.namespace, mutation.name)
+                if mutation.type == "DELETED":
+                    found.pop(name, None)
+                else:
+                    found[name] = mutation.blob
+        return sorted(found.items())
+
+    # --- from a checkpoint on
+
+    def prune(self) -> None:
+        """Drop what is no longer in flight: the api shows it, or the pod is gone or another one."""
+        flights = self.flights
+        for pod in [pod for pod, (uid, _) in flights.binds.items() if not self._waits(pod, uid)]:
+            flights.forget(*pod)
+        for pod in [
+            pod for pod, uid in flights.evictions.items() if self._pod(pod).get("metadata", {}).get("uid") != uid
+        ]:
+            flights.unevict(*pod)
+
+    def materialised(self) -> Past:
+        """The same with a view, made of the objects and of what is in flight."""
+        self.prune()
+        self._shown = Shown(View)
+        for _, blob in self.objects():
+            self._shown.see("ADDED", self._unpack(blob))
+        view, flights = self._shown.view, self.flights
+        for pod, (_, node) in flights.binds.items():
+            view.assume(*pod, node, flights.promised.get(pod))
+        for pod in flights.evictions:
+            view.evicting(*pod)
+        return self
+
+    def objects(self) -> Iterator[tuple[str, bytes]]:
+        """Kind and blob of everything the view knows, references first."""
+        for kind in WATCHED:
+            for blob in self.seen[kind].values():
+                yield kind, blob
+
+    def _pod(self, pod: Name) -> Object:
+        blob = self.seen["Pod"].get(pod)
+        return self._unpack(blob) if blob else {}
+
+    def _waits(self, pod: Name, uid: str) -> bool:
+        obj = self._pod(pod)
+        return obj.get("metadata", {}).get("uid") == uid and not obj.get("spec", {}).get("nodeName")
+
+
+def _vanished(name: tuple[str, str, str]) -> Change:
+    kind, namespace, last = name
+    return "DELETED", {"kind": kind, "metadata": {"namespace": namespace, "name": last}}

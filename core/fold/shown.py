@@ -1,0 +1,111 @@
+"""The one way in which what happens comes to the scheduler's view: the cache's, and that of all who fold a journal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, assert_never
+
+from config.errors import RequestError
+from core.messages.decisions import Bind
+from core.messages.operations import (
+    AssumedCycle,
+    BeganAnew,
+    ForgotBind,
+    HeldBind,
+    HeldEviction,
+    Relisted,
+    Unevicted,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from core.messages.decisions import BindContext, Decision
+    from core.messages.operations import ViewOperation
+
+Object = dict[str, Any]
+Change = tuple[str, Object]
+"""ADDED, MODIFIED or DELETED, and the object."""
+
+
+class Holds(Protocol):
+    """What objects and decisions in flight come to: `core.state.view.View`, or what keeps some of it."""
+
+    def apply(self, event: str, obj: Object, /) -> None:
+        """An object as the api has it. Raises RequestError when nobody can read it."""
+        ...
+
+    def assume(
+        self, namespace: str, name: str, node: str, pre_bind: BindContext | None = None, uid: str | None = None, /
+    ) -> bool:
+        """A bind is on its way. False: not of a pod that is here and waits."""
+        ...
+
+    def evicting(self, namespace: str, name: str, uid: str | None = None, /) -> None:
+        """An eviction is on its way."""
+        ...
+
+    def forget(self, namespace: str, name: str, uid: str | None = None, /) -> bool:
+        """The bind failed. False: none of this pod was on its way."""
+        ...
+
+    def unevict(self, namespace: str, name: str, uid: str | None = None, /) -> bool:
+        """The eviction failed. False: none of this pod was on its way."""
+        ...
+
+
+V = TypeVar("V", bound=Holds)
+
+
+def unnoted(obj: Object, problem: RequestError) -> None:
+    """Nobody asks which objects cannot be read."""
+    del obj, problem
+
+
+class Shown(Generic[V]):
+    """A view, made by `make`, and what it is shown. `unreadable` hears of objects that nobody can read."""
+
+    def __init__(self, make: Callable[[], V], unreadable: Callable[[Object, RequestError], None] = unnoted) -> None:
+        self._make = make
+        self._unreadable = unreadable
+        self.view = make()
+
+    def see(self, event: str, obj: Object) -> bool:
+        """Show it an object. One that nobody can read is left out: it must not block the others (Volcano #2843)."""
+        try:
+            self.view.apply(event, obj)
+        except RequestError as problem:
+            self._unreadable(obj, problem)
+            return False
+        return True
+
+    def operate(
+        self, operation: ViewOperation, decided: Iterable[Decision] = (), listed: Iterable[Change] = ()
+    ) -> list[str]:
+        """Do what the operation says. `decided`: the decisions of an assumed cycle; `listed`: the objects of a listing,
+        those that had vanished first, as DELETED.
+
+        The uids of pods of which there was nothing to assume or to take back: they are gone, or not on their way.
+        """
+        match operation:
+            case BeganAnew():
+                self.view = self._make()
+            case Relisted():
+                for event, obj in listed:
+                    self.see(event, obj)
+            case AssumedCycle():
+                return [decision.uid for decision in decided if not self._assume(decision)]
+            case HeldBind() | HeldEviction():
+                return [] if self._assume(operation) else [operation.uid]
+            case ForgotBind() | Unevicted():
+                back = self.view.forget if isinstance(operation, ForgotBind) else self.view.unevict
+                return [] if back(operation.namespace, operation.name, operation.uid or None) else [operation.uid]
+            case _:
+                assert_never(operation)
+        return []
+
+    def _assume(self, flight: Decision | HeldBind | HeldEviction) -> bool:
+        """Of this pod, not of a namesake that has come since."""
+        if isinstance(flight, Bind | HeldBind):
+            return self.view.assume(flight.namespace, flight.name, flight.node, flight.pre_bind, flight.uid)
+        self.view.evicting(flight.namespace, flight.name, flight.uid)
+        return True

@@ -1,0 +1,111 @@
+"""Following a journal from cycle to cycle, with the view that each of them saw and the means to decide it again.
+
+Nothing here depends on the process, the hash seed, the event loop or the number of workers: a cycle is a function of
+the view, the configuration, the rules, now, the seed and the carry, and all six come from the journal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from config.load import default_text, parse_scheduler_config
+from core.actions import ACTIONS
+from core.cycle import run_cycle
+from core.fold.past import Past
+from core.plugins import PLUGINS
+from core.session.carry import Carry, Clock, SessionOptions
+from storage import codec
+from storage import journal as kinds
+from storage.checkpoint import State, read_checkpoint
+from storage.history import CycleReader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from config.schema import SchedulerConfig
+    from core.messages.decisions import CycleResult
+    from core.messages.events import CycleRecord
+    from storage.history import RecordedCycle
+    from storage.journal import Journal, Stored
+
+
+class Configurations:
+    """Configurations by digest, parsed once each."""
+
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
+        self.texts: dict[str, str] = dict(texts or {})
+        self._parsed: dict[tuple[str, int], SchedulerConfig] = {}
+
+    def note(self, digest: str, text: str) -> None:
+        """The text behind a digest."""
+        if digest:
+            self.texts[digest] = text
+
+    def of(self, digest: str, rules: int) -> SchedulerConfig:
+        """The configuration as that version of the rules reads it; the stock one where the journal has none.
+
+        Raises NewerVersionError.
+        """
+        parsed = self._parsed.get((digest, rules))
+        if parsed is None:
+            text = self.texts.get(digest) or default_text()
+            parsed = self._parsed[digest, rules] = parse_scheduler_config(
+                text,
+                source=f"configuration {digest[:12]}",
+                lenient=True,
+                built_plugins=PLUGINS,
+                built_actions=ACTIONS,
+                rules=rules,
+            )
+        return parsed
+
+
+class Replayer:
+    """Follows a journal record by record and stops at every complete cycle, with the view as that cycle saw it."""
+
+    def __init__(self, past: Past | None = None, texts: Mapping[str, str] | None = None) -> None:
+        self.past = past or Past(codec.unpack, with_view=True)
+        self.configurations = Configurations(texts)
+        self._reader = CycleReader(self.past.note)
+
+    def follow(self, stored: Stored) -> RecordedCycle | None:
+        """Take in a record. When it completes a cycle, the view is where that cycle found it."""
+        cycle = self._reader.follow(stored)
+        if stored.kind == kinds.CONFIG and self._reader.config is not None:
+            self.configurations.note(self._reader.config.digest, self._reader.config.text)
+        if cycle is None:
+            return None
+        self.past.to_cycle(cycle.record)
+        self.past.decide(cycle.record.cycle, cycle.decisions)
+        return cycle
+
+    def decide(
+        self, record: CycleRecord, *, options: SessionOptions | None = None, report: bool = False
+    ) -> CycleResult:
+        """Decide the cycle again on the view as it is now."""
+        if self.past.view is None:
+            self.past.materialised()
+        assert self.past.view is not None
+        config = self.configurations.of(record.config_digest, record.rules)
+        clock = Clock(record.cycle, record.now, record.seed)
+        carry = Carry.from_dict(record.carry_before)
+        return run_cycle(self.past.view.snapshot(), config, clock, carry, options, report=report)
+
+
+async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:
+    """A replayer before cycle `first`, as late as possible, and the last record before that.
+
+    It has no view until one is asked of it: up to there records are only folded, which is cheap.
+
+    That is at the newest checkpoint before the cycle, else at the beginning of what the journal still holds.
+    """
+    head = await journal.head()
+    oldest: State | None = None
+    for checkpoint in await journal.checkpoints():  # newest first
+        if checkpoint.sequence >= head.cut:
+            oldest = read_checkpoint(checkpoint)
+            if oldest.recovered.cycle < first:
+                return Replayer(oldest.past, oldest.texts), oldest.sequence
+    if head.cut and oldest is not None:
+        return Replayer(oldest.past, oldest.texts), oldest.sequence
+    return Replayer(Past(codec.unpack) if first > 1 else None), head.cut

@@ -1,0 +1,91 @@
+"""Deciding recorded cycles again: the same inputs to the same core, digest by digest."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pumice.replay.compare import Difference, compare
+from pumice.replay.replayer import start
+from storage.errors import CodecError
+from storage.scan import leniently
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from pumice.replay.replayer import Replayer
+    from storage.history import RecordedCycle
+    from storage.journal import ChainReport, Journal
+
+
+@dataclass
+class ReplayReport:
+    """How a replay went. `events`: records read, those after `begun`; `seconds` is the caller's to measure.
+
+    `chain` tells whether the journal itself is whole; a record that was changed may also show as a difference.
+    """
+
+    cycles: int = 0
+    events: int = 0
+    first_cycle: int = 0
+    last_cycle: int = 0
+    first_difference: Difference | None = None
+    chain: ChainReport | None = None
+    begun: int = 0
+
+    @property
+    def identical(self) -> bool:
+        """Every cycle came out as recorded, from a journal that is whole."""
+        return self.first_difference is None and (self.chain is None or self.chain.whole)
+
+
+async def recorded(
+    journal: Journal, report: ReplayReport, *, first: int = 1
+) -> AsyncGenerator[tuple[Replayer, RecordedCycle]]:
+    """Every cycle from `first` on (or a little earlier) with the view as it saw it.
+
+    `report` learns what was read and whether it was whole.
+    """
+    replayer, after = await start(journal, first)
+    report.begun = after
+    async with aclosing(leniently(journal, after)) as chunks:
+        async for chunk, chain in chunks:
+            report.chain = chain
+            for stored in chunk:
+                report.events += 1
+                try:
+                    cycle = replayer.follow(stored)
+                except CodecError:
+                    if chain.whole:
+                        raise
+                    return  # a record that was changed, as the chain says, into something that is none
+                if cycle is not None:
+                    yield replayer, cycle
+
+
+async def verify(
+    journal: Journal,
+    *,
+    first: int = 1,
+    last: int | None = None,
+    advance: Callable[[int], None] = lambda events: None,
+) -> ReplayReport:
+    """Decide the cycles first..last again; stops at the first difference. `advance` hears how many events were read."""
+    report, told = ReplayReport(), 0
+    async with aclosing(recorded(journal, report, first=first)) as cycles:
+        async for replayer, cycle in cycles:
+            if last is not None and cycle.record.cycle > last:
+                break
+            if cycle.record.cycle < first:
+                told = report.events
+                continue
+            report.cycles += 1
+            report.first_cycle = report.first_cycle or cycle.record.cycle
+            report.last_cycle = cycle.record.cycle
+            report.first_difference = compare(cycle, replayer.decide(cycle.record))
+            if report.first_difference is not None:
+                break
+            advance(report.events - told)
+            told = report.events
+    return report
