@@ -33,6 +33,9 @@ Moment = Annotated[
         title="a time such as 2026-01-31T08:00:00Z",
     ),
 ]
+Duration = Annotated[
+    str, Meta(pattern=r"^(0|(\d+(\.\d+)?(ms|s|m|h))+)$", title="a duration such as 90s or 1h30m, 0 for ever")
+]
 Keep = Annotated[str, Meta(pattern=r"^([0-9]+d|[0-9]+)$", title="a number of days such as 7d, or a number of cycles")]
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1, title="an integer of at least 1")]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1, title="an integer of at least 0")]
@@ -66,6 +69,10 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         Moment | None,
         Meta(description="When virtual time begins; without it, where the journal ends, or in November 2023."),
     ] = None
+    default_duration: Annotated[
+        Duration,
+        Meta(description="How long a pod runs that does not say, 0: for ever. One that came running never ends."),
+    ] = "5s"
     until: Annotated[Until | None, Meta(description="When to stop; without it, on Ctrl-C.")] = None
     seed: Annotated[Seed, Meta(description="The seed of everything that is left to chance.")] = 0
     faults: Annotated[Text | None, Meta(description="A fault profile for the built-in API server.")] = None

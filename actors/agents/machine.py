@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from actors.agents.pod_life import State, Trigger, move
-from actors.agents.pod_runs import PodRun, read_run
+from actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
 from actors.agents.pod_statuses import ended_status, running_status
 from actors.runtime.timers import Timers
 from core.messages.commands import ApiRequest, Delete, UpdateStatus
@@ -26,12 +26,15 @@ _ORDER: Final = tuple(State)
 
 
 class NodeAgentsMachine:
-    """See `actors.runtime.reconciler.Machine`. `start_delay_s`: from the binding to Running."""
+    """See `actors.runtime.reconciler.Machine`. `start_delay_s`: from the binding to Running; `default_duration_s`: how
+    long a pod runs that does not say (0: for ever).
+    """
 
     kinds = ("Node", POD_PLACED)
 
-    def __init__(self, *, start_delay_s: float = 0.0) -> None:
+    def __init__(self, *, start_delay_s: float = 0.0, default_duration_s: float = DEFAULT_DURATION_S) -> None:
         self._start_delay_s = start_delay_s
+        self._default_duration_s = default_duration_s
         self._nodes: set[str] = set()
         self._runs: dict[PodKey, PodRun] = {}
         self._fresh: dict[PodKey, None] = {}
@@ -58,7 +61,7 @@ class NodeAgentsMachine:
         known = self._runs.get(key)
         if known is not None and revision <= known.revision:
             return
-        run = read_run(pod, revision)
+        run = read_run(pod, revision, self._default_duration_s)
         if run is None:
             return
         self._runs[key] = run
@@ -93,7 +96,8 @@ class NodeAgentsMachine:
             case State.STARTING:
                 self._timers.set(key, now + self._start_delay_s)
             case State.RUNNING if run.duration_s > 0:
-                self._timers.set(key, (run.started or now) + run.duration_s)
+                # one that came out of another cluster may have begun in a time that is yet to come here
+                self._timers.set(key, min(run.started or now, now) + run.duration_s)
             case State.STOPPING:
                 self._timers.set(key, min(now + run.termination_s, max(run.delete_by, now)))
             case _:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors.agents.machine import NodeAgentsMachine
+from actors.agents.pod_runs import DEFAULT_DURATION_S
 from actors.runtime.reconciler import Reconciler
 
 if TYPE_CHECKING:
@@ -23,10 +24,17 @@ if TYPE_CHECKING:
 
 
 class NodeAgents(Reconciler):
-    """`start_delay_s`: from a pod's binding to its start."""
+    """`start_delay_s`, `default_duration_s`: as the machine has them."""
 
     def __init__(
-        self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, start_delay_s: float = 0.0
+        self,
+        name: str,
+        mailbox: PokePort,
+        context: Context,
+        *,
+        api: ApiPort,
+        start_delay_s: float = 0.0,
+        default_duration_s: float = DEFAULT_DURATION_S,
     ) -> None:
-        machines = (NodeAgentsMachine(start_delay_s=start_delay_s),)
+        machines = (NodeAgentsMachine(start_delay_s=start_delay_s, default_duration_s=default_duration_s),)
         super().__init__(name, mailbox, context, api=api, machines=machines)

@@ -40,7 +40,7 @@ class PodRun(Struct):
     revision: int
 
 
-def read_run(pod: Object, revision: int) -> PodRun | None:
+def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DURATION_S) -> PodRun | None:
     """A pod that has a node; None for one that has not. Annotations that make no sense count as absent."""
     spec = section(pod, "spec")
     node = spec.get("nodeName")
@@ -58,7 +58,7 @@ def read_run(pod: Object, revision: int) -> PodRun | None:
         uid=meta["uid"],
         node=node,
         state=state,
-        duration_s=_duration(meta, annotations),
+        duration_s=_duration(meta, annotations, default_duration_s),
         exit_code=_exit_code(annotations),
         termination_s=min(DEFAULT_TERMINATION_S if termination is None else max(termination, 0.0), grace),
         containers=tuple([(each.get("name", ""), each.get("image", "")) for each in spec.get("containers") or ()]),
@@ -69,13 +69,13 @@ def read_run(pod: Object, revision: int) -> PodRun | None:
     )
 
 
-def _duration(meta: Object, annotations: dict[str, str]) -> float:
+def _duration(meta: Object, annotations: dict[str, str], default_s: float) -> float:
     given = duration_s(annotations.get(DURATION, ""))
     if given is not None and given >= 0:
         return given
     owners: list[Object] = meta.get("ownerReferences") or []
     # what a workload keeps up has no end of its own: it would be replaced at once, for ever
-    return 0.0 if any(owner["kind"] in _KEPT_UP for owner in owners) else DEFAULT_DURATION_S
+    return 0.0 if any(owner["kind"] in _KEPT_UP for owner in owners) else default_s
 
 
 def _exit_code(annotations: dict[str, str]) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import re
+from typing import Any, Final, NamedTuple
 
 from actors.api.kinds import Kind
 from actors.api.names import (
@@ -35,6 +36,7 @@ _KEPT: Final = (
     "managedFields",
 )
 _ANNOTATIONS_MOST: Final = 256 * 1024
+_UID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 def settle(obj: Object, kind: Kind) -> dict[str, Any]:
@@ -47,6 +49,22 @@ def settle(obj: Object, kind: Kind) -> dict[str, Any]:
         meta.pop("namespace", None)
     obj["metadata"] = meta
     return meta
+
+
+class Origin(NamedTuple):
+    """What an object out of a cluster says of itself: its uid, and when it came (as text, may be empty)."""
+
+    uid: str
+    created: str
+
+
+def origin_of(obj: Object) -> Origin | None:
+    """None for an object that was never in a cluster."""
+    meta: dict[str, Any] = obj.get("metadata") or {}
+    uid, created = meta.get("uid"), meta.get("creationTimestamp")
+    if not isinstance(uid, str) or not _UID.fullmatch(uid):
+        return None
+    return Origin(uid, created if isinstance(created, str) else "")
 
 
 def stamp(meta: dict[str, Any], uid: str, created: str) -> None:

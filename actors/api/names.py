@@ -71,10 +71,13 @@ def label_value_problem(text: str) -> str | None:
     return None if not text or _QUALIFIED.fullmatch(text) else f"a valid label {_QUALIFIED_RULE}"
 
 
-def uid_of(seed: int, revision: int) -> str:
-    """A uid in the shape of a UUID: a hash of the store's seed and the revision that created the object."""
+def uid_of(seed: int, revision: int, attempt: int = 0) -> str:
+    """A uid in the shape of a UUID: a hash of the store's seed and the revision that created the object.
+
+    `attempt`: another one, where an object that came with its uid has that one.
+    """
     hashed = _EMPTY.copy()
-    hashed.update(b"uid %d %d" % (seed, revision))
+    hashed.update(b"uid %d %d %d" % (seed, revision, attempt) if attempt else b"uid %d %d" % (seed, revision))
     digest = hashed.hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:]}"
 

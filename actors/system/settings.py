@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from actors.agents.pod_runs import DEFAULT_DURATION_S
 from actors.api.faults.faults import Faults
 from actors.gateway.settings import GatewaySettings
 from actors.runtime.alarm import Alarm
@@ -30,6 +31,7 @@ class SystemSettings:
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     `user_plugins`: plugins of users, and what tells one version of them from another.
     `news_delay_s`: with faults, watchers hear of changes up to so much later.
+    `default_duration_s`: how long a pod runs that does not say (0: for ever).
     `gateway` has the api served over HTTP; `budgets` keeps the statuses of PodDisruptionBudgets up.
     Without `scheduler` nothing is scheduled here, without `controllers` jobs, pod groups and queues are left to others;
     the node agents stay.
@@ -46,6 +48,7 @@ class SystemSettings:
     dry_run_deadline_s: float = 5.0
     dry_run_chunk_rows: int = 128
     answer_timeout_s: float = 30.0
+    default_duration_s: float = DEFAULT_DURATION_S
     mailbox_capacity: int = 256
     check_view: bool = False
     report: bool = False

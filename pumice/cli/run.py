@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 
 from actors.gateway.settings import GatewaySettings
+from actors.kube.durations import duration_s
 from actors.system.settings import SystemSettings
 from actors.system.system import System
 from config.settings import ProcessSettings, process_settings, read_process_settings
@@ -26,6 +27,7 @@ from pumice.cli.stress import show_faults
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
 from pumice.plugins.loader import identities
+from pumice.runtime.dumped import still_running
 from pumice.runtime.kubeconfig import export_line
 from pumice.runtime.main_job import Object, Outcome, Plan, Watching, run_plan
 from pumice.runtime.serving import gateway_settings
@@ -73,6 +75,7 @@ def run(
     backend: Annotated[str | None, _option("backend")] = None,
     time: Annotated[str | None, _option("time")] = None,
     start: Annotated[str | None, _option("start")] = None,
+    default_duration: Annotated[str | None, _option("default_duration")] = None,
     until: Annotated[str | None, _option("until")] = None,
     seed: Annotated[int | None, _option("seed")] = None,
     keep: Annotated[str | None, _option("keep")] = None,
@@ -96,6 +99,7 @@ def run(
     flags: dict[str, object] = {
         "config": config, "db": db, "backend": backend, "time": time, "start": start, "until": until, "seed": seed,
         "faults": faults, "profiles": profiles, "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
+        "default_duration": default_duration,
         "log_level": log_level, "lenient": lenient, "http": http, "token": token, "token_file": token_file,
         "tls_cert": tls_cert, "tls_key": tls_key, "no_scheduler": no_scheduler, "no_controllers": no_controllers,
     }  # fmt: skip
@@ -141,7 +145,7 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
     plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
     load_config(path, settings.lenient, terminal, plugins=plugins)
     return Plan(
-        objects=loaded.objects,
+        objects=still_running(loaded.objects),
         bare=bare,
         db=Path(settings.db),
         until=until,
@@ -152,6 +156,7 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
             config_path=path,
             lenient=settings.lenient,
             seed=settings.seed,
+            default_duration_s=duration_s(settings.default_duration) or 0.0,
             retention=retention,
             gateway=gateway_settings(settings),
             scheduler=not settings.no_scheduler,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, Final
 
 from actors.api import metadata, refusals
 from actors.api.admission import Admission, admission_of
 from actors.api.kinds import Kind
+from actors.api.metadata import Origin
 from actors.api.names import generated_name, uid_of
 from actors.api.namespaces import ending, is_missing, new_namespace, not_there
 from actors.api.registry import Registry
@@ -44,8 +46,10 @@ class Creation:
     ) -> Accepted | Refused:
         """`create` of plain data, which is changed on the way; `nulls`: there may be some in it.
 
-        `owners` are the managedFields of an object that is applied.
+        `owners` are the managedFields of an object that is applied. What a run starts with may come out of another
+        cluster: then it keeps its uid, by which owners are known, its age and its status.
         """
+        origin = metadata.origin_of(obj) if moment.user == SUBMIT else None
         kind = self._registry.kinds.by_type(obj.get("apiVersion"), obj.get("kind"))
         if kind is None:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
@@ -63,17 +67,20 @@ class Creation:
             return refused
         if self._tables.get(key) is not None:
             return refusals.already_exists(kind, meta["name"])
-        return self._admit(key, kind, obj, moment, dry_run=dry_run, owners=owners)
+        return self._admit(key, kind, obj, moment, dry_run=dry_run, owners=owners, origin=origin)
 
     def _admit(
-        self, key: Key, kind: Kind, obj: Object, moment: Moment, *, dry_run: bool, owners: Any
+        self, key: Key, kind: Kind, obj: Object, moment: Moment, *, dry_run: bool, owners: Any, origin: Origin | None
     ) -> Accepted | Refused:
         admission, lookup = admission_of(kind.key), self._registry.lookup
+        status = obj.get("status") if origin else None
         if kind.drops_status:
             obj.pop("status", None) if admission.initial_status is None else admission.initial_status(obj)
         if refused := self._judge(key, kind, obj, admission):
             return refused
-        metadata.stamp(obj["metadata"], uid_of(self._registry.seed, self._tables.revision + 1), moment.text)
+        if status:
+            obj["status"] = {**obj.get("status", {}), **status}
+        metadata.stamp(obj["metadata"], self._uid(origin), (origin and origin.created) or moment.text)
         if owners:
             obj["metadata"]["managedFields"] = owners
         if admission.settle is not None:
@@ -85,6 +92,16 @@ class Creation:
         if "ownerReferences" in obj["metadata"] and any(map(self._tables.was_removed, owner_uids(obj))):
             self._deletion.orphaned(key, moment)
         return answer
+
+    def _uid(self, origin: Origin | None) -> str:
+        """Its own, or one that nobody has or had."""
+        if origin is not None and self._tables.key_of(origin.uid) is None:
+            return origin.uid
+        for attempt in count():
+            uid = uid_of(self._registry.seed, self._tables.revision + 1, attempt)
+            if self._tables.key_of(uid) is None and not self._tables.was_removed(uid):
+                return uid
+        raise AssertionError("count ends")
 
     def _enter(self, kind: Kind, key: Key, moment: Moment, *, dry_run: bool) -> Refused | None:
         """Whether the namespace takes new objects; one that a manifest at the start only names is made for it."""

@@ -145,7 +145,8 @@ class WorkloadMachine:
         uid, wanted = deployment["metadata"]["uid"], deployment["spec"]["replicas"]
         own = {name: each for name, each in self._sets.items() if _owned_by(each, uid)}
         newest = replica_set_of(deployment)
-        name = (key[0], newest["metadata"]["name"])
+        made = (name for name, each in own.items() if _template_of(each) == deployment["spec"]["template"])
+        name = next(made, (key[0], newest["metadata"]["name"]))
         requests: list[ApiRequest] = []
         if name not in own and name not in self._sets:
             requests.append(Create(pack(newest), user=USER))
@@ -218,6 +219,14 @@ def replica_set_of(deployment: Object) -> Object:
         },
         "spec": {"replicas": spec["replicas"], "selector": selector, "template": template},
     }
+
+
+def _template_of(replica_set: Object) -> Object:
+    """As its Deployment has it, without the mark (Kubernetes' `EqualIgnoreHash`)."""
+    template: Object = replica_set["spec"]["template"]
+    meta = section(template, "metadata")
+    labels = {name: value for name, value in text_map(meta.get("labels")).items() if name != TEMPLATE_HASH}
+    return {**template, "metadata": {**meta, "labels": labels}}
 
 
 def pod_of(replica_set: Object) -> Object:

@@ -10,7 +10,7 @@ from actors.api.faults.faulty_server import api_server
 from actors.gateway.gateway import Gateway
 from actors.system import ports
 from actors.system.settings import serving
-from actors.system.wiring import Role, plainly
+from actors.system.wiring import Role
 
 if TYPE_CHECKING:
     from actors.api.server import ApiServer
@@ -27,6 +27,11 @@ def _gateway(wiring: Wiring, name: str) -> Gateway:
     settings = wiring.settings.gateway
     assert settings is not None
     return Gateway(*wiring.own(name), **wiring.ports(name), shelf=wiring.store.listings, settings=settings)
+
+
+def _node_agents(wiring: Wiring, name: str) -> NodeAgents:
+    lasts_s = wiring.settings.default_duration_s
+    return NodeAgents(*wiring.own(name), **wiring.ports(name), default_duration_s=lasts_s)
 
 
 API_SERVER: Final = Role(
@@ -51,7 +56,7 @@ NODE_AGENTS: Final = Role(
     name="node-agents",
     port=ports.PokePort,
     sends={"api": "api-server"},
-    build=plainly(NodeAgents),
+    build=_node_agents,
     crashes=("node-agents",),
     box="node agents",
 )
