@@ -70,5 +70,7 @@ async def test_together_they_hold_every_operation_of_the_cache(tmp_path: Path) -
     for name in CYCLES:
         async with await SqliteJournal.open(copied(name, tmp_path), read_only=True) as journal:
             for stored in await journal.read(kinds=(CYCLE,)):
-                found |= {str(each.__struct_config__.tag) for each in codec.decode(stored.payload, CycleRecord).operations}
+                found |= {
+                    str(each.__struct_config__.tag) for each in codec.decode(stored.payload, CycleRecord).operations
+                }
     assert found == OPERATIONS
