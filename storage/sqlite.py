@@ -116,6 +116,14 @@ class _Database:
             pass
         self._failed = problem
 
+    async def begin_after(self, sequence: int, hash_: bytes) -> None:
+        async with self._turn:
+            with using():
+                if self._head.written:
+                    raise ValueError("only an empty journal can begin elsewhere")
+                await unbroken(self._write((queries.ANCHOR, (sequence, hash_))))
+                self._head = Head(sequence, hash_, sequence, hash_, sequence)
+
     async def read(self, after: int, kinds: Collection[str] | None, limit: int) -> list[Stored]:
         with using():
             rows = [Row(*row) for row in await self._rows(*queries.select_rows(after, kinds, limit))]
@@ -212,6 +220,10 @@ class SqliteJournal:
     async def append(self, records: Sequence[Record]) -> int:
         """Write the records in one transaction, on disk when this returns; the number of the last one."""
         return await self._thread.call(self._database.append, records)
+
+    async def begin_after(self, sequence: int, hash_: bytes) -> None:
+        """Let an empty journal begin with the record after that one, whose hash this is, as though it had been cut."""
+        await self._thread.call(self._database.begin_after, sequence, hash_)
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
         """At most `limit` records (of these kinds) numbered above `after`."""

@@ -113,7 +113,8 @@ class Store:
                 case commands.ReportStatus():
                     return self._reporting.report(request, Moment(now, "scheduler"))
                 case commands.Create():
-                    return self.create(request.blob, now, dry_run=request.dry_run, user=request.user)
+                    moment = Moment(now, request.user, uid=request.uid)
+                    return self._creation.create(request.blob, moment, dry_run=request.dry_run)
                 case commands.BindPod():
                     return self._placement.bind(request, Moment(now, "bind-worker"))
                 case commands.Get():

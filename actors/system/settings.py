@@ -30,6 +30,7 @@ class SystemSettings:
     is the last of its wave. No result depends on either.
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     `user_plugins`: plugins of users, and what tells one version of them from another.
+    `uid_seed`: instead of `seed` for uids and generated names, where others of that seed are there already.
     `news_delay_s`: with faults, watchers hear of changes up to so much later.
     `default_duration_s`: how long a pod runs that does not say (0: for ever).
     `gateway` has the api served over HTTP; `budgets` keeps the statuses of PodDisruptionBudgets up.
@@ -41,6 +42,7 @@ class SystemSettings:
     config_path: Path | None = None
     lenient: bool = False
     seed: int = 0
+    uid_seed: int | None = None
     schedule_period_s: float | None = None
     bind_workers: int | None = None
     evict_workers: int | None = None

@@ -21,7 +21,6 @@ from actors.gateway.settings import REVISIONS_PER_S
 from actors.metrics.summary import Summary
 from actors.runtime.activity import SCHEDULER
 from actors.runtime.clock import Clock
-from actors.runtime.mailbox import expected
 from actors.scheduling.decider import Decider
 from actors.system.ports import ApiPort, MetricsPort, RunnerPort
 from actors.system.restart import recover, resolve
@@ -88,7 +87,7 @@ class System(Wiring):
     async def metrics_text(self) -> bytes:
         """Prometheus' text format."""
         metrics = cast("MetricsPort", self.switchboard.mailboxes["metrics"])
-        return (expected(await metrics.ask(commands.Expose()), replies.Exposition)).text
+        return (await metrics.ask_for(commands.Expose(), replies.Exposition)).text
 
     @property
     def api(self) -> ApiPort:

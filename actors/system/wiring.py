@@ -102,7 +102,9 @@ class Wiring:
         self.context = Context(clock, alarm=settings.alarm)
         self.decider = decider or core_decider(report=settings.report, stopwatch=settings.stopwatch)
         self.source = config_source(settings, self.decider)
-        self.store = Store(seed=settings.seed, strict=settings.gateway is not None)
+        self.store = Store(
+            seed=settings.seed if settings.uid_seed is None else settings.uid_seed, strict=settings.gateway is not None
+        )
         self.memory = CycleMemory()
         self.recovered = Recovered()
         self.snapshots: Shelf[Any] = Shelf()

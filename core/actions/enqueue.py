@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.pod_group import Phase
+from core.life.pod_group import Phase, Trigger, move
 from core.objects.metadata import section
 from core.session.heap import PriorityQueue
 
@@ -55,7 +55,7 @@ def _admit(session: Session, job: Job) -> bool:
     # A job without minResources is admitted unasked, even into a closed queue.
     if job.pod_group.min_resources is None or session.points.vote("JobEnqueueable", job):
         session.points.call_all("JobEnqueued", job)
-        session.jobs.admit(job)
+        session.jobs.phase[job.row] = move(Phase(session.jobs.phase[job.row]), Trigger.ENQUEUE, job.key)
         return True
     session.fit.not_admitted[job.row] = session.points.rejecter
     return False

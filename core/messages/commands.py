@@ -15,13 +15,15 @@ from core.messages.message import Message
 class Create(Message, frozen=True):
     """Admit and store a new object (MessagePack). `dry_run`: admission only. Reply: Accepted | Refused.
 
-    `manager`: who is to own its fields, where ownership is kept (server-side apply).
+    `manager`: who is to own its fields, where ownership is kept (server-side apply). `uid`: the one it had when this
+    was recorded; "": a new one.
     """
 
     blob: bytes
     dry_run: bool = False
     user: str = ""
     manager: str = ""
+    uid: str = ""
 
 
 class Update(Message, frozen=True):

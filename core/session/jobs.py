@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.life import pod_group
-from core.life.task import IS_ALLOCATED, TaskStatus, Trigger, move
+from core.life.task import IS_ALLOCATED, TaskStatus
 from core.session.by_queue import ByQueue
 from core.state.scalars import integer_lines, integers, lines
 
@@ -83,17 +82,11 @@ class SessionJobs:
         """Whether a mask holds for the row of any job."""
         return bool(np.count_nonzero(mask.take(self.columns.order)))
 
-    def move(self, job: Job | None, task: Task, trigger: Trigger) -> TaskStatus:
-        """Take a task a step on in its life; counts and what is allocated follow (UpdateTaskStatus). Its new status.
-
-        Nothing else sets a status in a session. Raises InvalidTransition.
-        """
-        before, template = self.status[task.row], task.template
-        status = self.status[task.row] = move(before, trigger, task.key)
-        if job is None:
-            return status
-        row = job.row
+    def move(self, job: Job, task: Task, status: int) -> None:
+        """Set a task's status; counts and what is allocated follow (UpdateTaskStatus)."""
+        row, before, template = job.row, self.status[task.row], task.template
         self.generation += 1
+        self.status[task.row] = status
         self.counts[before][row] -= 1
         self.counts[status][row] += 1
         if template.best_effort:
@@ -102,12 +95,6 @@ class SessionJobs:
         if gained:
             for dimension, value in template.items:
                 self.allocated_at[dimension][row] += gained * value
-        return status
-
-    def admit(self, job: Job) -> None:
-        """The job waits no longer for admission. Raises InvalidTransition."""
-        phase = pod_group.Phase(self.phase[job.row])
-        self.phase[job.row] = pod_group.move(phase, pod_group.Trigger.ENQUEUE, job.key)
 
     # --- counts ------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.arguments import Arguments
-from core.life.task import TaskStatus, Trigger
+from core.life.task import TaskStatus, Trigger, move
 from core.messages.decisions import Bind, Evict
 from core.session.action_arguments import argument_of
 from core.session.fit import JobFit
@@ -190,7 +190,7 @@ class Session:
         job, jobs, row = self.job_of(task), self.jobs, task.row
         assert job is not None
         trigger = Trigger.ALLOCATE if status is TaskStatus.ALLOCATED else Trigger.PIPELINE
-        jobs.move(job, task, trigger)
+        jobs.move(job, task, move(jobs.status[row], trigger, task.key))
         jobs.node[row] = node
         if evicted:
             self.evicted_for.add(row)
@@ -208,7 +208,7 @@ class Session:
         assert job is not None
         status, node = self.jobs.status[task.row], self.jobs.node[task.row]
         trigger = Trigger.UNPIPELINE if status == TaskStatus.PIPELINED else Trigger.UNALLOCATE
-        self.jobs.move(job, task, trigger)
+        self.jobs.move(job, task, move(status, trigger, task.key))
         self.nodes.remove(node, task)
         for handler in self.points.on_deallocate:
             handler(task, node)
@@ -228,7 +228,12 @@ class Session:
             handler(task, self.jobs.node[task.row])
 
     def _shift(self, task: Task, trigger: Trigger) -> None:
-        status = self.jobs.move(self.job_of(task), task, trigger)
+        status = move(self.jobs.status[task.row], trigger, task.key)
+        job = self.job_of(task)
+        if job is not None:
+            self.jobs.move(job, task, status)
+        else:
+            self.jobs.status[task.row] = status
         node = self.jobs.node[task.row]
         if node >= 0:
             self.nodes.remove(node, task)
@@ -245,7 +250,7 @@ class Session:
         """An allocation is final: Binding."""
         job = self.job_of(task)
         assert job is not None
-        self.jobs.move(job, task, Trigger.COMMIT)
+        self.jobs.move(job, task, TaskStatus.BINDING)
         node = self.nodes.names[self.jobs.node[task.row]]
         context = self.points.bind_context(task)
         self.binds.append(Bind(task.namespace, task.name, task.uid, node, task.job, context))

@@ -13,17 +13,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from actors.kube.times import timestamp
 from config.load import read_text
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, PluginsDir, Quiet, Workers
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
-from pumice.replay.inputs import Inputs, read_inputs
+from pumice.plugins.loader import identities
 from pumice.replay.parallel import Share, shares, verify_shares
 from pumice.replay.plugins import demand_plugins
-from pumice.replay.rerun import Comparison, live_through
+from pumice.replay.rerun import Other, Second, second_run
 from pumice.replay.verify import ReplayReport, verify
+from pumice.runtime.journals import keep
 from storage.sqlite import SqliteJournal
 
 HELP: Final = (
@@ -40,6 +42,10 @@ def replay(
     config: Config = None,
     first: Annotated[int, typer.Option("--from", min=1, help="The first cycle to decide again.")] = 1,
     last: Annotated[int | None, typer.Option("--to", min=1, help="The last one.", show_default=False)] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="With --config: keep that run as a journal.", show_default=False),
+    ] = None,
     plugins_dir: PluginsDir = None,
     output: Output = None,
     quiet: Quiet = False,
@@ -48,6 +54,8 @@ def replay(
 ) -> int:
     """Exit code 1 when a cycle comes out otherwise, or the journal was tampered with."""
     terminal = Terminal(output, quiet, log_level)
+    if save is not None and config is None:
+        raise UsageError("it keeps the run under another configuration; name that with --config", path="--save")
     if check and config is not None:
         raise UsageError("--verify and --config exclude each other: one compares digests, the other what changed")
     if last is not None and last < first:
@@ -57,48 +65,55 @@ def replay(
         return verified(terminal, Asked(file, first, last, workers, plugins_dir, changed))
     if first != 1 or last is not None:
         raise UsageError("--config lives through all of the journal", path="--from" if first != 1 else "--to")
-    return otherwise(terminal, file, config, lenient)
-
-
-def otherwise(terminal: Terminal, file: Path, config: Path, lenient: bool) -> int:
-    """The same inputs under the recorded configuration and under another one; exit code 1 when anything differs."""
+    if save is not None and save.exists():
+        raise UsageError("there is a file already; name one that is to be made", path=f"--save {save}")
     load_config(config, lenient, terminal)
-    inputs = anyio.run(_inputs, file)
-    if not inputs.requests:
-        raise UsageError(
-            "the journal holds no inputs (or they were cut): there is nothing to live through", path=str(file)
-        )
+    return otherwise(terminal, file, Other(read_text(config), str(config), identities()), save)
+
+
+def otherwise(terminal: Terminal, file: Path, other: Other, save: Path | None) -> int:
+    """The record beside the same under another configuration; exit code 1 when anything differs."""
+    records = anyio.run(_records, file)
+    if not records:
+        raise UsageError("the journal is empty", path=str(file))
     started = time.perf_counter()
-    with terminal.progress("replay: inputs, twice", 2 * len(inputs.requests)) as advance:
-        before = live_through(inputs, inputs.config, advance)
-        after = live_through(inputs, read_text(config), advance)
-    compared, seconds = Comparison(before, after), time.perf_counter() - started
-    changed = compared.changed
-    same = not changed["jobs"] and not changed["queues"]
+    with terminal.progress("replay: records", records) as advance:
+        second = second_run(file, other, advance)
+    seconds = time.perf_counter() - started
+    if save is not None:
+        keep(second.journal, save)
+    changed = second.comparison.changed
+    same, parting = not any(changed.values()), second.parting
     found = {
-        "cycles": after.cycles,
-        "events": inputs.events,
-        "events_per_s": inputs.events / seconds if seconds else 0.0,
+        "cycles": second.comparison.after.cycles,
+        "events": second.records,
+        "events_per_s": second.records / seconds if seconds else 0.0,
         "identical": same,
-        "first_difference": None,
-        **compared.to_dict(),
+        "first_difference": None if same or parting is None else parting.difference.to_dict(),
+        "parted_at": None if parting is None else parting.at,
+        **second.comparison.to_dict(),
     }
-    terminal.emit(found, lambda console: show_comparison(console, compared))
+    terminal.emit(found, lambda console: show_comparison(console, second))
     return Exit.DONE if same else Exit.DIFFERS
 
 
-async def _inputs(file: Path) -> Inputs:
+async def _records(file: Path) -> int:
     async with await SqliteJournal.open(file, read_only=True) as journal:
-        return await read_inputs(journal)
+        head = await journal.head()
+        return head.sequence - head.cut
 
 
-def show_comparison(console: Console, compared: Comparison) -> None:
-    """A table by queue and one by job, of what differs."""
-    for what, changed in compared.changed.items():
+def show_comparison(console: Console, second: Second) -> None:
+    """Where the decisions part, and a table by job, by queue and by resource of what differs."""
+    if second.parting is None:
+        console.print("Every cycle decides the same: what was recorded is what would have happened.")
+    else:
+        console.print(f"The decisions part in cycle {second.parting.cycle}, at {timestamp(second.parting.at)}.")
+    for what, changed in second.comparison.changed.items():
         if not changed:
             console.print(f"No figure of the {what} differs.")
             continue
-        table = Table(what.removesuffix("s"), "figure", "recorded configuration", "other configuration")
+        table = Table(what.removesuffix("s"), "figure", "recorded", "other configuration")
         for name, figures in changed.items():
             for figure, values in figures.items():
                 table.add_row(name, figure, *(_cell(values[side]) for side in ("before", "after")))

@@ -1,30 +1,41 @@
-"""What a run did for each job and queue, read from its journal: waits, placements, evictions, utilisation."""
+"""What a run did for each job and queue, read from its journal: waits, placements, evictions, resources over time."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
+from core.errors import QuantityError
 from core.messages.decisions import Decision, Evict
 from core.messages.events import Mutation
 from core.objects.metadata import section
-from core.quantity import quantity_of
+from pumice.replay.amounts import (
+    Amount,
+    Capacity,
+    ClusterFigures,
+    ResourceFigures,
+    add,
+    allocatable_of,
+    cluster_figures,
+    figures,
+    request_of,
+)
 from storage import codec
-from storage.journal import API, DECISION, Journal
+from storage.journal import API, DECISION, Stored
 
 Object = dict[str, Any]
-BATCH = 5_000
 GROUP = "scheduling.k8s.io/group-name"
 JOB = "volcano.sh/job-name"
 
 
 @dataclass
 class PodStory:
-    """Times in seconds since the epoch; 0.0: never."""
+    """Times in seconds since the epoch; 0.0: never. `job` is what the pod itself names, "" where its group tells."""
 
     job: str
     group: str
-    cpu: float
+    request: Amount
     created: float
     bound: float = 0.0
     node: str = ""
@@ -49,52 +60,59 @@ class JobFigures:
 
 @dataclass
 class QueueFigures:
-    """`cpu_s`: CPU-seconds that its pods held; `utilisation`: of all that the nodes had in that time."""
+    """What the pods of a queue's PodGroups came to; `resources` by name."""
 
     pods: int = 0
     bound: int = 0
     mean_wait_s: float = 0.0
     evicted: int = 0
-    cpu_s: float = 0.0
-    utilisation: float = 0.0
+    resources: dict[str, ResourceFigures] = field(default_factory=dict[str, ResourceFigures])
+
+
+@dataclass(frozen=True)
+class Group:
+    """A PodGroup: its queue, and the job it stands for: who owns it, or itself."""
+
+    queue: str
+    job: str
 
 
 class Measurer:
-    """Takes a journal record by record."""
+    """Takes a journal record by record. Nothing counts that is later than `horizon`, where all that goes on is cut."""
 
-    def __init__(self) -> None:
+    def __init__(self, horizon: float) -> None:
         self._pods: dict[str, PodStory] = {}
         self._gone: list[tuple[str, PodStory]] = []
-        self._queues: dict[str, str] = {}
+        self._groups: dict[str, Group] = {}
         self._evicted: dict[str, int] = {}
-        self._capacity: dict[str, float] = {}
-        self._began = self._ended = 0.0
+        self._capacity = Capacity()
+        self._began = 0.0
+        self._horizon = round(horizon, 3)
 
-    async def read(self, journal: Journal) -> Measurer:
-        """All of it."""
-        after = 0
-        while batch := await journal.read(after, (API, DECISION), BATCH):
-            for stored in batch:
-                if stored.kind == API:
-                    self.note(codec.decode(stored.payload, Mutation), stored.at)
-                elif isinstance(decision := codec.decode(stored.payload, Decision), Evict):
-                    self._evicted[decision.job] = self._evicted.get(decision.job, 0) + 1
-            after = batch[-1].sequence
-        return self
+    def follow(self, stored: Stored) -> None:
+        """The next record."""
+        if round(stored.at, 3) > self._horizon:
+            return
+        if stored.kind == API:
+            self.note(codec.decode(stored.payload, Mutation), stored.at)
+        elif stored.kind == DECISION and isinstance(decision := codec.decode(stored.payload, Decision), Evict):
+            self._evicted[decision.job] = self._evicted.get(decision.job, 0) + 1
 
     def note(self, mutation: Mutation, at: float) -> None:
         """A change of the api's truth at a time."""
         obj: Object = codec.unpack(mutation.blob)
-        self._began, self._ended = self._began or at, at
+        at = round(at, 3)  # which is finer than anything here, and coarser than what a float loses of a time
+        self._began = self._began or at
         match mutation.kind:
             case "Pod":
                 self._pod(mutation, obj, at)
             case "PodGroup":
-                group = f"{mutation.namespace}/{mutation.name}"
-                self._queues[group] = str(section(obj, "spec").get("queue") or "default")
+                self._groups[f"{mutation.namespace}/{mutation.name}"] = _group(mutation, obj)
             case "Node":
-                allocatable = section(section(obj, "status"), "allocatable")
-                self._capacity[mutation.name] = _number(allocatable.get("cpu"))
+                there = mutation.type != "DELETED"
+                self._capacity.node(
+                    mutation.name, _readable(allocatable_of, section(obj, "status")) if there else {}, at
+                )
             case _:
                 pass
 
@@ -102,7 +120,9 @@ class Measurer:
         name = f"{mutation.namespace}/{mutation.name}"
         story = self._pods.get(name)
         if story is None:
-            story = self._pods[name] = _story(mutation.namespace, pod, at)
+            story = self._pods[name] = PodStory("", "", _readable(request_of, section(pod, "spec")), at)
+        if not story.group:  # a plain pod is told its group by a controller
+            story.job, story.group = _belongs(mutation.namespace, pod)
         node = section(pod, "spec").get("nodeName")
         if node and not story.node:
             story.node, story.bound = str(node), at
@@ -117,71 +137,87 @@ class Measurer:
         return [*self._gone, *self._pods.items()]
 
     def jobs(self) -> dict[str, JobFigures]:
-        """By "namespace/name" of the job, or of the PodGroup where there is no job."""
+        """By "namespace/name" of the job: what the pod names, who owns its PodGroup, else the PodGroup itself."""
         jobs: dict[str, JobFigures] = {}
-        spans: dict[str, list[float]] = {}
-        for name, story in self.stories():
-            job = jobs.setdefault(story.job, JobFigures(self._queues.get(story.group, "")))
-            job.pods += 1
-            first, last, end = spans.setdefault(story.job, [story.created, 0.0, 0.0])
-            if story.bound:
-                job.bound += 1
-                job.placements[name] = story.node
-            spans[story.job] = [min(first, story.created), max(last, story.bound), max(end, story.ended)]
-        going_on = {story.job for story in self._pods.values() if not story.ended}
-        for job_name, (first, last, end) in spans.items():
-            job = jobs[job_name]
-            job.wait_s = round(last - first, 3) if job.bound == job.pods else None
-            job.finished_s = round(end - self._began, 3) if end and job_name not in going_on else None
-            job.evicted = sum(self._evicted.get(group, 0) for group in self._groups(job_name))
+        for job_name, stories in self._by_job().items():
+            groups = {story.group for _, story in stories}
+            job = jobs[job_name] = JobFigures(self._queue(stories[0][1].group), len(stories))
+            job.placements = {name: story.node for name, story in stories if story.bound}
+            job.bound = sum(1 for _, story in stories if story.bound)
+            job.evicted = sum(self._evicted.get(group, 0) for group in groups)
+            if job.bound == job.pods:
+                first = min(story.created for _, story in stories)
+                job.wait_s = round(max(story.bound for _, story in stories) - first, 3)
+            if all(story.ended for _, story in stories):
+                job.finished_s = round(max(story.ended for _, story in stories) - self._began, 3)
         return dict(sorted(jobs.items()))
 
-    def _groups(self, job: str) -> set[str]:
-        return {story.group for _, story in self.stories() if story.job == job}
+    def _by_job(self) -> dict[str, list[tuple[str, PodStory]]]:
+        found: dict[str, list[tuple[str, PodStory]]] = {}
+        for name, story in self.stories():
+            group = self._groups.get(story.group)
+            found.setdefault(story.job or (group.job if group else story.group) or name, []).append((name, story))
+        return found
+
+    def _queue(self, group: str) -> str:
+        known = self._groups.get(group)
+        return known.queue if known else ""
 
     def queues(self) -> dict[str, QueueFigures]:
         """By name, those that had pods."""
         queues: dict[str, QueueFigures] = {}
-        capacity = sum(self._capacity.values()) * (self._ended - self._began)
         waits: dict[str, list[float]] = {}
-        for _, story in self.stories():
-            name = self._queues.get(story.group, "")
-            queue = queues.setdefault(name, QueueFigures())
-            queue.pods += 1
-            if story.bound:
-                queue.bound += 1
-                waits.setdefault(name, []).append(story.bound - story.created)
-                queue.cpu_s += story.cpu * ((story.ended or self._ended) - story.bound)
+        capacity = self._capacity.through(self._horizon)
+        for name, stories in self._by_queue().items():
+            queue = queues[name] = QueueFigures(pods=len(stories))
+            waits[name] = [story.bound - story.created for story in stories if story.bound]
+            queue.bound = len(waits[name])
+            queue.mean_wait_s = round(sum(waits[name]) / queue.bound, 3) if queue.bound else 0.0
+            queue.resources = figures(*self._amounts(stories), capacity)
         for group, count in self._evicted.items():
-            queues.setdefault(self._queues.get(group, ""), QueueFigures()).evicted += count
-        for name, queue in queues.items():
-            found = waits.get(name, [])
-            queue.mean_wait_s = round(sum(found) / len(found), 3) if found else 0.0
-            queue.utilisation = round(queue.cpu_s / capacity, 4) if capacity else 0.0
-            queue.cpu_s = round(queue.cpu_s, 3)
+            queues.setdefault(self._queue(group), QueueFigures()).evicted += count
         return dict(sorted(queues.items()))
 
+    def cluster(self) -> dict[str, ClusterFigures]:
+        """By resource."""
+        amounts = self._amounts(story for _, story in self.stories())
+        return cluster_figures(*amounts, self._capacity.through(self._horizon))
 
-def changes(before: Any, after: Any) -> dict[str, dict[str, Any]]:
-    """Figure -> before and after, of the figures that differ; `moved`: the pods that went to different nodes."""
-    was, now = asdict(before), asdict(after)
-    for one, other in ((was, now), (now, was)):
-        if "placements" in one:
-            placed = other["placements"]
-            one["moved"] = {pod: node for pod, node in one["placements"].items() if placed.get(pod) != node}
-    for one in (was, now):
-        one.pop("placements", None)
-    return {name: {"before": was[name], "after": now[name]} for name in was if was[name] != now[name]}
+    def _by_queue(self) -> dict[str, list[PodStory]]:
+        found: dict[str, list[PodStory]] = {}
+        for _, story in self.stories():
+            found.setdefault(self._queue(story.group), []).append(story)
+        return found
+
+    def _amounts(self, stories: Iterable[PodStory]) -> tuple[Amount, Amount]:
+        """What they asked for and what they held, times seconds."""
+        requested: dict[str, float] = {}
+        allocated: dict[str, float] = {}
+        for story in stories:
+            end = story.ended or self._horizon
+            add(requested, story.request, end - story.created)
+            if story.bound:
+                add(allocated, story.request, end - story.bound)
+        return requested, allocated
 
 
-def _story(namespace: str, pod: Object, at: float) -> PodStory:
+def _group(mutation: Mutation, obj: Object) -> Group:
+    owners: list[Object] = section(obj, "metadata").get("ownerReferences") or []
+    name = next((owner["name"] for owner in owners if owner.get("controller")), mutation.name)
+    return Group(str(section(obj, "spec").get("queue") or "default"), f"{mutation.namespace}/{name}")
+
+
+def _belongs(namespace: str, pod: Object) -> tuple[str, str]:
+    """Job and group as the pod itself names them; "" where it does not."""
     annotations = section(section(pod, "metadata"), "annotations")
-    group = f"{namespace}/{annotations.get(GROUP) or ''}"
-    job = annotations.get(JOB)
-    containers: list[Object] = section(pod, "spec").get("containers") or []
-    cpu = sum(_number(section(section(one, "resources"), "requests").get("cpu")) for one in containers)
-    return PodStory(f"{namespace}/{job}" if job else group, group, cpu, at)
+    job, group = (f"{namespace}/{annotations[key]}" if annotations.get(key) else "" for key in (JOB, GROUP))
+    return job, group
 
 
-def _number(quantity: Any) -> float:
-    return 0.0 if quantity is None else quantity_of(quantity).milli_value() / 1000
+def _readable(read: Any, of: Object) -> Amount:
+    """Nothing, of quantities that nobody can read."""
+    try:
+        found: Amount = read(of)
+    except QuantityError:
+        return {}
+    return found

@@ -1,84 +1,145 @@
-"""Living through recorded inputs again under a configuration: the whole system on virtual time, node agents too."""
+"""A record under another configuration: as it was until the decisions part, on virtual time from there on.
+
+The record itself is one side. The other has its arrivals, ends and effects at their times until the first cycle that
+decides otherwise; then a whole system goes on from that moment, node agents too, with what came from outside at its
+recorded times. Both sides end when the record does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
+from operator import attrgetter
+from pathlib import Path
+from typing import Final
 
 import anyio
+from msgspec import structs
 from trio.testing import MockClock
 
 from actors.runtime.clock import VirtualClock
-from actors.system.settings import SystemSettings
+from actors.scheduling.core_decider import core_decider
+from actors.system.settings import SystemSettings, config_source
 from actors.system.system import System
-from pumice.replay.inputs import Input, Inputs
-from pumice.replay.measure import JobFigures, Measurer, QueueFigures, changes
+from core.messages.events import ConfigLoaded
+from pumice.replay.comparison import Comparison, lived
+from pumice.replay.handover import hand_over
+from pumice.replay.measure import Measurer
+from pumice.replay.parting import Parting, Shared, shared
+from pumice.replay.recording import BATCH, Recording, begin_with, checkpoint_at, read
+from pumice.runtime.determinism import deterministic
+from storage.checkpoint import read_checkpoint
+from storage.journal import Checkpoint, Head, Journal
 from storage.memory import MemoryJournal
+from storage.sqlite import SqliteJournal
 
-Plain = dict[str, Any]
+Advance = Callable[[int], None]
+SETTLE_S: Final = 0.01
+"""What happens at the very end still happens."""
+
+
+@dataclass(frozen=True)
+class Other:
+    """The other configuration: its text, where that comes from, and what tells versions of users' plugins apart."""
+
+    text: str
+    source: str
+    plugins: dict[str, str] = field(default_factory=dict[str, str])
+
+    def settings(self) -> SystemSettings:
+        """Of the system that goes on."""
+        return SystemSettings(config_text=self.text, lenient=True, checkpoint_every=0, user_plugins=self.plugins)
+
+    def told(self) -> ConfigLoaded:
+        """As a journal has it."""
+        return structs.replace(config_source(self.settings(), core_decider()).loaded.told(), source=self.source)
 
 
 @dataclass
-class Lived:
-    """One run: figures by job and by queue, and how many cycles it took."""
+class Second:
+    """The run under the other configuration, beside the record; `journal` holds all of it. `records`: of the record."""
 
-    jobs: dict[str, JobFigures] = field(default_factory=dict[str, JobFigures])
-    queues: dict[str, QueueFigures] = field(default_factory=dict[str, QueueFigures])
-    cycles: int = 0
+    comparison: Comparison
+    parting: Parting | None
+    journal: MemoryJournal
+    records: int
 
 
 @dataclass
-class Comparison:
-    """The inputs under the recorded configuration and under the other one, both on virtual time."""
+class _Start:
+    """What both runs have in common, in `journal`, and what comes after."""
 
-    before: Lived
-    after: Lived
-
-    @property
-    def changed(self) -> Plain:
-        """Jobs and queues whose figures differ: figure -> before and after."""
-        jobs = _changes(self.before.jobs, self.after.jobs, JobFigures())
-        queues = _changes(self.before.queues, self.after.queues, QueueFigures())
-        return {"jobs": jobs, "queues": queues}
-
-    def to_dict(self) -> Plain:
-        """For `pumice replay --config`."""
-        return {
-            "changed": self.changed,
-            "before": {name: asdict(queue) for name, queue in self.before.queues.items()},
-            "after": {name: asdict(queue) for name, queue in self.after.queues.items()},
-        }
+    journal: MemoryJournal
+    common: Shared
+    record: Recording
 
 
-def _changes(before: dict[str, Any], after: dict[str, Any], nothing: Any) -> Plain:
-    found = {name: changes(before.get(name, nothing), after.get(name, nothing)) for name in sorted({*before, *after})}
-    return {name: changed for name, changed in found.items() if changed}
+def second_run(file: Path, other: Other, advance: Advance = lambda records: None) -> Second:
+    """Of a journal in a file, which is only read. Raises OpenError, DamagedError."""
+    start = anyio.run(_common, file, other, advance)
+    record, parting = start.record, start.common.parting
+    before = after = lived(record.measured, record.cycles)
+    if parting is not None:
+        clock = VirtualClock(parting.at)
+        options = {"clock": MockClock(autojump_threshold=0)}
+        with deterministic(start.common.seed):
+            cycles = anyio.run(_go_on, start, other, clock, backend="trio", backend_options=options)
+        after = lived(anyio.run(_measured, start.journal, record), cycles)
+    return Second(Comparison(before, after), parting, start.journal, record.records)
 
 
-def live_through(inputs: Inputs, config_text: str, advance: Callable[[int], None] = lambda inputs: None) -> Lived:
-    """The recorded inputs, each at its time, until the system is idle after the last one."""
-    options = {"clock": MockClock(autojump_threshold=0)}
-    return anyio.run(_live, inputs, config_text, advance, backend="trio", backend_options=options)
+async def _common(file: Path, other: Other, advance: Advance) -> _Start:
+    told = other.told()
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        common = await shared(journal, told, advance)
+        record = await read(journal, common.begun, len(common.records))
+        memory = MemoryJournal(*await _base(journal, common.begun, told))
+    await memory.append(common.records)
+    parting = common.parting
+    if parting is not None:
+        await hand_over(memory, record.reader.remainder, record.beginnings, parting.at, common.seed)
+    return _Start(memory, common, record)
 
 
-async def _live(inputs: Inputs, config_text: str, advance: Callable[[int], None]) -> Lived:
-    journal = MemoryJournal()
-    settings = SystemSettings(config_text=config_text, lenient=True, checkpoint_every=0)
-    system = System(settings, journal, VirtualClock(inputs.started))
+async def _base(journal: Journal, begun: int, told: ConfigLoaded) -> tuple[Head, list[Checkpoint]]:
+    """Where the second journal begins: nowhere, or with the checkpoint before a record that was cut."""
+    if not begun:
+        return Head(), []
+    head, checkpoint = await journal.head(), await checkpoint_at(journal, begun)
+    hash_ = head.cut_hash if begun == head.cut else (await journal.read(begun - 1, limit=1))[0].hash
+    state = read_checkpoint(checkpoint)
+    if state.recovered.config != told:
+        state.recovered.config = told
+        checkpoint = state.checkpoint(checkpoint.at)
+    return Head(begun, hash_, begun, hash_, begun), [checkpoint]
+
+
+# --- on virtual time
+
+
+async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> int:
+    """From the parting to the end of the record; the number of the last cycle."""
+    common, record = start.common, start.record
+    settings = replace(other.settings(), seed=common.seed, uid_seed=common.seed + 1, controllers=record.controllers)
+    system = System(settings, start.journal, clock)
+    system.memory.seen = system.memory.changed.value  # no cycle before the cache knows what there is
+    began = anyio.current_time() - clock.start
     async with system.running():
-        began = anyio.current_time()
-        for at, batch in groupby(inputs.requests, key=_time_of):
-            requests = [one.request for one in batch]
-            await anyio.sleep_until(began + at - inputs.started)
-            await system.api.ask_many(requests)
-            advance(len(requests))
-        await system.until_idle()
-        cycles = system.memory.cycle
-    measured = await Measurer().read(journal)
-    return Lived(measured.jobs(), measured.queues(), cycles)
+        for at, batch in groupby(record.reader.remainder.arrivals, key=attrgetter("at")):
+            await anyio.sleep_until(began + at)
+            await system.api.ask_many([arrival.request for arrival in batch])
+        await anyio.sleep_until(began + record.ended + SETTLE_S)
+    return system.memory.cycle
 
 
-def _time_of(one: Input) -> float:
-    return one.at
+async def _measured(journal: MemoryJournal, record: Recording) -> Measurer:
+    journal.reopen()
+    measured, after = Measurer(record.ended), (await journal.head()).cut
+    if record.state is not None:
+        begin_with(measured, record.state)
+    while batch := await journal.read(after, limit=BATCH):
+        for stored in batch:
+            measured.follow(stored)
+        after = batch[-1].sequence
+    return measured

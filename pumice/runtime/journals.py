@@ -55,15 +55,34 @@ def write_back(memory: MemoryJournal, path: Path, retention: Retention | None = 
 async def _write(memory: MemoryJournal, path: Path, retention: Retention) -> None:
     memory.reopen()
     async with file_journal(path) as journal:
-        after, last = (await journal.head()).sequence, 0.0
-        while batch := await memory.read(after, limit=BATCH):
-            await journal.append([_record(stored) for stored in batch])
-            after, last = batch[-1].sequence, batch[-1].at
-        for checkpoint in reversed(await memory.checkpoints()):
-            await journal.save_checkpoint(checkpoint)
+        last = await _copy(memory, journal, (await journal.head()).sequence)
         through = await cut_point(journal, retention, last)
         if through:
             await journal.cut(through)
+
+
+def keep(memory: MemoryJournal, path: Path) -> None:
+    """Make a file that holds what memory does, from where that begins. Raises OpenError."""
+    anyio.run(_keep, memory, path)
+
+
+async def _keep(memory: MemoryJournal, path: Path) -> None:
+    memory.reopen()
+    async with await SqliteJournal.open(path) as journal:
+        head = await memory.head()
+        await journal.begin_after(head.cut, head.cut_hash)
+        await _copy(memory, journal, head.cut)
+
+
+async def _copy(memory: MemoryJournal, journal: Journal, after: int) -> float:
+    """All records above that one, and the checkpoints; the time of the last record (0.0: none)."""
+    last = 0.0
+    while batch := await memory.read(after, limit=BATCH):
+        await journal.append([_record(stored) for stored in batch])
+        after, last = batch[-1].sequence, batch[-1].at
+    for checkpoint in reversed(await memory.checkpoints()):
+        await journal.save_checkpoint(checkpoint)
+    return last
 
 
 def _record(stored: Stored) -> Record:

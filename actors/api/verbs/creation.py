@@ -80,7 +80,11 @@ class Creation:
             return refused
         if status:
             obj["status"] = {**obj.get("status", {}), **status}
-        metadata.stamp(obj["metadata"], self._uid(origin), (origin and origin.created) or moment.text)
+        metadata.stamp(
+            obj["metadata"],
+            self._uid(moment.uid or (origin.uid if origin else "")),
+            (origin and origin.created) or moment.text,
+        )
         if owners:
             obj["metadata"]["managedFields"] = owners
         if admission.settle is not None:
@@ -93,10 +97,10 @@ class Creation:
             self._deletion.orphaned(key, moment)
         return answer
 
-    def _uid(self, origin: Origin | None) -> str:
+    def _uid(self, own: str) -> str:
         """Its own, or one that nobody has or had."""
-        if origin is not None and self._tables.key_of(origin.uid) is None:
-            return origin.uid
+        if own and self._tables.key_of(own) is None:
+            return own
         for attempt in count():
             uid = uid_of(self._registry.seed, self._tables.revision + 1, attempt)
             if self._tables.key_of(uid) is None and not self._tables.was_removed(uid):

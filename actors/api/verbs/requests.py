@@ -10,12 +10,14 @@ from actors.kube.times import written_second
 class Moment(Struct, frozen=True, gc=False):
     """`now` in seconds since the epoch; `user` goes into the journal beside what the request changed.
 
-    `manager`: who comes to own the changed fields, where that is kept; the user when nobody is named.
+    `manager`: who comes to own the changed fields, where that is kept; the user when nobody is named. `uid`: of what is
+    created; "": a new one.
     """
 
     now: float
     user: str = ""
     manager: str = ""
+    uid: str = ""
 
     @property
     def text(self) -> str:

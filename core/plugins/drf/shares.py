@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.resources import MIN_RESOURCE
 from core.state.scalars import floats, lines
 
 if TYPE_CHECKING:
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.batches import FloatArray, RowArray
     from core.session.session import Session
+
+MIN_RESOURCE: Final = 0.1
 
 
 class Shares:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.resources import MIN_RESOURCE
 from core.session.node_points import FloatArray, Rows, Volatility
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from core.session.subjobs import SubJob
     from core.state.hypernodes import RowArray
 
+MIN_RESOURCE = 0.1
 MAX_SCORE = 100.0
 
 

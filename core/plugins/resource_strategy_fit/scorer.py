@@ -10,8 +10,7 @@ import msgspec
 import numpy as np
 
 from core.plugins.resource_strategy_fit.arguments import LEAST, MOST, Strategy, strategy_for
-from core.resources import MIN_RESOURCE
-from core.session.fill import FULL, FillScore, Term
+from core.session.fill import FULL, MIN_REQUEST, FillScore, Term
 from core.session.ready import ReadyScore
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class StrategyScorer:
                 strategy = Strategy(own_type, own[name]) if name in own else None
             else:
                 strategy = strategy_for(name, self._configured)
-            if strategy and request >= MIN_RESOURCE:
+            if strategy and request >= MIN_REQUEST:
                 found.append((dimension, request, strategy))
         return found
 
@@ -100,6 +99,6 @@ class StrategyScorer:
             held = 1.0 - held / sra.total
         held *= FULL * sra.weight
         for dimension, request in task.template.items:
-            if request >= MIN_RESOURCE:
+            if request >= MIN_REQUEST:
                 held[allocatable[dimension] == 0.0] = 0.0
         return held

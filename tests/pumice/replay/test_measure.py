@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from core.messages.events import Mutation
 from pumice.replay.measure import Measurer
 from storage import codec
-from tests.kit import gang, node
+from storage.journal import API, Stored
+from tests.kit import gang, node, pod, pod_group
 
 
 class Told:
     """A measurer that hears of changes a second after each other."""
 
     def __init__(self) -> None:
-        self.measurer = Measurer()
+        self.measurer = Measurer(110.0)
         self._now = 100.0
 
     def __call__(self, obj: dict[str, Any], kind: str = "MODIFIED") -> None:
@@ -53,3 +56,45 @@ def test_a_pod_that_is_gone_has_ended_then() -> None:
     told(on(only, "n0"), "DELETED")  # 103
     (job,) = told.measurer.jobs().values()
     assert (job.wait_s, job.finished_s) == (1.0, 3.0)
+
+
+def test_every_resource_is_measured_and_cut_where_the_record_ends() -> None:
+    told = Told()
+    there = node("n0", cpu="8", memory="16Gi", gpus=4)
+    told(there, "ADDED")  # 100
+    group, first, second = gang("g", pods=2, cpu="500m", memory="1Gi", gpus=1, queue="default")
+    for obj in (group, first, second):  # 101, 102, 103
+        told(obj, "ADDED")
+    told(on(first, "n0"))  # 104
+    told(on(first, "n0", "Succeeded"))  # 105
+    told({**there, "status": {"allocatable": {"cpu": "8", "nvidia.com/gpu": 6}}})  # 106
+    told(there, "DELETED")  # 107
+    queue, cluster = told.measurer.queues()["default"], told.measurer.cluster()
+    gpus = queue.resources["nvidia.com/gpu"]
+    assert (gpus.requested_s, gpus.allocated_s) == (3 + 7, 1)  # the second one waits to the end
+    assert cluster["nvidia.com/gpu"].capacity_s == 6 * 4 + 1 * 6
+    assert gpus.utilisation == pytest.approx(1 / 30, abs=1e-4)
+    assert queue.resources["cpu"].requested_s == 5
+    assert cluster["memory"].allocated_s == 2**30
+
+
+def test_a_plain_pod_belongs_to_its_groups_job_and_queue() -> None:
+    """A controller tells it its group after a while; the job is who owns the group."""
+    told = Told()
+    told(pod("p"), "ADDED")
+    owner = {"kind": "ReplicaSet", "name": "web-1", "uid": "u", "controller": True}
+    group = pod_group("podgroup-u", queue="research")
+    told({**group, "metadata": {**group["metadata"], "ownerReferences": [owner]}}, "ADDED")
+    told(pod("p", group="podgroup-u"))
+    told(on(pod("p", group="podgroup-u"), "n0"))
+    jobs = [(name, job.queue, job.bound) for name, job in told.measurer.jobs().items()]
+    assert jobs == [("default/web-1", "research", 1)]
+    assert list(told.measurer.queues()) == ["research"]
+
+
+def test_what_comes_later_than_the_end_does_not_count() -> None:
+    measured = Measurer(100.5)
+    for at, name in ((100.0, "p"), (101.0, "q")):
+        mutation = Mutation(1, "ADDED", "Pod", "default", name, codec.pack(pod(name)))
+        measured.follow(Stored(1, API, codec.encode(mutation), 0, at, b""))
+    assert sum(job.pods for job in measured.jobs().values()) == 1

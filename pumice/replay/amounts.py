@@ -1,0 +1,108 @@
+"""Amounts of every resource over time: what was asked for, what was held, what there was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.objects.pod_template import pod_request
+from core.resources.amounts import CPU, MEMORY, PODS
+from core.resources.resource import Resource
+
+Amount = Mapping[str, float]
+"""By resource: cores of cpu, bytes of memory, pieces of everything else."""
+
+
+@dataclass
+class ResourceFigures:
+    """Of one resource, amount × seconds: `requested_s` from a pod's creation to its end, `allocated_s` from its binding
+    to its end. `utilisation`: what was allocated, of all that the nodes had in that time.
+    """
+
+    requested_s: float = 0.0
+    allocated_s: float = 0.0
+    utilisation: float = 0.0
+
+
+@dataclass
+class ClusterFigures(ResourceFigures):
+    """`capacity_s`: what the nodes could give away, times seconds."""
+
+    capacity_s: float = 0.0
+
+
+@dataclass
+class Capacity:
+    """What the nodes have, summed up over time."""
+
+    _nodes: dict[str, Amount] = field(default_factory=dict[str, Amount])
+    _total: dict[str, float] = field(default_factory=dict[str, float])
+    _until: float = 0.0
+
+    def node(self, name: str, amount: Amount, at: float) -> None:
+        """From then on a node has this; nothing, when it is gone."""
+        if self._nodes.get(name, {}) != amount:
+            self._total, self._until = self.through(at), at
+            self._nodes[name] = amount
+
+    def through(self, at: float) -> dict[str, float]:
+        """Amount × seconds by resource, until then."""
+        total = dict(self._total)
+        for amount in self._nodes.values():
+            add(total, amount, at - self._until)
+        return total
+
+
+def add(total: dict[str, float], amount: Amount, seconds: float) -> None:
+    """Add what an amount comes to in so many seconds."""
+    for name, value in amount.items():
+        total[name] = total.get(name, 0.0) + value * seconds
+
+
+def figures(requested: Amount, allocated: Amount, capacity: Amount) -> dict[str, ResourceFigures]:
+    """By resource, those that somebody asked for."""
+    return {
+        name: ResourceFigures(
+            round(requested[name], 3), round(allocated.get(name, 0.0), 3), _share(allocated, capacity, name)
+        )
+        for name in _in_order(requested)
+    }
+
+
+def cluster_figures(requested: Amount, allocated: Amount, capacity: Amount) -> dict[str, ClusterFigures]:
+    """By resource, all that there is or that somebody asked for."""
+    return {
+        name: ClusterFigures(
+            round(requested.get(name, 0.0), 3),
+            round(allocated.get(name, 0.0), 3),
+            _share(allocated, capacity, name),
+            round(capacity.get(name, 0.0), 3),
+        )
+        for name in _in_order({*requested, *capacity})
+    }
+
+
+def request_of(pod_spec: dict[str, Any]) -> Amount:
+    """What a pod takes."""
+    return _amount(pod_request(pod_spec))
+
+
+def allocatable_of(node_status: dict[str, Any]) -> Amount:
+    """What a node gives away."""
+    return _amount(Resource.from_list(node_status.get("allocatable")))
+
+
+def _amount(resource: Resource) -> Amount:
+    found = {CPU: resource.milli_cpu / 1000, MEMORY: resource.memory}
+    for name, value in (resource.scalars or {}).items():
+        found[name] = value if name == PODS else value / 1000
+    return {name: value for name, value in found.items() if value}
+
+
+def _share(part: Amount, whole: Amount, name: str) -> float:
+    return round(part.get(name, 0.0) / whole[name], 4) if whole.get(name) else 0.0
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: (name != CPU, name != MEMORY, name))

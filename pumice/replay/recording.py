@@ -1,0 +1,73 @@
+"""The record from its beginning to its end: what it comes to, and what a run that parts from it has to know."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from core.messages.events import ActorEvent, ActorStarted, CycleRecord, Mutation
+from pumice.replay.handover import Beginnings
+from pumice.replay.measure import Measurer
+from pumice.replay.remainder import Key, Reader, note
+from storage import codec
+from storage.checkpoint import State, read_checkpoint
+from storage.journal import ACTOR, API, CYCLE, Checkpoint, Journal, Stored
+
+BATCH: Final = 5_000
+CONTROLLER: Final = "job-controller"
+
+
+class Recording:
+    """What the record says from its beginning (`kept` records of which are common) to its end."""
+
+    def __init__(self, state: State | None, kept: int, ended: float) -> None:
+        self.measured, self.ended = Measurer(ended), ended
+        self.beginnings = Beginnings()
+        self.objects: dict[Key, bytes] = {}
+        self.reader = Reader(self.objects)
+        self.controllers = False
+        self.cycles = self.records = 0
+        self.state, self._kept = state, kept
+        if state is not None:
+            self.cycles = state.recovered.cycle
+            self.objects |= {(kind, *name): held.blob for kind, name, held in state.truth.rows()}
+            begin_with(self.measured, state)
+
+    def follow(self, stored: Stored) -> None:
+        """The next record."""
+        self.records += 1
+        self.measured.follow(stored)
+        if stored.kind == CYCLE:
+            self.cycles = codec.decode(stored.payload, CycleRecord).cycle
+        elif stored.kind == ACTOR:
+            event = codec.decode(stored.payload, ActorEvent)
+            self.controllers |= isinstance(event, ActorStarted) and event.actor == CONTROLLER
+        if self.records > self._kept:
+            self.reader.follow(stored)
+        elif stored.kind == API:
+            mutation = codec.decode(stored.payload, Mutation)
+            self.beginnings.note(mutation, stored.at)
+            note(self.objects, mutation)
+
+
+async def read(journal: Journal, begun: int, kept: int) -> Recording:
+    """All of it from number `begun` on."""
+    head = await journal.head()
+    ended = (await journal.read(head.sequence - 1, limit=1))[0].at if head.sequence else 0.0
+    state = read_checkpoint(await checkpoint_at(journal, begun)) if begun else None
+    record, after = Recording(state, kept, ended), begun
+    while batch := await journal.read(after, limit=BATCH):
+        for stored in batch:
+            record.follow(stored)
+        after = batch[-1].sequence
+    return record
+
+
+async def checkpoint_at(journal: Journal, sequence: int) -> Checkpoint:
+    """The one that stands for all records up to that one."""
+    return next(one for one in await journal.checkpoints() if one.sequence == sequence)
+
+
+def begin_with(measured: Measurer, state: State) -> None:
+    """What was there when the record begins."""
+    for kind, (namespace, name), held in state.truth.rows():
+        measured.note(Mutation(held.revision, "ADDED", kind, namespace, name, held.blob), state.recovered.now)
