@@ -18,7 +18,7 @@ BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 """Binary suffixes and their powers of two."""
 
 _WRAPPING_SHIFTS = (1, 2, 3, 6, 9)  # powers of ten that Go multiplies by in one step, its overflow check unread
-_TINY_SHIFT = 5000  # longer than any text that is accepted: 10**-shift of it is below one
+_TINY_SHIFT = 2000  # longer than any text that is accepted: 10**-shift of it is below one
 _DECIMAL_NAMES = {exponent: name for name, exponent in DECIMAL.items()}
 _BINARY_NAMES = {0: "", **{exponent: name for name, exponent in BINARY.items()}}
 
@@ -94,9 +94,10 @@ def binary_text(amount: int) -> str:
 
 def decimal_text(amount: int, exponent: int, *, as_power: bool) -> str:
     """A non-zero amount with the largest exponent that is a multiple of three: as a suffix, or as e3, e6, ..."""
-    while amount % 10 == 0:
-        amount //= 10
-        exponent += 1
+    digits = str(amount)
+    zeros = len(digits) - len(digits.rstrip("0"))
+    amount //= pow10(zeros)
+    exponent += zeros
     amount *= pow10(exponent % 3)
     exponent -= exponent % 3
     if as_power:

@@ -37,11 +37,12 @@ from core.fixed_point import (
 
 __all__ = ["Format", "Quantity", "format_bytes", "format_milli", "format_whole", "parse_quantity", "quantity_of"]
 
-_MOST_DIGITS = 4000  # Python refuses to turn longer texts into integers; no cluster has such a quantity
-_MOST_EXPONENT = 4000  # Go tries to hold 10**exponent in memory; beyond this it is refused here
+_MOST_LETTERS = 512  # no cluster has such a quantity
+_MOST_EXPONENT = 512  # Go tries to hold 10**exponent in memory; beyond this it is refused here
 _CACHED_TEXTS = 1 << 16
 
-_TEXT = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+# Nothing is tried twice: what a part has taken it keeps, as in Go.
+_TEXT = re.compile(r"([+-]?+)0*+([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)", re.ASCII)
 
 
 class Format(Enum):
@@ -131,13 +132,13 @@ def parse_quantity(text: str) -> Quantity:
         raise QuantityError(text, "is empty")
     if text == "0":
         return _ZERO
+    if len(text) > _MOST_LETTERS:
+        raise QuantityError(text[:40] + "...", f"longer than {_MOST_LETTERS} letters")
     match = _TEXT.fullmatch(text)
     if match is None:
         raise QuantityError(text, "expected a number and a suffix such as m, k, M, Gi or e3")
     sign, whole, fraction, suffix_text = match.groups(default="")
     suffix = _suffix(text, suffix_text)
-    if len(whole) + len(fraction) > _MOST_DIGITS:
-        raise QuantityError(text[:40] + "...", f"more than {_MOST_DIGITS} digits")
     narrow = _narrow(text, sign == "-", whole or "0", fraction, suffix)
     if narrow is not None:
         return narrow

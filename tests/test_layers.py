@@ -24,6 +24,7 @@ ALLOWED: Final = {
 }  # fmt: skip
 ALONE: Final = {
     "actors/api/patches/operations.py": {"jsonpatch"},
+    "core/kube/patterns.py": {"re2"},
     "storage/codec.py": {"msgpack"},
     "storage/sqlite.py": {"aiosqlite"},
 }

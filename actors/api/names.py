@@ -6,9 +6,10 @@ Uids and generated suffixes are hashes of the store's seed and revision, so the 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
+
+from core.short_texts import remembers
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
@@ -30,7 +31,7 @@ _QUALIFIED_RULE: Final = (
 )
 
 
-@lru_cache(maxsize=4096)
+@remembers(4096)
 def label_problem(text: str) -> str | None:
     """Why `text` is no DNS label (63 characters), or None."""
     if len(text) > 63:
@@ -38,7 +39,7 @@ def label_problem(text: str) -> str | None:
     return None if _LABEL.fullmatch(text) else _LABEL_RULE
 
 
-@lru_cache(maxsize=4096)
+@remembers(4096)
 def subdomain_problem(text: str) -> str | None:
     """Why `text` is no DNS subdomain (253 characters), or None: the rule for most object names."""
     if len(text) > 253:
@@ -46,7 +47,7 @@ def subdomain_problem(text: str) -> str | None:
     return None if _SUBDOMAIN.fullmatch(text) else _SUBDOMAIN_RULE
 
 
-@lru_cache(maxsize=4096)
+@remembers(4096)
 def qualified_name_problem(text: str) -> str | None:
     """Why `text` is no qualified name (`prefix/name`), or None: for keys of labels and annotations, and resources."""
     prefix, slash, name = text.rpartition("/")
@@ -57,13 +58,13 @@ def qualified_name_problem(text: str) -> str | None:
     return None if _QUALIFIED.fullmatch(name) else f"name part {_QUALIFIED_RULE}"
 
 
-@lru_cache(maxsize=4096)
+@remembers(4096)
 def annotation_key_problem(text: str) -> str | None:
     """Why `text` is no key of an annotation, or None: as a qualified name, but capitals are taken for small letters."""
     return qualified_name_problem(text.lower())
 
 
-@lru_cache(maxsize=16384)
+@remembers(16384)
 def label_value_problem(text: str) -> str | None:
     """Why `text` is no label value, or None; the empty one is."""
     if len(text) > 63:

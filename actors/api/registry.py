@@ -13,6 +13,7 @@ from actors.api.admission.shapes.shapes import shape_problems, status_problems
 from actors.api.definitions.pruning import prune, settle
 from actors.api.definitions.values import value_problems
 from actors.api.definitions.volcano import schema_of
+from actors.api.definitions.work import TooDearError, Work
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
 from actors.api.lookup import TablesLookup
@@ -115,8 +116,7 @@ class Registry:
         if schema is None:
             return self._settle_volcanos(kind, obj)
         prune(obj, schema)
-        settle(obj, schema)
-        return value_problems(obj, schema)
+        return _settled(obj, schema)
 
     def settle_status(self, found: FoundRecord, new: Object, *, nulls: bool, typed: bool) -> list[Cause]:
         """`settle_shape` when nothing but the status has changed: what has not was settled when it was written.
@@ -136,8 +136,7 @@ class Registry:
         schema = schema_of(kind.group, kind.version, kind.kind) if self.strict else None
         if schema is None:
             return []
-        settle(obj, schema)
-        return [] if kind.key in ADMISSION else value_problems(obj, schema)
+        return _settled(obj, schema, judge=kind.key not in ADMISSION)
 
     def unchanged(self, key: Key) -> Accepted:
         """The answer of a request that changed nothing."""
@@ -150,3 +149,13 @@ class Registry:
             return Accepted(self.tables.revision, pack(obj))
         blob = self.tables.put(key, obj, user)
         return Accepted(self.tables.revision, blob)
+
+
+def _settled(obj: Object, schema: Object, *, judge: bool = True) -> list[Cause]:
+    """Fill in what a schema says, and see whether all is as it says."""
+    work = Work(obj)
+    try:
+        settle(obj, schema, work)
+        return value_problems(obj, schema, work) if judge else []
+    except TooDearError as error:
+        return [Cause("", "FieldValueInvalid", f"Invalid value: {error}")]

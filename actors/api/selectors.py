@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from actors.api.names import label_value_problem, qualified_name_problem
+from core.short_texts import remembers
 
 Labels = Mapping[str, str]
 Requirement = tuple[str, str, frozenset[str]]
 """Key, operator (In, NotIn, Exists, DoesNotExist), values."""
 
-_SPLIT: Final = re.compile(r",(?![^(]*\))")
-_SET: Final = re.compile(r"\s*(\S+)\s+(in|notin)\s*\(([^()]*)\)\s*")
-_EQUAL: Final = re.compile(r"\s*([^\s=!]+)\s*(==|=|!=)\s*([^\s=!]*)\s*")
-_BARE: Final = re.compile(r"\s*(!?)\s*([^\s=!()]+)\s*")
+MOST_REQUIREMENTS: Final = 256
+"""Of one selector, which every object is held against; the values of one requirement may be many."""
+SHOWN: Final = 200
+"""Letters of a requirement that is told of."""
+
+# Nothing is tried twice: what a part has taken it keeps.
+_PART: Final = re.compile(r"(?:[^,()]++|\([^()]*+\)|[()])*+")
+_SET: Final = re.compile(r"\s*+(\S++)\s++(in|notin)\s*+\(([^()]*+)\)\s*+")
+_EQUAL: Final = re.compile(r"\s*+([^\s=!]++)\s*+(==|=|!=)\s*+([^\s=!]*+)\s*+")
+_BARE: Final = re.compile(r"\s*+(!?+)\s*+([^\s=!()]++)\s*+")
 
 
 class SelectorError(ValueError):
     """The text is no label selector."""
 
 
-@lru_cache(maxsize=1024)
+@remembers(1024)
 def parse_selector(text: str) -> tuple[Requirement, ...]:
     """The requirements of a selector's text form, all of which must hold; raises SelectorError."""
-    return tuple(_requirement(part) for part in _SPLIT.split(text)) if text.strip() else ()
+    if not text.strip():
+        return ()
+    parts = list(islice(_parts(text), MOST_REQUIREMENTS + 1))
+    if len(parts) > MOST_REQUIREMENTS:
+        raise SelectorError(f"more than {MOST_REQUIREMENTS} requirements")
+    return tuple(map(_requirement, parts))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Between commas that stand in no brackets."""
+    at = -1
+    while at < len(text):
+        match = _PART.match(text, at + 1)
+        assert match is not None  # it takes nothing at worst
+        at = match.end()
+        yield match[0]
 
 
 def selector_of(structured: Mapping[str, Any] | None) -> tuple[Requirement, ...]:
@@ -65,12 +87,12 @@ def _requirement(part: str) -> Requirement:
         return _checked((key, "NotIn" if sign == "!=" else "In", frozenset((value,))), part)
     if match := _BARE.fullmatch(part):
         return _checked((match[2], "DoesNotExist" if match[1] else "Exists", frozenset()), part)
-    raise SelectorError(f"unable to parse requirement {part.strip()!r}")
+    raise SelectorError(f"unable to parse requirement {part.strip()[:SHOWN]!r}")
 
 
 def _checked(requirement: Requirement, part: str) -> Requirement:
     key, _, values = requirement
     problem = qualified_name_problem(key) or next(filter(None, map(label_value_problem, sorted(values))), None)
     if problem:
-        raise SelectorError(f"unable to parse requirement {part.strip()!r}: {problem}")
+        raise SelectorError(f"unable to parse requirement {part.strip()[:SHOWN]!r}: {problem}")
     return requirement

@@ -22,8 +22,8 @@ from core.objects.metadata import Object
 _JSON_NAMES: Final = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "null": "null"}
 _METADATA: Final = "meta.v1.ObjectMeta"
 _TIME: Final = r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$"
-_QUANTITY: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?\s*$"
-_BASE64: Final = r"^[A-Za-z0-9+/\s]*={0,2}\s*$"
+_QUANTITY: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?\s*$"
+_BASE64: Final = r"^[A-Za-z0-9+/\s]*(={1,2}\s*)?$"
 
 _SCALARS: Final[dict[str, Any]] = {
     "string": str,

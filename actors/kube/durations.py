@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
+
+from core.short_texts import remembers
 
 _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
-_WHOLE: Final = re.compile(r"([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
+_WHOLE: Final = re.compile(r"([+-]?)((?:(?:\d++\.?+\d*+|\.\d++)(?:ns|us|µs|μs|ms|s|m|h))++)", re.ASCII)
 
 
-@lru_cache(maxsize=1024)
+@remembers(1024)
 def duration_s(text: str) -> float | None:
     """Seconds (Go's `time.ParseDuration`); None for what is no duration."""
     if text in ("0", "+0", "-0"):

@@ -17,6 +17,13 @@ _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')"
     r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<sign>&&|\|\||==|!=|<=|>=|[-+!<>()\[\].,?:]))"
 )
+LONGEST: Final = 10 * 1024
+"""Letters of an expression, as Kubernetes has it."""
+DEEPEST: Final = 100
+"""Operations inside one another: working out goes down to each."""
+NESTED: Final = 32
+"""Brackets and signs inside one another: reading takes ten calls for each."""
+_LONGEST_NUMBER: Final = 20
 _RELATIONS: Final = ("==", "!=", "<", "<=", ">", ">=", "in")
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
@@ -36,6 +43,15 @@ class Node:
     kind: str
     parts: tuple[Node, ...] = ()
     value: object = None
+    depth: int = 1
+
+
+def _node(kind: str, parts: tuple[Node, ...], value: object = None) -> Node:
+    """Raises ExpressionError for one that goes too deep."""
+    depth = 1 + max((part.depth for part in parts), default=0)
+    if depth > DEEPEST:
+        raise ExpressionError(f"the expression is nested deeper than {DEEPEST} levels")
+    return Node(kind, parts, value, depth)
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -45,7 +61,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
-            raise ExpressionError(f"expression {text!r}: cannot read {text[at : at + 10]!r}")
+            raise ExpressionError(f"expression {text[:80]!r}: cannot read {text[at : at + 10]!r}")
         found.append((str(match.lastgroup), match.group(str(match.lastgroup))))
         at = match.end()
     found.append(("end", ""))
@@ -54,7 +70,9 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self._text, self._tokens, self._at = text, _tokens(text), 0
+        if len(text) > LONGEST:
+            raise ExpressionError(f"the expression is longer than {LONGEST} letters")
+        self._text, self._tokens, self._at, self._depth = text, _tokens(text), 0, 0
 
     def _peek(self) -> str:
         kind, token = self._tokens[self._at]
@@ -67,13 +85,25 @@ class _Reader:
 
     def _need(self, wanted: str) -> None:
         if not self._take(wanted):
-            raise ExpressionError(f"expression {self._text!r}: expected {wanted!r}, found {self._peek()!r}")
+            raise ExpressionError(f"expression {self._text[:80]!r}: expected {wanted!r}, found {self._peek()!r}")
 
     def whole(self) -> Node:
         tree = self._choice()
         if self._tokens[self._at][0] != "end":
-            raise ExpressionError(f"expression {self._text!r}: {self._peek()!r} was not expected")
+            raise ExpressionError(f"expression {self._text[:80]!r}: {self._peek()!r} was not expected")
         return tree
+
+    def _inside(self) -> Node:
+        """An expression in brackets, or behind a colon."""
+        self._deeper(1)
+        tree = self._choice()
+        self._deeper(-1)
+        return tree
+
+    def _deeper(self, levels: int) -> None:
+        self._depth += levels
+        if self._depth > NESTED:
+            raise ExpressionError(f"the expression is nested deeper than {NESTED} levels")
 
     def _choice(self) -> Node:
         condition = self._either()
@@ -81,37 +111,39 @@ class _Reader:
             return condition
         first = self._either()
         self._need(":")
-        return Node("choice", (condition, first, self._choice()))
+        return _node("choice", (condition, first, self._inside()))
 
     def _either(self) -> Node:
-        tree = self._both()
+        parts = [self._both()]
         while self._take("||"):
-            tree = Node("||", (tree, self._both()))
-        return tree
+            parts.append(self._both())
+        return _node("||", tuple(parts)) if len(parts) > 1 else parts[0]
 
     def _both(self) -> Node:
-        tree = self._relation()
+        parts = [self._relation()]
         while self._take("&&"):
-            tree = Node("&&", (tree, self._relation()))
-        return tree
+            parts.append(self._relation())
+        return _node("&&", tuple(parts)) if len(parts) > 1 else parts[0]
 
     def _relation(self) -> Node:
         tree = self._sum()
         while (sign := self._peek()) in _RELATIONS and self._take(sign):
-            tree = Node(sign, (tree, self._sum()))
+            tree = _node(sign, (tree, self._sum()))
         return tree
 
     def _sum(self) -> Node:
         tree = self._unary()
         while self._take("+"):
-            tree = Node("+", (tree, self._unary()))
+            tree = _node("+", (tree, self._unary()))
         return tree
 
     def _unary(self) -> Node:
-        if self._take("!"):
-            return Node("not", (self._unary(),))
-        if self._take("-"):
-            return Node("minus", (self._unary(),))
+        for sign, kind in (("!", "not"), ("-", "minus")):
+            if self._take(sign):
+                self._deeper(1)
+                tree = _node(kind, (self._unary(),))
+                self._deeper(-1)
+                return tree
         return self._member()
 
     def _member(self) -> Node:
@@ -120,11 +152,11 @@ class _Reader:
             if self._take("."):
                 name = self._name()
                 if self._take("("):
-                    tree = Node("call", (tree, *self._listed(")")), name)
+                    tree = _node("call", (tree, *self._listed(")")), name)
                 else:
-                    tree = Node("member", (tree,), name)
+                    tree = _node("member", (tree,), name)
             elif self._take("["):
-                tree = Node("index", (tree, self._choice()))
+                tree = _node("index", (tree, self._inside()))
                 self._need("]")
             else:
                 return tree
@@ -132,7 +164,7 @@ class _Reader:
     def _name(self) -> str:
         kind, token = self._tokens[self._at]
         if kind != "name":
-            raise ExpressionError(f"expression {self._text!r}: expected a name, found {token!r}")
+            raise ExpressionError(f"expression {self._text[:80]!r}: expected a name, found {token!r}")
         self._at += 1
         return token
 
@@ -141,29 +173,38 @@ class _Reader:
         while not self._take(end):
             if found:
                 self._need(",")
-            found.append(self._choice())
+            found.append(self._inside())
         return tuple(found)
 
     def _primary(self) -> Node:
         kind, token = self._tokens[self._at]
         if self._take("("):
-            tree = self._choice()
+            tree = self._inside()
             self._need(")")
             return tree
         if self._take("["):
-            return Node("list", self._listed("]"))
+            return _node("list", self._listed("]"))
         self._at += 1
         if kind == "number":
-            return Node("literal", value=int(token) if token.isdigit() else float(token))
+            return Node("literal", value=_number(token))
         if kind == "text":
             return Node("literal", value=re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), token[1:-1]))
         if kind != "name":
-            raise ExpressionError(f"expression {self._text!r}: {token!r} was not expected")
+            raise ExpressionError(f"expression {self._text[:80]!r}: {token!r} was not expected")
         if token in _WORDS:
             return Node("literal", value=_WORDS[token])
         if self._take("("):
-            return Node("call", (Node("name", value=""), *self._listed(")")), token)
+            return _node("call", (Node("name", value=""), *self._listed(")")), token)
         return Node("name", value=token)
+
+
+def _number(token: str) -> float:
+    if not token.isdigit():
+        return float(token)
+    number = int(token) if len(token) < _LONGEST_NUMBER else 2**63
+    if number >= 2**63:
+        raise ExpressionError(f"the number {token[:40]} does not fit 64 bits")
+    return number
 
 
 @lru_cache(maxsize=4096)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core.errors import QuantityError
 from core.kube.cel import ExpressionError, read_expression
+from core.kube.patterns import PatternError, pattern_of
 from core.quantity import quantity_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from core.kube.cel import Node
     from core.quantity import Quantity
 
+_LONGEST_VERSION: Final = 256
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
 
 
@@ -42,7 +44,7 @@ class Version:
     """A semantic version in an expression; a pre-release comes before its release."""
 
     def __init__(self, text: str) -> None:
-        match = _VERSION.fullmatch(text)
+        match = _VERSION.fullmatch(text) if len(text) <= _LONGEST_VERSION else None
         if match is None:
             raise ExpressionError(f"{text!r} is no semantic version")
         early = match[4]
@@ -74,7 +76,7 @@ def _amount(text: object) -> Amount:
 
 
 def _matches(text: str, pattern: str) -> bool:
-    return re.search(pattern, text) is not None
+    return pattern_of(pattern).is_in(text)
 
 
 def _compare(one: Any, other: Any) -> int:
@@ -188,8 +190,10 @@ def evaluate(tree: Node, names: Mapping[str, Any]) -> Any:
                 if tree.kind == "minus":
                     return -evaluate(tree.parts[0], names)
                 return _call(tree, names) if tree.kind == "call" else _operate(tree, names)
-            except (TypeError, re.error) as error:
+            except TypeError as error:
                 raise ExpressionError(f"no such overload: {tree.value or tree.kind}") from error
+            except (PatternError, QuantityError, ValueError) as error:
+                raise ExpressionError(f"{tree.value or tree.kind}: {error}") from error
 
 
 def is_true(expression: str, device: Mapping[str, Any]) -> bool:

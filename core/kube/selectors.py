@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from config.errors import RequestError
+from core.short_texts import remembers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INT64 = 2**63
+_LONGEST_INTEGER = 64  # a label has room for no more
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 
@@ -30,10 +31,10 @@ class SelectorError(RequestError):
     reason = "Invalid"
 
 
-@lru_cache(maxsize=65536)
+@remembers(65536)
 def parse_int64(text: str) -> int | None:
     """Go's `strconv.ParseInt(text, 10, 64)`; None where that is an error."""
-    if _INTEGER.fullmatch(text) is None:
+    if len(text) > _LONGEST_INTEGER or _INTEGER.fullmatch(text) is None:
         return None
     number = int(text)
     return number if -_INT64 <= number < _INT64 else None

@@ -20,11 +20,9 @@ def unsound(obj: dict[str, Any]) -> str:
     for _ in range(MOST_DEPTH):
         inside: list[tuple[str, Any]] = []
         for path, each in level:
-            sort: type[Any] = type(each)
-            named = sort is dict
-            parts: Iterable[tuple[Any, Any]] = each.items() if named else enumerate(each)
-            for key, value in parts:
-                kind: type[Any] = type(value)
+            named = type(each) is dict
+            for key, value in _parts(each):
+                kind: Any = type(value)
                 if kind in _TEXTS:
                     continue
                 if kind is dict or kind is list:
@@ -35,6 +33,11 @@ def unsound(obj: dict[str, Any]) -> str:
         if not level:
             return ""
     return f"nested deeper than {MOST_DEPTH} levels"
+
+
+def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
+    sort: Any = type(value)
+    return value.items() if sort is dict else enumerate(value)
 
 
 def _number_problem(value: float) -> str:

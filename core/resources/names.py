@@ -6,7 +6,8 @@ Source: kube-scheduler's ``IsScalarResourceName`` and the helpers below it (Kube
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from core.short_texts import remembers
 
 _NATIVE_PREFIX = "kubernetes.io/"
 _QUOTA_PREFIX = "requests."
@@ -20,7 +21,7 @@ def is_count_quota(name: str) -> bool:
     return name.startswith("count/")
 
 
-@lru_cache(maxsize=4096)
+@remembers(4096)
 def is_scalar_resource_name(name: str) -> bool:
     """Extended resources, huge pages, names under kubernetes.io/ and attachable volumes."""
     return (

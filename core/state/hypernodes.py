@@ -7,7 +7,6 @@ says why.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from core.kube.patterns import PatternError, pattern_of
 from core.kube.selectors import SelectorError, label_selector
 from core.objects.hyper_node import HyperNode
 from core.objects.metadata import section
@@ -171,17 +171,15 @@ def _fill(domains: dict[str, Domain], by_name: dict[str, HyperNode], nodes: Sequ
         return
     row_of = {spec.name: row for row, spec in enumerate(nodes)}
 
-    def rows_of(name: str) -> set[int]:
+    below = [name for name, domain in domains.items() if not domain.parent]
+    for name in below:  # it grows: parents come before their children
+        below += domains[name].children
+    found: dict[str, set[int]] = {}
+    for name in reversed(below):
         hyper_node = by_name.get(name)
         own = _members(hyper_node.selectors, nodes, row_of) if hyper_node else set[int]()
-        for child in domains[name].children:
-            own |= rows_of(child)
-        domains[name].rows = _rows(own)
-        return own
-
-    for name, domain in domains.items():
-        if not domain.parent:
-            rows_of(name)
+        found[name] = own.union(*(found.pop(child) for child in domains[name].children))
+        domains[name].rows = _rows(found[name])
 
 
 def _members(selectors: Sequence[dict[str, Any]], nodes: Sequence[NodeSpec], row_of: dict[str, int]) -> set[int]:
@@ -201,10 +199,10 @@ def _members(selectors: Sequence[dict[str, Any]], nodes: Sequence[NodeSpec], row
 
 def _matching(pattern: str, nodes: Sequence[NodeSpec]) -> set[int]:
     try:
-        expression = re.compile(pattern)
-    except re.error:
+        expression = pattern_of(pattern)
+    except PatternError:
         return set()
-    return {row for row, spec in enumerate(nodes) if expression.search(spec.name)}
+    return {row for row, spec in enumerate(nodes) if expression.is_in(spec.name)}
 
 
 def _labelled(selector: dict[str, Any], nodes: Sequence[NodeSpec]) -> set[int]:

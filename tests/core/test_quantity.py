@@ -1,6 +1,7 @@
 """Quantities: rows that Go's own parser gave, and properties of what it never says."""
 
 import math
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -154,3 +155,30 @@ def test_floats_keep_their_value(value: float) -> None:
 def test_other_values_are_refused(value: object) -> None:
     with pytest.raises(QuantityError):
         quantity_of(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1" * 20_000 + "!", "0" * 60_000 + "!", "1." + "1" * 60_000 + "!", "1e" + "1" * 60_000, "1" + "eE" * 30_000 + "!"],
+)
+def test_long_texts_are_refused_at_once(text: str) -> None:
+    with pytest.raises(QuantityError) as caught:
+        parse_quantity(text)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "text", ["0" * 500 + "!", "1" * 500 + "!", "1" * 250 + "e" * 250 + "!", "1" * 400 + "e" + "1" * 99 + "!"]
+)
+def test_nothing_is_tried_twice(text: str) -> None:
+    began = process_time()
+    for _ in range(100):
+        with pytest.raises(QuantityError):
+            parse_quantity(text)
+    assert process_time() - began < 0.2  # of 500 letters a cubic reader takes seconds each
+
+
+@pytest.mark.parametrize("text", ["1e500", "9" * 500 + "e3", "1" + "0" * 500, "1e-512", "0.5e500"])
+def test_large_ones_are_printed_as_they_are(text: str) -> None:
+    printed = parse_quantity(text).plus(parse_quantity("1")).canonical()
+    assert parse_quantity(printed).compare(parse_quantity(text).plus(parse_quantity("1"))) == 0

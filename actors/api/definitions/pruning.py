@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 from actors.api.definitions.structure import EMBEDDED, PRESERVE
+from actors.api.definitions.work import Work, size_of
 from actors.api.fields import is_list, is_mapping, section
 
 _ANYTHING: Final[dict[str, Any]] = {"nullable": True, PRESERVE: True}
@@ -19,22 +20,24 @@ def prune(obj: dict[str, Any], schema: dict[str, Any]) -> list[str]:
     return dropped
 
 
-def settle(obj: Any, schema: dict[str, Any]) -> None:
-    """Fill defaults in; a null that the schema does not allow is an absent field."""
+def settle(obj: Any, schema: dict[str, Any], work: Work) -> None:
+    """Fill defaults in; a null that the schema does not allow is an absent field. Raises TooDearError."""
     if is_mapping(obj):
         mapping, properties = obj, section(schema, "properties")
+        work.spend(1 + len(properties) // 4)
         for name in [name for name, value in mapping.items() if value is None]:
             if not _of(name, properties, schema).get("nullable"):
                 del mapping[name]
         for name, below in properties.items():
             if name not in mapping and "default" in below:
+                work.spend(size_of(below["default"]))
                 mapping[name] = deepcopy(below["default"])
         for name, value in mapping.items():
-            settle(value, _of(name, properties, schema))
+            settle(value, _of(name, properties, schema), work)
     elif is_list(obj):
         items = _items(schema)
         for value in obj:
-            settle(value, items)
+            settle(value, items, work)
 
 
 def _prune(value: Any, schema: dict[str, Any], path: str, dropped: list[str], *, whole: bool = False) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from actors.api.fields import is_list, is_mapping
 from actors.api.refusals import Cause, invalid_value, required, unsupported
+from core.kube.patterns import PatternError, pattern_of
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
+
+MOST_STEPS: Final = 20_000
+"""Instructions of all regular expressions of a schema together, each counted once."""
+MOST_BAD_PATTERNS: Final = 5
+"""So many bad ones are told of: finding out that one is too large takes milliseconds."""
 
 _NUMBERS: Final = (
     "maximum", "minimum", "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties",
@@ -31,6 +36,7 @@ def structure_problems(schema: object, path: str) -> list[Cause]:
     if is_mapping(schema) and "type" not in schema:
         return [required(f"{path}.type", "must not be empty at the root")]
     found: list[Cause] = []
+    patterns = _Patterns()
     waiting: list[tuple[object, str, bool]] = [(schema, path, True)]
     while waiting:
         part, place, typed = waiting.pop()
@@ -38,7 +44,7 @@ def structure_problems(schema: object, path: str) -> list[Cause]:
             found.append(invalid_value(place, type(part).__name__, "a schema is a mapping"))
             continue
         node = part
-        found += _node_problems(node, place, typed=typed)
+        found += _node_problems(node, place, typed=typed) or patterns.problems(node, place)
         waiting += _below(node, place, typed=typed)
     return found
 
@@ -71,18 +77,30 @@ def _node_problems(node: dict[str, Any], path: str, *, typed: bool) -> list[Caus
     ):
         wrong = [name for name in names if name in node and not holds(node[name])]
         found += [invalid_value(f"{path}.{name}", node[name], f"must be {what}") for name in wrong]
-    return found or _pattern_problems(node, path)
+    return found
 
 
-def _pattern_problems(node: dict[str, Any], path: str) -> list[Cause]:
-    pattern = node.get("pattern")
-    if pattern is None:
+class _Patterns:
+    """The regular expressions of one schema, all of which are compiled at once when an object comes."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._steps = self._bad = 0
+
+    def problems(self, node: dict[str, Any], path: str) -> list[Cause]:
+        """What is wrong with the one that stands here; no more are looked at once several are bad."""
+        pattern = node.get("pattern")
+        if pattern is None or pattern in self._seen or self._bad >= MOST_BAD_PATTERNS:
+            return []
+        self._seen.add(pattern)
+        try:
+            self._steps += pattern_of(pattern).steps
+            if self._steps > MOST_STEPS:
+                raise PatternError(f"the schema's patterns have more than {MOST_STEPS} steps together")
+        except PatternError as error:
+            self._bad += 1
+            return [invalid_value(f"{path}.pattern", pattern, f"must be a valid regular expression: {error}")]
         return []
-    try:
-        re.compile(pattern)
-    except (re.error, TypeError) as error:
-        return [invalid_value(f"{path}.pattern", pattern, f"must be a valid regular expression: {error}")]
-    return []
 
 
 def _below(node: dict[str, Any], path: str, *, typed: bool) -> list[tuple[object, str, bool]]:

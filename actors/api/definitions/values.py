@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final
 
-from actors.api.definitions.structure import INT_OR_STRING
+from actors.api.definitions.structure import EMBEDDED, INT_OR_STRING, PRESERVE
+from actors.api.definitions.work import Work
 from actors.api.fields import is_list, is_mapping
 from actors.api.refusals import Cause, duplicate, required, unsupported
+from core.kube.patterns import PatternError, pattern_of
 
 Schema = dict[str, Any]
+
+_SAY_NOTHING_MORE: Final = frozenset(("type", "description", "nullable", "default", INT_OR_STRING, PRESERVE, EMBEDDED))
+STEPS_OF_PATTERNS: Final = 128
+"""So many instructions of a pattern, each over one letter, take about as long as one look at a value."""
 
 _RANGES: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
@@ -25,28 +29,35 @@ def _is_number(value: object) -> bool:
 _IS: Final[dict[str, Callable[[Any], bool]]] = {
     "array": is_list,
     "boolean": lambda value: isinstance(value, bool),
-    "integer": lambda value: _is_number(value) and float(value).is_integer(),
+    "integer": lambda value: type(value) is int or (_is_number(value) and float(value).is_integer()),
     "number": _is_number,
     "object": is_mapping,
     "string": lambda value: isinstance(value, str),
 }
 
 
-def value_problems(value: Any, schema: Schema, path: str = "") -> list[Cause]:
-    """Everything wrong with a value; the root's metadata is not looked at."""
+def value_problems(value: Any, schema: Schema, work: Work, path: str = "") -> list[Cause]:
+    """Everything wrong with a value; the root's metadata is not looked at. Raises TooDearError."""
+    work.spend(1)
     if value is None and schema.get("nullable"):
         return []
     if problem := _type_problem(value, schema, path):
+        work.spend(4)
         return [problem]
-    found = _general(value, schema, path) + _junctions(value, schema, path)
+    if schema.keys() <= _SAY_NOTHING_MORE:
+        return []
+    work.spend(3)
+    found = _general(value, schema, work, path) + _junctions(value, schema, work, path)
     if is_mapping(value):
-        found += _mapping(value, schema, path)
+        found += _mapping(value, schema, work, path)
     elif is_list(value):
-        found += _list(value, schema, path)
+        found += _list(value, schema, work, path)
     elif isinstance(value, str):
-        found += _text(value, schema, path)
+        found += _text(value, schema, work, path)
     elif not isinstance(value, bool) and value is not None:
         found += _number(value, schema, path)
+    if found:  # each shows its value, wholly
+        work.spend(sum(len(cause.message) for cause in found) // 64)
     return found
 
 
@@ -66,29 +77,34 @@ def _type_problem(value: Any, schema: Schema, path: str) -> Cause | None:
     )
 
 
-def _general(value: Any, schema: Schema, path: str) -> list[Cause]:
+def _general(value: Any, schema: Schema, work: Work, path: str) -> list[Cause]:
     choices: list[Any] | None = schema.get("enum")
-    if choices is not None and not any(_same(value, choice) for choice in choices):
+    if choices is None:
+        return []
+    work.spend(len(choices))
+    if not any(_same(value, choice) for choice in choices):
+        work.spend(8 * len(choices))  # which are shown
         return [unsupported(path, value, [each if isinstance(each, str) else _json(each) for each in choices])]
     return []
 
 
-def _junctions(value: Any, schema: Schema, path: str) -> list[Cause]:
-    found = [cause for part in schema.get("allOf") or () for cause in value_problems(value, part, path)]
+def _junctions(value: Any, schema: Schema, work: Work, path: str) -> list[Cause]:
+    found = [cause for part in schema.get("allOf") or () for cause in value_problems(value, part, work, path)]
     choices: list[Schema] = schema.get("anyOf") or []
-    if choices and all(value_problems(value, part, path) for part in choices):
+    if choices and all(value_problems(value, part, work, path) for part in choices):
         found.append(_wrong(path, value, f"{path} in body must validate at least one schema (anyOf)"))
     one_of: list[Schema] = schema.get("oneOf") or []
-    if one_of and sum(not value_problems(value, part, path) for part in one_of) != 1:
+    if one_of and sum(not value_problems(value, part, work, path) for part in one_of) != 1:
         found.append(_wrong(path, value, f"{path} in body must validate one and only one schema (oneOf)"))
-    if "not" in schema and not value_problems(value, schema["not"], path):
+    if "not" in schema and not value_problems(value, schema["not"], work, path):
         found.append(_wrong(path, value, f"{path} in body must not validate the schema (not)"))
     return found
 
 
-def _mapping(value: dict[str, Any], schema: Schema, path: str) -> list[Cause]:
+def _mapping(value: dict[str, Any], schema: Schema, work: Work, path: str) -> list[Cause]:
     properties: dict[str, Schema] = schema.get("properties") or {}
     more = schema.get("additionalProperties")
+    work.spend(len(schema.get("required") or ()))
     found = [required(_at(path, name)) for name in schema.get("required") or () if name not in value]
     if (most := schema.get("maxProperties")) is not None and len(value) > most:
         found.append(_wrong(path, len(value), f"{path} in body should have at most {most} properties"))
@@ -97,11 +113,11 @@ def _mapping(value: dict[str, Any], schema: Schema, path: str) -> list[Cause]:
     for name, each in value.items():
         below = properties.get(name, more if is_mapping(more) else None)
         if below and (path or name != "metadata"):
-            found += value_problems(each, below, _at(path, name))
+            found += value_problems(each, below, work, _at(path, name))
     return found
 
 
-def _list(value: list[Any], schema: Schema, path: str) -> list[Cause]:
+def _list(value: list[Any], schema: Schema, work: Work, path: str) -> list[Cause]:
     found: list[Cause] = []
     if (most := schema.get("maxItems")) is not None and len(value) > most:
         found.append(_wrong(path, len(value), f"{path} in body should have at most {most} items"))
@@ -109,11 +125,11 @@ def _list(value: list[Any], schema: Schema, path: str) -> list[Cause]:
         found.append(_wrong(path, len(value), f"{path} in body should have at least {least} items"))
     items: Schema = schema.get("items") or {}
     for index, each in enumerate(value):
-        found += value_problems(each, items, f"{path}[{index}]")
-    return found + _repeated(value, schema, path)
+        found += value_problems(each, items, work, f"{path}[{index}]")
+    return found + _repeated(value, schema, work, path)
 
 
-def _repeated(value: list[Any], schema: Schema, path: str) -> list[Cause]:
+def _repeated(value: list[Any], schema: Schema, work: Work, path: str) -> list[Cause]:
     """Items that stand twice in a set, or in a map by its keys."""
     sort, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys") or ()
     if sort not in ("set", "map") and not schema.get("uniqueItems"):
@@ -123,23 +139,33 @@ def _repeated(value: list[Any], schema: Schema, path: str) -> list[Cause]:
     for index, each in enumerate(value):
         identity = {key: each.get(key) for key in keys} if sort == "map" and is_mapping(each) else each
         text = _json(identity)
+        work.spend(1 + len(text) // 64)
         if text in seen:
             found.append(duplicate(f"{path}[{index}]", text if is_mapping(identity) else identity))
         seen.add(text)
     return found
 
 
-def _text(value: str, schema: Schema, path: str) -> list[Cause]:
+def _text(value: str, schema: Schema, work: Work, path: str) -> list[Cause]:
     found: list[Cause] = []
     if (most := schema.get("maxLength")) is not None and len(value) > most:
         found.append(_wrong(path, value, f"{path} in body should be at most {most} chars long"))
     if (least := schema.get("minLength")) is not None and len(value) < least:
         found.append(_wrong(path, value, f"{path} in body should be at least {least} chars long"))
-    if (pattern := schema.get("pattern")) is not None and not _compiled(pattern).search(value):
-        found.append(_wrong(path, value, f"{path} in body should match '{pattern}'"))
+    if (pattern := schema.get("pattern")) is not None and (problem := _unmatched(value, pattern, work)):
+        found.append(_wrong(path, value, f"{path} in body {problem}"))
     if schema.get("format") in ("date-time", "date") and not _is_time(value):
         found.append(_wrong(path, value, f"{path} in body must be of type {schema['format']}: {_json(value)}"))
     return found
+
+
+def _unmatched(value: str, pattern: str, work: Work) -> str:
+    try:
+        expression = pattern_of(pattern)
+        work.spend(expression.steps * len(value) // STEPS_OF_PATTERNS)
+        return "" if expression.is_in(value) else f"should match '{pattern}'"
+    except PatternError as error:
+        return f"cannot be matched with '{pattern}': {error}"
 
 
 def _number(value: float, schema: Schema, path: str) -> list[Cause]:
@@ -187,8 +213,3 @@ def _is_time(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-@lru_cache(maxsize=512)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)

@@ -18,6 +18,11 @@ from config.errors import RequestError
 
 Step = Callable[[list[Any]], list[Any]]
 
+LONGEST: Final = 512
+"""Letters of an expression."""
+MOST_FOUND: Final = 5_000
+"""Values that a step may come to: two unions or two descents in a row multiply them."""
+
 _FIELD: Final = re.compile(r"((?:\\.|[^\s.,\[\]$@{}\\])*)")
 _KEY: Final = re.compile(r"'([^']*)'")
 _SLICE: Final = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?")
@@ -34,6 +39,8 @@ class JsonPathError(RequestError):
 @lru_cache(maxsize=1024)
 def compile_path(path: str) -> tuple[Step, ...]:
     """The steps of an expression such as `.status.conditions[?(@.type=="Ready")].status`. Raises JsonPathError."""
+    if len(path) > LONGEST:
+        raise JsonPathError(f"longer than {LONGEST} letters")
     return tuple(_parse(path))
 
 
@@ -45,6 +52,8 @@ def find(path: str, obj: object) -> list[Any]:
 def _walk(steps: Iterable[Step], values: list[Any]) -> list[Any]:
     for step in steps:
         values = step(values)
+        if len(values) > MOST_FOUND:
+            raise JsonPathError(f"more than {MOST_FOUND} values")
     return values
 
 

@@ -1,8 +1,10 @@
 """Label selectors in both forms."""
 
+from time import process_time
+
 import pytest
 
-from actors.api.selectors import SelectorError, matches, parse_selector, selector_of
+from actors.api.selectors import MOST_REQUIREMENTS, SelectorError, matches, parse_selector, selector_of
 
 LABELS = {"app": "web", "tier": "front", "volcano.sh/job-name": "j"}
 
@@ -50,3 +52,33 @@ def test_no_selector(text: str) -> None:
 )
 def test_structured(structured: dict[str, object] | None, holds: bool) -> None:
     assert matches(selector_of(structured), LABELS) is holds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "," * 20_000,
+        "a," * 20_000 + "a",
+        "a=" + " " * 60_000 + "!",
+        " " * 60_000 + "!!",
+        "a" + " " * 60_000 + "in (!",
+        "(" * 20_000,
+        "a in (" + "b," * 20_000,
+        ",".join(f"a!=b{number}" for number in range(6_000)),
+        "x" * 60_000,
+    ],
+)
+def test_long_selectors_are_refused_at_once(text: str) -> None:
+    began = process_time()
+    with pytest.raises(SelectorError) as caught:
+        parse_selector(text)
+    assert process_time() - began < 0.2  # quadratic readers take from half a second to a minute
+    assert len(str(caught.value)) < 400
+
+
+def test_one_requirement_may_have_many_values_and_a_selector_many_requirements() -> None:
+    values = ",".join(f"v{number}" for number in range(5_000))
+    text = ",".join([f"app in ({values}, web)"] + ["app"] * (MOST_REQUIREMENTS - 1))
+    assert matches(parse_selector(text), LABELS)
+    with pytest.raises(SelectorError, match="more than 256 requirements"):
+        parse_selector(text + ",app")

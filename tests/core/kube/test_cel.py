@@ -73,3 +73,36 @@ def test_what_has_no_value(expression: str, complaint: str) -> None:
 def test_what_cannot_be_read(expression: str) -> None:
     with pytest.raises(ExpressionError):
         read_expression(expression)
+
+
+@pytest.mark.parametrize("opening", ["(", "[", "!", "-", "a[", "f(", "a ? b : ", "[(!"])
+def test_nesting_is_bounded(opening: str) -> None:
+    with pytest.raises(ExpressionError, match="nested deeper than"):
+        read_expression(opening * 600)
+
+
+@pytest.mark.parametrize("chain", ["1" + "+1" * 2_000, "a" + ".b" * 2_000, "a" + ".b()" * 2_000, "1" + "<1" * 2_000])
+def test_so_is_what_becomes_deep(chain: str) -> None:
+    with pytest.raises(ExpressionError, match="nested deeper than"):
+        read_expression(chain)
+
+
+def test_many_conditions_are_not_deep() -> None:
+    assert is_true("true" + " && true" * 1_000, DEVICE)
+    assert is_true("false" + " || false" * 1_000 + " || true", DEVICE)
+    assert not is_true("true" + " && true" * 500 + " && false", DEVICE)
+
+
+def test_length_and_numbers_are_bounded() -> None:
+    with pytest.raises(ExpressionError, match="longer than 10240 letters"):
+        read_expression(" " * 10_241)
+    with pytest.raises(ExpressionError, match="does not fit 64 bits"):
+        read_expression("9" * 5_000)
+    with pytest.raises(ExpressionError, match="no semantic version"):
+        is_true(f"semver('{'1' * 5_000}.1.1') == semver('1.1.1')", DEVICE)
+
+
+def test_matching_is_linear() -> None:
+    assert not is_true(f"'{'a' * 5_000}!'.matches('^(a+)+$')", DEVICE)
+    with pytest.raises(ExpressionError, match="matches: invalid perl operator"):
+        is_true("'a'.matches('(?=a)')", DEVICE)

@@ -106,3 +106,10 @@ def test_a_restricted_selector_asks_for_more() -> None:
     selector = LabelSelector((Requirement("app", "Exists"),)).restricted_to({"tier": "2"})
     assert selector.matches(LABELS)
     assert not selector.matches({"app": "web", "tier": "3"})
+
+
+def test_integers_longer_than_any_label_are_none() -> None:
+    assert parse_int64("0" * 60 + "7") == 7
+    assert parse_int64("1" * 5_000) is None  # Python turns no longer text than 4,300 digits into a number
+    with pytest.raises(SelectorError, match="exactly one integer"):
+        requirement({"key": "app", "operator": "Gt", "values": ["1" * 5_000]})

@@ -71,3 +71,12 @@ def test_no_expression_breaks_the_reader(path: str) -> None:
         find(path, OBJECT)
     except JsonPathError:
         pass
+
+
+@pytest.mark.parametrize("path", ["$" + "." * 400 + "a", ".a" + "[*]" * 100, ".a" + "[0,0]" * 100, "." + "x" * 5_000])
+def test_paths_that_multiply_are_no_paths(path: str) -> None:
+    deep: Any = [1, 2]
+    for _ in range(12):
+        deep = [deep, deep]
+    with pytest.raises(JsonPathError, match=r"^more than 5000 values$|^longer than 512 letters$"):
+        find(path, {"a": deep})

@@ -1,0 +1,80 @@
+"""Regular expressions that come from outside, in RE2: Go's syntax, and linear in the text whatever the expression.
+
+Python's own engine tries every way in turn: `^(a+)+$` over forty letters takes it hours. The work of one search is
+bounded besides, for it grows with the expression as well: where that is exceeded there is no answer but an error.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import re2  # type: ignore[import-untyped]
+
+from config.errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LONGEST: Final = 4_096
+"""Characters of an expression."""
+MOST_STEPS: Final = 10_000
+"""Instructions of an expression, once compiled; counted repetitions make many of a few characters."""
+MOST_WORK: Final = 4_000_000
+"""Instructions times bytes of the text: at worst some 20 ms."""
+_MEMORY: Final = 1024 * 1024
+
+_library = cast("Any", re2)  # it has no types
+
+
+class PatternError(RequestError):
+    """No regular expression of RE2's, one that is too large, or one that is too dear for a text."""
+
+    code = 422
+    reason = "Invalid"
+
+
+class Pattern:
+    """`steps`: how many instructions it is."""
+
+    __slots__ = ("_search", "steps", "text")
+
+    def __init__(self, text: str) -> None:
+        """Raises PatternError."""
+        if len(text) > LONGEST:
+            raise PatternError(f"longer than {LONGEST} characters")
+        try:
+            compiled = _library.compile(text, _options())
+        except (_library.error, UnicodeEncodeError) as error:
+            raise PatternError(_told(error)) from error
+        self.text = text
+        self.steps: int = compiled.programsize
+        self._search: Callable[[bytes], object] = compiled.search
+        if self.steps > MOST_STEPS:
+            raise PatternError(f"too large: {self.steps} steps, at most {MOST_STEPS}")
+
+    def is_in(self, text: str) -> bool:
+        """Whether it matches anywhere in the text. Raises PatternError when the text is too long for it."""
+        encoded = text.encode("utf-8", "replace")
+        if self.steps * len(encoded) > MOST_WORK:
+            raise PatternError(f"a text of {len(encoded)} bytes is too long for a pattern of {self.steps} steps")
+        return self._search(encoded) is not None
+
+
+@lru_cache(maxsize=1024)
+def pattern_of(text: str) -> Pattern:
+    """The expression, compiled. Raises PatternError."""
+    return Pattern(text)
+
+
+def _options() -> Any:
+    options = _library.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = _MEMORY
+    return options
+
+
+def _told(error: Exception) -> str:
+    """What the library says is the text of bytes."""
+    return str(error).removeprefix("b'").removesuffix("'").removeprefix('b"').removesuffix('"').replace("\\\\", "\\")
