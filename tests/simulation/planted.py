@@ -31,8 +31,7 @@ from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.predicates.pod_count import PodCountCheck
 from core.plugins.proportion.plugin import Proportion
 from core.session import close
-from core.session.batches import TaskBatch
-from core.session.points import Vote
+from core.session.points.batches import TaskBatch
 from core.state.nodes import NodeTable
 from core.state.view import View
 from tests.simulation.planting import Plant, all_of, always, asks_nothing, no_reason, nothing, replace, wrap
@@ -64,11 +63,7 @@ def _counts_retries_twice(assume: Any) -> Any:
     return patched
 
 
-def _permits_everybody(_: Gang, __: Any, candidates: Sequence[Any]) -> tuple[list[Any], Vote]:
-    return list(candidates), Vote.PERMIT
-
-
-def _masks_nobody(_: Gang, __: Any, batch: TaskBatch) -> Any:
+def _permits_everybody(_: Gang, __: Any, batch: TaskBatch) -> Any:
     return np.ones(len(batch.job), dtype=np.bool_)
 
 
@@ -265,7 +260,7 @@ BUGS: dict[str, Bug] = {
         replace(Pdb, "within_budget", _everybody), "victims", ("spares-budgets",)
     ),
     "victims are named whatever gangs need": Bug(
-        all_of(replace(Gang, "evictable", _permits_everybody), replace(Gang, "evictable_mask", _masks_nobody)),
+        replace(Gang, "evictable", _permits_everybody),
         "victims",
         ("whole-gangs",),
     ),

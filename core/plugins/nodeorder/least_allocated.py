@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from core.plugins.nodeorder.means import mean_percent, mean_percent_one
 from core.plugins.nodeorder.shares import nonzero_taken
-from core.session.node_points import Volatility
+from core.session.points.nodes import TEMPLATE_ONLY, Volatility
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
     from core.plugins.nodeorder.shares import Taken
-    from core.session.node_points import FloatArray, Rows
+    from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
 
 
@@ -54,7 +54,7 @@ class LeastAllocated:
     """Prefers nodes with much left."""
 
     name = "NodeResourcesFit_LeastAllocated"
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self, session: Session, weight: int) -> None:
         self._taken, self._weight = nonzero_taken(session), float(weight)

@@ -13,7 +13,7 @@ from core.kube.allocatable import capacity
 
 if TYPE_CHECKING:
     from core.kube.allocatable import Capacity
-    from core.session.node_points import FloatArray, Rows
+    from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
 
 CPU, MEMORY = 0, 1

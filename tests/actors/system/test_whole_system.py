@@ -134,7 +134,7 @@ class Marking(Conformance):
     def on_session_open(self, session: Session) -> None:
         """Register."""
         context = BindContext(annotations=(("example.com/node", "chosen"),))
-        session.points.add("BindContext", self.name, lambda _: context)
+        session.points.bind_context.add(self.name, lambda _: context)
 
 
 @pytest.mark.anyio

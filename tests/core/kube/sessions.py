@@ -12,7 +12,7 @@ from core.state.view import View
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.session.node_points import NodeCheck, NodeScore
+    from core.session.points.nodes import NodeCheck, NodeScore
     from core.session.session import Session
 
 ALL = slice(None)

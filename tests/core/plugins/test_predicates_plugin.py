@@ -207,13 +207,12 @@ def test_trials_try_affinity_after_moves() -> None:
     session = open_world(predicates(), BASE, node("n0"), enemy, waiting(affinity=near("podAntiAffinity", HOST)))
     task, other = task_of(session, "p"), task_of(session, "r")
     state: dict[str, Any] = {}
-    ask = session.points.first_error
-    assert ask("SimulatePredicate", state, task, 0) == slow_pods.TOGETHER
-    assert ask("SimulateRemoveTask", state, task, other, 0) is None
-    assert ask("SimulatePredicate", state, task, 0) is None
-    assert ask("SimulateAddTask", state, task, other, 0) is None
-    assert ask("SimulatePredicate", state, task, 0) == slow_pods.TOGETHER
-    assert ask("SimulatePredicate", {}, task_of(session, "r"), 0) is None
+    assert session.points.simulate_predicate(state, task, 0) == slow_pods.TOGETHER
+    assert session.points.simulate_remove_task(state, task, other, 0) is None
+    assert session.points.simulate_predicate(state, task, 0) is None
+    assert session.points.simulate_add_task(state, task, other, 0) is None
+    assert session.points.simulate_predicate(state, task, 0) == slow_pods.TOGETHER
+    assert session.points.simulate_predicate({}, task_of(session, "r"), 0) is None
 
 
 def test_pods_that_share_a_volume_follow_the_promise() -> None:

@@ -78,7 +78,13 @@ def names(tasks: Iterable[Task]) -> list[str]:
     return [task.name for task in tasks]
 
 
+def ask(session: Session, point: str, *subject: Any) -> Any:
+    """What all plugins together say at a point, by Volcano's name of it."""
+    asked: Any = session.points.by_name()[point]
+    return asked(*subject)
+
+
 def evictable(session: Session, point: str, subject: Any, *pods: str) -> list[str]:
     """Whom the plugins let go at a point, of the pods named, in that order."""
     candidates = [task_of(session, name) for name in pods]
-    return names(session.points.tiered_intersection(point, subject, candidates))
+    return names(ask(session, point, subject, candidates))
