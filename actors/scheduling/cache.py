@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, assert_never
 from actors.errors import ActorFailedError, BrokenViewError
 from actors.runtime.activity import SCHEDULER
 from actors.runtime.actor import Actor
-from actors.runtime.news import LevelSignal
+from actors.runtime.level_signal import LevelSignal
 from actors.runtime.watcher import Changes, Watcher
 from actors.scheduling.resync import Awaited, Due, ResyncQueue
 from actors.system.ports import CacheMessage, CacheReply
@@ -46,7 +46,6 @@ from core.messages.operations import (
 )
 from core.messages.replies import Accepted, Assumed, SnapshotTaken, ViewChecked
 from core.state.watched import WATCHED
-from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -87,11 +86,12 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._fold = Shown(lambda: view, self._leave_out)
         self.unreadable: dict[str, str] = {}
         self._api = api
+        self._objects = context.objects
         self._snapshots = snapshots
         self._changed = changed
         self._base = changed.value + 1
         self._check_always = check_always
-        self._watcher = Watcher(name, api, context.news, context.activity, WATCHED, since=NEVER)
+        self._watcher = Watcher(name, api, context, WATCHED, since=NEVER)
         self._applied = LevelSignal()
         self._resyncs = ResyncQueue()
         self._awaited = awaited
@@ -196,7 +196,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._applied.raise_to(changes.revision)
 
     def _apply(self, changes: Changes) -> None:
-        shown = ((event.type, codec.unpack_shared(event.blob)) for event in changes.events)
+        shown = ((event.type, self._objects.unpack(event.blob)) for event in changes.events)
         if changes.relisted:
             operation = Relisted(changes.revision, changes.listed)
             self._fold.operate(operation, listed=shown)

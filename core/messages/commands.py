@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
 from core.messages.message import Message
+from core.messages.watch import Pull, ReadRevision
 
 # --- to the api server --------------------------------------------------------------------------------------------
 
@@ -153,7 +154,7 @@ class ReportStatus(Message, frozen=True):
     name: str
     wanted: PodCondition | PodGroupStatus | QueueStatus
     cycle: int
-    as_of: int
+    as_of: int = 0
 
 
 class Get(Message, frozen=True):
@@ -182,7 +183,7 @@ class OpenListing(Message, frozen=True):
     namespace: str | None = None
 
 
-ApiRequest = (
+StoreRequest = (
     Create
     | Update
     | UpdateStatus
@@ -195,7 +196,9 @@ ApiRequest = (
     | Get
     | List
     | OpenListing
+    | ReadRevision
 )
+ApiRequest = StoreRequest | Pull  # which may have to wait
 
 # --- to the cache (its events are in core.messages.events) --------------------------------------------------------
 

@@ -25,6 +25,7 @@ from core.kube.devices import Allocator
 from core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, Phase
 from core.messages.commands import Append, Entry
 from core.messages.events import BindTimedOut, Bound, Mutation
+from core.messages.watch import ReadRevision, RevisionRead
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
@@ -135,7 +136,8 @@ def _skips_when_behind(pull: Any) -> Any:
 
     async def patched(self: Watcher) -> Changes:
         async def no_list() -> Changes:
-            return Changes((), self._news.value)
+            newest = await self._api.ask_for(ReadRevision(), RevisionRead)
+            return Changes((), newest.revision)
 
         if self.revision > 0:
             self._relist = no_list  # type: ignore[method-assign]

@@ -10,7 +10,6 @@ from msgspec.structs import asdict, astuple
 from actors.api.store import Store
 from core.life.task import COMPLETED_STATUSES, TaskStatus
 from core.messages.events import Mutation
-from core.messages.replies import Listing
 from core.objects.node import read_node
 from core.objects.pod import Task, read_task
 from core.state.tasks import NOWHERE
@@ -59,8 +58,7 @@ def compare_view(view: View, store: Store) -> list[str]:
 
 
 def _listed(store: Store, kind: str) -> list[Object]:
-    listing = store.list(kind)
-    return [codec.unpack_shared(blob) for blob in listing.blobs] if isinstance(listing, Listing) else []
+    return [store.tables.seen(record) for _, record in store.tables.of_kind(kind)]
 
 
 def _strangers(what: str, ours: Set[str], theirs: Set[str]) -> Iterator[str]:
@@ -149,7 +147,7 @@ def miscounted(store: Store, monitor: Monitor) -> list[str]:
     problems: list[str] = []
     for name, book in monitor.budgets.by_name.items():
         record = store.tables.get((BUDGET, *name))
-        status: dict[str, Any] = {} if record is None else codec.unpack_shared(record.blob).get("status") or {}
+        status: dict[str, Any] = {} if record is None else store.tables.seen(record).get("status") or {}
         said = (status.get("currentHealthy"), status.get("disruptionsAllowed"))
         if said != (book.healthy, max(book.spare, 0)):
             problems.append(f"budget {name[1]} says (healthy, allowed) {said}, it has {book.healthy}: {book.spare}")
@@ -178,7 +176,7 @@ def _group_says_why(store: Store, job: str) -> bool:
     record = store.tables.get(("PodGroup", namespace, name))
     if record is None:
         return True  # a pod of another scheduler's, or of a group that has gone: nobody was asked to place it
-    status: dict[str, Any] = codec.unpack_shared(record.blob).get("status") or {}
+    status: dict[str, Any] = store.tables.seen(record).get("status") or {}
     conditions: list[dict[str, Any]] = status.get("conditions") or []
     return any(
         each.get("type") == "Unschedulable" and each.get("status") == "True" and each.get("message")

@@ -9,9 +9,10 @@ from typing import Any
 import anyio
 import pytest
 
-from core.messages.commands import ApiRequest, BindPod, Create, Update
+from core.messages.commands import BindPod, Create, StoreRequest, Update
 from core.messages.events import BindRefused, Bound, Mutation, Outcome
 from core.messages.replies import ApiReply, Refused
+from core.messages.watch import Pull, Pulled
 from pumice.replay.verify import verify
 from storage import codec
 from storage.memory import MemoryJournal
@@ -30,7 +31,7 @@ from tests.kit.storage import (
 )
 
 pytestmark = pytest.mark.anyio
-Apply = Callable[[ApiRequest, float], ApiReply]
+Apply = Callable[[StoreRequest, float], ApiReply]
 Object = dict[str, Any]
 NODE = "volume.kubernetes.io/selected-node"
 
@@ -92,7 +93,7 @@ async def test_a_refused_bind_gives_back_what_was_written_and_is_tried_again() -
     refusals = 0
     reserved: list[int] = []
 
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         nonlocal refusals
         if isinstance(request, BindPod):
             reserved.append(sum("allocation" in c.get("status", {}) for c in stored(system, "ResourceClaim")))
@@ -138,7 +139,7 @@ tiers:
 """
 
 
-def without_provisioner(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+def without_provisioner(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
     """The volume controller never gets a volume made."""
     if isinstance(request, Create) and request.user == "volume-controller":
         return Refused(503, "ServiceUnavailable", "planted")
@@ -167,8 +168,9 @@ async def test_a_volume_that_never_comes_is_given_up_and_nothing_of_it_stays() -
         assert NODE in stored(system, "PersistentVolumeClaim")[0]["metadata"]["annotations"]
         outcomes = await heard_of(journal, "a-0")
         with anyio.fail_after(10):  # the outcome may be in the journal before the status is written
+            seen = 0
             while not (said := named(stored(system, "Pod"))["a-0"]["status"].get("conditions")):
-                await system.context.news.wait_beyond(system.context.news.value)
+                seen = (await system.api.ask_for(Pull("test", seen, ("Pod",)), Pulled)).revision
         (why,) = [(each["reason"], each["message"]) for each in said if each["type"] == "PodScheduled"]
         assert why == ("SchedulerError", "its volumes were not bound in time")
     assert isinstance(outcomes[0], BindRefused)
@@ -187,7 +189,7 @@ async def test_a_volume_on_its_way_to_one_pod_is_not_given_to_another(crashing: 
     released = False
     met = anyio.Event()
 
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         if isinstance(request, Update) and request.user == "volume-controller" and not released:
             changed = codec.unpack(request.blob)
             if changed["kind"] == "PersistentVolume" and changed["status"]["phase"] == "Bound":
@@ -219,7 +221,7 @@ async def test_a_restart_while_volumes_are_waited_for_starts_over_and_ends_well(
     """What was written stays; the next process finds it, and binds the pod where the volume is kept for it."""
     journal, met = MemoryJournal(), anyio.Event()
 
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         if isinstance(request, Update | Create) and request.user == "volume-controller" and b"claimRef" in request.blob:
             met.set()
             return Refused(503, "ServiceUnavailable", "planted")
