@@ -28,7 +28,6 @@ from core.messages.decisions import Bind, PodCondition
 from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
 from core.messages.orders import BindOrder, WriteStatus
 from core.messages.replies import Accepted, Done, Refused
-from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
 from storage import codec
 
 if TYPE_CHECKING:
@@ -110,7 +109,6 @@ class PreBindWorker(Actor[BindOrder, Done]):
     ) -> None:
         super().__init__(name, mailbox, context)
         self._api = api
-        self._objects = context.objects
         self._outcomes = Outcomes(cache, recorder)
         self._status = status
         self._metrics = metrics
@@ -186,36 +184,33 @@ class PreBindWorker(Actor[BindOrder, Done]):
             if not self._waiting.by_cause:
                 self._more = anyio.Event()
                 await self._more.wait()
-            found = await self._pull()
+            with anyio.CancelScope(deadline=self._waiting.next_at):
+                await self.news.wait_beyond(self._revision)
             with self.activity.busy():
                 async with self._lock:
-                    if self._is_news(found):
+                    if await self._is_news():
                         await self._look()
 
-    async def _pull(self) -> Pulled | None:
-        """What is new; None: the way to the api is broken, or the time of a bind is up."""
-        with anyio.CancelScope(deadline=self._waiting.next_at):
-            try:
-                return await self._api.ask_for(Pull(self.name, self._revision, WATCHED), Pulled)
-            except ActorFailedError:
-                await anyio.sleep(AGAIN_S)
-        return None
-
-    def _is_news(self, found: Pulled | None) -> bool:
+    async def _is_news(self) -> bool:
         """Whether anything that is waited for has changed, or time is up."""
-        if found is None:
-            return anyio.current_time() >= self._waiting.next_at
-        anew = found.gone or self._revision < 0
-        self._revision = max(self._revision, found.revision)
+        if anyio.current_time() >= self._waiting.next_at:
+            return True
+        try:
+            found = self.news.read(self._revision, WATCHED)
+        except ActorFailedError:
+            await anyio.sleep(AGAIN_S)  # the way to the api is broken
+            return False
+        if found.gone:
+            self._revision = self.news.value
+            return True
+        self._revision = found.revision
         places = self._waiting.places()
-        changes = self._objects.changes(found.revisions, found.events)
-        return anew or any((each.kind, each.namespace, each.name) in places for each in changes)
+        return any((event.kind, event.namespace, event.name) in places for event in found.events)
 
     async def _look(self) -> None:
         """Bind what is ready, give up what never will be."""
         if self._revision < 0:
-            newest = await self._ask(ReadRevision())
-            self._revision = newest.revision if isinstance(newest, RevisionRead) else -1
+            self._revision = self.news.value
         ready: list[WaitingBind] = []
         unanswered = False
         for waiting in list(self._waiting.by_cause.values()):

@@ -8,7 +8,6 @@ from msgspec import field
 
 from core.messages.message import Message
 from core.messages.operations import ViewOperation
-from core.messages.watch import Pulled, RevisionRead
 
 
 class Accepted(Message, frozen=True):
@@ -52,7 +51,7 @@ class ListingOpened(Message, frozen=True):
     count: int
 
 
-ApiReply = Accepted | Refused | Listing | ListingOpened | Pulled | RevisionRead
+ApiReply = Accepted | Refused | Listing | ListingOpened
 
 
 class Appended(Message, frozen=True):

@@ -222,7 +222,7 @@ class Told(Watching):
             await anyio.sleep_forever()
         with Live(console=self._terminal.out, transient=True, auto_refresh=False) as live:
             while True:
-                live.update(summary_table(await system.summary()), refresh=True)
+                live.update(summary_table(system.summary()), refresh=True)
                 await anyio.sleep(LIVE_PERIOD_S)
 
 

@@ -18,6 +18,7 @@ FLAGS: Final[dict[str, str | None]] = {
     "VictimQueueOrder": None,
     "TaskOrder": "TaskOrder",
     "SubJobOrder": "SubJobOrder",
+    "ClusterOrder": "ClusterOrder",
     "JobValid": None,
     "JobReady": "JobReady",
     "SubJobReady": "SubJobReady",
@@ -39,12 +40,14 @@ FLAGS: Final[dict[str, str | None]] = {
     "SimulatePredicate": "Predicate",
     "SimulateAddTask": "Preemptable",  # or Allocatable: see _is_consulted
     "SimulateRemoveTask": "Preemptable",
-    "SimulatesNothing": None,
+    "BestNode": "BestNode",
     "NodeOrder": "NodeOrder",
     "BatchNodeOrder": "NodeOrder",
     "HyperNodeOrder": "HyperNodeOrder",
     "HyperNodeGradientForJob": "HyperNodeGradient",
     "HyperNodeGradientForSubJob": "HyperNodeGradient",
+    "TargetJob": "TargetJob",
+    "ReservedNodes": "ReservedNodes",
     "BindContext": None,
 }
 
