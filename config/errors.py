@@ -126,9 +126,13 @@ class InternalError(PumiceError):
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name closest to ``name`` (letter case does not count), or None when none is near."""
+    return next(iter(nearest_names(name, known, 1)), None)
+
+
+def nearest_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The known names closest to ``name``, the closest first."""
     by_folded = {candidate.casefold(): candidate for candidate in sorted(known)}
-    matches = get_close_matches(name.casefold(), list(by_folded), n=1, cutoff=0.6)
-    return by_folded[matches[0]] if matches else None
+    return [by_folded[match] for match in get_close_matches(name.casefold(), list(by_folded), n=most, cutoff=0.6)]
 
 
 def describe(value: object) -> str:

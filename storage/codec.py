@@ -46,9 +46,6 @@ class _Packer(threading.local):
 
 _packer = _Packer()
 
-SHARED = 4096
-"""So many decoded objects are remembered by `unpack_shared` at most."""
-
 
 def pack(data: Any) -> bytes:
     """Plain data as MessagePack. Raises CodecError for anything else."""
@@ -75,39 +72,6 @@ def unpack(data: bytes) -> Any:
         return _read_plain(data)
     except _REFUSALS as problem:
         raise CodecError(_cannot_unpack(data, problem)) from problem
-
-
-class _Shared(dict[bytes, Any]):
-    """Decoded objects by their bytes. When there are too many the older half goes: nobody notes who reads which."""
-
-    def __missing__(self, data: bytes) -> Any:
-        obj = unpack(data)
-        self.keep(data, obj)
-        return obj
-
-    def keep(self, data: bytes, obj: Any) -> None:
-        if len(self) >= SHARED and data not in self:
-            for old in list(self)[: SHARED // 2]:
-                self.pop(old, None)  # another thread may have come first
-        self.setdefault(data, obj)
-
-
-_shared = _Shared()
-
-unpack_shared: Callable[[bytes], Any] = _shared.__getitem__
-"""`unpack`, once for all who read the same bytes at about the same time: nobody may change what it returns.
-
-All watchers of a change see the same bytes. Raises CodecError.
-"""
-
-share: Callable[[bytes, Any], None] = _shared.keep
-"""`unpack_shared` gives out this object for its bytes, which nobody has to decode then.
-
-Whoever wrote it may not change it either from now on; it is made of dictionaries and lists as `unpack` makes them.
-"""
-
-forget_shared: Callable[[], None] = _shared.clear
-"""Let go of all that `unpack_shared` remembers, when what has read it is at its end."""
 
 
 def unpack_many(data: bytes) -> list[Any]:

@@ -47,6 +47,8 @@ async def prepare(connection: Connection, path: str, read_only: bool, migrations
     """
     version = await _version(connection, path, len(migrations))
     if read_only:
+        if version == 0:
+            raise ForeignFileError(path, "this file is empty, and no journal")
         if version < len(migrations):
             raise OpenError(path, f"its schema version {version} is old; opening it for writing brings it up to date")
         return

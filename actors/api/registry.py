@@ -19,7 +19,7 @@ from actors.api.kinds import Kind
 from actors.api.lookup import TablesLookup
 from actors.api.ordered import Record
 from actors.api.refusals import Cause
-from actors.api.tables import Key, Tables, own, seen
+from actors.api.tables import Key, Tables, own
 from actors.api.typed import type_problems
 from actors.api.verbs.decoding import drop_nulls
 from core.messages.replies import Accepted, Refused
@@ -96,7 +96,7 @@ class Registry:
         if record is None:
             return refusals.not_found(kind, name)
         whole = self.strict or kind.defined
-        return FoundRecord(place, kind, record, own(record) if whole else seen(record), whole)
+        return FoundRecord(place, kind, record, own(record) if whole else self.tables.seen(record), whole)
 
     def settle_shape(self, kind: Kind, obj: Object, *, nulls: bool = True) -> list[Cause]:
         """Check the types of an object's fields; one of a defined kind is pruned and defaulted by its schema.

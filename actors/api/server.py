@@ -2,7 +2,7 @@
 
 Owns: the store (`actors.api.store`); nobody else writes it.
 Accepts: `ApiRequest`; every one is answered, with a refusal at worst.
-Sends: asks the recorder. News for watchers is a level signal; they come and read the log.
+Sends: asks the recorder. Who watches pulls, and is answered when there is news (`actors.api.pulls`).
 When full: whoever asks waits. The api waits for nobody but the recorder, so it always moves on.
 Stops: after what is queued has been made durable and answered.
 
@@ -13,22 +13,23 @@ or any watcher woken: what has been acknowledged, or seen, is on disk.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from actors.api import refusals
+from actors.api.pulls import Pulls
 from actors.runtime.actor import Actor
-from core.messages import commands, replies
+from core.messages import commands, replies, watch
 from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from actors.api.store import Store
+    from actors.api.watch import ChangeLog
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.runtime.news import ChangeLog
     from actors.system.ports import ApiPort, RecorderPort
 
 log = logging.getLogger(__name__)
@@ -41,12 +42,20 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
     """`store` outlives a crash of this actor: it is the truth, and what is in it is in the journal."""
 
     cap = 512
+    answers_later = True
 
     def __init__(self, name: str, mailbox: ApiPort, context: Context, *, store: Store, recorder: RecorderPort) -> None:
         super().__init__(name, mailbox, context)
         self.store = store
         self._recorder = recorder
-        context.news.open_log(self._readable())
+        self._pulls = Pulls(name, self._readable())
+
+    async def run(self) -> None:
+        """See `Actor.run`. Pulls that are held are answered also when it crashes: who watches comes again."""
+        try:
+            await super().run()
+        finally:
+            self._pulls.give_up("stopped, or crashed, before there was news", stopped=self.mailbox.closed)
 
     async def on_start(self) -> None:
         """Let watchers see what the store holds already (what a crash left unwritten goes to the journal first)."""
@@ -55,17 +64,27 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
         """Apply, make durable, answer, wake."""
+        requests = self._without_pulls(batch)
         now = self.clock.now()
         entries: list[commands.Entry] = []
-        answers = [self._apply(item.message, now, entries) for item in batch]
+        answers = [self._apply(item.message, now, entries) for item in requests]
         entries += self._entries()
         await self._record(entries)
-        for item, answer in zip(batch, answers, strict=True):
+        for item, answer in zip(requests, answers, strict=True):
             item.reply(answer)
         if entries:
             self._publish()
 
-    def _apply(self, request: commands.ApiRequest, now: float, entries: list[commands.Entry]) -> replies.ApiReply:
+    def _without_pulls(
+        self, batch: Sequence[Received[Any, replies.ApiReply]]
+    ) -> Sequence[Received[commands.StoreRequest, replies.ApiReply]]:
+        """What is there to be pulled is pulled before anything else is done: it must not wait for the journal."""
+        pulls = [item for item in batch if type(item.message) is watch.Pull]
+        for item in pulls:
+            self._pulls.take(item)
+        return [item for item in batch if type(item.message) is not watch.Pull] if pulls else batch
+
+    def _apply(self, request: commands.StoreRequest, now: float, entries: list[commands.Entry]) -> replies.ApiReply:
         """Carry out a request of a batch; what a decision comes to is an entry with its number, apart from all else."""
         decision: int | None = None
         if isinstance(request, _DECIDED):
@@ -99,6 +118,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         return self.store.log
 
     def _publish(self) -> None:
-        changed = self.store.log.unpublished()
-        self.store.publish()
-        self.news.publish(self.store.revision, changed)
+        """Let those see it who watch. On the board they are behind from now on, not only once they are awake."""
+        changed = self.store.publish()
+        self.activity.published(self.store.revision, changed)
+        self._pulls.published(changed)

@@ -24,10 +24,11 @@ from actors.api.verbs.reporting import Reporting
 from actors.api.verbs.requests import Moment
 from actors.api.watch import RevisionLog
 from actors.runtime.shelf import Shelf
-from core.messages import commands
+from core.messages import commands, watch
 from core.messages.events import Mutation
 from core.messages.replies import Accepted, ApiReply, Listing, ListingOpened, Refused
-from core.messages.watch import Events
+from core.messages.watch import RevisionRead
+from storage.shared_objects import SharedObjects
 from storage.truth import Truth
 
 MOST_LISTINGS = 256
@@ -38,13 +39,20 @@ class Store:
     """Create, read, update, delete, bind, evict, list and watch. `seed` goes into uids and generated names.
 
     `strict`: for strangers' requests, as a real server is: an object's namespace must exist, and every field that its
-    kind describes be of its type.
+    kind describes be of its type. `written`: see `Tables`.
     """
 
-    def __init__(self, *, seed: int = 0, log_capacity: int = 32_768, strict: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        log_capacity: int = 32_768,
+        strict: bool = False,
+        written: SharedObjects | None = None,
+    ) -> None:
         self.seed = seed
         self.log = RevisionLog(log_capacity)
-        self.tables = Tables(self.log)
+        self.tables = Tables(self.log, written or SharedObjects())
         self.listings: Shelf[tuple[bytes, ...]] = Shelf()
         self.registry = Registry(self.tables, seed=seed, strict=strict)
         self._deletion = Deletion(self.tables)
@@ -85,9 +93,9 @@ class Store:
         taken, self.tables.outbox = self.tables.outbox, []
         return taken
 
-    def publish(self, revision: int | None = None) -> None:
-        """Let watchers see changes up to `revision` (all of them when None)."""
-        self.log.publish(self.revision if revision is None else revision)
+    def publish(self, revision: int | None = None) -> set[str]:
+        """Let watchers see changes up to `revision` (None: all of them). Returns to what it is news: see the log."""
+        return self.log.publish(self.revision if revision is None else revision)
 
     def restore(self, mutation: Mutation) -> None:
         """Rebuild: apply the journal's mutations in order. Watchers start after the last one."""
@@ -104,7 +112,7 @@ class Store:
         """Begin with what a checkpoint holds."""
         self.tables.load(truth)
 
-    def apply(self, request: commands.ApiRequest, now: float) -> ApiReply:
+    def apply(self, request: commands.StoreRequest, now: float) -> ApiReply:
         """Carry out one request at `now` (seconds since the epoch)."""
         try:
             match request:  # each case is tried in turn: the frequent ones stand first
@@ -134,6 +142,8 @@ class Store:
                     return self.list(request.kind, request.namespace, request.label_selector)
                 case commands.OpenListing():
                     return self.open_listing(request.kind, request.namespace)
+                case watch.ReadRevision():
+                    return RevisionRead(self.log.published, self.binds)
                 case _:
                     assert_never(request)
         except RecursionError:  # while it was looked at: whoever walks through it comes before anything is written
@@ -170,10 +180,6 @@ class Store:
         handle = self.listings.put(blobs)
         self.listings.drop(handle - MOST_LISTINGS)  # whoever asked for it has gone without taking it
         return ListingOpened(handle, self.revision, len(blobs))
-
-    def watch(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
-        """Published changes after `since`."""
-        return self.log.read(since, kinds, limit)
 
     # --- writing
 

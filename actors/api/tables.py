@@ -14,7 +14,8 @@ from actors.api.watch import RevisionLog
 from core.messages.events import Mutation
 from core.objects.metadata import Object, section
 from core.objects.parts import PARTS, Parts
-from storage.codec import repack, share, unpack, unpack_shared
+from storage.codec import repack, unpack
+from storage.shared_objects import SharedObjects
 from storage.truth import Truth
 
 Key = tuple[str, str, str]
@@ -24,12 +25,16 @@ _REMEMBERED_OWNERS: Final = 10_000
 
 
 class Tables:
-    """Objects, their revision, the log, the outbox. Nothing here judges a request."""
+    """Objects, their revision, the log, the outbox. Nothing here judges a request.
 
-    def __init__(self, log: RevisionLog) -> None:
+    `written`: where those find what was written who read its bytes.
+    """
+
+    def __init__(self, log: RevisionLog, written: SharedObjects) -> None:
         self.revision = 0
         self.log = log
         self.outbox: list[Mutation] = []
+        self._written = written
         self._kinds: dict[str, Ordered] = {}
         self._in_namespace: dict[str, int] = {}
         self._keys: dict[str, Key] = {}
@@ -64,6 +69,11 @@ class Tables:
             known = (record.revision, own(record))
             self._parsed[key] = known
         return known[1]
+
+    def seen(self, record: Record) -> Object:
+        """The object of a record, shared with the watchers that read the same bytes: read only."""
+        found: Object = self._written.unpack(record.blob)
+        return found
 
     def of_kind(self, kind: str, namespace: str | None = None) -> list[tuple[Name, Record]]:
         """(namespace, name) and record of every object of a kind, in that order."""
@@ -132,7 +142,7 @@ class Tables:
         record = self.get(key)
         if record is None:
             return self.put_new(key, obj, user)
-        before = owner_uids(seen(record))
+        before = owner_uids(self.seen(record))
         blob = self.replace(key, record, obj, user)
         self._reown(key, before, owner_uids(obj))
         record.labels = _labels_of(obj)
@@ -145,7 +155,7 @@ class Tables:
     def replace(self, key: Key, record: Record, obj: Object, user: str, *, status_only: bool = False) -> bytes:
         """`put` of an object that keeps its labels and owners (all but its status); `record` is the one of this key."""
         blob = self._write(key, record, obj, user, user if status_only else "")
-        share(blob, obj)
+        self._written.keep(blob, obj)
         return blob
 
     def put_new(self, key: Key, obj: Object, user: str) -> bytes:
@@ -154,7 +164,7 @@ class Tables:
         meta = obj["metadata"]
         meta["resourceVersion"] = str(revision)
         blob = repack(obj)
-        share(blob, obj)
+        self._written.keep(blob, obj)
         parts = self._parts[key[0]]
         views = parts.views(obj)
         self._add(key, Record(blob, revision, meta["uid"], _labels_of(obj), views))
@@ -270,12 +280,6 @@ def own(record: Record) -> Object:
     """A copy of the object of a record that is the caller's to change."""
     copy: Object = unpack(record.blob)
     return copy
-
-
-def seen(record: Record) -> Object:
-    """The object of a record, shared with the watchers that read the same bytes: read only."""
-    found: Object = unpack_shared(record.blob)
-    return found
 
 
 def _labels_of(obj: Object) -> dict[str, str]:

@@ -8,15 +8,44 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from operator import attrgetter
-from typing import Final
+from typing import Final, Protocol
 
+from msgspec import Struct
+
+from actors.runtime.heads import Heads
 from core.messages.events import Mutation
-from core.messages.watch import Events
 
 _SCAN: Final = 8192
 """Entries looked at in one call at most, so that a watcher of a rare kind cannot hold the loop for long."""
 
 _REVISION: Final = attrgetter("revision")
+
+
+class Events(Struct, frozen=True):
+    """Changes in revision order. Who watches continues from `revision`.
+
+    `gone` (410): the log no longer reaches back that far; the watcher must list again. `more`: the limit cut it.
+    """
+
+    revision: int
+    events: tuple[Mutation, ...] = ()
+    gone: bool = False
+    more: bool = False
+
+
+class ChangeLog(Protocol):
+    """The api's changes in order, as those find them who watch."""
+
+    def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
+        """Published changes after `since` of these kinds, or parts of them (all when empty), at most `limit`.
+
+        Raises ActorFailedError when the way to the api is broken.
+        """
+        ...
+
+    def head(self, kinds: tuple[str, ...]) -> int:
+        """The newest published revision at which something of these kinds may have changed."""
+        ...
 
 
 class RevisionLog:
@@ -31,13 +60,17 @@ class RevisionLog:
         self._dropped_to = revision
         self._forgotten_to = revision
         self._last_dropped: dict[str, int] = {}
-        self._published = revision
+        self._heads = Heads(revision)
         self._asked = _AskedByKinds()
 
     @property
     def published(self) -> int:
         """The newest revision that watchers may see."""
-        return self._published
+        return self._heads.newest
+
+    def head(self, kinds: tuple[str, ...]) -> int:
+        """See `Heads.of`."""
+        return self._heads.of(kinds)
 
     @property
     def oldest(self) -> int:
@@ -60,15 +93,14 @@ class RevisionLog:
         self._dropped_to = self._entries[cut - 1].revision
         del self._entries[:cut], self._concerned[:cut]
 
-    def publish(self, revision: int) -> None:
-        """Let watchers see everything up to `revision`."""
-        self._published = max(self._published, revision)
-
-    def unpublished(self) -> set[str]:
-        """The kinds, and the parts of them, to which what has not been published will be news."""
-        waiting = set(self._concerned[self._position(self._published) :])
-        dropped = [topic for topic, revision in self._last_dropped.items() if revision > self._published]
-        return set[str]().union(dropped, *waiting)
+    def publish(self, revision: int) -> set[str]:
+        """Let watchers see everything up to `revision`. Returns the kinds, and parts of them, to which it is news."""
+        before, position = self.published, self._position(self.published)
+        fresh = self._concerned[position : max(position, self._position(revision))]
+        dropped = [topic for topic, last in self._last_dropped.items() if last > before]
+        changed = set[str]().union(dropped, *set(fresh))
+        self._heads.published(revision, changed)
+        return changed
 
     def forget_all(self, revision: int) -> None:
         """Drop every entry, as if all up to `revision` had been compacted."""
@@ -76,13 +108,15 @@ class RevisionLog:
         self._concerned.clear()
         self._last_dropped.clear()
         self._room = self._capacity + self._spare
-        self._dropped_to = self._forgotten_to = self._published = revision
+        self._dropped_to = self._forgotten_to = revision
+        self._heads = Heads(revision)
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
-        """Published changes after `since` of the named kinds, or parts of them (all when empty), at most `limit`."""
-        if since > self._published or (since < self._dropped_to and self._is_gone(since, kinds)):
-            return Events(self._published, gone=True)
-        start, end = self._position(since), self._position(self._published)
+        """See `ChangeLog.read`."""
+        published = self.published
+        if since > published or (since < self._dropped_to and self._is_gone(since, kinds)):
+            return Events(published, gone=True)
+        start, end = self._position(since), self._position(published)
         cut = end if end - start <= _SCAN else start + _SCAN
         found = self._entries[start:cut]
         if kinds:
@@ -92,7 +126,7 @@ class RevisionLog:
             return Events(found[limit - 1].revision, tuple(found[:limit]), more=True)
         if cut < end:
             return Events(self._entries[cut - 1].revision, tuple(found), more=True)
-        return Events(self._published, tuple(found))
+        return Events(published, tuple(found))
 
     def _is_gone(self, since: int, kinds: tuple[str, ...]) -> bool:
         """Whether any of what fell off after `since` was asked for: who was not concerned missed nothing."""

@@ -28,6 +28,7 @@ from core.messages.decisions import Bind, PodCondition
 from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
 from core.messages.orders import BindOrder, WriteStatus
 from core.messages.replies import Accepted, Done, Refused
+from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
 from storage import codec
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class PreBindWorker(Actor[BindOrder, Done]):
     ) -> None:
         super().__init__(name, mailbox, context)
         self._api = api
+        self._objects = context.objects
         self._outcomes = Outcomes(cache, recorder)
         self._status = status
         self._metrics = metrics
@@ -184,33 +186,36 @@ class PreBindWorker(Actor[BindOrder, Done]):
             if not self._waiting.by_cause:
                 self._more = anyio.Event()
                 await self._more.wait()
-            with anyio.CancelScope(deadline=self._waiting.next_at):
-                await self.news.wait_beyond(self._revision)
+            found = await self._pull()
             with self.activity.busy():
                 async with self._lock:
-                    if await self._is_news():
+                    if self._is_news(found):
                         await self._look()
 
-    async def _is_news(self) -> bool:
+    async def _pull(self) -> Pulled | None:
+        """What is new; None: the way to the api is broken, or the time of a bind is up."""
+        with anyio.CancelScope(deadline=self._waiting.next_at):
+            try:
+                return await self._api.ask_for(Pull(self.name, self._revision, WATCHED), Pulled)
+            except ActorFailedError:
+                await anyio.sleep(AGAIN_S)
+        return None
+
+    def _is_news(self, found: Pulled | None) -> bool:
         """Whether anything that is waited for has changed, or time is up."""
-        if anyio.current_time() >= self._waiting.next_at:
-            return True
-        try:
-            found = self.news.read(self._revision, WATCHED)
-        except ActorFailedError:
-            await anyio.sleep(AGAIN_S)  # the way to the api is broken
-            return False
-        if found.gone:
-            self._revision = self.news.value
-            return True
-        self._revision = found.revision
+        if found is None:
+            return anyio.current_time() >= self._waiting.next_at
+        anew = found.gone or self._revision < 0
+        self._revision = max(self._revision, found.revision)
         places = self._waiting.places()
-        return any((event.kind, event.namespace, event.name) in places for event in found.events)
+        changes = self._objects.changes(found.revisions, found.events)
+        return anew or any((each.kind, each.namespace, each.name) in places for each in changes)
 
     async def _look(self) -> None:
         """Bind what is ready, give up what never will be."""
         if self._revision < 0:
-            self._revision = self.news.value
+            newest = await self._ask(ReadRevision())
+            self._revision = newest.revision if isinstance(newest, RevisionRead) else -1
         ready: list[WaitingBind] = []
         unanswered = False
         for waiting in list(self._waiting.by_cause.values()):

@@ -20,6 +20,7 @@ from core.messages.commands import ApiRequest, Append, Create, Entry, Get, Repor
 from core.messages.events import StatusRefused
 from core.messages.orders import WriteStatus
 from core.messages.replies import Accepted, Done, Refused
+from core.messages.watch import ReadRevision, RevisionRead
 from storage import codec
 
 if TYPE_CHECKING:
@@ -55,14 +56,13 @@ class StatusWriter(Actor[WriteStatus, Done]):
         super().__init__(name, mailbox, context)
         self._api = api
         self._recorder = recorder
+        self._objects = context.objects
         self._said: dict[tuple[str, str], str] = {}
+        self._known = 0
 
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
         """Of several statuses for one object only the newest is written."""
-        known = self.news.value
-        newest = {
-            (each.kind, each.namespace, each.name): each for item in batch for each in _reports(item.message, known)
-        }
+        newest = {(each.kind, each.namespace, each.name): each for item in batch for each in _reports(item.message)}
         left = list(newest.values())
         for attempt in range(ATTEMPTS):
             if not left:
@@ -80,7 +80,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         requests: list[ApiRequest] = []
         for said, reply in zip(news.values(), found, strict=True):
             if isinstance(reply, Accepted):
-                about = codec.unpack_shared(reply.blob)
+                about = self._objects.unpack(reply.blob)
                 obj = event(about, said.reason, said.message, self.clock.now(), source=SOURCE, warning=True)
                 requests.append(Create(codec.pack(obj)))
         await self._api.ask_each(requests, FIRST_WAIT_S)
@@ -95,15 +95,24 @@ class StatusWriter(Actor[WriteStatus, Done]):
         """Returns those to be tried again: they met a conflict, or nobody knows what became of them."""
         again: list[ReportStatus] = []
         refused: list[tuple[ReportStatus, Refused]] = []
+        known = await self._newest()
+        reports = [replace(report, as_of=max(report.as_of, known)) for report in reports]
         for report, reply in zip(reports, await self._api.ask_each(reports, wait_s), strict=True):
             if reply is None:
-                again.append(replace(report, as_of=self.news.value))
+                again.append(report)
             elif isinstance(reply, Refused) and reply.code == CONFLICT:
-                again.append(replace(report, as_of=max(self.news.value, reply.revision)))
+                again.append(replace(report, as_of=reply.revision))
             elif isinstance(reply, Refused) and reply.code != GONE:
                 refused.append((report, reply))
         await self._refused(refused)
         return again
+
+    async def _newest(self) -> int:
+        """The newest revision of the api that is known here; 0 when it has never said."""
+        (reply,) = await self._api.ask_each([ReadRevision()], FIRST_WAIT_S)
+        if isinstance(reply, RevisionRead):
+            self._known = reply.revision
+        return self._known
 
     async def _refused(self, refused: Sequence[tuple[ReportStatus, Refused]]) -> None:
         events = [
@@ -114,11 +123,11 @@ class StatusWriter(Actor[WriteStatus, Done]):
             await self._recorder.tell(Append(tuple(Entry("outcome", codec.encode(event)) for event in events)))
 
 
-def _reports(message: WriteStatus, known: int) -> Iterator[ReportStatus]:
+def _reports(message: WriteStatus) -> Iterator[ReportStatus]:
     cycle = message.cycle
     for pod in message.pod_conditions:
-        yield ReportStatus("Pod", pod.namespace, pod.name, pod, cycle, known)
+        yield ReportStatus("Pod", pod.namespace, pod.name, pod, cycle)
     for group in message.pod_groups:
-        yield ReportStatus("PodGroup", group.namespace, group.name, group, cycle, known)
+        yield ReportStatus("PodGroup", group.namespace, group.name, group, cycle)
     for queue in message.queues:
-        yield ReportStatus("Queue", "", queue.name, queue, cycle, known)
+        yield ReportStatus("Queue", "", queue.name, queue, cycle)

@@ -44,7 +44,7 @@ class Gateway(Actor[Poke, Done]):
     ) -> None:
         super().__init__(name, mailbox, context)
         limits = {"ring_events": settings.ring_events, "ring_bytes": settings.ring_bytes}
-        hub = Hub(api, shelf, context.news, context.activity, **limits)
+        hub = Hub(api, shelf, context, **limits)
         self.site = Site(api, metrics, shelf, context.clock, hub, settings)
         self._stop = anyio.Event()
         self._stopped = anyio.Event()

@@ -12,25 +12,26 @@ from typing import Final, cast
 import anyio
 from anyio import lowlevel
 
-from actors.errors import ActorFailedError
 from actors.gateway.request.selection import Traits, traits_of
 from actors.gateway.ring import Entry, Ring
 from actors.gateway.settings import MIB
-from actors.runtime.activity import Activity
-from actors.runtime.news import LevelSignal, News
+from actors.runtime.asking import ask_again
+from actors.runtime.context import Context
+from actors.runtime.level_signal import LevelSignal
 from actors.runtime.shelf import Shelf
 from actors.system.ports import ApiPort
 from core.messages.commands import OpenListing
 from core.messages.events import Mutation
 from core.messages.replies import ListingOpened
-from core.messages.watch import Events
+from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
 from core.objects.metadata import Object
 from storage import codec
 
 SLICE: Final = 200
 """Objects that are decoded at a time."""
 PULL: Final = 500
-AGAIN_S: Final = 0.02
+NEWER_PATIENCE_S: Final = 3.0
+"""So long a revision that has not been given out yet is waited for, as a kube-apiserver does."""
 GATHER_S: Final = 0.02
 """What changes so soon after the last change goes out together: a hundred watches wake for it once. The first change
 after a pause goes out at once.
@@ -50,8 +51,7 @@ class Hub:
         self,
         api: ApiPort,
         shelf: Shelf[tuple[bytes, ...]],
-        news: News,
-        activity: Activity,
+        context: Context,
         *,
         ring_events: int = 8_192,
         ring_bytes: int = 64 * MIB,
@@ -60,8 +60,8 @@ class Hub:
         self.ready = anyio.Event()
         self._api = api
         self._shelf = shelf
-        self._news = news
-        self._activity = activity
+        self._objects = context.objects
+        self._activity = context.activity
         self._start = 0
         self._rings: dict[str, Ring] = {}
         self._traits: dict[str, dict[Key, Traits]] = {}
@@ -75,15 +75,23 @@ class Hub:
             ring = self._rings[kind] = Ring(self._start, self._ring_events)
         return ring
 
-    @property
-    def head(self) -> int:
+    async def newest(self) -> int:
         """The newest revision that has been published."""
-        return self._news.value
+        reply = await ask_again(self._api, ReadRevision())
+        return reply.revision if isinstance(reply, RevisionRead) else 0
 
     @property
     def held_bytes(self) -> int:
         """What the rings hold."""
         return sum(ring.bytes for ring in self._rings.values())
+
+    async def knows(self, revision: int) -> bool:
+        """Whether a revision has been given out; one that has not is waited for a little."""
+        if revision <= self.revision.value or revision <= await self.newest():
+            return True
+        with anyio.move_on_after(NEWER_PATIENCE_S):
+            await self.reach(revision)
+        return revision <= self.revision.value
 
     async def reach(self, revision: int) -> None:
         """Wait until everything up to a published revision has been seen."""
@@ -92,26 +100,19 @@ class Hub:
     async def run(self, name: str, kinds: Callable[[], list[str]], definition: OnDefinition) -> None:
         """Read for ever; `kinds` are the keys of what there may be objects of."""
         await self._begin(name, kinds(), definition)
-        more = False
         while True:
-            if not more:
-                await self._news.wait_for((), self.revision.value)
-            try:
-                found = self._news.read(self.revision.value, (), PULL)
-            except ActorFailedError:
-                await anyio.sleep(AGAIN_S)  # the way to the api is broken
-                continue
-            if found.gone:
+            found = await ask_again(self._api, Pull(name, self.revision.value, (), PULL))
+            if not isinstance(found, Pulled) or found.gone:
                 await self._begin(name, kinds(), definition)
                 continue
             self._take(found, definition)
-            more = found.more
             self._activity.seen(name, found.revision)
-            await (lowlevel.checkpoint() if found.more else anyio.sleep(GATHER_S))
+            if not found.more:
+                await anyio.sleep(GATHER_S)
 
-    def _take(self, found: Events, definition: OnDefinition) -> None:
+    def _take(self, found: Pulled, definition: OnDefinition) -> None:
         touched: set[str] = set()
-        for event in found.events:
+        for event in self._objects.changes(found.revisions, found.events):
             self._add(event, definition)
             touched.add(event.kind)
         for kind in touched:
@@ -120,7 +121,7 @@ class Hub:
         self._bound()
 
     def _add(self, event: Mutation, definition: OnDefinition) -> None:
-        obj = cast("Object", codec.unpack_shared(event.blob))
+        obj = cast("Object", self._objects.unpack(event.blob))
         if event.kind == "CustomResourceDefinition":
             definition(event.type, obj)
         known = self._traits.setdefault(event.kind, {})
@@ -144,7 +145,7 @@ class Hub:
     # --- beginning, and beginning again after something was missed
 
     async def _begin(self, name: str, kinds: list[str], definition: OnDefinition) -> None:
-        revision = self._news.value
+        revision = await self.newest()
         self._activity.seen(name, revision)
         self._start = revision
         with self._activity.busy():
@@ -170,13 +171,8 @@ class Hub:
         return learnt
 
     async def _blobs(self, kind: str) -> tuple[bytes, ...]:
-        while True:
-            try:
-                reply = await self._api.ask(OpenListing(kind))
-            except ActorFailedError:
-                await anyio.sleep(AGAIN_S)
-                continue
-            return self._shelf.take(reply.handle) if isinstance(reply, ListingOpened) else ()
+        reply = await ask_again(self._api, OpenListing(kind))
+        return self._shelf.take(reply.handle) if isinstance(reply, ListingOpened) else ()
 
     def counts(self) -> Mapping[str, int]:
         """How many objects of each kind it knows."""

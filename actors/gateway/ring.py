@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from actors.gateway.forms import encode
 from actors.gateway.request.selection import Traits
-from actors.runtime.news import LevelSignal
+from actors.runtime.level_signal import LevelSignal
 from core.objects.metadata import Object
 from storage import codec
 

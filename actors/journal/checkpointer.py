@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from actors.runtime.context import Context
-    from actors.runtime.news import LevelSignal
+    from actors.runtime.level_signal import LevelSignal
     from actors.system.ports import PokePort
     from storage.journal import Journal
     from storage.retention import Retention

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.runtime.news import LevelSignal
+    from actors.runtime.level_signal import LevelSignal
     from actors.system.ports import RecorderPort
     from storage.journal import Journal
 

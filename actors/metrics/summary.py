@@ -1,4 +1,4 @@
-"""What `pumice run` says at its end, and shows while it goes on: counted from the api's changes."""
+"""What `pumice run` says at its end, and shows while it goes on: counted from changes that it pulls from the api."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from core.messages.events import Mutation
+from actors.runtime.asking import ask_again
+from core.messages.commands import List
 from core.messages.replies import Listing
+from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
 from core.objects.metadata import Object, section
 from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from actors.api.store import Store
+    from actors.runtime.context import Context
+    from actors.system.ports import ApiPort
+    from core.messages.events import Mutation
 
+NAME = "summary"
+NEVER = -1
+MOST = 1000
+"""Changes pulled at once."""
 PHASES = ("running", "succeeded", "failed", "pending")
 KINDS = ("Pod", "Job")
 
@@ -29,20 +37,21 @@ class SeenPod(Struct, frozen=True, gc=False):
 
 
 class Summary:
-    """Pods by state and jobs by "namespace/name", as far as the store has published them."""
+    """Pods by state and jobs by "namespace/name", as far as the api has published them."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._revision = 0
+    def __init__(self, api: ApiPort, context: Context) -> None:
+        self._api = api
+        self._objects = context.objects
+        self._revision = NEVER
         self._pods: dict[str, SeenPod] = {}
         self._jobs: dict[str, str] = {}
 
-    def report(self, cycles: int, seconds: float) -> Object:
+    async def report(self, cycles: int, seconds: float) -> Object:
         """The keys of `pumice run`'s JSON but for `db`; `seconds` is how long the system has been running.
 
         The rate is that of the binds since then, whatever has become of the pods.
         """
-        self._catch_up()
+        await self._catch_up()
         pods = dict.fromkeys(("bound", *PHASES), 0)
         jobs: dict[str, Object] = {
             name: {"phase": phase, "bound": 0, "pending": 0} for name, phase in sorted(self._jobs.items())
@@ -53,29 +62,32 @@ class Summary:
                 pods[pod.phase] += 1
             if pod.job in jobs:
                 jobs[pod.job]["bound" if pod.bound else "pending"] += 1
-        rate = self._store.binds / seconds if seconds > 0 else 0.0
+        come = await ask_again(self._api, ReadRevision())
+        rate = come.bound / seconds if seconds > 0 and isinstance(come, RevisionRead) else 0.0
         return {"cycles": cycles, "pods": pods, "jobs": jobs, "seconds": seconds, "pods_per_s": rate}
 
-    def _catch_up(self) -> None:
-        """Pull what is new; list again after falling off the log."""
+    async def _catch_up(self) -> None:
+        """Pull what is new; list after falling off the log, and at first."""
         while True:
-            reply = self._store.watch(self._revision, KINDS, 10_000)
-            if reply.gone:
-                return self._list()
-            self._note(reply.events)
-            self._revision = reply.revision
-            if not reply.more:
+            found = await ask_again(self._api, Pull(NAME, self._revision, KINDS, MOST, held=False))
+            if not isinstance(found, Pulled) or found.gone:
+                return await self._list()
+            self._note(self._objects.changes(found.revisions, found.events))
+            self._revision = found.revision
+            if not found.more:
                 return None
 
-    def _list(self) -> None:
+    async def _list(self) -> None:
         self._pods.clear()
         self._jobs.clear()
+        listed: list[int] = []
         for kind in KINDS:
-            listing = self._store.list(kind)
+            listing = await ask_again(self._api, List(kind))
             if isinstance(listing, Listing):
+                listed.append(listing.revision)
                 for blob in listing.blobs:
                     self._put(kind, codec.unpack(blob))
-        self._revision = self._store.log.published
+        self._revision = min(listed, default=NEVER)
 
     def _note(self, events: Iterable[Mutation]) -> None:
         for event in events:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from actors.runtime.heads import Heads
+
 if TYPE_CHECKING:
-    from actors.runtime.news import News
+    from collections.abc import Set as AbstractSet
 
 SCHEDULER = "scheduler"
 """The name under which the activity board notes whether the newest view has been scheduled."""
@@ -36,8 +38,8 @@ class Activity:
     that has not looked at the newest view (`unsettled`).
     """
 
-    def __init__(self, news: News) -> None:
-        self._news = news
+    def __init__(self) -> None:
+        self._heads = Heads()
         self._in_flight = 0
         self._busy = Busy(self)
         self._seen: dict[str, tuple[int, tuple[str, ...]]] = {}
@@ -59,9 +61,14 @@ class Activity:
         """Around work in hand that no mailbox counts."""
         return self._busy
 
+    def published(self, revision: int, changed: AbstractSet[str] | None = None) -> None:
+        """Watchers may see everything up to `revision`; `changed`: see `Heads`."""
+        self._heads.published(revision, changed)
+
     def seen(self, watcher: str, revision: int, kinds: tuple[str, ...] = ()) -> None:
         """The watcher has dealt with everything of its kinds (all) up to this revision, its own requests included."""
         self._seen[watcher] = revision, kinds
+        self._heads.of(kinds)  # from now on it is known when they change
         self._changed()
 
     def timers(self, actor: str, due: int) -> None:
@@ -86,8 +93,8 @@ class Activity:
         """What keeps the system busy, in words; empty when it is idle."""
         found = [f"{self._in_flight} messages or pieces of work in flight"] if self._in_flight else []
         for name, (at, kinds) in sorted(self._seen.items()):
-            if at < self._news.head(kinds):
-                found.append(f"{name} is at revision {at} of {self._news.head(kinds)}")
+            if at < self._heads.of(kinds):
+                found.append(f"{name} is at revision {at} of {self._heads.of(kinds)}")
         found += [f"{name} has {due} timers" for name, due in sorted(self._timers.items()) if due]
         return found + [f"{name} has not settled" for name in sorted(self._unsettled)]
 
@@ -95,7 +102,7 @@ class Activity:
         """Nothing in flight, no watcher behind, no timer, everybody settled."""
         if self._in_flight or self._unsettled or any(self._timers.values()):
             return False
-        return all(at >= self._news.head(kinds) for at, kinds in self._seen.values())
+        return all(at >= self._heads.of(kinds) for at, kinds in self._seen.values())
 
     async def wait_idle(self) -> None:
         """Wait until `is_idle`; wakes only when it was."""

@@ -44,7 +44,6 @@ class Actor(Generic[M, R]):
         self.mailbox = mailbox
         self.clock = context.clock
         self.activity = context.activity
-        self.news = context.news
         self._in_hand: Received[M, R] | None = None
 
     async def handle(self, message: M) -> R | None:

@@ -23,7 +23,6 @@ from actors.runtime.watcher import Changes, Watcher
 from core.messages.commands import Poke
 from core.messages.replies import Done
 from core.objects.parts import kind_of
-from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -88,6 +87,7 @@ class Reconciler(Actor[Poke, Done]):
         super().__init__(name, mailbox, context)
         self.machines = tuple(machines)
         self._api = api
+        self._objects = context.objects
         self._lock = anyio.Lock(fast_acquire=True)
         self._alarm = context.alarm()  # of the one who keeps the time
         kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
@@ -95,7 +95,7 @@ class Reconciler(Actor[Poke, Done]):
             kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, kinds)
         }
         # from before the beginning: it lists first, so that a restart does not live through history again
-        self._watcher = Watcher(name, api, context.news, context.activity, kinds, since=-1)
+        self._watcher = Watcher(name, api, context, kinds, since=-1)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """Watching, and timers."""
@@ -122,7 +122,7 @@ class Reconciler(Actor[Poke, Done]):
             deleted = event.type == "DELETED"
             if event.revision <= known_to and not deleted:
                 continue  # listed again as it was
-            obj = codec.unpack_shared(event.blob)
+            obj = self._objects.unpack(event.blob)
             for machine in self._interested[event.kind]:
                 machine.observe(event.kind, obj, event.revision, deleted=deleted)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from actors.errors import ActorFailedError, ActorStoppedError, HungActorError, chief
-from actors.runtime.news import LevelSignal
+from actors.runtime.level_signal import LevelSignal
 from core.messages.events import ActorCrashed, ActorStarted, ActorStopped
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
 """Reading the api's changes: how the cache, the node agents and the controllers watch.
 
-Not an actor but a part of one: it reads what is newer than its revision from the log that the api publishes, and sleeps
-on the level signal in between, so nobody ever pushes into a full mailbox. Behind the log (410) it lists again and
-reports what it missed.
+Not an actor but a part of one: it pulls what is newer than its revision, and the api answers when there is something,
+so nobody ever pushes into a full mailbox. Behind the log (410) it lists again and reports what it missed.
 """
 
 from __future__ import annotations
@@ -10,21 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio import lowlevel
 from msgspec import Struct
 
 from actors.errors import ActorFailedError, UnexpectedReplyError
 from core.messages.commands import List
 from core.messages.events import Mutation
 from core.messages.replies import Listing
+from core.messages.watch import Pull, Pulled
 from core.objects.parts import kind_of
 from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from actors.runtime.activity import Activity
-    from actors.runtime.news import News
+    from actors.runtime.context import Context
     from actors.system.ports import ApiPort
 
 
@@ -46,15 +44,14 @@ class Changes(Struct, frozen=True):
 class Watcher:
     """One actor's view of the api's log. Call `done` once the changes are dealt with.
 
-    `kinds` may name parts of kinds (`core.objects.parts`); empty means all. `since` below 0: it begins with a list.
+    `kinds`, one at least, may name parts of kinds (`core.objects.parts`). `since` below 0: it begins with a list.
     """
 
     def __init__(
         self,
         name: str,
         api: ApiPort,
-        news: News,
-        activity: Activity,
+        context: Context,
         kinds: Sequence[str],
         *,
         since: int = 0,
@@ -63,15 +60,14 @@ class Watcher:
         self.name = name
         self.revision = since
         self._api = api
-        self._news = news
-        self._activity = activity
+        self._objects = context.objects
+        self._activity = context.activity
         self._kinds = tuple(kinds)
         self._limit = limit
         self._whole_kinds = tuple(dict.fromkeys(map(kind_of, kinds)))
         self._has_parts = self._whole_kinds != self._kinds
         self._known: set[tuple[str, str, str]] = set()
-        self._more = False
-        activity.seen(name, since, self._kinds)
+        self._activity.seen(name, since, self._kinds)
 
     async def next(self) -> Changes:
         """Wait for news of its kinds and return it; may return no events.
@@ -79,10 +75,6 @@ class Watcher:
         From the news on until it is `done` the watcher is behind, so the board does not take the system for idle.
         """
         while True:
-            if self._more:
-                await lowlevel.checkpoint()  # it is a long way: others come in between
-            else:
-                await self._news.wait_for(self._kinds, self.revision)
             try:
                 return await self._read()
             except ActorFailedError:
@@ -91,13 +83,13 @@ class Watcher:
     async def _read(self) -> Changes:
         if self.revision < 0:
             return await self._relist()
-        found = self._news.read(self.revision, self._kinds, self._limit)
+        pull = Pull(self.name, self.revision, self._kinds, self._limit)
+        found = await self._api.ask_for(pull, Pulled)
         if found.gone:
             return await self._relist()
-        self._more = found.more
-        events = found.events
+        events = self._objects.changes(found.revisions, found.events)
         if events and events[0].revision <= self.revision:  # a watch may be replayed; what is known is no news
-            events = tuple(event for event in events if event.revision > self.revision)
+            events = [event for event in events if event.revision > self.revision]
         self._remember(events)
         return Changes(events, found.revision)
 
@@ -107,34 +99,30 @@ class Watcher:
         self._activity.seen(self.name, changes.revision, self._kinds)
 
     async def _relist(self) -> Changes:
-        self._more = False
         listings = await self._api.ask_many([List(kind) for kind in self._whole_kinds])
         events: list[Mutation] = []
-        revision = self._news.value
         listed: dict[str, int] = {}
         for kind, listing in zip(self._whole_kinds, listings, strict=True):
             if not isinstance(listing, Listing):
                 raise UnexpectedReplyError(f"listing {kind}: {listing!r}")
-            # what changes between two of these lists is seen again from the oldest of them on
-            revision = min(revision, listing.revision)
             listed[kind] = listing.revision
-            events.extend([_as_event(kind, blob) for blob in listing.blobs])
+            events.extend([self._as_event(kind, blob) for blob in listing.blobs])
+        revision = min(listed.values())  # what changes between two of these lists is seen again
         present = {(event.kind, event.namespace, event.name) for event in events}
         vanished = [_vanished(*key, revision) for key in sorted(self._known - present)]
         self._known = present
         return Changes([*vanished, *events], revision, relisted=True, listed=listed)
+
+    def _as_event(self, kind: str, blob: bytes) -> Mutation:
+        metadata = self._objects.unpack(blob)["metadata"]
+        revision = int(metadata["resourceVersion"])
+        return Mutation(revision, "MODIFIED", kind, metadata.get("namespace", ""), metadata["name"], blob)
 
     def _remember(self, events: Iterable[Mutation]) -> None:
         for event in events:
             if event.type != "MODIFIED" or self._has_parts:  # then it may have come into one; else it was there
                 key = (event.kind, event.namespace, event.name)
                 (self._known.discard if event.type == "DELETED" else self._known.add)(key)
-
-
-def _as_event(kind: str, blob: bytes) -> Mutation:
-    metadata = codec.unpack_shared(blob)["metadata"]
-    revision = int(metadata["resourceVersion"])
-    return Mutation(revision, "MODIFIED", kind, metadata.get("namespace", ""), metadata["name"], blob)
 
 
 def _vanished(kind: str, namespace: str, name: str, revision: int) -> Mutation:

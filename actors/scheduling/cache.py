@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, assert_never
 from actors.errors import ActorFailedError, BrokenViewError
 from actors.runtime.activity import SCHEDULER
 from actors.runtime.actor import Actor
-from actors.runtime.news import LevelSignal
+from actors.runtime.level_signal import LevelSignal
 from actors.runtime.watcher import Changes, Watcher
 from actors.scheduling.resync import Awaited, Due, ResyncQueue
 from actors.system.ports import CacheMessage, CacheReply
@@ -46,7 +46,6 @@ from core.messages.operations import (
 )
 from core.messages.replies import Accepted, Assumed, SnapshotTaken, ViewChecked
 from core.state.watched import WATCHED
-from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -60,7 +59,6 @@ if TYPE_CHECKING:
     from config.errors import RequestError
     from core.messages.decisions import Decision
     from core.messages.operations import ViewOperation
-    from core.state.volumes import VolumeRules
 
 NEVER = -1
 """Watching from before the beginning lists first: a new view never lives through history again."""
@@ -88,11 +86,12 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._fold = Shown(lambda: view, self._leave_out)
         self.unreadable: dict[str, str] = {}
         self._api = api
+        self._objects = context.objects
         self._snapshots = snapshots
         self._changed = changed
         self._base = changed.value + 1
         self._check_always = check_always
-        self._watcher = Watcher(name, api, context.news, context.activity, WATCHED, since=NEVER)
+        self._watcher = Watcher(name, api, context, WATCHED, since=NEVER)
         self._applied = LevelSignal()
         self._resyncs = ResyncQueue()
         self._awaited = awaited
@@ -119,7 +118,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         """One message; outcomes are only noted, the truth comes by the watch."""
         match message:
             case TakeSnapshot():
-                return self._snapshot(message.cycle, message.volumes)
+                return self._snapshot(message.cycle)
             case Assume():
                 return self._assume(message)
             case CheckView():
@@ -142,12 +141,12 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     # --- snapshots and assumptions
 
-    def _snapshot(self, cycle: int, volumes: VolumeRules) -> SnapshotTaken:
+    def _snapshot(self, cycle: int) -> SnapshotTaken:
         if cycle != self._shown_cycle:
             self._forget_shown()  # the cycle before is in the journal, though nobody came to assume it
         if self._check_always:
             self._demand_whole()
-        handle = self._snapshots.put(self.view.snapshot(volumes))
+        handle = self._snapshots.put(self.view.snapshot())
         self._shown, self._shown_cycle = len(self._operations), cycle
         return SnapshotTaken(handle, self.version, self._watcher.revision, tuple(self._operations))
 
@@ -197,7 +196,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._applied.raise_to(changes.revision)
 
     def _apply(self, changes: Changes) -> None:
-        shown = ((event.type, codec.unpack_shared(event.blob)) for event in changes.events)
+        shown = ((event.type, self._objects.unpack(event.blob)) for event in changes.events)
         if changes.relisted:
             operation = Relisted(changes.revision, changes.listed)
             self._fold.operate(operation, listed=shown)

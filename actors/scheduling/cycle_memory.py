@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from actors.runtime.news import LevelSignal
+from actors.runtime.level_signal import LevelSignal
 from actors.scheduling.config_source import ConfigSource
 from core.messages.decisions import CycleReport, CycleResult
 

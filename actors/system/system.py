@@ -20,6 +20,7 @@ from actors.errors import ActorStoppedError, chief
 from actors.gateway.settings import REVISIONS_PER_S
 from actors.metrics.summary import Summary
 from actors.runtime.activity import SCHEDULER
+from actors.runtime.asking import ask_again
 from actors.runtime.clock import Clock
 from actors.scheduling.decider import Decider
 from actors.system.ports import ApiPort, MetricsPort, RunnerPort
@@ -31,19 +32,27 @@ from core.messages import commands, replies
 from core.messages.message import Message
 from storage import codec
 from storage.journal import CONFIG, Journal, Record
+from storage.shared_objects import SharedObjects
 
 
 class System(Wiring):
     """One scheduler with its api, agents and controllers, on one journal, which it does not close.
 
-    Raises ConfigError at once for a bad configuration. `decider` replaces the core (tests).
+    Raises ConfigError at once for a bad configuration. `decider` replaces the core (tests); `objects` is the table of
+    what is decoded, where others than its actors read the same.
     """
 
     def __init__(
-        self, settings: SystemSettings, journal: Journal, clock: Clock, *, decider: Decider | None = None
+        self,
+        settings: SystemSettings,
+        journal: Journal,
+        clock: Clock,
+        *,
+        decider: Decider | None = None,
+        objects: SharedObjects | None = None,
     ) -> None:
-        super().__init__(ROLES, settings, journal, clock, self._note, decider)
-        self._summary = Summary(self.store)
+        super().__init__(ROLES, settings, journal, clock, self._note, decider, objects)
+        self._summary = Summary(self.api, self.context)
         self._began = 0.0
 
     # --- using it
@@ -94,9 +103,14 @@ class System(Wiring):
         """The api server's mailbox: what a gateway and a command line speak to."""
         return cast("ApiPort", self.switchboard.mailboxes["api-server"])
 
-    def summary(self) -> dict[str, Any]:
+    async def summary(self) -> dict[str, Any]:
         """What `pumice run` reports at its end, without `db`; seconds since the start, on the event loop's clock."""
-        return self._summary.report(self.memory.cycle, anyio.current_time() - self._began)
+        return await self._summary.report(self.memory.cycle, anyio.current_time() - self._began)
+
+    async def listed(self, kind: str) -> list[dict[str, Any]]:
+        """All objects of a kind; none when the api has never heard of it."""
+        reply = await ask_again(self.api, commands.List(kind))
+        return [codec.unpack(blob) for blob in reply.blobs] if isinstance(reply, replies.Listing) else []
 
     # --- starting
 
@@ -114,7 +128,7 @@ class System(Wiring):
         self.memory.cycles.raise_to(self.recovered.cycle)
         if self.settings.gateway is not None:
             self.store.begin_after(int(now * REVISIONS_PER_S))
-        self.context.news.raise_to(self.store.log.published)
+        self.context.activity.published(self.store.log.published)
         self.context.activity.settled(SCHEDULER, not self.settings.scheduler)
 
     async def _note(self, events: Sequence[Message]) -> None:

@@ -11,7 +11,7 @@ from actors.api.store import Store
 from actors.dry_run.crew import DryRunCrew
 from actors.effects.pre_bind_worker import WaitingBinds
 from actors.runtime.context import Context
-from actors.runtime.news import LevelSignal
+from actors.runtime.level_signal import LevelSignal
 from actors.runtime.shelf import Shelf
 from actors.runtime.supervisor import Child, Supervisor
 from actors.runtime.switchboard import Switchboard
@@ -20,6 +20,7 @@ from actors.scheduling.cycle_memory import CycleMemory
 from actors.scheduling.resync import Awaited
 from actors.system.restart import Recovered
 from actors.system.settings import config_source
+from storage.shared_objects import SharedObjects
 
 if TYPE_CHECKING:
     from actors.runtime.actor import Actor
@@ -85,7 +86,10 @@ def plainly(kind: Callable[..., Actor[Any, Any]]) -> Build:
 
 
 class Wiring:
-    """`decider` replaces the core (tests). Raises ConfigError for a bad configuration, WiringError for broken roles."""
+    """`decider` replaces the core (tests), `objects` the table of what is decoded.
+
+    Raises ConfigError for a bad configuration, WiringError for broken roles.
+    """
 
     def __init__(
         self,
@@ -95,15 +99,18 @@ class Wiring:
         clock: Clock,
         note: Callable[[Sequence[ActorEvent]], Awaitable[None]],
         decider: Decider | None = None,
+        objects: SharedObjects | None = None,
     ) -> None:
         self.roles = {role.name: role for role in roles}
         self.settings = settings
         self.journal = journal
-        self.context = Context(clock, alarm=settings.alarm)
+        self.context = Context(clock, alarm=settings.alarm, objects=objects or SharedObjects())
         self.decider = decider or core_decider(report=settings.report, stopwatch=settings.stopwatch)
         self.source = config_source(settings, self.decider)
         self.store = Store(
-            seed=settings.seed if settings.uid_seed is None else settings.uid_seed, strict=settings.gateway is not None
+            seed=settings.seed if settings.uid_seed is None else settings.uid_seed,
+            strict=settings.gateway is not None,
+            written=self.context.objects,
         )
         self.memory = CycleMemory()
         self.recovered = Recovered()

@@ -19,7 +19,7 @@ from core.session.heap import PriorityQueue
 
 if TYPE_CHECKING:
     from core.objects.queue import Queue
-    from core.session.orders import JobQueue
+    from core.session.points.orders import JobQueue
     from core.session.session import Session
     from core.session.statement import Statement
     from core.state.jobs import Job
@@ -51,7 +51,7 @@ def _drain(session: Session, context: Context) -> None:
     queues = context.queues
     while queues:
         queue = queues.pop()
-        if session.points.any_true("Overused", queue):
+        if session.points.overused(queue):
             session.fit.overused.add(queue.name)
             continue
         jobs = context.jobs.get(queue.name)
@@ -75,7 +75,7 @@ def _drain(session: Session, context: Context) -> None:
 
 def build_context(session: Session, only: frozenset[int] | None = None) -> Context:
     """Every valid, admitted job with tasks to place, in job order; `only`: of these rows."""
-    context = Context(Decisions(session), PriorityQueue(session.orders.queue_before))
+    context = Context(Decisions(session), PriorityQueue(session.points.queue_order.before))
     if "enqueue" not in session.config.actions:
         for job in session.jobs.where(session.snapshot.jobs.phase <= Phase.PENDING.value):
             if only is None or job.row in only:
@@ -92,7 +92,7 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Conte
             continue
         queue = session.queue_of(job)
         if queue.name not in context.jobs:
-            context.jobs[queue.name] = session.orders.job_queue()
+            context.jobs[queue.name] = session.points.job_order.queue()
             context.queues.push(queue)
         context.jobs[queue.name].push(job)
         context.worksheets[job.row] = worksheet

@@ -16,8 +16,8 @@ from core.session.search import ErrorCache
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.queue import Queue
-    from core.session.batches import BoolArray
-    from core.session.orders import JobQueue
+    from core.session.points.batches import BoolArray
+    from core.session.points.orders import JobQueue
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -54,7 +54,7 @@ def pick_up(session: Session) -> list[Task]:
     """Pending best-effort tasks and pipelined ones (un-pipelined first), in queue, job and task order, each fully
     drained.
     """
-    queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
+    queues: PriorityQueue[Queue] = PriorityQueue(session.points.queue_order.before)
     jobs: dict[str, JobQueue] = {}
     tasks: dict[int, PriorityQueue[Task]] = {}
     for job in session.jobs.where(_candidates(session)):
@@ -63,11 +63,11 @@ def pick_up(session: Session) -> list[Task]:
         found = _best_effort_tasks(session, job)
         if not found:
             continue
-        tasks[job.row] = PriorityQueue(session.orders.task_before, found)
+        tasks[job.row] = PriorityQueue(session.points.task_order.before, found)
         queue = session.queue_of(job)
         if queue.name not in jobs:
             queues.push(queue)
-            jobs[queue.name] = session.orders.job_queue()
+            jobs[queue.name] = session.points.job_order.queue()
         jobs[queue.name].push(job)
     picked: list[Task] = []
     while queues:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from core.session.batches import FloatArray, RowArray, TaskBatch
-    from core.session.points import Points
+    from core.session.points.all_points import Points
+    from core.session.points.batches import RowArray, TaskBatch
+    from core.session.points.orders import Numbers
 
 
 def removal_order(points: Points, batch: TaskBatch) -> RowArray | None:
@@ -19,17 +20,14 @@ def removal_order(points: Points, batch: TaskBatch) -> RowArray | None:
 
     All tasks are of one queue: jobs in reversed JobOrder, then tasks in reversed TaskOrder.
     """
-    jobs = [points.batches.job_keys.get(name) for name in points.enabled_names("JobOrder")]
-    tasks = [points.task_keys.get(name) for name in points.enabled_names("TaskOrder")]
+    columns, task_keys = points.job_order.columns, points.task_order.keys
     facts, rows = batch.facts, batch.rows
     index = facts.index[rows]
     has_index = index >= 0
-    if None in jobs or None in tasks or has_index.any() != has_index.all():
+    if columns is None or task_keys is None or has_index.any() != has_index.all():
         return None
-    keys: list[FloatArray | RowArray] = [column(batch.job) for column in jobs if column is not None]
-    for name, key in zip(points.enabled_names("TaskOrder"), tasks, strict=True):
-        if key is not None:
-            keys.append(facts.number(name, rows, key))
+    keys: list[Numbers] = [column[batch.job] for column in columns]
+    keys += [facts.number(name, rows, key) for name, key in task_keys]
     if has_index.any():
         keys.append(index)
     keys += [facts.created[rows], facts.uid[rows]]
@@ -38,7 +36,7 @@ def removal_order(points: Points, batch: TaskBatch) -> RowArray | None:
     return None if _ties(order, batch, telling) else order
 
 
-def _ties(order: RowArray, batch: TaskBatch, keys: list[FloatArray | RowArray]) -> bool:
+def _ties(order: RowArray, batch: TaskBatch, keys: list[Numbers]) -> bool:
     """Whether two tasks of a node are the same by all keys: the beginnings of their uids do not tell them apart."""
     node = batch.node[order]
     same = node[1:] == node[:-1]

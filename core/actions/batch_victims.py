@@ -17,51 +17,17 @@ from core.actions.victims import TOLERANCE
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.session.batches import BoolArray, EvictableMask, FloatArray, RowArray, TaskBatch
-    from core.session.points import Points
-    from core.session.residents import Residents
+    from core.session.points.batches import BoolArray, FloatArray, RowArray, TaskBatch
     from core.session.session import Session
-
-
-def masks_of(points: Points, point: str) -> list[list[EvictableMask]] | None:
-    """The plugins' answers for batches, tier by tier; None where one cannot answer so."""
-    known = points.batches.evictable.get(point, {})
-    tiers = [list(names) for names in points.tiers_of_names(point)]
-    if points.mends_empty_answers or any(name not in known for tier in tiers for name in tier):
-        return None
-    return [[known[name] for name in tier] for tier in tiers]
-
-
-def evictable(tiers: list[list[EvictableMask]], preemptor: Task, batch: TaskBatch) -> BoolArray:
-    """`Points.tiered_intersection` of every node by itself. [M]"""
-    victims = np.zeros(len(batch.rows), dtype=np.bool_)
-    decided = np.zeros(batch.count, dtype=np.bool_)
-    for tier in tiers:
-        so_far = np.zeros(len(batch.rows), dtype=np.bool_)
-        out = decided.copy()
-        for ask in tier:
-            answer = ask(preemptor, batch)
-            starts = batch.per_node(so_far) == 0  # nobody answered yet, or nobody was left: start anew
-            so_far = answer & (so_far | starts[batch.node])
-            out |= batch.per_node(answer) == 0
-        so_far &= ~out[batch.node]
-        victims |= so_far
-        decided |= batch.per_node(so_far) > 0
-        if decided.all():
-            break
-    return victims
 
 
 class BatchTrial:
     """One preemptor's trial on many nodes. `own_job`: take from its own job, not from others of its queue."""
 
-    def __init__(
-        self, session: Session, facts: Residents, preemptor: Task, tiers: list[list[EvictableMask]], *, own_job: bool
-    ) -> None:
+    def __init__(self, session: Session, preemptor: Task, *, own_job: bool) -> None:
         self._session = session
-        self._facts = facts
+        self._facts = session.residents
         self._preemptor = preemptor
-        self._tiers = tiers
         self._may_go = movable(session, preemptor, own_job=own_job)
 
     def find(self, nodes: RowArray) -> Findings | None:
@@ -70,7 +36,7 @@ class BatchTrial:
         """
         batch = self._facts.on(nodes.tolist())
         batch = batch.only(self._may_go(batch))
-        batch = batch.only(evictable(self._tiers, self._preemptor, batch))
+        batch = batch.only(self._session.points.preemptable.over(self._preemptor, batch))
         if not len(batch.rows):
             return joined(())
         order = removal_order(self._session.points, batch)

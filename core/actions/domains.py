@@ -78,9 +78,8 @@ class DomainAllocator:
         if worksheet.empty:
             return None
         before = {uid: self._session.sub_jobs(job)[uid].allocated_hyper_node for uid in worksheet.tasks}
-        for gradient in self._session.topology.gradients(
-            "HyperNodeGradientForJob", job, self._session.topology.tree.top
-        ):
+        session = self._session
+        for gradient in session.points.hyper_node_gradient_for_job(job, session.topology.tree.top):
             if self._is_simple(job, gradient):
                 statement = self._first_by_promise(job, worksheet, gradient)
                 if statement is not None:
@@ -120,7 +119,7 @@ class DomainAllocator:
         thing.
         """
         session, sub_job = self._session, self._session.sub_jobs(job)[job.key]
-        scores = session.topology.scores(sub_job, [domain.name for domain in gradient], alone=True)
+        scores = session.points.hyper_node_order(sub_job, [domain.name for domain in gradient], alone=True)
         order = sorted(gradient, key=lambda domain: (-scores[domain.name], domain.name))
         for domain in order:
             statement, left = self._go_whole(sub_job, worksheet, domain)
@@ -154,7 +153,7 @@ class DomainAllocator:
 
     def _inside(self, sub_job: SubJob, domain: Domain) -> bool:
         """Whether the group's own gradient inside the domain has the domain itself."""
-        gradients = self._session.topology.gradients("HyperNodeGradientForSubJob", sub_job, domain)
+        gradients = self._session.points.hyper_node_gradient_for_sub_job(sub_job, domain)
         return any(domain in gradient for gradient in gradients)
 
     # --- trials
@@ -199,7 +198,7 @@ class DomainAllocator:
             if statement is not None:
                 self._decisions.sub_job(sub_job, tried.name, sub_job.allocated_hyper_node)
                 return statement, 0.0
-        for gradient in session.topology.gradients("HyperNodeGradientForSubJob", sub_job, tried):
+        for gradient in session.points.hyper_node_gradient_for_sub_job(sub_job, tried):
             trials = self._try_sub_job(sub_job, tasks, gradient)
             if trials:
                 return self._settle_sub_job(sub_job, worksheet, tried, trials)
@@ -227,7 +226,7 @@ class DomainAllocator:
         trials: dict[str, tuple[list[Operation], Source[object]]],
     ) -> tuple[Statement | None, float]:
         session = self._session
-        scores = session.topology.scores(sub_job, sorted(trials))
+        scores = session.points.hyper_node_order(sub_job, sorted(trials))
         best = max(sorted(trials), key=lambda name: scores[name])
         operations, left = trials[best]
         statement = session.statement()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from core.actions.batch_victims import BatchTrial, masks_of
+from core.actions.batch_victims import BatchTrial
 from core.actions.findings import Findings, joined, one_by_one, unpacked
 from core.actions.node_trial import select_victims
 from core.actions.victims import of_other_jobs, of_own_job
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
     from core.actions.candidates import RowArray
     from core.actions.findings import Finding
     from core.objects.pod import Task
-    from core.session.residents import Residents
     from core.session.session import Session
 
     Steps = Generator["DryRun", Candidate | None, None]
 
 MARGIN = 8  # rows beyond `want` in the first chunk: a few nodes may not do
-SIMULATED = ("SimulateAllocatable", "SimulateAddTask", "SimulateRemoveTask", "SimulatePredicate")
 
 
 class DryRun:
@@ -40,7 +38,6 @@ class DryRun:
     def __init__(
         self,
         session: Session,
-        facts: Residents,
         preemptor: Task,
         nodes: RowArray,
         want: int,
@@ -48,10 +45,10 @@ class DryRun:
         own_job: bool,
     ) -> None:
         self.session = session
-        self._facts = facts
+        self._facts = session.residents
         self.preemptor = preemptor
         self._accepts = (of_own_job if own_job else of_other_jobs)(session, preemptor)
-        self._batch = _batch_trial(session, facts, preemptor, own_job=own_job)
+        self._batch = _batch_trial(session, preemptor, own_job=own_job)
         self.nodes = nodes
         self.want = want
 
@@ -112,12 +109,8 @@ def drive(steps: Steps) -> None:
         return
 
 
-def _batch_trial(session: Session, facts: Residents, preemptor: Task, *, own_job: bool) -> BatchTrial | None:
+def _batch_trial(session: Session, preemptor: Task, *, own_job: bool) -> BatchTrial | None:
     """A trial by columns where that can say the same as one node after the other; else None."""
-    points = session.points
-    tiers = masks_of(points, "Preemptable")
-    simulating = {name for point in SIMULATED for name in points.enabled_names(point)}
-    quiet = points.batches.quiet
-    if tiers is None or not all(name in quiet and quiet[name](preemptor) for name in simulating):
-        return None
-    return BatchTrial(session, facts, preemptor, tiers, own_job=own_job)
+    if session.points.preemptable.by_columns and session.points.needs_no_trial(preemptor):
+        return BatchTrial(session, preemptor, own_job=own_job)
+    return None

@@ -10,7 +10,7 @@ from core.session.heap import PriorityQueue
 
 if TYPE_CHECKING:
     from core.objects.queue import Queue
-    from core.session.orders import JobQueue
+    from core.session.points.orders import JobQueue
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -25,7 +25,7 @@ def execute(session: Session) -> None:
     pending = session.jobs.where(session.snapshot.jobs.phase <= Phase.PENDING.value)
     if not pending:
         return
-    queues: PriorityQueue[Queue] = PriorityQueue(session.orders.queue_before)
+    queues: PriorityQueue[Queue] = PriorityQueue(session.points.queue_order.before)
     waiting: dict[str, JobQueue] = {}
     rows: list[int] = session.jobs.by_queue.rows.tolist()
     for row in dict.fromkeys(rows):  # the queues that have a job, as the jobs come
@@ -33,7 +33,7 @@ def execute(session: Session) -> None:
     for job in pending:
         name = job.pod_group.queue
         if name not in waiting:
-            waiting[name] = session.orders.job_queue()
+            waiting[name] = session.points.job_order.queue()
         waiting[name].push(job)
     while queues:
         queue = queues.pop()
@@ -53,9 +53,11 @@ def is_strict(session: Session, queue: Queue) -> bool:
 
 def _admit(session: Session, job: Job) -> bool:
     # A job without minResources is admitted unasked, even into a closed queue.
-    if job.pod_group.min_resources is None or session.points.vote("JobEnqueueable", job):
-        session.points.call_all("JobEnqueued", job)
+    asks = job.pod_group.min_resources is not None
+    rejecter = session.points.job_enqueueable.rejecter(job) if asks else None
+    if rejecter is None:
+        session.points.job_enqueued(job)
         session.jobs.phase[job.row] = move(Phase(session.jobs.phase[job.row]), Trigger.ENQUEUE, job.key)
         return True
-    session.fit.not_admitted[job.row] = session.points.rejecter
+    session.fit.not_admitted[job.row] = rejecter
     return False

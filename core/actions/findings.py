@@ -15,7 +15,7 @@ from core.actions.candidate_choice import LIFT, Candidate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.session.batches import RowArray
+    from core.session.points.batches import RowArray
     from core.session.residents import Residents
 
 TASK_ROWS = np.dtype("<i8")

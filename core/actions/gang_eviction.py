@@ -98,7 +98,7 @@ class GangEviction:
     def _domains(self, job: Job) -> list[Domain]:
         """The first few domains that the topology suggests; the whole cluster where it has nothing to say."""
         topology = self._session.topology
-        gradients = topology.gradients("HyperNodeGradientForJob", job, topology.tree.top, "evict")
+        gradients = self._session.points.hyper_node_gradient_for_job(job, topology.tree.top, "evict")
         found = list({domain.name: domain for gradient in gradients for domain in gradient}.values())
         if not found and not topology.is_hard(job):
             return [topology.tree.top]
@@ -133,7 +133,7 @@ class GangEviction:
         if not tasks:
             return []
         context = Eviction(self._name, job, domain.name)
-        allowed = {t.uid for t in self._session.points.tiered_intersection("UnifiedEvictable", context, tasks)}
+        allowed = {t.uid for t in self._session.points.unified_evictable(context, tasks)}
         left = [approved for bundle in bundles if (approved := bundle.approved(allowed)) is not None]
         ordered = self._order(job, left, need)
         return [bundle for bundle in ordered if self._takes_whole or bundle.cost is Cost.SAFE]

@@ -86,7 +86,7 @@ class GangTrial:
         topology = self._session.topology
         gradients = [[self._domain]]
         if topology.is_hard(self._job):
-            gradients = topology.gradients("HyperNodeGradientForSubJob", sub_job, self._domain, "evict")
+            gradients = self._session.points.hyper_node_gradient_for_sub_job(sub_job, self._domain, "evict")
         for domain in (domain for gradient in gradients for domain in gradient):
             statement = self._in_domain(sub_job, tasks.clone(), domain)
             if statement is not None:
@@ -112,7 +112,7 @@ class GangTrial:
     def _find(self, candidates: CandidateNodes, task: Task, rows: RowArray) -> int:
         """The best node, those with idle room first, then those with room to come; -1: none."""
         session = self._session
-        if not session.points.all_agree("Allocatable", session.queue_of(self._job), task):
+        if not session.points.allocatable(session.queue_of(self._job), task):
             return -1
         try:
             search = session.search_for(task, room=False)

@@ -57,7 +57,7 @@ def _order(session: Session) -> Callable[[Job, list[Bundle], Amounts], list[Bund
             if left.cost != right.cost:
                 return left.cost - right.cost
             if left.job.key != right.job.key:
-                return 1 if session.orders.job_before(left.job, right.job) else -1
+                return 1 if session.points.job_order.before(left.job, right.job) else -1
             mine, other = (-gain[id(left)], left.identity()), (-gain[id(right)], right.identity())
             return (mine > other) - (mine < other)
 

@@ -30,11 +30,11 @@ def execute(session: Session) -> None:
     starving = starving_jobs(session, every_queue=True)
     while len(starving.queues):
         queue = starving.queues.pop()
-        jobs = None if session.points.any_true("Overused", queue) else starving.jobs.get(queue.name)
+        jobs = None if session.points.overused(queue) else starving.jobs.get(queue.name)
         while jobs:
             job = jobs.pop()
             pending = eviction.pending(job)
-            if not pending or session.points.all_agree("Preemptive", queue, pending):
+            if not pending or session.points.preemptive(queue, pending):
                 eviction.run(job, pending)
 
 

@@ -35,14 +35,14 @@ class NodeTrial:
 
     def remove(self, task: Task) -> bool:
         """Take the task off. False: a plugin failed."""
-        error = self.session.points.first_error("SimulateRemoveTask", self.state, self.preemptor, task, self.node)
+        error = self.session.points.simulate_remove_task(self.state, self.preemptor, task, self.node)
         if error is None:
             add_request(self.room, task)
         return error is None
 
     def add(self, task: Task) -> bool:
         """Put it back."""
-        error = self.session.points.first_error("SimulateAddTask", self.state, self.preemptor, task, self.node)
+        error = self.session.points.simulate_add_task(self.state, self.preemptor, task, self.node)
         if error is None:
             for dimension, value in task.template.items:
                 if dimension in self.room:
@@ -51,11 +51,11 @@ class NodeTrial:
 
     def admits(self) -> bool:
         """Whether the filters let the preemptor in, as the trial stands."""
-        return self.session.points.first_error("SimulatePredicate", self.state, self.preemptor, self.node) is None
+        return self.session.points.simulate_predicate(self.state, self.preemptor, self.node) is None
 
     def fits(self) -> bool:
         """Whether the queue may have it, the node has room, and the filters agree."""
-        if not self.session.points.all_agree("SimulateAllocatable", self.state, self.queue, self.preemptor):
+        if not self.session.points.simulate_allocatable(self.state, self.queue, self.preemptor):
             return False
         return fits(self.preemptor, self.room) and self.admits()
 
@@ -64,7 +64,7 @@ def select_victims(
     session: Session, preemptor: Task, queue: Queue, node: int, accepts: Callable[[Task], bool]
 ) -> list[Task]:
     """Who must go so that the preemptor fits on the node, most important first; empty: it cannot, or needs nobody."""
-    candidates = session.points.tiered_intersection("Preemptable", preemptor, tasks_that(session, node, accepts))
+    candidates = session.points.preemptable(preemptor, tasks_that(session, node, accepts))
     if not make_room(session, preemptor, node, candidates):
         return []
     trial = NodeTrial(session, preemptor, queue, node, available(session, preemptor, node, ()))

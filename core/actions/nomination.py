@@ -66,7 +66,7 @@ def _plan(
     while len(tasks):
         task = tasks.pop()
         node = session.nodes.row.get(session.nominated_node(task), -1)
-        if not session.points.all_agree("Allocatable", queue, task) or node not in inside:
+        if not session.points.allocatable(queue, task) or node not in inside:
             return None
         try:
             search = session.search_for(task)

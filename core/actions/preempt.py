@@ -17,7 +17,6 @@ from core.actions.starving import pending_tasks, starving_jobs
 from core.actions.victims import is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
 from core.session.action_arguments import caches_errors
 from core.session.reasons import FitFailure
-from core.session.residents import Residents
 from core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
@@ -55,7 +54,6 @@ class Preempt:
         self._session = session
         cache_errors = caches_errors(session, NAME)
         self._candidates = CandidateNodes(session, cache_errors=cache_errors)
-        self._facts = Residents(session)
         self._in_vain = InVain(session)
         self._pushes_once = "preempt-pushes-once" in session.config.pumice.fix
         self._rechecks = "preempt-rechecks-predicates" in session.config.pumice.fix
@@ -81,7 +79,7 @@ class Preempt:
         """The next job takes from others; it is kept only if the job can then run."""
         session, job = self._session, jobs.pop()
         statement, assigned = session.statement(), False
-        while session.points.first_tier_agrees("JobStarving", job) and len(tasks[job.row]):
+        while session.points.job_starving(job) and len(tasks[job.row]):
             assigned = yield from self._preempt(statement, tasks[job.row].pop(), own_job=False)
         if not session.job_pipelined(job):
             statement.discard()
@@ -111,7 +109,7 @@ class Preempt:
             return False
         for nodes in self._candidates.find(task, search):
             if self._topology_aware:
-                best = yield DryRun(session, self._facts, task, nodes, self.wanted(len(nodes)), own_job=own_job)
+                best = yield DryRun(session, task, nodes, self.wanted(len(nodes)), own_job=own_job)
                 placed = self._on_least_loss(statement, task, best)
             else:
                 placed = self._on_scored_nodes(statement, task, search, nodes, own_job=own_job)
@@ -149,7 +147,7 @@ class Preempt:
         order = np.argsort(-totals, kind="stable")
         nodes, totals = nodes[order], totals[order]
         movables = movable(session, task, own_job=own_job)
-        for i in worth_trying(session, self._facts, task, nodes, movables, somebody=False):
+        for i in worth_trying(session, task, nodes, movables, somebody=False):
             if self._on_node(statement, task, search, int(nodes[i]), float(totals[i]), accepts):
                 return True
         self._in_vain.note(attempt)
@@ -165,7 +163,7 @@ class Preempt:
         accepts: Callable[[Task], bool],
     ) -> bool:
         session = self._session
-        victims = session.points.tiered_intersection("Preemptable", task, tasks_that(session, node, accepts))
+        victims = session.points.preemptable(task, tasks_that(session, node, accepts))
         if not make_room(session, task, node, victims):
             return False
         counts_best_effort = "best-effort-victims-count" in session.config.pumice.fix  # else they are no eviction
@@ -185,6 +183,6 @@ class Preempt:
         session = self._session
         job = session.job_of(task)
         assert job is not None
-        if not session.points.all_agree("Allocatable", session.queue_of(job), task):
+        if not session.points.allocatable(session.queue_of(job), task):
             return False
         return session.nodes.fits_future(node, task) and not (self._rechecks and search.filter_code(node))

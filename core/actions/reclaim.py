@@ -14,7 +14,6 @@ from core.actions.starving import pending_tasks, starving_jobs
 from core.actions.victims import NEVER, add_request, available, fits, make_room, of_other_queues, tasks_that
 from core.session.action_arguments import caches_errors
 from core.session.reasons import FitFailure
-from core.session.residents import Residents
 from core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def execute(session: Session) -> None:
     starving = starving_jobs(session, every_queue=True)
     while len(starving.queues):
         queue = starving.queues.pop()
-        if session.points.any_true("Overused", queue):
+        if session.points.overused(queue):
             continue
         jobs = starving.jobs.get(queue.name)
         while jobs:
@@ -51,16 +50,15 @@ class Reclaim:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._cache_errors = caches_errors(session, NAME)
-        self._facts = Residents(session)
         self._in_vain = InVain(session)
 
     def for_job(self, queue: Queue, job: Job) -> None:
         """Its tasks in order, kept only if the job can then run."""
         session = self._session
         statement, tasks = session.statement(), pending_tasks(session, job)
-        while session.points.first_tier_agrees("JobStarving", job) and len(tasks):
+        while session.points.job_starving(job) and len(tasks):
             task = tasks.pop()
-            if task.template.preemption_policy != NEVER and session.points.all_agree("Preemptive", queue, [task]):
+            if task.template.preemption_policy != NEVER and session.points.preemptive(queue, [task]):
                 self._for_task(statement, task)
         if session.job_pipelined(job):
             statement.commit()
@@ -87,7 +85,7 @@ class Reclaim:
         movable = reclaimable(session, task)
         return any(
             _on_node(session, statement, task, int(nodes[i]), accepts)
-            for i in worth_trying(session, self._facts, task, nodes, movable, somebody=True)
+            for i in worth_trying(session, task, nodes, movable, somebody=True)
         )
 
 
@@ -95,7 +93,7 @@ def _on_node(session: Session, statement: Statement, task: Task, node: int, acce
     candidates = tasks_that(session, node, accepts)
     if not candidates:
         return False
-    victims = session.points.tiered_intersection("Reclaimable", task, candidates)
+    victims = session.points.reclaimable(task, candidates)
     if not make_room(session, task, node, victims):
         return False
     room, waiting, trial = available(session, task, node, ()), victim_queue(session, victims, task), session.statement()

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from core.objects.pod import Task
-    from core.session.batches import BoolArray, RowArray, TaskBatch
-    from core.session.residents import Residents
+    from core.session.points.batches import BoolArray, RowArray, TaskBatch
     from core.session.session import Session
 
     BatchFilter = Callable[[TaskBatch], BoolArray]
@@ -66,13 +65,13 @@ def reclaimable(session: Session, reclaimer: Task) -> BatchFilter:
 
 
 def worth_trying(
-    session: Session, facts: Residents, task: Task, nodes: RowArray, accepts: BatchFilter, *, somebody: bool
+    session: Session, task: Task, nodes: RowArray, accepts: BatchFilter, *, somebody: bool
 ) -> Iterator[int]:
     """Places in `nodes` that are worth a try, in order. `somebody`: only nodes where somebody might go."""
     yield from range(min(TRIED_FIRST, len(nodes)))
     rest = nodes[TRIED_FIRST:]
     if len(rest):
-        passes = _makes_room(session, facts.on(rest.tolist()), task, rest, accepts, somebody=somebody)
+        passes = _makes_room(session, session.residents.on(rest.tolist()), task, rest, accepts, somebody=somebody)
         yield from (np.flatnonzero(passes) + TRIED_FIRST).tolist()
 
 

@@ -18,6 +18,6 @@ NAME = "shuffle"
 def execute(session: Session) -> None:
     """Evict what the plugins name among all running tasks."""
     running = [task for job in session.jobs.in_order for task in session.jobs.tasks_in(job, TaskStatus.RUNNING)]
-    for victim in session.points.first_tier_union("VictimTasks", running):
+    for victim in session.points.victim_tasks(running):
         session.emit_evict(victim, NAME)
         session.release(victim)

@@ -31,13 +31,13 @@ class Starving:
 
 def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job], bool] | None = None) -> Starving:
     """Admitted, valid, starving jobs. `every_queue`: queues with any valid job take part, starving or not."""
-    starving = Starving(PriorityQueue(session.orders.queue_before))
+    starving = Starving(PriorityQueue(session.points.queue_order.before))
     seen: set[str] = set()
     for job in session.jobs.in_order:
         if session.jobs.is_pending(job):
             continue
         queue = session.queue_of(job)
-        starves = session.points.first_tier_agrees("JobStarving", job) and (accepts is None or accepts(job))
+        starves = session.points.job_starving(job) and (accepts is None or accepts(job))
         if not starves and (not every_queue or queue.name in seen):
             continue
         if not session.job_is_valid(job):
@@ -48,7 +48,7 @@ def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job
                 starving.queues.push(queue)
         if starves:
             if queue.name not in starving.jobs:
-                starving.jobs[queue.name] = PriorityQueue(session.orders.job_before)
+                starving.jobs[queue.name] = PriorityQueue(session.points.job_order.before)
                 starving.found[queue.name] = []
             starving.jobs[queue.name].push(job)
             starving.found[queue.name].append(job)
@@ -60,4 +60,4 @@ def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job
 
 def pending_tasks(session: Session, job: Job) -> Source[Task]:
     """The job's pending tasks without gates, in TaskOrder; best-effort ones too."""
-    return session.orders.task_queue([t for t in session.jobs.tasks_in(job, TaskStatus.PENDING) if not t.gated])
+    return session.points.task_order.queue([t for t in session.jobs.tasks_in(job, TaskStatus.PENDING) if not t.gated])

@@ -83,7 +83,7 @@ class TaskLoop:
         points, template = self._session.points, task.template
         if template is self._no_room_for:
             return False
-        allowed = points.all_agree("Allocatable", self._queue, task)
+        allowed = points.allocatable(self._queue, task)
         if not allowed and not template.resource_claims and not points.unforeseeable:
             self._no_room_for = template
         return allowed

@@ -121,7 +121,7 @@ def is_eligible(session: Session, preemptor: Task) -> bool:
         return True
     # Filters that find no state of a PreFilter fail, so a task that nobody has looked at yet in this session is not
     # held to pass.
-    unseen = preemptor.row not in session.pre_filtered and bool(session.points.flat("Predicate"))
+    unseen = preemptor.row not in session.pre_filtered and bool(session.points.predicate.rules)
     if not reasons and not unseen:
         return False
     own = preemptor.pod_priority or 0

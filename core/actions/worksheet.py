@@ -68,14 +68,14 @@ def organize(session: Session, job: Job, wants: Callable[[Session, SubJob], list
     def before(left: SubJob, right: SubJob) -> bool:
         if (left.uid in required) != (right.uid in required):
             return left.uid in required
-        return session.orders.sub_job_before(left, right)
+        return session.points.sub_job_order.before(left, right)
 
     worksheet = Worksheet(PriorityQueue(before), {})
     for uid, sub_job in groups.items():
         tasks = wants(session, sub_job)
         if tasks:
             worksheet.sub_jobs.push(sub_job)
-            worksheet.tasks[uid] = session.orders.task_queue(tasks)
+            worksheet.tasks[uid] = session.points.task_order.queue(tasks)
     return worksheet
 
 
@@ -91,7 +91,7 @@ def _required(session: Session, job: Job, groups: dict[str, SubJob]) -> set[str]
             ready[sub_job.gid] += 1
         else:
             open_groups.append(sub_job)
-    before = session.orders.sub_job_before
+    before = session.points.sub_job_order.before
     open_groups.sort(key=cmp_to_key(lambda left, right: -1 if before(left, right) else 1))
     required: set[str] = set()
     for sub_job in open_groups:

@@ -42,6 +42,7 @@ VALID_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED, TaskStatus.P
 TERMINATED_STATUSES: Final = (TaskStatus.FAILED, TaskStatus.SUCCEEDED)
 
 IS_ALLOCATED: Final = tuple(s in ALLOCATED_STATUSES for s in TaskStatus)
+IS_READY: Final = tuple(s in READY_STATUSES for s in TaskStatus)
 
 
 class Trigger(StrEnum):

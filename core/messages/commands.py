@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
 from core.messages.message import Message
-from core.state.volumes import USUAL, VolumeRules
+from core.messages.watch import Pull, ReadRevision
 
 # --- to the api server --------------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class ReportStatus(Message, frozen=True):
     name: str
     wanted: PodCondition | PodGroupStatus | QueueStatus
     cycle: int
-    as_of: int
+    as_of: int = 0
 
 
 class Get(Message, frozen=True):
@@ -183,7 +183,7 @@ class OpenListing(Message, frozen=True):
     namespace: str | None = None
 
 
-ApiRequest = (
+StoreRequest = (
     Create
     | Update
     | UpdateStatus
@@ -196,19 +196,18 @@ ApiRequest = (
     | Get
     | List
     | OpenListing
+    | ReadRevision
 )
+ApiRequest = StoreRequest | Pull  # which may have to wait
 
 # --- to the cache (its events are in core.messages.events) --------------------------------------------------------
 
 
 class TakeSnapshot(Message, frozen=True):
-    """Reply: SnapshotTaken. `known_version` is the version of the asker's last snapshot, `cycle` the one it is for,
-    `volumes` how its configuration counts volumes.
-    """
+    """Reply: SnapshotTaken. `known_version` is the version of the asker's last snapshot, `cycle` the one it is for."""
 
     known_version: int = -1
     cycle: int = 0
-    volumes: VolumeRules = USUAL
 
 
 class Assume(Message, frozen=True):

@@ -8,6 +8,7 @@ from msgspec import field
 
 from core.messages.message import Message
 from core.messages.operations import ViewOperation
+from core.messages.watch import Pulled, RevisionRead
 
 
 class Accepted(Message, frozen=True):
@@ -51,7 +52,7 @@ class ListingOpened(Message, frozen=True):
     count: int
 
 
-ApiReply = Accepted | Refused | Listing | ListingOpened
+ApiReply = Accepted | Refused | Listing | ListingOpened | Pulled | RevisionRead
 
 
 class Appended(Message, frozen=True):

@@ -1,19 +1,46 @@
-"""What all who watch read of the api's log: changes that are published once for everybody."""
+"""Watching, as messages between those who watch and the api."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Raw
 
-from core.messages.events import Mutation
+from core.messages.message import Message
 
 
-class Events(Struct, frozen=True):
-    """Changes in revision order, the very ones that the journal has. The watcher continues from `revision`.
+class Pull(Message, frozen=True):
+    """The published changes after revision `since` of these kinds, or parts of them (() for all), at most `limit`.
 
-    `gone` (410): the log no longer reaches back that far; the watcher must list again. `more`: the limit cut it.
+    `held`: when there are none yet the answer waits until there are; a later pull of the same watcher takes its place.
+    Reply: Pulled.
+    """
+
+    watcher: str
+    since: int
+    kinds: tuple[str, ...] = ()
+    limit: int = 1000
+    held: bool = True
+
+
+class ReadRevision(Message, frozen=True):
+    """How far the api has come. Reply: RevisionRead."""
+
+
+class Pulled(Message, frozen=True):
+    """Changes in the order of their `revisions`; each is a `core.messages.events.Mutation`, encoded as in the journal.
+
+    The watcher continues from `revision`. `gone` (410): the log no longer reaches back that far, and the watcher must
+    list again. `more`: the limit cut it.
     """
 
     revision: int
-    events: tuple[Mutation, ...] = ()
+    revisions: tuple[int, ...] = ()
+    events: tuple[Raw, ...] = ()
     gone: bool = False
     more: bool = False
+
+
+class RevisionRead(Message, frozen=True):
+    """`revision`: the newest that watchers may see. `bound`: pods put on a node since the process began."""
+
+    revision: int
+    bound: int = 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
 from core.session.fill import FULL, MIN_REQUEST, FillScore, Term
+from core.session.points.nodes import TEMPLATE_ONLY
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -18,7 +19,7 @@ class FillScorer:
     """The scorer: `weights` by resource name; a resource without one does not count, one of weight 0 counts as none."""
 
     name = "binpack"
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self, weights: dict[str, int], weight: int) -> None:
         self._weights = weights
@@ -55,7 +56,7 @@ class Binpack:
     def on_session_open(self, session: Session) -> None:
         """Register the scorer."""
         if self.weight:
-            session.add_node_order(self.name, [FillScorer(self.weights, self.weight)])
+            session.points.node_order.add(self.name, [FillScorer(self.weights, self.weight)])
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.durations import parse_duration
 from core.life.task import TaskStatus
-from core.session.points import Vote
+from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +32,8 @@ class Cdp:
     def on_session_open(self, session: Session) -> None:
         """Register for preempt and reclaim."""
         self._session = session
-        session.points.add("Preemptable", self.name, self.evictable)
-        session.points.add("Reclaimable", self.name, self.evictable)
+        session.points.preemptable.add(self.name, self.evictable)
+        session.points.reclaimable.add(self.name, self.evictable)
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.session.points import Vote
+from core.session.points.victims import Mask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from core.objects.pod import Task
-    from core.session.batches import BoolArray, TaskBatch
+    from core.session.points.batches import BoolArray, TaskBatch
     from core.session.session import Session
 
 CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
@@ -32,17 +30,14 @@ class Conformance:
 
     def on_session_open(self, session: Session) -> None:
         """Register for every kind of eviction."""
-        for point in ("Preemptable", "Reclaimable", "UnifiedEvictable"):
-            session.points.add(point, self.name, self.evictable)
-            session.points.batches.evictable.setdefault(point, {})[self.name] = self.evictable_mask
+        points = session.points
+        points.preemptable.add(self.name, Mask(self.evictable))
+        points.reclaimable.add(self.name, Mask(self.evictable))
+        points.unified_evictable.add(self.name, Mask(self.evictable))
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""
 
-    def evictable(self, _: object, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+    def evictable(self, _: object, batch: TaskBatch) -> BoolArray:
         """All but the critical ones."""
-        return [task for task in candidates if not is_critical(task)], Vote.PERMIT
-
-    def evictable_mask(self, _: object, batch: TaskBatch) -> BoolArray:
-        """The same for a batch."""
         return ~batch.facts.static(self.name, batch.rows, is_critical)

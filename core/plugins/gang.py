@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.life.task import IS_ALLOCATED, READY_STATUSES, TaskStatus
+from core.life.task import IS_ALLOCATED, TaskStatus
 from core.messages.decisions import PodGroupCondition
 from core.objects.pod_group import READY
 from core.session.close import set_condition
 from core.session.leaving import only_waits
-from core.session.points import Verdict, Vote
+from core.session.points.orders import JobColumn
+from core.session.points.victims import Mask
+from core.session.points.votes import Verdict, Vote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from core.objects.pod import Task
-    from core.session.batches import BoolArray, FloatArray, RowArray, TaskBatch
+    from core.session.points.batches import BoolArray, TaskBatch
+    from core.session.points.victims import Eviction
     from core.session.session import Session
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
 NOT_ENOUGH_PODS_OF_TASK = "NotEnoughPodsOfTask"
 NOT_ENOUGH_PODS = "NotEnoughTasks"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
-OF_READY = np.array([*READY_STATUSES], dtype=np.intp)
 
 
 class Gang:
@@ -41,22 +43,18 @@ class Gang:
         """Register validity, readiness, order and victims."""
         self._session = session
         self._jobs = session.jobs
-        add = session.points.add
-        add("JobValid", self.name, self.job_valid)
-        add("Preemptable", self.name, self.evictable)
-        add("Reclaimable", self.name, self.evictable)
-        add("UnifiedEvictable", self.name, self.permit_all)
-        add("JobOrder", self.name, self.job_order)
-        session.points.job_keys[self.name] = self._jobs.is_ready
-        session.points.batches.job_keys[self.name] = self.job_keys
-        for point in ("Preemptable", "Reclaimable"):
-            session.points.batches.evictable.setdefault(point, {})[self.name] = self.evictable_mask
-        add("SubJobOrder", self.name, self.sub_job_order)
-        add("JobReady", self.name, self.job_ready)
-        add("SubJobReady", self.name, self.sub_job_ready)
-        add("JobPipelined", self.name, self.job_pipelined)
-        add("SubJobPipelined", self.name, self.sub_job_pipelined)
-        add("JobStarving", self.name, self._jobs.is_starving)
+        points = session.points
+        points.job_valid.add(self.name, self.job_valid)
+        points.preemptable.add(self.name, Mask(self.evictable))
+        points.reclaimable.add(self.name, Mask(self.evictable))
+        points.unified_evictable.add(self.name, Mask(self.permit_all))
+        points.job_order.add(self.name, JobColumn(lambda: self._jobs.readiness))  # who is not ready first
+        points.sub_job_order.add(self.name, self.sub_job_order)
+        points.job_ready.add(self.name, self.job_ready)
+        points.sub_job_ready.add(self.name, self.sub_job_ready)
+        points.job_pipelined.add(self.name, self.job_pipelined)
+        points.sub_job_pipelined.add(self.name, self.sub_job_pipelined)
+        points.job_starving.add(self.name, self._jobs.is_starving)
 
     def job_valid(self, job: Job) -> Verdict | None:
         """Enough tasks exist: per role, per group policy, and in all."""
@@ -82,44 +80,14 @@ class Gang:
         groups = Counter(sub_job.gid for sub_job in self._session.sub_jobs(job).values() if condition(sub_job))
         return all(groups[gid] >= number for gid, number in minimum.items())
 
-    def evictable(self, _: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """What a job has above its minimum, in the given order."""
-        occupied: dict[int, int] = {}
-        victims: list[Task] = []
-        for candidate in candidates:
-            job = self._session.job_of(candidate)
-            if job is None:
-                continue
-            left = occupied.setdefault(job.row, self._jobs.ready_count(job))
-            if left > job.pod_group.min_member:
-                occupied[job.row] = left - 1
-                victims.append(candidate)
-        return victims, Vote.PERMIT
-
-    def evictable_mask(self, _: Task, batch: TaskBatch) -> BoolArray:
-        """`evictable` for a batch: each node is asked by itself."""
+    def evictable(self, _: Task, batch: TaskBatch) -> BoolArray:
+        """What a job has above its minimum, the first on a node first."""
         order, rank = batch.ranks()
-        columns, jobs = self._session.snapshot.jobs, batch.job[order]
+        jobs = batch.job[order]
+        spare = self._jobs.ready_tasks[jobs] - rank > self._jobs.columns.min_member[jobs]
         mask = np.empty(len(order), dtype=np.bool_)
-        mask[order] = self._ready_counts(jobs) - rank > columns.min_member[jobs]
+        mask[order] = spare & (jobs >= 0)
         return mask
-
-    def _ready_counts(self, rows: RowArray) -> RowArray:
-        counts = self._session.snapshot.jobs.counts
-        total: RowArray = np.zeros(len(rows), dtype=np.intp)
-        for status in READY_STATUSES:
-            total += counts[status][rows]
-        return total
-
-    def job_keys(self, rows: RowArray) -> FloatArray:
-        """Job order as sort keys, for many jobs."""
-        columns = self._session.snapshot.jobs
-        ready = self._ready_counts(rows) + columns.best_effort[rows] >= columns.min_member[rows]
-        return ready.astype(np.float64)
-
-    def job_order(self, left: Job, right: Job) -> int:
-        """Jobs that are not ready first."""
-        return self._jobs.is_ready(left) - self._jobs.is_ready(right)
 
     def sub_job_order(self, left: SubJob, right: SubJob) -> int:
         """Groups that are not ready first."""
@@ -145,9 +113,9 @@ class Gang:
         """The group is ready."""
         return sub_job.is_ready(self._jobs)
 
-    def permit_all(self, _: object, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+    def permit_all(self, _: Eviction, batch: TaskBatch) -> BoolArray:
         """Bundles keep the gangs' minimums themselves."""
-        return list(candidates), Vote.PERMIT
+        return np.ones(len(batch.rows), dtype=np.bool_)
 
     def sub_job_pipelined(self, sub_job: SubJob) -> Vote:
         """The group is ready or promised."""
@@ -157,7 +125,7 @@ class Gang:
         """The Scheduled or Unschedulable condition of every job that has tasks."""
         columns, order = session.snapshot.jobs, session.snapshot.jobs.order
         counts = self._jobs.counts_in_order()
-        ready = np.add.reduce(counts.take(OF_READY, axis=0)) + columns.best_effort[order] >= columns.min_member[order]
+        ready = self._jobs.readiness[order] > 0
         attention = (np.add.reduce(counts) > 0) & ~(ready & columns.announced[order])
         if "terminating-members" in session.config.pumice.fix:
             attention &= ready | ~only_waits(session)[order]

@@ -8,7 +8,8 @@ import numpy as np
 
 from config.arguments import Arguments
 from core.objects.metadata import section
-from core.session.ready import ReadyCheck, ReadyScore
+from core.session.points.nodes import Reads
+from core.session.points.ready import ReadyCheck, ReadyScore
 from core.session.reasons import Code, Reason
 from core.state.derived import derived
 from core.state.sources import NODES
@@ -106,12 +107,16 @@ class GroupFilter:
     """Filter and scorer over the nodes' groups; the answer depends on the task's queue alone."""
 
     name = NAME
-    reads_labels = False
 
     def __init__(self, session: Session, affinities: QueueAffinities) -> None:
         self._session = session
         self._affinities = affinities
         self._groups, self._index = groups_of(session.nodes)
+
+    @property
+    def reads(self) -> Reads:
+        """See NodeFilter; no attribute: it would hold on to itself until the collector comes."""
+        return Reads(kind=self.kind)
 
     def kind(self, task: Task) -> str | None:
         """The task's queue, None for a task without a job."""
@@ -200,8 +205,8 @@ class NodeGroup:
             inherit=first is not None and bool(first.is_enabled("Hierarchy")),
             refusal_counts="nodegroup-refusal-counts" in session.config.pumice.fix,
         )
-        session.add_predicate(NAME, [Groups(session, affinities, strict=self._strict)])
-        session.add_node_order(NAME, [GroupScores(session, affinities, ordered=self._ordered)])
+        session.points.predicate.add(NAME, [Groups(session, affinities, strict=self._strict)])
+        session.points.node_order.add(NAME, [GroupScores(session, affinities, ordered=self._ordered)])
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from config.arguments import Arguments
 from core.session.demand import admitted, anybody_asks, outstanding, over_all, without_gated
-from core.session.points import Vote
+from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from core.session.session import Session
@@ -44,8 +44,8 @@ class Overcommit:
         else:
             charged = without_gated(columns, dims, columns.minimum * inqueue, inqueue)
         self._inqueue = over_all(session, charged + outstanding(columns, dims, running))
-        session.points.add("JobEnqueueable", self.name, self.job_enqueueable)
-        session.points.add("JobEnqueued", self.name, self.job_enqueued)
+        session.points.job_enqueueable.add(self.name, self.job_enqueueable)
+        session.points.job_enqueued.add(self.name, self.job_enqueued)
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""

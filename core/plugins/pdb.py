@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.kube.selectors import SelectorError, label_selector
 from core.objects.metadata import section
-from core.session.points import Vote
+from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,10 +49,10 @@ class Pdb:
         self._budgets = _budgets(session.objects.get(KIND, {}))
         self._count = sum(len(of_namespace) for of_namespace in self._budgets.values())
         self._matching: dict[int, tuple[Budget, ...]] = {}
-        session.points.add("Preemptable", self.name, self.evictable)
-        session.points.add("Reclaimable", self.name, self.evictable)
+        session.points.preemptable.add(self.name, self.evictable)
+        session.points.reclaimable.add(self.name, self.evictable)
         if "pdb-leaves-shuffle-alone" not in fixes:
-            session.points.add("VictimTasks", self.name, [self.within_budget])
+            session.points.victim_tasks.add(self.name, [self.within_budget])
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.objects.metadata import section
 from core.quantity import Quantity, quantity_of
-from core.session.points import Vote
+from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,9 +35,9 @@ class ResourceQuotas:
             self._quotas.setdefault(namespace, []).append(limits)
         charge_on_admission = "enqueue-charges-once" in session.config.pumice.fix
         vote = self._vote if charge_on_admission else self._vote_and_charge
-        session.points.add("JobEnqueueable", self.name, vote)
+        session.points.job_enqueueable.add(self.name, vote)
         if charge_on_admission:
-            session.points.add("JobEnqueued", self.name, self._charge)
+            session.points.job_enqueued.add(self.name, self._charge)
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""

@@ -9,9 +9,12 @@ import numpy as np
 from config.durations import parse_duration_ns
 from core.life.pod_group import Phase
 from core.life.task import TaskStatus
-from core.session.points import Vote
+from core.session.points.orders import JobColumn
+from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from core.objects.pod_group import PodGroupSpec
     from core.session.session import Session
     from core.state.jobs import Job
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 WAITING_TIME: Final = "sla-waiting-time"
 ANNOTATIONS: Final = ("volcano.sh/sla-waiting-time", WAITING_TIME)
 NANOSECOND: Final = 1_000_000_000
+NEVER: Final = 2**63 - 1  # beyond every deadline, in nanoseconds
 
 
 class Sla:
@@ -33,11 +37,11 @@ class Sla:
     def on_session_open(self, session: Session) -> None:
         """Register order and votes; wake when the next deadline of a waiting job comes."""
         self._now = session.clock.now
-        add = session.points.add
-        add("JobOrder", self.name, self.job_order)
-        session.points.job_keys[self.name] = self.job_key
-        add("JobEnqueueable", self.name, self.permit_overdue)
-        add("JobPipelined", self.name, self.permit_overdue)
+        self._jobs = session.jobs
+        points = session.points
+        points.job_order.add(self.name, JobColumn(self._deadlines_of_all))
+        points.job_enqueueable.add(self.name, self.permit_overdue)
+        points.job_pipelined.add(self.name, self.permit_overdue)
         self._wake(session)
 
     def on_session_close(self, session: Session) -> None:
@@ -61,17 +65,12 @@ class Sla:
             self._deadlines[job.row] = None if waiting is None else created + waiting
         return self._deadlines[job.row]
 
-    def job_order(self, left: Job, right: Job) -> int:
-        """The earlier deadline first; jobs without one last."""
-        a, b = self._deadline(left), self._deadline(right)
-        if a is None or b is None:
-            return (a is None) - (b is None)
-        return (a > b) - (a < b)
-
-    def job_key(self, job: Job) -> tuple[bool, int]:
-        """The same as a sort key."""
-        deadline = self._deadline(job)
-        return deadline is None, deadline or 0
+    def _deadlines_of_all(self) -> npt.NDArray[np.int64]:
+        """Job order: the earlier deadline first; jobs without one last."""
+        column = np.full(len(self._jobs.readiness), NEVER)
+        deadlines = map(self._deadline, self._jobs.in_order)
+        column[self._jobs.columns.order] = [NEVER if each is None else min(each, NEVER - 1) for each in deadlines]
+        return column
 
     def permit_overdue(self, job: Job) -> Vote:
         """Permit once the deadline has come; before that, no opinion."""

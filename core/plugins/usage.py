@@ -11,7 +11,8 @@ import numpy as np
 
 from config.arguments import Arguments
 from core.objects.node_usage import ANNOTATION, KIND, usage_of
-from core.session.ready import ReadyCheck, ReadyScore
+from core.session.points.nodes import TEMPLATE_ONLY
+from core.session.points.ready import ReadyCheck, ReadyScore
 from core.session.reasons import Code, Reason
 from core.state.derived import derived, memory
 from core.state.sources import NODES
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from core.objects.metadata import Object
     from core.objects.node_usage import NodeUsage
     from core.objects.pod import Task
-    from core.session.node_points import FloatArray
+    from core.session.points.nodes import FloatArray
     from core.session.session import Session
     from core.state.sources import NodeSpecs
 
@@ -90,7 +91,7 @@ class BusyNodes:
     """The filter: one answer for all tasks. `limits`: per cent of cpu and memory; a load that nobody measured is 0."""
 
     name = NAME
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self, session: Session, loads: Loads, limits: tuple[int, int]) -> None:
         cpu, memory = _known(loads.cpu), _known(loads.memory)
@@ -111,7 +112,7 @@ class IdleNodes:
     """The scorer: one answer for all tasks. 0 where cpu or memory was not measured."""
 
     name = NAME
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self, loads: Loads, cpu_weight: int, memory_weight: int, weight: int) -> None:
         cpu = (100 - loads.cpu) / 100 * float(cpu_weight)
@@ -141,10 +142,10 @@ class Usage:
     def on_session_open(self, session: Session) -> None:
         """Register filter and scorer."""
         loads = Loads(session)
-        session.add_predicate(self.name, [BusyNodes(session, loads, self._limits)])
+        session.points.predicate.add(self.name, [BusyNodes(session, loads, self._limits)])
         if self._cpu_weight + self._memory_weight:
             scorer = IdleNodes(loads, self._cpu_weight, self._memory_weight, self._weight)
-            session.add_node_order(self.name, [scorer])
+            session.points.node_order.add(self.name, [scorer])
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

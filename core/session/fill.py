@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.session.node_points import Volatility
+from core.session.points.nodes import Volatility
 from core.state.derived import derived
 from core.state.sources import ALLOCATABLE
 
 if TYPE_CHECKING:
-    from core.session.node_points import FloatArray, Rows
+    from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
     from core.state.sources import Allocatable
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.session.node_points import Volatility
+from core.session.points.nodes import Volatility
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from core.objects.pod import Task
-    from core.session.node_points import NodeCheck, Rows
+    from core.session.points.nodes import NodeCheck, Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -24,19 +24,24 @@ if TYPE_CHECKING:
 class Filters:
     """The filters of one template, prepared (PreFilter; raises FitFailure).
 
-    `is_global`: some answer depends on placements anywhere.
+    `by_plugin`: in tier order, those without anything to say left out; `is_global`: some answer depends on placements
+    anywhere.
     """
 
     def __init__(self, session: Session, task: Task) -> None:
         self._table = session.reasons
-        self._by_plugin: list[list[NodeCheck]] = session.prepare_checks(task)
-        self.is_global = Volatility.GLOBAL in [c.volatility for checks in self._by_plugin for c in checks]
+        self.by_plugin: list[tuple[str, list[NodeCheck]]] = []
+        for plugin, filters in session.searches.asked(session.points.predicate, task.template):
+            checks = [check for each in filters if (check := each.prepare(session, task)) is not None]
+            if checks:
+                self.by_plugin.append((plugin, checks))
+        self.is_global = Volatility.GLOBAL in [c.volatility for _, checks in self.by_plugin for c in checks]
 
     def reject(self, rows: Rows, count: int) -> IntArray:
         """Reason numbers of `count` rows, 0 where every plugin is content."""
         codes = np.zeros(count, dtype=np.int32)
         clean = True
-        for checks in self._by_plugin:
+        for _, checks in self.by_plugin:
             settled = None if clean else codes != 0
             for check in checks:
                 answer = check.reject(rows)
@@ -61,7 +66,7 @@ class Filters:
     def reject_one(self, row: int) -> int:
         """The same of one row."""
         table = self._table
-        for checks in self._by_plugin:
+        for _, checks in self.by_plugin:
             code = 0
             for check in checks:
                 answer = check.reject_one(row)

@@ -133,7 +133,7 @@ class JobFit:
         if job.row in self.not_admitted:
             why = self.remarks.get(job.row, "")
             return f"the job is not admitted: plugin {self.not_admitted[job.row]} rejects it" + (why and f" ({why})")
-        verdict = self._session.points.first_failing("JobValid", job)
+        verdict = self._session.points.job_valid(job)
         if verdict is not None:
             return verdict.message
         topology = self._session.topology

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.life.task import IS_ALLOCATED, TaskStatus
+from core.life.task import IS_ALLOCATED, IS_READY, READY_STATUSES, TaskStatus
 from core.session.by_queue import ByQueue
 from core.state.scalars import integer_lines, integers, lines
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from core.state.snapshot import Snapshot
 
 PENDING, PIPELINED, SUCCEEDED = TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.SUCCEEDED
-BOUND, BINDING, RUNNING, ALLOCATED = TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED
+OF_READY = np.array([*READY_STATUSES], dtype=np.intp)
 
 
 def gated_request(job: Job) -> Resource | None:
@@ -35,9 +35,11 @@ def gated_request(job: Job) -> Resource | None:
 
 
 class SessionJobs:
-    """The session's own copy of the job and task columns, and JobInfo's methods over them.
+    """The session's own copy of the job and task columns, and JobInfo's methods over them. Jobs are named by their
+    handle.
 
-    Jobs are named by their handle.
+    `ready_tasks` [J]: how many tasks of a job are bound, binding, running, allocated or succeeded; `readiness` [J]:
+    whether that, with its pending best-effort tasks, reaches minAvailable. Both follow `move`.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -49,6 +51,10 @@ class SessionJobs:
         self.in_order: list[Job] = [job for row in order if (job := handles[row]) is not None]
         self.known = integers(self._membership(snapshot))
         self.counts = integer_lines(snapshot.jobs.counts)
+        columns = snapshot.jobs
+        self.ready_tasks: npt.NDArray[np.int32] = np.add.reduce(columns.counts.take(OF_READY, axis=0), dtype=np.int32)
+        self.readiness = (self.ready_tasks + columns.best_effort >= columns.min_member).astype(np.int8)
+        self._ready_tasks, self._readiness = integers(self.ready_tasks), integers(self.readiness)
         self.best_effort = integers(snapshot.jobs.best_effort)
         self.min_member = integers(snapshot.jobs.min_member)
         self.phase = integers(snapshot.jobs.phase)
@@ -91,6 +97,10 @@ class SessionJobs:
         self.counts[status][row] += 1
         if template.best_effort:
             self.best_effort[row] += (status == PENDING) - (before == PENDING)
+        became_ready = IS_READY[status] - IS_READY[before]
+        if became_ready or template.best_effort:
+            ready = self._ready_tasks[row] = self._ready_tasks[row] + became_ready
+            self._readiness[row] = ready + self.best_effort[row] >= self.min_member[row]
         gained = IS_ALLOCATED[status] - IS_ALLOCATED[before]
         if gained:
             for dimension, value in template.items:
@@ -100,14 +110,7 @@ class SessionJobs:
 
     def ready_count(self, job: Job) -> int:
         """ReadyTaskNum: bound, binding, running, allocated, succeeded."""
-        row, counts = job.row, self.counts
-        return int(
-            counts[BOUND][row]
-            + counts[BINDING][row]
-            + counts[RUNNING][row]
-            + counts[ALLOCATED][row]
-            + counts[SUCCEEDED][row]
-        )
+        return self._ready_tasks[job.row]
 
     def waiting_count(self, job: Job) -> int:
         """WaitingTaskNum: pipelined."""
@@ -115,8 +118,7 @@ class SessionJobs:
 
     def allocated_count(self, job: Job) -> int:
         """Tasks of allocated class."""
-        row, counts = job.row, self.counts
-        return int(counts[BOUND][row] + counts[BINDING][row] + counts[RUNNING][row] + counts[ALLOCATED][row])
+        return self._ready_tasks[job.row] - self.counts[SUCCEEDED][job.row]
 
     def valid_count(self, job: Job) -> int:
         """ValidTaskNum: allocated class, succeeded, pipelined, pending."""
@@ -124,10 +126,7 @@ class SessionJobs:
 
     def is_ready(self, job: Job) -> bool:
         """Ready tasks and pending best-effort ones reach minAvailable (IsReady)."""
-        row, counts = job.row, self.counts
-        ready = counts[BOUND][row] + counts[BINDING][row] + counts[RUNNING][row]
-        ready += counts[ALLOCATED][row] + counts[SUCCEEDED][row]
-        return bool(ready + self.best_effort[row] >= self.min_member[row])
+        return bool(self._readiness[job.row])
 
     def is_pipelined(self, job: Job) -> bool:
         """The same with pipelined tasks (IsPipelined)."""

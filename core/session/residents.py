@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from core.session.batches import TaskBatch
+from core.session.points.batches import TaskBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from core.objects.pod import Task
-    from core.session.batches import BoolArray, FloatArray, RowArray
+    from core.session.points.batches import BoolArray, FloatArray, RowArray
     from core.session.session import Session
 
 PREFIX = 7  # bytes of a uid that fit a signed 64-bit number
 
 
 class Residents:
-    """Over task rows: `job` (row or -1) and `status` as the session has it now.
+    """Over task rows: `job` (row, -1 for one that is not in the session) and `status` as the session has it now.
 
     Of tasks on a node that was asked about: `preemptable`, `best_effort`, `priority`, `pod_priority`, `index` (-1:
     none), `created`, `started`, `uid` (the number its first bytes make) and `template`. `requests` float64 [template,
@@ -31,7 +31,8 @@ class Residents:
         self._session = session
         tasks = session.snapshot.tasks
         count = len(tasks.status)
-        self.job: RowArray = tasks.job.astype(np.intp)
+        known = np.append(np.asarray(session.jobs.known), False)  # the last for those without a job
+        self.job: RowArray = np.where(known[tasks.job], tasks.job, np.intp(-1))
         self.status = tasks.status
         self.handles = tasks.handles
         self._known: BoolArray = np.zeros(count, dtype=np.bool_)
@@ -56,6 +57,12 @@ class Residents:
         rows = np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
         self.learn(rows)
         return TaskBatch(self, rows, np.repeat(np.arange(len(found)), lengths), len(found))
+
+    def batch(self, tasks: Sequence[Task]) -> TaskBatch:
+        """These tasks, as if all were on one node."""
+        rows = np.array([task.row for task in tasks], dtype=np.intp)
+        self.learn(rows)
+        return TaskBatch(self, rows, np.zeros(len(rows), dtype=np.intp), 1)
 
     def static(self, name: str, rows: RowArray, test: Callable[[Task], bool]) -> BoolArray:
         """A question about tasks whose answer never changes, asked once a task. [len(rows)]"""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from core.session.node_points import FloatArray
+    from core.session.points.nodes import FloatArray
 
 TOLERANCE = 0.1
 

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.session.node_points import FloatArray, Rows, Volatility
+from core.session.points.nodes import FloatArray, Rows, Volatility
 from core.state.scalars import floats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableSequence
+    from collections.abc import Callable, MutableSequence, Sequence
 
     from core.objects.pod import Task
-    from core.session.node_points import NodeScore
+    from core.session.points.nodes import NodeScore, NodeScorer
+    from core.session.points.point import Point
     from core.session.session import Session
 
 BoolArray = npt.NDArray[np.bool_]
@@ -33,16 +34,26 @@ def _plus(total: FloatArray | float, further: FloatArray | float, out: FloatArra
     return np.add(total, further, out=out) if isinstance(further, np.ndarray) else total + further
 
 
+def _prepared(session: Session, task: Task, point: Point[Sequence[NodeScorer]]) -> list[tuple[str, NodeScore]]:
+    """PreScore of every scorer of a point, by plugin; those without a contribution left out."""
+    asked = session.searches.asked(point, task.template)
+    prepared = [(plugin, each.prepare(session, task)) for plugin, scorers in asked for each in scorers]
+    return [(plugin, score) for plugin, score in prepared if score is not None]
+
+
 class Scoring:
     """`ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest
     name. Nothing is scored before somebody asks: a search that finds no node, or a single one, needs no scores.
+    `plugins`: whose the scores are, in the order in which they are added up.
     """
 
     def __init__(self, session: Session, task: Task) -> None:
-        self.order: list[NodeScore] = session.prepare_scores("NodeOrder", task)
-        self.batch: list[NodeScore] = session.prepare_scores("BatchNodeOrder", task)
-        self._scores = [*self.order, *self.batch]
-        self._split = len(self.order)
+        order, batch = (
+            _prepared(session, task, point) for point in (session.points.node_order, session.points.batch_node_order)
+        )
+        self.plugins = [plugin for plugin, _ in (*order, *batch)]
+        self._scores = [score for _, score in (*order, *batch)]
+        self._split = len(order)
         self.is_global = Volatility.GLOBAL in [s.volatility for s in self._scores]
         self._depends_on_candidates = True in [s.normalised and s.constant is None for s in self._scores]
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
@@ -51,7 +62,7 @@ class Scoring:
         self.ranked: FloatArray = np.empty(session.nodes.count)  # `_rank` writes it whole
         self._ranked_at = floats(self.ranked)
         # Asked anew at every choice, whatever was or was not touched.
-        self._momentary = True in [getattr(score, "momentary", False) for score in self._scores]
+        self._momentary = Volatility.MOMENT in [s.volatility for s in self._scores]
         self._stale = self._dirty = True  # no row is scored; no candidate is ranked
 
     def forget(self) -> None:

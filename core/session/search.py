@@ -18,7 +18,7 @@ from core.session.scoring import Scoring
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.session.node_points import Rows
+    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from core.session.points.nodes import labels_of
 from core.session.reasons import Code, Reason
 from core.session.sampling import Sampling, look
 from core.session.search import NodeSearch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from config.schema import SchedulerConfig
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
     from core.session.carry import SessionOptions
-    from core.session.points import Points
+    from core.session.points.all_points import Points
+    from core.session.points.nodes import NodeFilter, NodeScorer
+    from core.session.points.point import Point
     from core.session.session import Session
 
 BoolArray = npt.NDArray[np.bool_]
 KEPT_ROWS = 500_000  # rows of all searches that are kept: the roles of a gang, and jobs alike, interleave
 FEWEST, MOST = 16, 128  # searches
-POINTS = ("Predicate", "NodeOrder", "BatchNodeOrder")
+F = TypeVar("F", "NodeFilter", "NodeScorer")
 OUTSIDE_SHARD = Reason("shard", Code.ERROR, "node isn't in scheduler node shard")
 
 
@@ -36,51 +38,56 @@ def lack_of(resource: str) -> Reason:
     return Reason("resources", Code.UNSCHEDULABLE, f"Insufficient {resource}")
 
 
-@dataclass(frozen=True, slots=True)
 class Reading:
-    """Filters and scorers that may read more of a task than its template: what was placed, or the task's labels. One
-    may find out when it meets the first task with constraints, so they are asked every time. `kinds`: what some read
-    beside.
-    """
+    """What some filters and scorers read of the tasks of a template, or of plain templates (None)."""
 
-    placements: list[Any]
-    labels: list[Any]
-    kinds: list[Callable[[Task], Any]]
+    __slots__ = ("_kinds", "_labels", "_shares")
 
+    def __init__(self, asked: Iterable[NodeFilter | NodeScorer], template: PodTemplate | None) -> None:
+        reads = [each.reads for each in asked]
+        self._labels = any(each.labels for each in reads)
+        self._kinds = [each.kind for each in reads if each.kind is not None]
+        self._shares = template is None or not any(each.anew is not None and each.anew(template) for each in reads)
 
-def _reading(asked: list[Any]) -> Reading:
-    return Reading(
-        placements=[f for f in asked if hasattr(f, "watches_placements")],
-        # what stands in the class stays as it is
-        labels=[f for f in asked if f.reads_labels or "reads_labels" in getattr(f, "__dict__", ())],
-        kinds=[f.kind for f in asked if hasattr(f, "kind")],
-    )
+    def of(self, task: Task) -> Hashable | None:
+        """What a task must share with another to share its answers; None: nothing suffices."""
+        if not self._shares:
+            return None
+        beside = tuple([kind(task) for kind in self._kinds]) if self._kinds else ()
+        return (*beside, labels_of(task)) if self._labels else beside
 
 
 class Readings:
     """What is read of the tasks of a template: there are filters and scorers that concern only some templates.
 
-    `plain`: those of each point, by plugin, that concern plain templates; `always`: what these read.
+    `always`: what those read that concern every template.
     """
 
     def __init__(self, points: Points) -> None:
         self._points = points
-        self.plain = {
-            point: [[f for f in group if not hasattr(f, "concerns")] for group in points.flat(point)]
-            for point in POINTS
-        }
-        self.always = _reading([f for groups in self.plain.values() for group in groups for f in group])
+        self._plain: dict[str, list[tuple[str, Sequence[Any]]]] = {}
+        self._asked: list[NodeFilter | NodeScorer] = [
+            *[each for filters in points.predicate.rules for each in filters],
+            *[each for point in (points.node_order, points.batch_node_order) for some in point.rules for each in some],
+        ]
+        self.always = Reading([each for each in self._asked if each.reads.concerns is None], None)
         self._found: dict[int, Reading] = {}
 
     def of(self, template: PodTemplate) -> Reading:
         """Of tasks of this template, which is not a plain one."""
         found = self._found.get(template.number)
-        return found if found is not None else self._find(template)
+        if found is None:
+            concerns = [(each, each.reads.concerns) for each in self._asked]
+            concerned = [each for each, asks in concerns if asks is None or asks(template)]
+            found = self._found[template.number] = Reading(concerned, template)
+        return found
 
-    def _find(self, template: PodTemplate) -> Reading:
-        asked = [f for point in POINTS for group in self._points.flat(point) for f in group]
-        concerned = [f for f in asked if not hasattr(f, "concerns") or f.concerns(template)]
-        found = self._found[template.number] = _reading(concerned)
+    def plain(self, point: Point[Sequence[F]]) -> Sequence[tuple[str, Sequence[F]]]:
+        """A point's filters or scorers that concern every template, by plugin."""
+        found = self._plain.get(point.name)
+        if found is None:
+            found = [(name, [each for each in some if each.reads.concerns is None]) for name, some in point.named]
+            self._plain[point.name] = found
         return found
 
 
@@ -129,9 +136,9 @@ class Searches:
         """What the session's filters and scorers read; they have registered by the time somebody asks."""
         return Readings(self._session.points)
 
-    def asked(self, point: str, template: PodTemplate) -> Sequence[Any]:
+    def asked(self, point: Point[Sequence[F]], template: PodTemplate) -> Sequence[tuple[str, Sequence[F]]]:
         """A point's filters or scorers, by plugin, but for those that a plain template does not concern."""
-        return self.readings.plain[point] if template.plain else self._session.points.flat(point)
+        return self.readings.plain(point) if template.plain else point.named
 
     def get(self, task: Task, *, room: bool) -> NodeSearch:
         """The search of the task's template, prepared; raises FitFailure when no node can do."""
@@ -165,15 +172,9 @@ class Searches:
     def _kind(self, task: Task, room: bool) -> Any:
         """What two tasks must share to share a search; None: nothing suffices."""
         template, readings = task.template, self.readings
-        reading = readings.always if template.plain else readings.of(template)
-        for each in reading.placements:
-            if each.watches_placements:
-                return None  # PreFilter itself reads what was placed: prepare anew for every task
-        beside = tuple([kind(task) for kind in reading.kinds]) if reading.kinds else ()
-        for each in reading.labels:
-            if each.reads_labels:
-                return room, template.number, task.role, beside, task.namespace, tuple(sorted(task.labels.items()))
-        return room, template.number, task.role, beside  # the error cache of one role says nothing of another
+        shared = (readings.always if template.plain else readings.of(template)).of(task)
+        # the error cache of one role says nothing of another
+        return None if shared is None else (room, template.number, task.role, shared)
 
 
 def _sampling(config: SchedulerConfig, options: SessionOptions) -> Sampling:

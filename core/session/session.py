@@ -6,6 +6,7 @@ collect leaves it.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from config.arguments import Arguments
@@ -16,10 +17,10 @@ from core.session.fit import JobFit
 from core.session.jobs import SessionJobs
 from core.session.nodes import KubeNodes, SessionNodes
 from core.session.nominations import Nominations
-from core.session.orders import Orders
-from core.session.points import Points
+from core.session.points.all_points import Points
 from core.session.reasons import ReasonTable
 from core.session.report import Opening
+from core.session.residents import Residents
 from core.session.searches import Searches
 from core.session.statement import LastTransaction, Statement
 from core.session.subjobs import SubJob, build_sub_jobs
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from core.plugins.plugin import Plugin
     from core.resources import Resource
     from core.session.carry import Carry, Clock, SessionOptions
-    from core.session.node_points import NodeCheck, NodeFilter, NodeScore, NodeScorer
+    from core.session.points.batches import TaskBatch
     from core.session.search import NodeSearch
     from core.state.jobs import Job
     from core.state.snapshot import Snapshot
@@ -71,8 +72,7 @@ class Session:
         self.jobs = SessionJobs(snapshot)
         self.queues: dict[str, Queue] = {queue.name: queue for queue in snapshot.queues}
         self.total = total
-        self.points = Points(config, snapshot.derived)
-        self.orders = Orders(self.points)
+        self.points = Points(config, self._batch, snapshot.derived)
         self.fit = JobFit(self)
         self.plugins: dict[str, Plugin] = {}
         self.binds: list[Bind] = []
@@ -93,6 +93,14 @@ class Session:
         self._voided: set[int] = set()  # rows of tasks whose nomination did not hold
         self.topology = SessionTopology(self)
         self.nominations = Nominations(self)
+
+    @cached_property
+    def residents(self) -> Residents:
+        """What is asked about the tasks of many nodes, as columns."""
+        return Residents(self)
+
+    def _batch(self, tasks: Sequence[Task]) -> TaskBatch:
+        return self.residents.batch(tasks)
 
     # --- lookups -----------------------------------------------------------------------------------------------------
 
@@ -142,33 +150,10 @@ class Session:
 
     # --- nodes -------------------------------------------------------------------------------------------------------
 
-    def add_predicate(self, plugin: str, filters: Sequence[NodeFilter]) -> None:
-        """Register a plugin's node filters (point Predicate)."""
-        self.points.add("Predicate", plugin, filters)
-
-    def add_node_order(self, plugin: str, scorers: Sequence[NodeScorer]) -> None:
-        """Register per-node scorers (point NodeOrder)."""
-        self.points.add("NodeOrder", plugin, scorers)
-
-    def add_batch_node_order(self, plugin: str, scorers: Sequence[NodeScorer]) -> None:
-        """Register scorers over the candidates as a set (point BatchNodeOrder)."""
-        self.points.add("BatchNodeOrder", plugin, scorers)
-
-    def prepare_checks(self, task: Task) -> list[list[NodeCheck]]:
-        """PreFilter of every filter, by plugin in tier order; raises FitFailure."""
-        prepared = [[f.prepare(self, task) for f in fs] for fs in self.searches.asked("Predicate", task.template)]
-        return [kept for checks in prepared if (kept := [check for check in checks if check is not None])]
-
-    def prepare_scores(self, point: str, task: Task) -> list[NodeScore]:
-        """PreScore of every scorer of a point."""
-        prepared = [s.prepare(self, task) for scorers in self.searches.asked(point, task.template) for s in scorers]
-        return [score for score in prepared if score is not None]
-
     def search_for(self, task: Task, *, room: bool = True) -> NodeSearch:
         """PrePredicate, and the search of the task's template; raises FitFailure when no node can do."""
         self.pre_filtered.add(task.row)
-        for check in self.points.flat("PrePredicate"):
-            check(task)
+        self.points.pre_predicate(task)
         return self.searches.get(task, room=room)
 
     def nominated_node(self, task: Task) -> str:
@@ -277,24 +262,24 @@ class Session:
 
     def job_ready(self, job: Job) -> bool:
         """JobReady."""
-        return self.points.all_agree("JobReady", job)
+        return self.points.job_ready(job)
 
     def job_pipelined(self, job: Job) -> bool:
         """JobPipelined."""
-        return self.points.vote("JobPipelined", job)
+        return self.points.job_pipelined(job)
 
     def sub_job_ready(self, sub_job: SubJob) -> bool:
         """SubJobReady; without a policy the job's own answer."""
         if not sub_job.job.pod_group.sub_group_policy:
-            return self.points.all_agree("JobReady", sub_job.job)
-        return self.points.all_agree("SubJobReady", sub_job)
+            return self.points.job_ready(sub_job.job)
+        return self.points.sub_job_ready(sub_job)
 
     def sub_job_pipelined(self, sub_job: SubJob) -> bool:
         """SubJobPipelined; without a policy the job's own answer."""
         if not sub_job.job.pod_group.sub_group_policy:
-            return self.points.vote("JobPipelined", sub_job.job)
-        return self.points.vote("SubJobPipelined", sub_job)
+            return self.points.job_pipelined(sub_job.job)
+        return self.points.sub_job_pipelined(sub_job)
 
     def job_is_valid(self, job: Job) -> bool:
         """JobValid found nothing."""
-        return self.points.first_failing("JobValid", job) is None
+        return self.points.job_valid(job) is None

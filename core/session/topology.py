@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.session import Session
     from core.session.subjobs import SubJob
-    from core.state.hypernodes import Domain
     from core.state.jobs import Job
     from core.state.sources import PlacedObjects
 
@@ -98,19 +97,6 @@ class SessionTopology:
         if not any(policy.get("networkTopology") for policy in spec.sub_group_policy):
             return False
         return any(group.network_topology is not None for group in self._session.sub_jobs(job).values())
-
-    def gradients(self, point: str, subject: object, domain: Domain, purpose: str = "allocate") -> list[list[Domain]]:
-        """Domains to try inside `domain`, nearest first, as the first plugin says; without one the domain itself."""
-        answer: list[list[Domain]] | None = self._session.points.first_answer(point, subject, domain, purpose)
-        return [[domain]] if answer is None else answer
-
-    def scores(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]:
-        """HyperNodeOrder: the plugins' scores of each domain, summed; `alone`: each as if it had no rival."""
-        totals = dict.fromkeys(names, 0.0)
-        for score in self._session.points.flat("HyperNodeOrder"):
-            for name, value in score(sub_job, names, alone=alone).items():
-                totals[name] += value
-        return totals
 
     # --- where jobs are -----------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ def victim_queue(session: Session, victims: Iterable[Task], preemptor: Task) -> 
     own = session.job_of(preemptor)
 
     def before(left: Task, right: Task) -> bool:
-        later = not session.orders.task_before(left, right)
+        later = not session.points.task_order.before(left, right)
         if left.job == right.job:
             return later
         a, b = session.job_of(left), session.job_of(right)
@@ -33,7 +33,7 @@ def victim_queue(session: Session, victims: Iterable[Task], preemptor: Task) -> 
             return later if a is b else a is None
         if own is not None and a.pod_group.queue != b.pod_group.queue:
             return victim_queue_before(session, session.queue_of(a), session.queue_of(b), session.queue_of(own))
-        order = session.points.first_nonzero("JobOrder", a, b)
+        order = session.points.job_order(a, b)
         return order > 0 if order else later
 
     return PriorityQueue(before, victims)
@@ -41,8 +41,5 @@ def victim_queue(session: Session, victims: Iterable[Task], preemptor: Task) -> 
 
 def victim_queue_before(session: Session, left: Queue, right: Queue, preemptor: Queue) -> bool:
     """VictimQueueOrder: the first plugin that tells the two apart decides, else the reverse of QueueOrder."""
-    for compare in session.points.flat("VictimQueueOrder"):
-        order = compare(left, right, preemptor)
-        if order:
-            return bool(order < 0)
-    return not session.orders.queue_before(left, right)
+    order = session.points.victim_queue_order(left, right, preemptor)
+    return order < 0 if order else not session.points.queue_order.before(left, right)

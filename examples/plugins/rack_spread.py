@@ -21,6 +21,7 @@ from pumice.plugins import (
     NodeLook,
     PerNodeFilter,
     PluginBuilder,
+    Reads,
     ReadyScore,
     Session,
     Task,
@@ -41,7 +42,7 @@ class QuietRacks:
         """Register the filter. A rack's other nodes count, so an answer is stale after any placement: GLOBAL."""
         self._session = session
         rack_filter = PerNodeFilter(self.name, self.test, volatility=Volatility.GLOBAL, kind=lambda task: task.job)
-        session.add_predicate(self.name, [rack_filter])
+        session.points.predicate.add(self.name, [rack_filter])
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""
@@ -61,7 +62,7 @@ class YoungNodes:
     """Prefers nodes that joined last: for clusters that shrink from the old end. Vectorised: one array for all."""
 
     name = "young-nodes"
-    reads_labels = False  # the score does not depend on the task
+    reads = Reads()  # the score does not depend on the task
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._weight = float(arguments.get("weight", 1))
@@ -71,7 +72,7 @@ class YoungNodes:
         place = np.empty(session.nodes.count)
         place[session.nodes.arrival] = np.arange(session.nodes.count)
         self._score = ReadyScore(place / max(1, session.nodes.count - 1) * 100.0 * self._weight)
-        session.add_node_order(self.name, [self])
+        session.points.node_order.add(self.name, [self])
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

@@ -13,6 +13,7 @@ from core.actions import ACTIONS
 from core.plugins import PLUGINS
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded, load
+from pumice.load.remarks import remarks, strangers
 from pumice.oneshot.bring import brought
 from pumice.plugins.loader import install_plugins
 
@@ -24,6 +25,8 @@ def load_manifests(paths: Sequence[str], terminal: Terminal) -> Loaded:
         terminal.warn(line)
     for problem in loaded.problems:
         terminal.error(str(problem))
+    for remark in remarks(loaded):
+        terminal.warn(remark)
     return loaded
 
 
@@ -52,6 +55,6 @@ def take_manifests(
         found = brought(loaded, beside, now, advance)
     for problem in found.problems:
         terminal.error(str(problem))
-    for note in found.notes:
+    for note in (*found.notes, *strangers(loaded.objects)):
         terminal.warn(note)
     return found.objects, not loaded.problems and not found.problems

@@ -144,6 +144,8 @@ def verified(terminal: Terminal, asked: Asked) -> int:
     report, seconds = _verify(terminal, asked)
     if not report.cycles and not report.events:
         raise UsageError("the journal is empty", path=str(asked.file))
+    if not report.cycles and asked.first > 1 and report.identical:
+        raise UsageError("the journal ends before that cycle", path=f"--from {asked.first}")
     found = {**result_of(report, seconds), "changed_plugins": list(asked.changed)}
     terminal.emit(found, lambda console: show(console, report, seconds))
     return Exit.DONE if report.identical else Exit.DIFFERS

@@ -26,6 +26,7 @@ from pumice.cli.options import LogLevel, Manifests, Output, Quiet
 from pumice.cli.stress import show_faults
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
+from pumice.load.remarks import said_of_strangers
 from pumice.plugins.loader import identities
 from pumice.runtime.dumped import still_running
 from pumice.runtime.kubeconfig import export_line
@@ -105,6 +106,8 @@ def run(
     }  # fmt: skip
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
+    if Path(settings.db).exists():
+        terminal.say(f"continuing the journal {settings.db}")
     loaded = load_manifests(manifests, terminal) if manifests else Loaded()
     if manifests and loaded.problems and not loaded.objects:
         raise UsageError("no object could be used")
@@ -222,7 +225,7 @@ class Told(Watching):
             await anyio.sleep_forever()
         with Live(console=self._terminal.out, transient=True, auto_refresh=False) as live:
             while True:
-                live.update(summary_table(system.summary()), refresh=True)
+                live.update(summary_table(await system.summary()), refresh=True)
                 await anyio.sleep(LIVE_PERIOD_S)
 
 
@@ -235,7 +238,7 @@ def say_waiting(terminal: Terminal, waiting: LeftWaiting) -> None:
     if len(waiting.why) > MOST_WAITING:
         terminal.say(f"  and {len(waiting.why) - MOST_WAITING} more")
     for scheduler, count in sorted(waiting.strangers.items()):
-        terminal.warn(f"pods that ask for scheduler {scheduler}: {count}; nobody here serves it")
+        terminal.warn(said_of_strangers(scheduler, count))
 
 
 def show_summary(summary: Object, console: Console) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from config.errors import RequestError
+from config.errors import RequestError, nearest_names
 from config.schema import SchedulerConfig
 from core.life.task import TaskStatus
 from core.messages.decisions import Bind, Evict
 from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
-from core.state.volumes import volume_rules
 from pumice.explain.look import FITS, Asked, Look, Watched, watch_cycle
 from pumice.explain.votes import Election
 from pumice.history.rewind import Rewound
@@ -19,6 +18,11 @@ from pumice.history.rewind import Rewound
 Plain = dict[str, Any]
 BEST: Final = 3
 """So many of the best nodes are named with their scores."""
+
+
+SUFFIX: Final = 37
+HYPHENS: Final = 5
+"""Of a hyphen and a uid, at the end of the name of a PodGroup that was made for a job."""
 
 
 class NotFoundError(RequestError):
@@ -80,11 +84,10 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     jobs = _jobs_of(view, kind, name)
     pods = _pods_of(view, kind, name, jobs)
     if not pods and not jobs:
-        raise NotFoundError(f"cycle {cycle} knew no {kind} {name!r}" if scene.recorded else f"no {kind} {name!r}")
+        problem = f"cycle {cycle} knew no {kind} {name!r}" if scene.recorded else f"no {kind} {name!r}"
+        raise NotFoundError(problem + _near(view, kind, name))
     asked = Asked(frozenset(pods), frozenset(jobs))
-    ignored = scene.options.ignored_provisioners if scene.options else ()
-    snapshot = view.snapshot(volume_rules(scene.config.pumice, ignored))
-    watched = watch_cycle(snapshot, scene.config, scene.clock, scene.carry, asked, scene.options)
+    watched = watch_cycle(view.snapshot(), scene.config, scene.clock, scene.carry, asked, scene.options)
     tasks = {pod: watched.statuses[pod] for pod in pods}
     told = _worth_telling(pods, tasks, watched)
     account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks)
@@ -125,6 +128,15 @@ def _jobs_of(view: View, kind: str, name: str) -> list[str]:
     return [job for job in view.jobs.by_key if job == name or (kind == "job" and _made_for(job, name))]
 
 
+def _near(view: View, kind: str, name: str) -> str:
+    """What was meant, perhaps; a job is known by its PodGroup, and by its own name where that was made for it."""
+    known = set(view.tasks.by_key if kind == "pod" else view.jobs.by_key)
+    if kind == "job":
+        known |= {group[:-SUFFIX] for group in known if group[-SUFFIX:].count("-") == HYPHENS}
+    near = nearest_names(name, known)
+    return f"; near: {', '.join(near)}" if near else ""
+
+
 def _pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
     """Pods by "namespace/name", in order: the pod itself, or the tasks of the jobs."""
     by_key = view.tasks.by_key
@@ -150,7 +162,7 @@ def _tell_job(account: Account, watched: Watched) -> None:
 
 def _made_for(group: str, job: str) -> bool:
     """A job's PodGroup is called after it, with the job's uid."""
-    return group.startswith(f"{job}-") and len(group) - len(job) == 37
+    return group.startswith(f"{job}-") and len(group) - len(job) == SUFFIX
 
 
 def _tell(account: Account, pod: str, watched: Watched) -> None:

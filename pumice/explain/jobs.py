@@ -70,7 +70,7 @@ def _look(session: Session, job: Job) -> JobLook:
     counts = Counter(LABELS[int(status[task.row])] for task in job.tasks.values())
     look = JobLook(job.key, spec.phase, spec.queue, state, spec.min_member, dict(sorted(counts.items())))
     if queue is not None:
-        verdict = session.points.first_failing("JobValid", job)
+        verdict = session.points.job_valid(job)
         look.valid = verdict.message if verdict is not None else ""
     return look
 

@@ -123,8 +123,7 @@ def look_at(session: Session, task: Task, *, room: bool) -> Look:
     names = session.nodes.names
     look = Look(session.action, session.nodes.count, task.nominated)
     try:
-        for check in session.points.flat("PrePredicate"):
-            check(task)
+        session.points.pre_predicate(task)
         search = NodeSearch(session, task, room=room)
     except FitFailure as failure:
         look.refused = dict.fromkeys(names, (failure.reason.plugin, failure.reason.text))
@@ -145,8 +144,8 @@ def _scores(session: Session, task: Task, rows: npt.NDArray[np.intp]) -> dict[st
     """Plugin -> node -> what it adds to the node's total."""
     names: list[str] = [session.nodes.names[int(row)] for row in rows]
     found: dict[str, dict[str, float]] = {}
-    for point in SCORES:
-        for plugin, scorers in zip(session.points.enabled_names(point), session.points.flat(point), strict=True):
+    for point in (session.points.node_order, session.points.batch_node_order):
+        for plugin, scorers in point.named:
             total = np.zeros(len(names))
             for scorer in scorers:
                 score = scorer.prepare(session, task)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from core.session.points import Vote
+from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.session.points import Points
+    from core.session.points import votes as points_of_votes
+    from core.session.points.all_points import Points
+    from core.session.points.victims import FirstTierUnion, TieredIntersection
+    from core.state.jobs import Job
 
-ADMISSION: Final = "JobEnqueueable"
 NAMES: Final = {Vote.REJECT: "rejects", Vote.ABSTAIN: "abstains", Vote.PERMIT: "permits"}
 
 
@@ -73,45 +75,47 @@ class Votes:
 def listen(points: Points, asked: frozenset[str], jobs: frozenset[str]) -> Votes:
     """Listen to the votes about these pods and jobs from here on."""
     votes = Votes(asked, jobs)
-    # whoever could answer for whole batches is asked node by node, with the same answers: they can be heard then
-    points.batches.evictable.clear()
-    setattr(points, "tiered_intersection", _elections(points, votes))  # noqa: B010
-    setattr(points, "first_tier_union", _unions(points, votes))  # noqa: B010
-    setattr(points, "vote", _admissions(points, votes))  # noqa: B010
+    for name in ("preemptable", "reclaimable", "unified_evictable"):
+        setattr(points, name, HeardElections(getattr(points, name), votes))
+    points.victim_tasks = cast("FirstTierUnion", HeardUnions(points.victim_tasks, votes))
+    points.job_enqueueable = cast("points_of_votes.Ballot[Job]", HeardAdmissions(points.job_enqueueable, votes))
     return votes
 
 
-def _elections(points: Points, votes: Votes) -> Callable[[str, Any, Sequence[Task]], list[Task]]:
-    original = points.tiered_intersection
+class HeardElections:
+    """A point of victims, listened to. Whoever could answer for many nodes at once is asked node by node, with the same
+    answers: they can be heard then.
+    """
 
-    def listening(point: str, subject: Any, candidates: Sequence[Task]) -> list[Task]:
-        victims = original(point, subject, candidates)
+    by_columns = False
+
+    def __init__(self, point: TieredIntersection[Any], votes: Votes) -> None:
+        self._point, self._votes = point, votes
+
+    def __call__(self, subject: Any, candidates: Sequence[Task]) -> list[Task]:
+        """As the point itself."""
+        victims = self._point(subject, candidates)
         for task in candidates:
-            if task.key in votes.asked:
-                election = _election(points, point, subject, candidates, victims, task)
-                votes.elections.setdefault(task.key, {})[election.preemptor] = election
+            if task.key in self._votes.asked:
+                election = self._election(subject, candidates, victims, task)
+                self._votes.elections.setdefault(task.key, {})[election.preemptor] = election
         return victims
 
-    return listening
-
-
-def _election(
-    points: Points, point: str, subject: Any, candidates: Sequence[Task], victims: Sequence[Task], victim: Task
-) -> Election:
-    job = getattr(subject, "job", "")
-    preemptor = getattr(subject, "key", "") or getattr(job, "key", "") or str(job)
-    election = Election(point, preemptor, len(candidates), len(victims))
-    for number, names in enumerate(points.tiers_of_names(point), 1):
-        for name, ask in zip(names, points.tiers(point)[number - 1], strict=True):
-            answer, said = ask(subject, candidates)
-            ballot = Ballot(number, name, "abstains", abstained=len(candidates))
-            if said != Vote.ABSTAIN:
-                gave = {task.uid for task in answer}
-                vote = "evict" if victim.uid in gave else "keep"
-                ballot = Ballot(number, name, vote, len(gave), len(candidates) - len(gave))
-            election.ballots.append(ballot)
-    election.tier = _deciding(election) if victims else 0
-    return election
+    def _election(self, subject: Any, candidates: Sequence[Task], victims: Sequence[Task], victim: Task) -> Election:
+        job = getattr(subject, "job", "")
+        preemptor = getattr(subject, "key", "") or getattr(job, "key", "") or str(job)
+        election = Election(self._point.name, preemptor, len(candidates), len(victims))
+        for number, tier in enumerate(self._point.tiers, 1):
+            for name, rule in tier:
+                answer, said = self._point.answer(rule, subject, candidates)
+                ballot = Ballot(number, name, "abstains", abstained=len(candidates))
+                if said != Vote.ABSTAIN:
+                    gave = {task.uid for task in answer}
+                    vote = "evict" if victim.uid in gave else "keep"
+                    ballot = Ballot(number, name, vote, len(gave), len(candidates) - len(gave))
+                election.ballots.append(ballot)
+        election.tier = _deciding(election) if victims else 0
+        return election
 
 
 def _deciding(election: Election) -> int:
@@ -123,40 +127,42 @@ def _deciding(election: Election) -> int:
     return 0
 
 
-def _unions(points: Points, votes: Votes) -> Callable[[str, Sequence[Task]], list[Task]]:
-    original = points.first_tier_union
+class HeardUnions:
+    """VictimTasks, listened to."""
 
-    def listening(point: str, candidates: Sequence[Task]) -> list[Task]:
-        victims = original(point, candidates)
+    def __init__(self, point: FirstTierUnion, votes: Votes) -> None:
+        self._point, self._votes = point, votes
+
+    def __call__(self, candidates: Sequence[Task]) -> list[Task]:
+        """As the point itself."""
+        victims = self._point(candidates)
         for victim in victims:
-            if victim.key in votes.asked:
-                votes.elections.setdefault(victim.key, {})[""] = _union(points, point, candidates, victims, victim)
+            if victim.key in self._votes.asked:
+                self._votes.elections.setdefault(victim.key, {})[""] = self._union(candidates, victims, victim)
         return victims
 
-    return listening
+    def _union(self, candidates: Sequence[Task], victims: Sequence[Task], victim: Task) -> Election:
+        election = Election(self._point.name, "", len(candidates), len(victims))
+        for number, tier in enumerate(self._point.tiers, 1):
+            for name, functions in tier:
+                gave = {task.uid for ask in functions for task in ask(candidates)}
+                vote = "evict" if victim.uid in gave else "keep"
+                election.ballots.append(Ballot(number, name, vote, len(gave), len(candidates) - len(gave)))
+                if gave and not election.tier:
+                    election.tier = number
+        return election
 
 
-def _union(points: Points, point: str, candidates: Sequence[Task], victims: Sequence[Task], victim: Task) -> Election:
-    election = Election(point, "", len(candidates), len(victims))
-    for number, names in enumerate(points.tiers_of_names(point), 1):
-        for name, functions in zip(names, points.tiers(point)[number - 1], strict=True):
-            gave = {task.uid for ask in functions for task in ask(candidates)}
-            vote = "evict" if victim.uid in gave else "keep"
-            election.ballots.append(Ballot(number, name, vote, len(gave), len(candidates) - len(gave)))
-            if gave and not election.tier:
-                election.tier = number
-    return election
+class HeardAdmissions:
+    """JobEnqueueable, listened to."""
 
+    def __init__(self, point: points_of_votes.Ballot[Job], votes: Votes) -> None:
+        self._point, self._votes = point, votes
 
-def _admissions(points: Points, votes: Votes) -> Callable[[str, Any], bool]:
-    original = points.vote
-
-    def listening(point: str, subject: Any) -> bool:
-        if point == ADMISSION and subject.key in votes.jobs:
-            votes.admission[subject.key] = {
-                name: NAMES[Vote(max(-1, min(1, int(ask(subject)))))]
-                for name, ask in zip(points.enabled_names(point), points.flat(point), strict=True)
+    def rejecter(self, job: Job) -> str | None:
+        """As the point itself."""
+        if job.key in self._votes.jobs:
+            self._votes.admission[job.key] = {
+                name: NAMES[Vote(max(-1, min(1, int(ask(job)))))] for name, ask in self._point.named
             }
-        return original(point, subject)
-
-    return listening
+        return self._point.rejecter(job)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.oneshot.between import Object, object_key
 from pumice.oneshot.expand import assumed_queues, expanded
-from pumice.oneshot.prepare import GivenObjects, identity, stored_as, usable
-
-INERT: Final = frozenset(("CronJob", "CronJob.batch", "DaemonSet", "Job.batch", "JobFlow", "StatefulSet"))
-"""Kinds that become pods somewhere, and nothing here."""
+from pumice.oneshot.prepare import GivenObjects, identity, usable
 
 
 @dataclass(slots=True)
@@ -38,8 +34,6 @@ def brought(
     problems += [_is_there(loaded, given) for given in twice]
     found = expanded([*beside, *taken], now)
     notes = [f"Queue {queue['metadata']['name']} is not in the input: assumed, as Volcano makes it" for queue in queues]
-    inert = sorted({stored_as(obj).removesuffix(".batch") for obj in taken if stored_as(obj) in INERT})
-    notes += [f"{kind}: no controller for it runs here, so nothing comes of it" for kind in inert]
     return Brought(found.objects, problems, notes + found.notes)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from actors.agents.pod_life import State
 from actors.agents.pod_runs import DURATION, TERMINATION, PodRun, read_run
 from actors.api.store import Store
-from core.messages.commands import ApiRequest, BindPod, EvictPod, Patch
+from core.messages.commands import BindPod, EvictPod, Patch, StoreRequest
 from core.messages.decisions import Bind, Decision
 from core.messages.events import Mutation
 from core.messages.replies import Listing
@@ -66,7 +66,7 @@ def _written(store: Store, at: float, cause: int = 0) -> list[Record]:
     return [Record(API, codec.encode(mutation), cause, at) for mutation in store.drain()]
 
 
-def _landing(cycle: int, sequence: int, decision: Decision) -> ApiRequest:
+def _landing(cycle: int, sequence: int, decision: Decision) -> StoreRequest:
     cause = f"{cycle}/{decision.uid}"
     whose = (decision.namespace, decision.name, decision.uid)
     if isinstance(decision, Bind):

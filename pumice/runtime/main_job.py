@@ -19,7 +19,7 @@ from actors.runtime.clock import Clock, RealClock, VirtualClock
 from actors.system.settings import SystemSettings
 from actors.system.system import System
 from config.errors import ConflictError
-from core.messages.replies import Accepted, Listing, Refused
+from core.messages.replies import Accepted, Refused
 from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.journals import file_journal, read_into_memory, write_back
@@ -136,9 +136,10 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
         if storm is not None and outcome.interrupted:
             await storm.rest(system, journal, interrupted=True)
         cycle_s = mean_cycle_s(await system.metrics_text())
+        summary = await system.summary()
+        outcome.waiting = await left_waiting(system.listed)
     found = storm.found() if storm is not None else {}
-    outcome.summary = {**system.summary(), "mean_cycle_s": cycle_s, "db": str(plan.db), **found}
-    outcome.waiting = left_waiting(system.store)
+    outcome.summary = {**summary, "mean_cycle_s": cycle_s, "db": str(plan.db), **found}
     return outcome
 
 
@@ -162,7 +163,7 @@ async def _until_signal(scope: anyio.CancelScope, outcome: Outcome) -> None:
 
 async def _hand_in(plan: Plan, system: System, outcome: Outcome, watching: Watching) -> None:
     await _submit(in_order(plan.objects), system, outcome, watching)
-    if not _count(system, "Node"):
+    if not await system.listed("Node"):
         await _submit(builtin_nodes(), system, outcome, watching)
         outcome.added.append("three built-in nodes (cpu 8, memory 16Gi, pods 110)")
         if plan.bare and plan.settings.gateway is None:
@@ -193,8 +194,3 @@ async def _accepted(system: System, batch: Sequence[Object]) -> list[Accepted | 
             return await system.submit(batch)
         except ActorFailedError:
             await anyio.sleep(AGAIN_S)
-
-
-def _count(system: System, kind: str) -> int:
-    listing = system.store.list(kind, None, None)
-    return len(listing.blobs) if isinstance(listing, Listing) else 0

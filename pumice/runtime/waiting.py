@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from actors.api.store import Store
-from core.messages.replies import Listing
 from core.objects.metadata import key_of, section
-from storage import codec
 
 Object = dict[str, Any]
 
@@ -29,12 +26,12 @@ class LeftWaiting:
     strangers: Counter[str] = field(default_factory=Counter[str])
 
 
-def left_waiting(store: Store) -> LeftWaiting:
-    """Look through the store; pods in name order, then groups without pods."""
+async def left_waiting(listed: Callable[[str], Awaitable[list[Object]]]) -> LeftWaiting:
+    """Look through what the api lists, kind by kind; pods in name order, then groups without pods."""
     found, peopled = LeftWaiting(), set[str]()
-    groups = {_key(group): group for group in _all(store, "PodGroup")}
-    said = dict(_remarks(_all(store, "Event")))
-    for pod in sorted(_all(store, "Pod"), key=_key):
+    groups = {_key(group): group for group in await listed("PodGroup")}
+    said = dict(_remarks(await listed("Event")))
+    for pod in sorted(await listed("Pod"), key=_key):
         group = key_of(pod["metadata"].get("namespace") or "", section(pod["metadata"], "annotations").get(GROUP) or "")
         peopled.add(group)
         if section(pod, "spec").get("nodeName") or section(pod, "status").get("phase", "Pending") != "Pending":
@@ -74,8 +71,3 @@ def _condition(obj: Object, kind: str, status: str) -> str:
 
 def _key(obj: Object) -> str:
     return key_of(obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
-
-
-def _all(store: Store, kind: str) -> list[Object]:
-    listing = store.list(kind)
-    return [codec.unpack(blob) for blob in listing.blobs] if isinstance(listing, Listing) else []

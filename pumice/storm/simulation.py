@@ -28,7 +28,7 @@ from pumice.storm.invariants.violation import Violation, ViolationFoundError
 from pumice.storm.journal import JournalLostError, StormJournal
 from pumice.storm.script.script import Event, Script
 from pumice.storm.wall import Alarm, at_most
-from storage.codec import forget_shared
+from storage.shared_objects import SharedObjects
 
 CALM_S: Final = 4000.0
 """Virtual seconds that a system may take to come to rest once faults have stopped (the longest backoff is 1000 s), and
@@ -65,7 +65,6 @@ def simulate(script: Script, longest_s: float = LONGEST_S, *, digest: bool = Fal
     logger = logging.getLogger("actors")
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)  # crashes are what is wanted here
-    forget_shared()  # nobody reads the objects of another storm: they only take up the processor's cache
     clock = LeapingClock()
     alarm = Alarm()
     try:
@@ -92,7 +91,8 @@ class Storm:
         self.digest = digest
         self.alarm = partial(Bell, time)
         self.clock = JumpingClock()
-        self.monitor = Monitor()
+        self.objects = SharedObjects()
+        self.monitor = Monitor(objects=self.objects)
         self.journal = StormJournal(self.monitor.see)
         self.faults = faults_of(script)
         self.driver = Driver(script, self.clock, self.alarm(), self.monitor)
@@ -140,7 +140,7 @@ class Storm:
         real = core_decider(report=False)
         self._views.clear()
         decider = replace(real, new_view=partial(self._new_view, real.new_view))
-        system = System(self._settings(), self.journal, self.clock, decider=decider)
+        system = System(self._settings(), self.journal, self.clock, decider=decider, objects=self.objects)
         try:
             async with system.running():
                 await self._through(system)

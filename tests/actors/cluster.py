@@ -9,8 +9,10 @@ from actors.runtime.reconciler import Machine
 from core.messages.commands import ApiRequest, BindPod, Create, Delete, EvictPod, Patch, StatusCondition, UpdateStatus
 from core.messages.events import Mutation
 from core.messages.replies import Accepted, ApiReply, Listing, Refused
+from core.messages.watch import Pull
 from core.objects.parts import kind_of
 from storage.codec import pack, unpack
+from storage.shared_objects import SharedObjects
 
 Object = dict[str, Any]
 
@@ -22,7 +24,8 @@ class Cluster:
     """`machines` see every change; `settle` lets them work until nothing is left to do at this moment."""
 
     def __init__(self, *machines: Machine, seed: int = 0, log_capacity: int = 32_768) -> None:
-        self.store = Store(seed=seed, log_capacity=log_capacity)
+        self.objects = SharedObjects()
+        self.store = Store(seed=seed, log_capacity=log_capacity, written=self.objects)
         self.machines = list(machines)
         self.now = START
         self.journal: list[Mutation] = []
@@ -34,6 +37,7 @@ class Cluster:
     # --- asking
 
     def ask(self, request: ApiRequest) -> ApiReply:
+        assert not isinstance(request, Pull)
         reply = self.store.apply(request, self.now)
         self.journal += self.store.drain()
         self.store.publish()
@@ -122,7 +126,7 @@ class Cluster:
 
     def _tell(self, machine: Machine) -> bool:
         since = self._seen.get(id(machine), -1)
-        events = self.store.watch(since, machine.kinds, 100_000)
+        events = self.store.log.read(since, machine.kinds, 100_000)
         self._seen[id(machine)] = events.revision
         if events.gone:
             for kind in map(kind_of, machine.kinds):

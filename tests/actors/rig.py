@@ -14,7 +14,7 @@ from actors.scheduling.core_decider import core_decider
 from actors.scheduling.decider import Decider
 from actors.system.settings import SystemSettings
 from actors.system.system import System
-from core.messages.commands import ApiRequest
+from core.messages.commands import StoreRequest
 from core.messages.events import ActorEvent, CycleRecord
 from core.messages.replies import ApiReply, Listing
 from storage import codec
@@ -39,7 +39,7 @@ async def started(
     settings: SystemSettings = QUICK,
     clock: Clock | None = None,
     decider: Decider | None = None,
-    api: Callable[[ApiRequest, Callable[[ApiRequest, float], ApiReply], float], ApiReply] | None = None,
+    api: Callable[[StoreRequest, Callable[[StoreRequest, float], ApiReply], float], ApiReply] | None = None,
 ) -> AsyncGenerator[System]:
     """A running system. `api` stands before the store: (request, the store's apply, now) -> reply."""
     system = System(settings, journal or MemoryJournal(), clock or RealClock(), decider=decider)
@@ -50,12 +50,12 @@ async def started(
 
 
 def stand_before(
-    system: System, api: Callable[[ApiRequest, Callable[[ApiRequest, float], ApiReply], float], ApiReply]
+    system: System, api: Callable[[StoreRequest, Callable[[StoreRequest, float], ApiReply], float], ApiReply]
 ) -> None:
     """Have every request of the api go through this function first."""
     apply = system.store.apply
 
-    def intercepted(request: ApiRequest, now: float) -> ApiReply:
+    def intercepted(request: StoreRequest, now: float) -> ApiReply:
         return api(request, apply, now)
 
     setattr(system.store, "apply", intercepted)  # noqa: B010

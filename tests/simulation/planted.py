@@ -25,14 +25,14 @@ from core.kube.devices import Allocator
 from core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, Phase
 from core.messages.commands import Append, Entry
 from core.messages.events import BindTimedOut, Bound, Mutation
+from core.messages.watch import ReadRevision, RevisionRead
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.predicates.pod_count import PodCountCheck
 from core.plugins.proportion.plugin import Proportion
 from core.session import close
-from core.session.batches import TaskBatch
-from core.session.points import Vote
+from core.session.points.batches import TaskBatch
 from core.state.nodes import NodeTable
 from core.state.view import View
 from tests.simulation.planting import Plant, all_of, always, asks_nothing, no_reason, nothing, replace, wrap
@@ -64,11 +64,7 @@ def _counts_retries_twice(assume: Any) -> Any:
     return patched
 
 
-def _permits_everybody(_: Gang, __: Any, candidates: Sequence[Any]) -> tuple[list[Any], Vote]:
-    return list(candidates), Vote.PERMIT
-
-
-def _masks_nobody(_: Gang, __: Any, batch: TaskBatch) -> Any:
+def _permits_everybody(_: Gang, __: Any, batch: TaskBatch) -> Any:
     return np.ones(len(batch.job), dtype=np.bool_)
 
 
@@ -140,7 +136,8 @@ def _skips_when_behind(pull: Any) -> Any:
 
     async def patched(self: Watcher) -> Changes:
         async def no_list() -> Changes:
-            return Changes((), self._news.value)
+            newest = await self._api.ask_for(ReadRevision(), RevisionRead)
+            return Changes((), newest.revision)
 
         if self.revision > 0:
             self._relist = no_list  # type: ignore[method-assign]
@@ -265,7 +262,7 @@ BUGS: dict[str, Bug] = {
         replace(Pdb, "within_budget", _everybody), "victims", ("spares-budgets",)
     ),
     "victims are named whatever gangs need": Bug(
-        all_of(replace(Gang, "evictable", _permits_everybody), replace(Gang, "evictable_mask", _masks_nobody)),
+        replace(Gang, "evictable", _permits_everybody),
         "victims",
         ("whole-gangs",),
     ),

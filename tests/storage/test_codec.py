@@ -155,35 +155,3 @@ def test_a_message_is_the_same_messagepack_as_its_plain_data(message: Bind | Evi
     plain = msgspec.to_builtins(message, builtin_types=(bytes,))
     assert codec.encode(message) == codec.pack(plain)
     assert codec.unpack(codec.encode(message)) == plain
-
-
-def test_what_its_writer_shares_is_not_decoded() -> None:
-    written = {"kind": "Pod", "spec": {"nodeName": "n1"}}
-    blob = codec.pack(written)
-    codec.share(blob, written)
-    assert codec.unpack_shared(bytes(bytearray(blob))) is written
-    other = codec.pack({"kind": "Pod"})
-    assert codec.unpack_shared(other) == {"kind": "Pod"}
-    codec.share(other, {"late": True})
-    assert codec.unpack_shared(other) == {"kind": "Pod"}, "whoever decoded it first keeps what he has"
-
-
-def test_what_is_shared_is_forgotten() -> None:
-    blob = codec.pack({"kind": "Node"})
-    codec.share(blob, written := {"kind": "Node"})
-    assert codec.unpack_shared(blob) is written
-    codec.forget_shared()
-    assert codec.unpack_shared(blob) == written
-    assert codec.unpack_shared(blob) is not written
-
-
-def test_so_many_are_shared_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    codec.forget_shared()
-    monkeypatch.setattr(codec, "SHARED", 4)
-    blobs = [codec.pack({"name": str(number)}) for number in range(5)]
-    first = [codec.unpack_shared(blob) for blob in blobs[:4]]
-    assert [codec.unpack_shared(blob) for blob in blobs[:4]] == first
-    assert codec.unpack_shared(blobs[4]) == {"name": "4"}
-    kept = [codec.unpack_shared(blob) is obj for blob, obj in zip(blobs[2:4], first[2:], strict=True)]
-    assert kept == [True, True], "the younger half stays"
-    assert codec.unpack_shared(blobs[0]) is not first[0]

@@ -10,7 +10,7 @@ from storage import codec
 
 if TYPE_CHECKING:
     from actors.api.store import Store
-    from core.messages.commands import ApiRequest
+    from core.messages.commands import StoreRequest
 
 USER: Final = "somebody-else"
 SHRUNK: Final = {"allocatable": {"cpu": "1", "memory": "1Gi"}}
@@ -18,7 +18,7 @@ SHRUNK: Final = {"allocatable": {"cpu": "1", "memory": "1Gi"}}
 
 def disrupt(store: Store, what: str, bind: BindPod, now: float) -> None:
     """Do it to the bind's node or pod, in the store, before the bind is carried out."""
-    requests: dict[str, ApiRequest] = {
+    requests: dict[str, StoreRequest] = {
         "bind-node-removed": Delete("Node", "", bind.node, user=USER),
         "bind-node-cordoned": Patch("Node", "", bind.node, _packed({"spec": {"unschedulable": True}}), USER),
         "bind-node-shrunk": UpdateStatus("Node", "", bind.node, _packed(SHRUNK), None, USER),

@@ -15,7 +15,7 @@ from typing import Final, Protocol, assert_never
 
 from actors.api.faults.chance import chance
 from config.errors import ConfigError
-from core.messages import commands
+from core.messages import commands, watch
 from storage import codec
 
 BIND: Final = (
@@ -63,7 +63,7 @@ class Faults(Protocol):
 
     struck: list[Fault]
 
-    def strike(self, request: commands.ApiRequest) -> Fault | None:
+    def strike(self, request: commands.StoreRequest) -> Fault | None:
         """What happens to this request; None: nothing."""
         ...
 
@@ -116,7 +116,7 @@ class SeededFaults:
         self._occasions = Occasions()
         self._stopped = not rates
 
-    def strike(self, request: commands.ApiRequest) -> Fault | None:
+    def strike(self, request: commands.StoreRequest) -> Fault | None:
         """See `Faults`."""
         if self._stopped:
             return None
@@ -171,7 +171,7 @@ class ListedFaults:
         self._occasions = Occasions()
         self._stopped = False
 
-    def strike(self, request: commands.ApiRequest) -> Fault | None:
+    def strike(self, request: commands.StoreRequest) -> Fault | None:
         """See `Faults`."""
         return self._take(self._occasions.count(subject(request)))
 
@@ -213,7 +213,7 @@ POSSIBLE: Final = {
 """The kinds of faults that can strike, by the sort of request; a write to the journal is one of them."""
 
 
-_SORTS: Final[dict[type[commands.ApiRequest], tuple[str, str]]] = {
+_SORTS: Final[dict[type[commands.StoreRequest], tuple[str, str]]] = {
     commands.UpdateStatus: ("status", SCHEDULER),
     commands.Patch: ("status", SCHEDULER),
     commands.ReportStatus: ("status", ""),
@@ -227,7 +227,7 @@ _SORTS: Final[dict[type[commands.ApiRequest], tuple[str, str]]] = {
 _OTHER: Final = ("other", "")
 
 
-def sort_of(request: commands.ApiRequest) -> str:
+def sort_of(request: commands.StoreRequest) -> str:
     """The sort of a request: all of one sort can be struck by the same kinds of faults."""
     sort, user = _SORTS.get(type(request), _OTHER)
     return sort if not user or getattr(request, "user", "") == user else "other"
@@ -238,7 +238,7 @@ def watching(kinds: Sequence[str]) -> str:
     return f"watch {'+'.join(kinds[:2])}"
 
 
-def subject(request: commands.ApiRequest) -> str:
+def subject(request: commands.StoreRequest) -> str:
     """What is asked about what, in words that stay the same when other events of a storm are left out."""
     match request:
         case commands.UpdateStatus():
@@ -255,10 +255,12 @@ def subject(request: commands.ApiRequest) -> str:
             return f"{type(request).__name__.lower()} {request.kind} {request.namespace}/{request.name}"
         case commands.List() | commands.OpenListing():
             return f"list {request.kind}"
+        case watch.ReadRevision():
+            return "revision"
         case commands.RequestEviction():
             return f"eviction {request.namespace}/{request.name}"
         case commands.Update() if request.user == PRE_BINDER:
-            obj = codec.unpack_shared(request.blob)
+            obj = codec.unpack(request.blob)
             return f"claim {obj['kind']} {obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
         case commands.Create() | commands.Update():
             return f"{type(request).__name__.lower()} by {request.user}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from actors.api.watch import Events
 from actors.errors import ActorFailedError
-from core.messages.watch import Events
 
 if TYPE_CHECKING:
     from actors.api.faults.faults import Faults
@@ -17,12 +17,16 @@ REPLAYED: Final = 10
 
 
 class FaultyLog:
-    """See `actors.runtime.news.ChangeLog`."""
+    """See `actors.api.watch.ChangeLog`."""
 
     def __init__(self, log: RevisionLog, faults: Faults, network: Network) -> None:
         self._log = log
         self._faults = faults
         self._network = network
+
+    def head(self, kinds: tuple[str, ...]) -> int:
+        """See `ChangeLog`: what is told late is told late, and not otherwise."""
+        return self._log.head(kinds)
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
         """What a watch brings this time. Raises ActorFailedError for a broken one."""

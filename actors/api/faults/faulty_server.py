@@ -24,9 +24,9 @@ from core.messages import commands, replies
 if TYPE_CHECKING:
     from actors.api.faults.faults import Fault, Faults
     from actors.api.store import Store
+    from actors.api.watch import ChangeLog
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.runtime.news import ChangeLog
     from actors.system.ports import ApiPort, RecorderPort
 
 
@@ -41,15 +41,13 @@ REFUSALS: Final = {
 class _Step(Struct):
     """One request of a batch; `item` is None when nobody waits for the answer any more."""
 
-    request: commands.ApiRequest
+    request: commands.StoreRequest
     item: Any
     answer: replies.ApiReply | None = None
 
 
 class FaultyApiServer(ApiServer):
     """`network` outlives this actor; `crash` takes an actor away by name."""
-
-    answers_later = True
 
     def __init__(
         self,
@@ -82,8 +80,9 @@ class FaultyApiServer(ApiServer):
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
         """As without faults, one turn at a time with what comes late."""
+        requests = self._without_pulls(batch)
         async with self._lock:
-            steps = [_Step(item.message, item) for item in batch]
+            steps = [_Step(item.message, item) for item in requests]
             for step in steps:
                 fault = self._faults.strike(step.request)
                 if fault is not None:

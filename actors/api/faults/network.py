@@ -22,7 +22,7 @@ class Held(Struct, order=True):
 
     at: float
     number: int
-    request: commands.ApiRequest | None = None
+    request: commands.StoreRequest | None = None
     item: Any = None
     answer: replies.ApiReply | None = None
     news: bool = False

@@ -9,7 +9,7 @@ from actors.api.schema.mistyped import Mistyped, mistyped
 from actors.api.schema.model import Field, Message, Rules
 from actors.api.schema.shapes import Shape, shape_of_kind, shape_of_schema, shape_of_type
 from actors.api.schema.table import message, of_kind, of_type
-from actors.api.schema.unknown import pruned, unknown_fields
+from actors.api.schema.unknown import misplaced_fields, pruned, unknown_fields
 
 __all__ = [
     "Field",
@@ -19,6 +19,7 @@ __all__ = [
     "Shape",
     "duplicate_fields",
     "message",
+    "misplaced_fields",
     "mistyped",
     "of_kind",
     "of_type",

@@ -5,6 +5,7 @@ One view on two sources: the schema table (built-in kinds) and the `openAPIV3Sch
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -45,6 +46,10 @@ class Shape:
         del field
         return None
 
+    def names(self) -> Collection[str]:
+        """Of the described fields."""
+        return ()
+
     def item(self) -> Shape:
         """The shape of a list's elements, or of what a map holds under names that it does not describe."""
         return ANYTHING
@@ -73,6 +78,10 @@ class TypeShape(Shape):
         """The shape of a struct's field."""
         found = flat_fields(self._type).get(field) if self._struct is not None else None
         return None if found is None else _field_shape(self._type, field)
+
+    def names(self) -> Collection[str]:
+        """Of the struct's fields."""
+        return () if self._struct is None else flat_fields(self._type)
 
     def item(self) -> Shape:
         """The shape of the elements."""
@@ -119,6 +128,11 @@ class SchemaShape(Shape):
         properties: Any = self._schema.get("properties")
         found: Any = properties.get(field) if is_map(properties) else None
         return shape_of_schema(found) if is_map(found) else None
+
+    def names(self) -> Collection[str]:
+        """Of the properties."""
+        properties: Any = self._schema.get("properties")
+        return properties if is_map(properties) else ()
 
     def item(self) -> Shape:
         """The shape of a list's elements, or of additional properties."""

@@ -9,6 +9,7 @@ from actors.api.schema.shapes import Shape, field_shape
 from core.objects.metadata import Object
 
 _MOST: Final = 100
+Misplaced = tuple[str, Shape]
 _DIRECTIVES: Final = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
 
 
@@ -17,8 +18,13 @@ def unknown_fields(obj: Object, shape: Shape, *, patch: bool = False) -> list[st
 
     In a `patch`, nulls (which remove) and the directives of strategic merges are passed over.
     """
-    found: list[str] = []
-    _look(_without_removals(obj) if patch else obj, shape, "", found)
+    return [f'unknown field "{path}"' for path, _ in misplaced_fields(_without_removals(obj) if patch else obj, shape)]
+
+
+def misplaced_fields(obj: Object, shape: Shape) -> list[Misplaced]:
+    """The same as their paths, each with the shape that has no such field."""
+    found: list[Misplaced] = []
+    _look(obj, shape, "", found)
     return found
 
 
@@ -48,7 +54,7 @@ def _without_removals(value: Any) -> Any:
     }
 
 
-def _look(value: Any, shape: Shape, path: str, found: list[str]) -> None:
+def _look(value: Any, shape: Shape, path: str, found: list[Misplaced]) -> None:
     if len(found) >= _MOST or shape.sort in ("any", "scalar"):
         return
     if is_list(value) and shape.sort == "list":
@@ -61,11 +67,11 @@ def _look(value: Any, shape: Shape, path: str, found: list[str]) -> None:
             _look_at_field(name, each, shape, f"{path}.{name}" if path else name, found)
 
 
-def _look_at_field(name: str, value: Any, shape: Shape, path: str, found: list[str]) -> None:
+def _look_at_field(name: str, value: Any, shape: Shape, path: str, found: list[Misplaced]) -> None:
     inner = shape.named(name)
     if inner is not None:
         _look(value, inner, path, found)
     elif shape.closed and len(found) < _MOST:
-        found.append(f'unknown field "{path}"')
+        found.append((path, shape))
     elif not shape.closed:
         _look(value, shape.item(), path, found)

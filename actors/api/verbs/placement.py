@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from actors.api import refusals
 from actors.api.kinds import KINDS
-from actors.api.tables import Key, Tables, seen
+from actors.api.tables import Key, Tables
 from actors.api.verbs.deletion import Deletion
 from actors.api.verbs.requests import Moment
 from core.messages.commands import BindPod, EvictPod, StatusCondition
@@ -34,7 +34,7 @@ class Placement:
         record = self._tables.get(key)
         if record is None:
             return refusals.not_found(_PODS, request.name)
-        pod = seen(record)
+        pod = self._tables.seen(record)
         spec: dict[str, Any] = pod["spec"]
         if request.uid and request.uid != pod["metadata"]["uid"]:
             return refusals.other_uid(_PODS, request.name, request.uid, pod["metadata"]["uid"])

@@ -22,4 +22,4 @@ class JobController(Reconciler):
     """See the module."""
 
     def __init__(self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort) -> None:
-        super().__init__(name, mailbox, context, api=api, machines=(JobMachine(),))
+        super().__init__(name, mailbox, context, api=api, machines=(JobMachine(context.objects.unpack),))

@@ -6,7 +6,7 @@ before it has done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from actors.controllers.jobs.actions import USER, kill, sync
@@ -20,7 +20,7 @@ from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section
 from core.objects.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES
-from storage.codec import pack, unpack, unpack_shared
+from storage.codec import pack, unpack
 
 Object = dict[str, Any]
 
@@ -32,11 +32,12 @@ _BACKOFF_MOST_S: Final = 1.0  # Volcano's goes up to 1000 s; nothing here needs 
 
 
 class JobMachine:
-    """See `actors.runtime.reconciler.Machine`."""
+    """See `actors.runtime.reconciler.Machine`. `read`: `unpack`, or what gives the same, not to be changed."""
 
     kinds = (QUEUE_NAMES, "PriorityClass", JOB_OF_OTHERS, GROUP_OF_JOB, POD_OF_JOB, "Command")
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[bytes], Object] = unpack) -> None:
+        self._read = read
         self._timers = JobTimers()
         self._cache = JobCache(self._timers)
 
@@ -103,7 +104,7 @@ class JobMachine:
     def _accepted(self, request: ApiRequest, reply: Accepted) -> None:
         match request:
             case Create() | UpdateStatus():
-                obj = unpack_shared(reply.blob)
+                obj = self._read(reply.blob)
                 if obj["kind"] in ("Pod", "PodGroup", "Job"):
                     self._cache.observe(obj["kind"], obj, int(obj["metadata"]["resourceVersion"]))
             case Delete(kind="PodGroup"):

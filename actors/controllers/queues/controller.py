@@ -22,4 +22,4 @@ class QueueController(Reconciler):
     """See the module."""
 
     def __init__(self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort) -> None:
-        super().__init__(name, mailbox, context, api=api, machines=(QueueMachine(),))
+        super().__init__(name, mailbox, context, api=api, machines=(QueueMachine(context.objects.unpack),))

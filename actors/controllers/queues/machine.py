@@ -6,7 +6,7 @@ Source: Volcano's `pkg/controllers/queue`; its counts are metrics only, here the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from actors.controllers.queues.life import Action, State, move, state_of
@@ -15,7 +15,7 @@ from core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply
 from core.objects.metadata import section, text_map
 from core.objects.parts import CLOSED_BY_PARENT, COUNTED, GROUP_PHASES, QUEUE_COUNTS
-from storage.codec import repack, unpack_shared
+from storage.codec import repack, unpack
 
 Object = dict[str, Any]
 
@@ -25,11 +25,12 @@ _NO_GROUPS: Final[Counter[str]] = Counter()
 
 
 class QueueMachine:
-    """See `actors.runtime.reconciler.Machine`."""
+    """See `actors.runtime.reconciler.Machine`. `read`: `unpack`, or what gives the same, not to be changed."""
 
     kinds = (QUEUE_COUNTS, GROUP_PHASES, "Command")
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[bytes], Object] = unpack) -> None:
+        self._read = read
         self._queues: dict[str, Object] = {}
         self._groups: dict[tuple[str, str], tuple[str, str, int]] = {}
         self._counts: dict[str, Counter[str]] = {}
@@ -151,7 +152,7 @@ class QueueMachine:
         del now
         if isinstance(request, UpdateStatus):
             if isinstance(reply, Accepted):  # the watch does not bring it
-                self._queue(unpack_shared(reply.blob), deleted=False)
+                self._queue(self._read(reply.blob), deleted=False)
         elif isinstance(request, Delete):
             command = self._commands.pop((request.namespace, request.name), None)
             if command is not None and isinstance(reply, Accepted):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, Final, cast
 
-import anyio
 from anyio import lowlevel
 
 from actors.api.kinds import Kind
@@ -29,7 +28,6 @@ SLICE: Final = 100
 """Objects that are decoded and encoded without a breath: a few milliseconds."""
 WHOLE: Final = 512 * 1024
 """A list of up to so many bytes is answered at once, a larger one in chunks."""
-NEWER_PATIENCE_S: Final = 3.0
 
 
 async def get_object(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
@@ -54,11 +52,8 @@ async def get_list(site: Site, exchange: Exchange, target: Target, row: Kind) ->
 async def _new_enough(site: Site, options: ListOptions) -> None:
     """A revision that has not been given out yet is waited for a little."""
     asked = options.revision or 0
-    if asked > site.hub.head:
-        with anyio.move_on_after(NEWER_PATIENCE_S):
-            await site.hub.reach(asked)
-        if asked > site.hub.head:
-            raise too_new(asked, site.hub.head)
+    if not await site.hub.knows(asked):
+        raise too_new(asked, site.hub.revision.value)
 
 
 class Pages:

@@ -3,6 +3,9 @@
 What is there already is sent first when the client asks for it (`sendInitialEvents`, or no revision, or revision 0),
 then what changes, from the ring of the kind. A client that does not read fills its connection and stops nobody; when it
 reads again and has fallen off the ring it is told 410 and lists again.
+
+As with a kube-apiserver's watch cache (`apiserver/pkg/storage/cacher`) a watch is open once its request is understood:
+what cannot be watched is told in it, by one event of type ERROR, after which it ends.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ import anyio
 from anyio import lowlevel
 
 from actors.api.kinds import Kind
-from actors.gateway.forms import Writer, encode, writer
-from actors.gateway.problems import expired
+from actors.gateway.forms import Writer, writer
+from actors.gateway.problems import ApiError, expired, too_new
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.negotiation import negotiate
 from actors.gateway.request.paths import Target
@@ -30,7 +33,6 @@ SLICE: Final = 100
 LONGEST_S: Final = 1800
 """A watch without timeoutSeconds ends after so long."""
 BOOKMARK_S: Final = 30.0
-NEWER_PATIENCE_S: Final = 3.0
 INITIAL_END: Final = "k8s.io/initial-events-end"
 
 
@@ -45,9 +47,7 @@ async def watch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
         selected = Selection(selected.kind, selected.namespace, selected.labels, named)
     await site.hub.ready.wait()
     with site.watching():
-        stream = Stream(site, exchange, write, selected, options)
-        position = await stream.start()
-        await stream.run(position)
+        await Stream(site, exchange, write, selected, options).run()
 
 
 class Stream:
@@ -63,48 +63,47 @@ class Stream:
         self._options = options
         self._ring: Ring = site.hub.ring(selected.kind)
         self._told = False
-        self._initial: tuple[int, tuple[bytes, ...]] | None = None
+        self._after = 0
 
-    async def start(self) -> int:
-        """The position to begin at, what is there already being taken. Raises ApiError (410) for an old revision."""
-        options = self._options
-        if options.initial or (options.initial is None and not options.revision):
-            await self._wait_for(options.revision or 0)
-            revision, blobs = await self._site.listing(self._selected.kind, self._selected.namespace or None)
-            self._initial = (revision, blobs)
-        else:
-            revision = options.revision or self._site.hub.head
-            await self._wait_for(revision)
-        await self._site.hub.reach(revision)
-        self._ring = self._site.hub.ring(self._selected.kind)
-        position = self._ring.position(revision)
-        if position is None:
-            raise expired(f"too old resource version: {revision} ({self._ring.oldest})")
-        return position
-
-    async def _wait_for(self, revision: int) -> None:
-        """A revision that was never given out here is of another life of this server: the client must list again."""
-        hub = self._site.hub
-        if revision > hub.head:
-            with anyio.move_on_after(NEWER_PATIENCE_S):
-                await hub.reach(revision)
-            if revision > hub.head:
-                raise expired(f"too large resource version: {revision}, current: {hub.head}")
-
-    async def run(self, position: int) -> None:
-        """Send until the client leaves, its time is up, or it has fallen behind."""
+    async def run(self) -> None:
+        """Send until the client leaves, its time is up, or it cannot be told what has changed."""
         seconds = self._options.timeout_s
         lasts = min(seconds, LONGEST_S) if seconds and seconds > 0 else LONGEST_S
         await self._exchange.begin(self._write.form.content_type)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._until_gone, tasks.cancel_scope)
             with anyio.move_on_after(lasts) as time, self._site.open.endless(time):
-                position = await self._send_initial(position)
-                await self._follow(position)
+                try:
+                    await self._follow(await self._start())
+                except ApiError as error:
+                    await self._exchange.chunk(event_line("ERROR", failure(error.refused)))
             if time.cancelled_caught and self._options.bookmarks:
                 await self._bookmark()
             await self._exchange.end()
             tasks.cancel_scope.cancel()
+
+    async def _start(self) -> int:
+        """The position to go on from; what is there already has been sent. Raises ApiError, 410 for an old revision."""
+        options, hub = self._options, self._site.hub
+        if options.initial or (options.initial is None and not options.revision):
+            asked = options.revision or 0
+            if not await hub.knows(asked):
+                raise too_new(asked, hub.revision.value)
+            revision, blobs = await self._site.listing(self._selected.kind, self._selected.namespace or None)
+            await hub.reach(revision)
+            position = self._position(revision)
+            await self._send_initial(revision, blobs)
+            return position
+        self._after = options.revision or await hub.newest()
+        return self._position(self._after)
+
+    def _position(self, revision: int) -> int:
+        """Where what is newer than a revision begins, or will when there is some. Raises ApiError (410)."""
+        self._ring = self._site.hub.ring(self._selected.kind)
+        position = self._ring.position(revision)
+        if position is None:
+            raise expired(f"too old resource version: {revision} ({self._ring.oldest})")
+        return position
 
     async def _until_gone(self, scope: anyio.CancelScope) -> None:
         await self._exchange.hung_up()
@@ -112,21 +111,16 @@ class Stream:
 
     # --- what is there already
 
-    async def _send_initial(self, position: int) -> int:
-        if self._initial is None:
-            return position
-        revision, blobs = self._initial
-        self._initial = None
+    async def _send_initial(self, revision: int, blobs: tuple[bytes, ...]) -> None:
         for first in range(0, len(blobs), SLICE):
             chunk = b"".join(self._added(blobs[first : first + SLICE]))
             if chunk:
                 await self._exchange.chunk(chunk)
             await lowlevel.checkpoint()
-        if self._options.initial:
+        if self._options.initial and self._options.bookmarks:
             annotations = {INITIAL_END: "true"}
             metadata = {"resourceVersion": str(revision), "annotations": annotations}
             await self._exchange.chunk(event_line("BOOKMARK", self._write.bookmark(metadata)))
-        return position
 
     def _added(self, blobs: tuple[bytes, ...]) -> list[bytes]:
         everything, kind = self._selected.everything, self._selected.kind
@@ -143,8 +137,7 @@ class Stream:
         while True:
             entries = self._ring.read(position)
             if entries is None:
-                await self._fell_behind()
-                return
+                raise expired("too old resource version: the watch was too slow and has fallen behind")
             if not entries:
                 await self._idle(position)
                 continue
@@ -163,6 +156,8 @@ class Stream:
             await self._bookmark()
 
     def _chunk(self, position: int, entries: list[Entry]) -> bytes:
+        if entries[0].revision <= self._after:  # the client has it from wherever it got its revision
+            return b"".join([self._seen(entry) for entry in entries if entry.revision > self._after])
         if self._write.plain and self._selected.everything and not self._selected.namespace:
             return self._ring.lines(position, entries)
         return b"".join([self._seen(entry) for entry in entries])
@@ -189,8 +184,3 @@ class Stream:
     async def _bookmark(self) -> None:
         metadata = {"resourceVersion": str(self._site.hub.revision.value)}
         await self._exchange.chunk(event_line("BOOKMARK", self._write.bookmark(metadata)))
-
-    async def _fell_behind(self) -> None:
-        gone = expired("too old resource version: the watch was too slow and has fallen behind")
-        line = b'{"type":"ERROR","object":%s}\n' % encode(failure(gone.refused))
-        await self._exchange.chunk(line)

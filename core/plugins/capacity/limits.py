@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.plugins.capacity.tree import ROOT
 from core.resources import Resource
-from core.session.points import Vote
+from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

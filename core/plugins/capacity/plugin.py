@@ -48,9 +48,9 @@ class Capacity:
         self._register_limits(session, charge_on_admission="enqueue-charges-once" in fixes)
         self._register_orders(session, best_effort_last="capacity-best-effort-last" in fixes)
         simulation = Simulation(session, self.ledger, self._claims)
-        session.points.add("SimulateAddTask", self.name, simulation.add)
-        session.points.add("SimulateRemoveTask", self.name, simulation.remove)
-        session.points.add("SimulateAllocatable", self.name, simulation.allocatable)
+        session.points.simulate_add_task.add(self.name, simulation.add)
+        session.points.simulate_remove_task.add(self.name, simulation.remove)
+        session.points.simulate_allocatable.add(self.name, simulation.allocatable)
         session.points.handle(self._on_allocate, self._on_deallocate)
 
     def on_session_close(self, session: Session) -> None:
@@ -61,22 +61,22 @@ class Capacity:
             session, self.ledger, self._claims, levels=self._levels, charge_on_admission=charge_on_admission
         )
         reclaim = Reclaim(session, self.ledger, levels=self._levels)
-        add = session.points.add
-        add("Reclaimable", self.name, reclaim.reclaimable)
-        add("UnifiedEvictable", self.name, reclaim.evictable)
-        add("Preemptive", self.name, limits.preemptive)
-        add("Allocatable", self.name, limits.allocatable)
-        add("JobEnqueueable", self.name, limits.job_enqueueable)
+        points = session.points
+        points.reclaimable.add(self.name, reclaim.reclaimable)
+        points.unified_evictable.add(self.name, reclaim.evictable)
+        points.preemptive.add(self.name, limits.preemptive)
+        points.allocatable.add(self.name, limits.allocatable)
+        points.job_enqueueable.add(self.name, limits.job_enqueueable)
         if charge_on_admission:
-            add("JobEnqueued", self.name, limits.job_enqueued)
+            points.job_enqueued.add(self.name, limits.job_enqueued)
 
     def _register_orders(self, session: Session, *, best_effort_last: bool) -> None:
         orders = QueueOrders(self.ledger, best_effort_last=best_effort_last)
         if not self.ledger.hierarchical:
-            session.points.add("QueueOrder", self.name, orders.flat)
+            session.points.queue_order.add(self.name, orders.flat)
         elif self.ledger.ready:
-            session.points.add("QueueOrder", self.name, orders.tree)
-            session.points.add("VictimQueueOrder", self.name, orders.victims)
+            session.points.queue_order.add(self.name, orders.tree)
+            session.points.victim_queue_order.add(self.name, orders.victims)
 
     # --- keeping up
     # -------------------------------------------------------------------------------------------------------------

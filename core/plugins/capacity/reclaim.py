@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.plugins.capacity.tree import ROOT
 from core.resources import PODS, ZERO, intersection
-from core.session.points import Vote
+from core.session.points.votes import Vote
 from core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from core.plugins.capacity.attributes import QueueAttributes
     from core.plugins.capacity.ledger import Ledger
     from core.resources import Resource
+    from core.session.points.victims import Eviction
     from core.session.session import Session
 
 Answer = tuple[list["Task"], Vote]
@@ -72,11 +73,11 @@ class Reclaim:
                 victims.append(victim)
         return victims, Vote.PERMIT
 
-    def evictable(self, context: object, candidates: Sequence[Task]) -> Answer:
+    def evictable(self, context: Eviction, candidates: Sequence[Task]) -> Answer:
         """For gangs: preemption within the queue may take anybody; reclaim asks for guarantee and deserved of the leaf
         only.
         """
-        if getattr(context, "kind", "") == "gangpreempt":
+        if context.kind == "gangpreempt":
             return list(candidates), Vote.PERMIT
         if not self._ledger.ready:
             return [], Vote.REJECT

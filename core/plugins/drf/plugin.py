@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.plugins.drf.batches import shares_without
+from core.plugins.drf.batches import keeps_its_share
 from core.plugins.drf.shares import Shares, changed
 from core.plugins.drf.tree import HierarchicalShares
-from core.session.points import Vote
+from core.session.points.orders import JobColumn
+from core.session.points.victims import Mask
+from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.objects.pod import Task
     from core.objects.queue import Queue
-    from core.session.batches import BoolArray, FloatArray, RowArray, TaskBatch
+    from core.session.points.batches import BoolArray, TaskBatch
     from core.session.session import Session
-    from core.state.jobs import Job
-
-SHARE_DELTA: Final = 0.000001
 
 Answer = tuple[list["Task"], Vote]
 
@@ -40,15 +39,11 @@ class Drf:
         self._session = session
         self._shares = Shares(session)
         self._only_victims_count = "drf-counts-victims-only" in session.config.pumice.fix
-        session.points.add("JobOrder", self.name, self.job_order)
-        session.points.job_keys[self.name] = self.job_key
-        session.points.add("Preemptable", self.name, self.preemptable)
-        session.points.batches.job_keys[self.name] = self.job_keys
-        if not self._only_victims_count:
-            session.points.batches.evictable.setdefault("Preemptable", {})[self.name] = self.preemptable_mask
+        session.points.job_order.add(self.name, JobColumn(lambda: self._shares.column))  # the smaller share first
+        session.points.preemptable.add(self.name, Mask(self.preemptable))
         if option is not None and option.is_enabled("Hierarchy"):
-            session.points.add("QueueOrder", self.name, self.queue_order)
-            session.points.add("Reclaimable", self.name, self.reclaimable)
+            session.points.queue_order.add(self.name, self.queue_order)
+            session.points.reclaimable.add(self.name, self.reclaimable)
         session.points.handle(partial(self._shares.follow, 1.0), partial(self._shares.follow, -1.0))
 
     def on_session_close(self, session: Session) -> None:
@@ -70,19 +65,6 @@ class Drf:
     # --- orders
     # -----------------------------------------------------------------------------------------------------------------
 
-    def job_order(self, left: Job, right: Job) -> int:
-        """Smaller share first."""
-        a, b = self._shares.of[left.row], self._shares.of[right.row]
-        return (a > b) - (a < b)
-
-    def job_key(self, job: Job) -> float:
-        """The same as a sort key."""
-        return self._shares.of[job.row]
-
-    def job_keys(self, rows: RowArray) -> FloatArray:
-        """Job order as sort keys, for many jobs."""
-        return self._shares.column[rows]
-
     def queue_order(self, left: Queue, right: Queue) -> int:
         """The queue that is further from its weighted share first."""
         difference = self.tree.compare(left, right)
@@ -91,39 +73,16 @@ class Drf:
     # --- victims
     # ----------------------------------------------------------------------------------------------------------------
 
-    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Answer:
+    def preemptable(self, preemptor: Task, batch: TaskBatch) -> BoolArray:
         """Tasks whose job keeps a share that is not smaller than the preemptor's will be.
 
         As in Volcano every candidate of a job counts against it, taken or not; the fix counts those that are taken.
         """
         own = self._session.job_row(preemptor)
         if own < 0:
-            return [], Vote.PERMIT
-        ours = self._shares.share(changed(self._shares.allocated(own), preemptor, 1.0))
-        left: dict[int, list[float]] = {}
-        victims: list[Task] = []
-        for candidate in candidates:
-            row = self._session.job_row(candidate)
-            if row < 0:
-                continue
-            before = left[row] if row in left else self._shares.allocated(row)
-            after = changed(before, candidate, -1.0)
-            theirs = self._shares.share(after)
-            taken = ours < theirs or abs(ours - theirs) <= SHARE_DELTA
-            left[row] = after if taken or not self._only_victims_count else before
-            if taken:
-                victims.append(candidate)
-        return victims, Vote.PERMIT
-
-    def preemptable_mask(self, preemptor: Task, batch: TaskBatch) -> BoolArray:
-        """`preemptable` for a batch: each node is asked by itself."""
-        own = self._session.job_row(preemptor)
-        if own < 0:
             return np.zeros(len(batch.rows), dtype=np.bool_)
         ours = self._shares.share(changed(self._shares.allocated(own), preemptor, 1.0))
-        theirs = shares_without(self._shares, batch)
-        mask: BoolArray = (ours < theirs) | (np.abs(ours - theirs) <= SHARE_DELTA)
-        return mask
+        return keeps_its_share(self._shares, batch, ours, only_victims_count=self._only_victims_count)
 
     def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> Answer:
         """Tasks without which their queue would still come after the reclaimer's, with the reclaimer placed; each by

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.objects.pod import Task
-    from core.session.batches import FloatArray, RowArray
+    from core.session.points.batches import FloatArray, RowArray
     from core.session.session import Session
 
 MIN_RESOURCE: Final = 0.1

@@ -26,10 +26,10 @@ class NetworkTopologyAware:
         occupancy = Occupancy(session)
         gradients = Gradients(session, occupancy, self._weights.max_hyper_nodes)
         scores = Scores(session, occupancy, self._weights)
-        session.points.add("HyperNodeOrder", self.name, scores.of_domains)
-        session.add_batch_node_order(self.name, [scores])
-        session.points.add("HyperNodeGradientForJob", self.name, gradients.for_job)
-        session.points.add("HyperNodeGradientForSubJob", self.name, gradients.for_sub_job)
+        session.points.hyper_node_order.add(self.name, scores.of_domains)
+        session.points.batch_node_order.add(self.name, [scores])
+        session.points.hyper_node_gradient_for_job.add(self.name, gradients.for_job)
+        session.points.hyper_node_gradient_for_sub_job.add(self.name, gradients.for_sub_job)
         session.points.handle(occupancy.on_allocate, occupancy.on_deallocate)
 
     def on_session_close(self, session: Session) -> None:

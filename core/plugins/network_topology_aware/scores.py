@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.session.node_points import FloatArray, Rows, Volatility
+from core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Rows, Volatility
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.plugins.network_topology_aware.occupancy import Occupancy
     from core.plugins.network_topology_aware.weights import Weights
-    from core.session.node_points import NodeScore
+    from core.session.points.nodes import NodeScore
     from core.session.session import Session
     from core.session.subjobs import SubJob
     from core.state.hypernodes import RowArray
@@ -28,7 +28,7 @@ class Scores:
     """
 
     name = "network-topology-aware"
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self, session: Session, occupancy: Occupancy, weights: Weights) -> None:
         self.session = session
@@ -145,9 +145,8 @@ class Scores:
 class MomentaryScore:
     """A score that depends on the very task and on what its group occupies: asked anew at every choice, never kept."""
 
-    volatility = Volatility.STATIC
+    volatility = Volatility.MOMENT
     normalised = True
-    momentary = True
     constant: float | None = None
 
     def __init__(self, scores: Scores) -> None:

@@ -14,14 +14,14 @@ import numpy as np
 from core.kube.allocatable import capacity
 from core.kube.requests import scored_request
 from core.plugins.nodeorder.shares import NAMES, Taken, taken_of
-from core.session.node_points import Volatility
+from core.session.points.nodes import TEMPLATE_ONLY, Volatility
 from core.state.derived import derived
 from core.state.sources import NODES
 
 if TYPE_CHECKING:
     from core.kube.rows import BoolArray, NodeRows
     from core.objects.pod import Task
-    from core.session.node_points import FloatArray, Rows
+    from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
     from core.state.sources import NodeSpecs
 
@@ -131,7 +131,7 @@ class BalancedAllocation:
     """Prefers nodes whose resources are taken evenly. A pod that asks for none of them is not scored (Skip)."""
 
     name = "NodeResourcesBalancedAllocation"
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self, session: Session, weight: int) -> None:
         self._weight = float(weight)

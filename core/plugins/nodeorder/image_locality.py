@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from core.kube.images import container_images, image_scores
 from core.plugins.nodeorder.static import StaticScore
+from core.session.points.nodes import TEMPLATE_ONLY
 from core.state.derived import derived
 from core.state.sources import NODES
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.node_points import FloatArray
+    from core.session.points.nodes import FloatArray
     from core.session.session import Session
     from core.state.sources import NodeSpecs
 
@@ -27,7 +28,7 @@ class ImageLocality:
     """Prefers nodes that need not pull."""
 
     name = "ImageLocality"
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self, weight: int) -> None:
         self._weight = float(weight)

@@ -8,7 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from core.plugins.nodeorder.shares import Taken
-    from core.session.node_points import FloatArray, Rows
+    from core.session.points.nodes import FloatArray, Rows
 
 
 def mean_percent(

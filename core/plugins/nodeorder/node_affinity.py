@@ -14,6 +14,7 @@ from core.kube.node_selector import rows_in_term
 from core.kube.selectors import SelectorError
 from core.objects.metadata import section
 from core.plugins.nodeorder.static import StaticScore
+from core.session.points.nodes import Reads
 from core.state.derived import Like, derived
 from core.state.sources import NODES
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from core.kube.rows import NodeRows
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.node_points import FloatArray
+    from core.session.points.nodes import FloatArray
     from core.session.session import Session
     from core.state.sources import NodeSpecs
 
@@ -57,18 +58,19 @@ def _preference(nodes: NodeSpecs, terms: Like[Sequence[dict[str, Any]]]) -> Floa
         return None
 
 
+def prefers(template: PodTemplate) -> bool:
+    """Tasks that prefer nothing are all the same to the scorer."""
+    return bool(preferred_terms(template))
+
+
 class NodeAffinity:
     """Prefers nodes that match what the pod would like."""
 
     name = "NodeAffinity"
-    reads_labels = False
+    reads = Reads(concerns=prefers)
 
     def __init__(self, weight: int) -> None:
         self._weight = float(weight)
-
-    def concerns(self, template: PodTemplate) -> bool:
-        """Tasks that prefer nothing are all the same to it."""
-        return bool(preferred_terms(template))
 
     def prepare(self, session: Session, task: Task) -> StaticScore | None:
         """For the task's template; None when nothing is preferred or nothing matches (then every node scores 0)."""

@@ -19,7 +19,7 @@ from core.plugins.nodeorder.taint_toleration import TaintToleration
 from core.plugins.nodeorder.topology_spread import TopologySpread
 
 if TYPE_CHECKING:
-    from core.session.node_points import NodeScorer
+    from core.session.points.nodes import NodeScorer
     from core.session.session import Session
 
 WEIGHTS = {
@@ -60,8 +60,8 @@ class NodeOrder:
     def on_session_open(self, session: Session) -> None:
         """Register ImageLocality per node and the others over the candidates."""
         weight = self._weights["imagelocality"]
-        session.add_node_order(self.name, [ImageLocality(weight)] if weight else [])
-        session.add_batch_node_order(self.name, self.batch_scorers(session))
+        session.points.node_order.add(self.name, [ImageLocality(weight)] if weight else [])
+        session.points.batch_node_order.add(self.name, self.batch_scorers(session))
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

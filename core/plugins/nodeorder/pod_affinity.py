@@ -14,15 +14,17 @@ from core.kube.labels import label_column
 from core.kube.pod_index import pod_index
 from core.kube.selectors import SelectorError
 from core.kube.terms_index import terms_index
-from core.session.node_points import Volatility
+from core.session.points.nodes import Reads, Volatility, labels_of
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from core.kube.affinity import Term
     from core.kube.labels import LabelColumn
     from core.kube.placed import Placed
     from core.kube.pod_index import Matching
     from core.objects.pod import Task
-    from core.session.node_points import FloatArray, Rows
+    from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
 
 
@@ -92,7 +94,16 @@ class PodAffinity:
 
     def __init__(self, placed: Placed, weight: int) -> None:
         self._placed, self._weight = placed, float(weight)
-        self.reads_labels = False  # until affinity is in play: most clusters have none
+        self._in_play = False  # most clusters have none
+
+    @property
+    def reads(self) -> Reads:
+        """See NodeScorer; no attribute: it would hold on to itself until the collector comes."""
+        return Reads(kind=self._kind)
+
+    def _kind(self, task: Task) -> Hashable:
+        """Tasks are told apart once there is affinity to them or of theirs."""
+        return labels_of(task) if self._in_play else None
 
     def prepare(self, session: Session, task: Task) -> PodAffinityScore | None:
         """None when neither the task nor anybody there prefers anything that can be read."""
@@ -104,7 +115,7 @@ class PodAffinity:
                 own.append((term, question))
         if not own and not terms_index(self._placed, session.objects).any_affinity:
             return None
-        self.reads_labels = True
+        self._in_play = True
         return PodAffinityScore(session, self._placed, task, own, self._weight)
 
     @staticmethod

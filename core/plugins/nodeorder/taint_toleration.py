@@ -13,6 +13,7 @@ import numpy as np
 from core.kube.scores import MAX_NODE_SCORE
 from core.kube.taints import count_soft_untolerated
 from core.plugins.nodeorder.static import ConstantScore, StaticScore
+from core.session.points.nodes import TEMPLATE_ONLY
 from core.state.derived import Like, derived
 from core.state.sources import NODES
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from core.kube.taints import Toleration
     from core.objects.pod import Task
-    from core.session.node_points import FloatArray
+    from core.session.points.nodes import FloatArray
     from core.session.session import Session
     from core.state.sources import NodeSpecs
 
@@ -35,7 +36,7 @@ class TaintToleration:
     """Prefers nodes that do not ask to be spared."""
 
     name = "TaintToleration"
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self, session: Session, weight: int) -> None:
         self._weight = float(weight)

@@ -15,7 +15,7 @@ from core.kube.pod_index import pod_index
 from core.kube.scores import MAX_NODE_SCORE
 from core.kube.selectors import SelectorError
 from core.kube.spread import HOSTNAME, SOFT, constraints_of, nodes_with_all
-from core.session.node_points import Volatility
+from core.session.points.nodes import Reads, Volatility
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from core.kube.spread import Constraint
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.node_points import FloatArray, Rows
+    from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
 
 
@@ -85,24 +85,24 @@ class TopologySpreadScore:
         return rounded(total)
 
 
+def prefers(template: PodTemplate) -> bool:
+    """Tasks without soft constraints are all the same to the scorer."""
+    return any(c.get("whenUnsatisfiable") == SOFT for c in template.spread_constraints)
+
+
 class TopologySpread:
     """Prefers domains with few of the pod's kind."""
 
     name = "PodTopologySpread"
+    reads = Reads(labels=True, concerns=prefers)
 
     def __init__(self, placed: Placed, weight: int) -> None:
         self._placed, self._weight = placed, float(weight)
-        self.reads_labels = False  # until a task with constraints is met
-
-    def concerns(self, template: PodTemplate) -> bool:
-        """Tasks without constraints are all the same to it."""
-        return bool(template.spread_constraints)
 
     def prepare(self, session: Session, task: Task) -> TopologySpreadScore | None:
         """None for a task without soft constraints that can be read."""
-        if not any(c.get("whenUnsatisfiable") == SOFT for c in task.template.spread_constraints):
+        if not prefers(task.template):
             return None
-        self.reads_labels = True
         try:
             constraints = constraints_of(task, SOFT, session.nodes, pod_index(self._placed))
         except SelectorError:  # admission refuses such constraints; Volcano would give up scoring the task altogether

@@ -16,7 +16,7 @@ from core.kube.node_selector import rows_in_term
 from core.kube.selectors import SelectorError
 from core.messages.decisions import ClaimedDevices
 from core.objects.metadata import key_of, section
-from core.session.node_points import Volatility
+from core.session.points.nodes import Reads, Volatility
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from core.objects.metadata import Object
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.node_points import Rows
+    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -103,15 +103,24 @@ class ClaimsCheck:
         return int(self._current()[row])
 
 
+def has_claims(template: PodTemplate) -> bool:
+    """Tasks without claims are all the same to the filter."""
+    return bool(template.resource_claims)
+
+
+def has_own_claims(template: PodTemplate) -> bool:
+    """Whether each pod has a claim of its own, made from a template."""
+    return any(listed.get("resourceClaimName") is None for listed in template.resource_claims)
+
+
 class DynamicResources:
     """The filter, and the devices reserved in a session. `version` rises with every reservation."""
 
     name = NAME
+    reads = Reads(labels=True, concerns=has_claims, anew=has_own_claims)  # claims are found by namespace
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.reads_labels = False  # until a pod with claims is met: they are found by namespace
-        self.watches_placements = False  # until a claim made from a template is met: each pod has one of its own
         self.version = 0
         self.reserved: dict[str, list[Given]] = {}  # claim -> its devices
         self._by_task: dict[str, list[str]] = {}
@@ -121,10 +130,6 @@ class DynamicResources:
             self._by_task[pod] = list(found)
         self._devices: list[Device] | None = None
         self._in_use: set[DeviceId] = set()
-
-    def concerns(self, template: PodTemplate) -> bool:
-        """Tasks without claims are all the same to it."""
-        return bool(template.resource_claims)
 
     def _known_devices(self) -> list[Device]:
         if self._devices is None:
@@ -173,9 +178,6 @@ class DynamicResources:
         """None for a pod without claims. Raises FitFailure where no node can help."""
         if not task.template.resource_claims:
             return None
-        self.reads_labels = True
-        if any(listed.get("resourceClaimName") is None for listed in task.template.resource_claims):
-            self.watches_placements = True
         within = np.ones(session.nodes.count, dtype=np.bool_)
         asked: dict[str, Asked] = {}
         for key, claim in self._claims(task):

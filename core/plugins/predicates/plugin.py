@@ -29,7 +29,7 @@ from core.plugins.predicates.volume_zone import VolumeZone
 if TYPE_CHECKING:
     from core.kube.placed import Placed
     from core.objects.pod import Task
-    from core.session.node_points import NodeFilter
+    from core.session.points.nodes import NodeFilter
     from core.session.session import Session
 
 
@@ -82,15 +82,15 @@ class Predicates:
         resources = DynamicResources(session)
         if "dra-switch" not in session.config.pumice.fix or self._enabled("DynamicResourceAllocationEnable"):
             reserving.append(resources)
-        session.add_predicate(self.name, self.filters(placed, reserving))
+        session.points.predicate.add(self.name, self.filters(placed, reserving))
 
-        taken_back, reservations = TakenBack(session), Reservations(session, reserving, self.name)
+        taken_back, reservations = TakenBack(session), Reservations(session, reserving)
 
         def allocate(task: Task, node: int) -> str | None:
             if taken_back.loses(task):
                 return None
             template = task.template
-            if reservations.refuses or template.volumes or template.resource_claims:
+            if template.volumes or template.resource_claims:
                 refused = reservations.make(task, node)
                 if refused is not None:
                     return refused
@@ -114,13 +114,13 @@ class Predicates:
             return BindContext(*promise, devices, self._bind_timeout_s) if devices or any(promise) else None
 
         session.points.handle(allocate, deallocate)
-        session.points.add("BindContext", self.name, bind_context)
+        session.points.bind_context.add(self.name, bind_context)
         if self._enabled("PodAffinityEnable"):
             trials = Trials(session, placed)
-            session.points.add("SimulateAddTask", self.name, trials.add)
-            session.points.add("SimulateRemoveTask", self.name, trials.remove)
-            session.points.add("SimulatePredicate", self.name, trials.predicate)
-            session.points.batches.quiet[self.name] = trials.is_quiet
+            session.points.simulate_add_task.add(self.name, trials.add)
+            session.points.simulate_remove_task.add(self.name, trials.remove)
+            session.points.simulate_predicate.add(self.name, trials.predicate)
+            session.points.simulates_nothing.add(self.name, trials.is_quiet)
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

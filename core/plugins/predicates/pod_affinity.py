@@ -15,17 +15,19 @@ from core.kube.labels import ABSENT, label_column
 from core.kube.pod_index import pod_index
 from core.kube.selectors import LabelSelector, SelectorError
 from core.kube.terms_index import terms_index
-from core.session.node_points import Volatility
+from core.session.points.nodes import Reads, Volatility, labels_of
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from core.kube.affinity import PodTerms, Term
     from core.kube.labels import LabelColumn
     from core.kube.placed import Placed
     from core.kube.pod_index import Matching
     from core.kube.rows import BoolArray, FloatArray
     from core.objects.pod import Task
-    from core.session.node_points import Rows
+    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -144,7 +146,16 @@ class PodAffinity:
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
-        self.reads_labels = False  # until affinity is in play: most clusters have none
+        self._in_play = False  # most clusters have none
+
+    @property
+    def reads(self) -> Reads:
+        """See NodeFilter; no attribute: it would hold on to itself until the collector comes."""
+        return Reads(kind=self._kind)
+
+    def _kind(self, task: Task) -> Hashable:
+        """Tasks are told apart once there is affinity to them or of theirs."""
+        return labels_of(task) if self._in_play else None
 
     def prepare(self, session: Session, task: Task) -> AffinityCheck | None:
         """None when neither the task nor anybody there has required terms.
@@ -156,7 +167,7 @@ class PodAffinity:
             own = self._own(session, task)
         if not own.affinity and not own.anti and not terms_index(self._placed, session.objects).any_anti:
             return None
-        self.reads_labels = True
+        self._in_play = True
         return AffinityCheck(session, self._placed, task, own)
 
     def _own(self, session: Session, task: Task) -> Own:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.session.node_points import Volatility
+from core.session.points.nodes import TEMPLATE_ONLY, Volatility
 from core.session.reasons import Code, Reason
 from core.state.derived import derived
 from core.state.sources import ALLOCATABLE
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.session.node_points import Rows
+    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
     from core.state.sources import Allocatable
@@ -59,7 +59,7 @@ class PodCount:
     """The filter; one check serves the whole session."""
 
     name = "PodCount"
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self) -> None:
         self._check: PodCountCheck | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.kube.ports import ports_in_use
-from core.session.node_points import Volatility
+from core.session.points.nodes import Reads, Volatility
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from core.kube.ports import HostPort, PortsInUse
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.node_points import Rows
+    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -39,18 +39,19 @@ class NodePortsCheck:
         return self._code if self._ports.in_conflict(self._wanted, row) else 0
 
 
+def has_host_ports(template: PodTemplate) -> bool:
+    """Tasks without host ports are all the same to the filter."""
+    return bool(template.host_ports)
+
+
 class NodePorts:
     """The filter."""
 
     name = "NodePorts"
-    reads_labels = False
+    reads = Reads(concerns=has_host_ports)
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
-
-    def concerns(self, template: PodTemplate) -> bool:
-        """Tasks without host ports are all the same to it."""
-        return bool(template.host_ports)
 
     def prepare(self, session: Session, task: Task) -> NodePortsCheck | None:
         """None for a pod without host ports."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from core.session.node_points import Volatility
+from core.session.points.nodes import TEMPLATE_ONLY, Volatility
 from core.state.derived import Like, derived
 from core.state.sources import NODES
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from core.kube.rows import BoolArray, NodeRows
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.node_points import Rows
+    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray, Reason
     from core.session.session import Session
     from core.state.sources import NodeSpecs
@@ -60,7 +60,7 @@ class StaticCheck:
 class StaticFilter:
     """A filter around a Question."""
 
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self, question: Question) -> None:
         self.name = question.reason.plugin

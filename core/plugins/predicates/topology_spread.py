@@ -9,7 +9,7 @@ import numpy as np
 from core.kube.pod_index import pod_index
 from core.kube.selectors import SelectorError
 from core.kube.spread import HARD, constraints_of
-from core.session.node_points import Volatility
+from core.session.points.nodes import Reads, Volatility
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from core.kube.spread import Constraint
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.node_points import Rows
+    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -73,24 +73,24 @@ class SpreadCheck:
         return int(self._current()[row])
 
 
+def constrains(template: PodTemplate) -> bool:
+    """Tasks without hard constraints are all the same to the filter."""
+    return any(c.get("whenUnsatisfiable") == HARD for c in template.spread_constraints)
+
+
 class TopologySpread:
     """The filter."""
 
     name = NAME
+    reads = Reads(labels=True, concerns=constrains)
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
-        self.reads_labels = False  # until a task with constraints is met: most clusters have none
-
-    def concerns(self, template: PodTemplate) -> bool:
-        """Tasks without constraints are all the same to it."""
-        return bool(template.spread_constraints)
 
     def prepare(self, session: Session, task: Task) -> SpreadCheck | None:
         """None for a task without hard constraints. Raises FitFailure for a selector that is no valid one."""
-        if not any(c.get("whenUnsatisfiable") == HARD for c in task.template.spread_constraints):
+        if not constrains(task.template):
             return None
-        self.reads_labels = True
         try:
             constraints = constraints_of(task, HARD, session.nodes, pod_index(self._placed))
         except SelectorError as error:

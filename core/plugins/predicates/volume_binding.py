@@ -13,13 +13,13 @@ import numpy as np
 from core.kube.selectors import SelectorError
 from core.kube.storage import Storage, StorageError, has_ephemeral, uses_claims
 from core.kube.volume_plan import Planner, Promise, Promises, read_claims
-from core.session.node_points import Volatility
+from core.session.points.nodes import Reads, Volatility
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
     from core.kube.volume_plan import Claims, Plan
     from core.objects.pod import Task
-    from core.session.node_points import Rows
+    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray, ReasonTable
     from core.session.session import Session
 
@@ -72,22 +72,18 @@ class VolumeBinding:
     """The filter, and the reservations of a session."""
 
     name = NAME
-    concerns = staticmethod(uses_claims)
+    reads = Reads(labels=True, concerns=uses_claims, anew=has_ephemeral)  # claims are found by namespace and name
 
     def __init__(self, session: Session) -> None:
         self._session, self._storage, self.promises = session, Storage(session.objects), Promises()
         for pod, (node, before) in session.snapshot.promised.items():  # binds of earlier cycles that are on their way
             self.promises.make(pod, node, Promise(before.volumes, before.provisions))
         self._planner = Planner(session.nodes, self._storage, self.promises)
-        self.reads_labels = False  # until a pod with claims is met: they are found by namespace
-        self.watches_placements = False  # until an ephemeral claim is met: it is found by the pod's name
 
     def prepare(self, session: Session, task: Task) -> VolumeBindingCheck | None:
         """None for a pod without claims. Raises FitFailure where no node can help."""
         if not uses_claims(task.template):
             return None
-        self.reads_labels = True
-        self.watches_placements = self.watches_placements or has_ephemeral(task.template)
         try:
             claims = read_claims(self._storage, task)
             self._planner.plan(claims)

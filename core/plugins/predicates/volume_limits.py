@@ -10,14 +10,14 @@ import numpy as np
 from core.kube.attachments import attachables, attachments
 from core.kube.storage import StorageError, has_ephemeral, uses_claims
 from core.plugins.predicates.static import StaticCheck
-from core.session.node_points import Volatility
+from core.session.points.nodes import Reads, Volatility
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from core.kube.attachments import Attachable, Attachments
     from core.kube.placed import Placed
     from core.objects.pod import Task
-    from core.session.node_points import Rows
+    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -65,12 +65,10 @@ class VolumeLimits:
     """The filter."""
 
     name = NAME
-    concerns = staticmethod(uses_claims)
+    reads = Reads(labels=True, concerns=uses_claims, anew=has_ephemeral)  # claims are found by namespace and name
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
-        self.reads_labels = False  # until a pod with claims is met: they are found by namespace
-        self.watches_placements = False  # until an ephemeral claim is met: it is found by the pod's name
 
     def prepare(self, session: Session, task: Task) -> VolumeLimitsCheck | StaticCheck | None:
         """None for a pod without CSI volumes, and where no node has limits.
@@ -79,8 +77,6 @@ class VolumeLimits:
         """
         if not uses_claims(task.template):
             return None
-        self.reads_labels = True
-        self.watches_placements = self.watches_placements or has_ephemeral(task.template)
         attached = attachments(self._placed, session.objects)
         try:
             wanted = attachables(attached.storage, task)

@@ -10,6 +10,7 @@ from core.kube.labels import ABSENT, label_column
 from core.kube.storage import Storage, StorageError, claim_names, class_name, has_ephemeral, uses_claims, volume_name
 from core.objects.metadata import section, text_map
 from core.plugins.predicates.static import StaticCheck
+from core.session.points.nodes import Reads
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -85,18 +86,12 @@ class VolumeZone:
     """The filter."""
 
     name = NAME
-    concerns = staticmethod(uses_claims)
-
-    def __init__(self) -> None:
-        self.reads_labels = False  # until a pod with claims is met: they are found by namespace
-        self.watches_placements = False  # until an ephemeral claim is met: it is found by the pod's name
+    reads = Reads(labels=True, concerns=uses_claims, anew=has_ephemeral)  # claims are found by namespace and name
 
     def prepare(self, session: Session, task: Task) -> StaticCheck | None:
         """None for a pod without claims or whose volumes lie nowhere in particular. Raises FitFailure."""
         if not uses_claims(task.template):
             return None
-        self.reads_labels = True
-        self.watches_placements = self.watches_placements or has_ephemeral(task.template)
         try:
             wanted = [zone for volume in bound_volumes(Storage(session.objects), task) for zone in zones(volume)]
         except StorageError as error:

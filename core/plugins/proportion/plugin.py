@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from core.plugins.proportion.attributes import Attributes
 from core.plugins.proportion.simulate import Simulation
 from core.resources import ZERO, Resource
-from core.session.points import Vote
+from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,20 +34,20 @@ class Proportion:
         self.attributes = Attributes(session)
         self._of_task = session.jobs.of_task
         self._by_job: dict[int, QueueAttributes] = {}  # by row; a job stays in its queue for a session
-        add = session.points.add
-        add("QueueOrder", self.name, self.queue_order)
-        add("Reclaimable", self.name, self.reclaimable)
-        add("Overused", self.name, self.overused)
-        add("Allocatable", self.name, self.allocatable)
-        add("Preemptive", self.name, self.preemptive)
-        add("JobEnqueueable", self.name, self.job_enqueueable)
+        points = session.points
+        points.queue_order.add(self.name, self.queue_order)
+        points.reclaimable.add(self.name, self.reclaimable)
+        points.overused.add(self.name, self.overused)
+        points.allocatable.add(self.name, self.allocatable)
+        points.preemptive.add(self.name, self.preemptive)
+        points.job_enqueueable.add(self.name, self.job_enqueueable)
         self._charges_on_admission = "enqueue-charges-once" in session.config.pumice.fix
         if self._charges_on_admission:
-            add("JobEnqueued", self.name, self.job_enqueued)
+            points.job_enqueued.add(self.name, self.job_enqueued)
         simulation = Simulation(session, self.attributes)
-        add("SimulateAddTask", self.name, simulation.add)
-        add("SimulateRemoveTask", self.name, simulation.remove)
-        add("SimulateAllocatable", self.name, simulation.allocatable)
+        points.simulate_add_task.add(self.name, simulation.add)
+        points.simulate_remove_task.add(self.name, simulation.remove)
+        points.simulate_allocatable.add(self.name, simulation.allocatable)
         session.points.handle(self._on_allocate, self._on_deallocate)
 
     def on_session_close(self, session: Session) -> None:

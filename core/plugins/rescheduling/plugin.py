@@ -46,7 +46,7 @@ class Rescheduling:
             session.wake(last + self._interval_s)
             return
         state[LAST] = now
-        session.points.add("VictimTasks", self.name, [self._strategy(limits) for limits in self._strategies])
+        session.points.victim_tasks.add(self.name, [self._strategy(limits) for limits in self._strategies])
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""

@@ -28,9 +28,9 @@ class ResourceStrategyFit:
     def on_session_open(self, session: Session) -> None:
         """Register the filter when proportional is on, the scorer when a weight is above 0."""
         if self._shares is not None:
-            session.add_predicate(self.name, [Proportional(self._shares)])
+            session.points.predicate.add(self.name, [Proportional(self._shares)])
         if self._weight > 0 or self._sra.weight > 0:
-            session.add_node_order(self.name, [StrategyScorer(self._strategies, self._weight, self._sra)])
+            session.points.node_order.add(self.name, [StrategyScorer(self._strategies, self._weight, self._sra)])
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

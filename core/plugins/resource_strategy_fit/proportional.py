@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.session.node_points import Volatility
+from core.session.points.nodes import TEMPLATE_ONLY, Volatility
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.plugins.resource_strategy_fit.arguments import Share
-    from core.session.node_points import Rows
+    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -72,7 +72,7 @@ class Proportional:
     """The filter. Tasks that ask for one of the scarce resources pass everywhere."""
 
     name = "resource-strategy-fit"
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self, shares: dict[str, Share]) -> None:
         self._shares = shares

@@ -11,14 +11,15 @@ import numpy as np
 
 from core.plugins.resource_strategy_fit.arguments import LEAST, MOST, Strategy, strategy_for
 from core.session.fill import FULL, MIN_REQUEST, FillScore, Term
-from core.session.ready import ReadyScore
+from core.session.points.nodes import Reads
+from core.session.points.ready import ReadyScore
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from core.objects.pod import Task
     from core.plugins.resource_strategy_fit.arguments import Sra
-    from core.session.node_points import FloatArray
+    from core.session.points.nodes import FloatArray
     from core.session.session import Session
 
 TYPE_ANNOTATION: Final = "volcano.sh/resource-strategy-scoring-type"
@@ -43,18 +44,19 @@ def own_weights(text: str) -> dict[str, int] | None:
     return weights
 
 
+def annotated(task: Task) -> Hashable:
+    """What of a task the score depends on, beside its template."""
+    return task.annotations.get(TYPE_ANNOTATION), task.annotations.get(WEIGHT_ANNOTATION)
+
+
 class StrategyScorer:
     """The scorer; a pod's annotations override the configured strategies."""
 
     name = "resource-strategy-fit"
-    reads_labels = False
+    reads = Reads(kind=annotated)
 
     def __init__(self, configured: dict[str, Strategy], weight: int, sra: Sra) -> None:
         self._configured, self._weight, self._sra = configured, weight, sra
-
-    def kind(self, task: Task) -> Hashable:
-        """What of a task the score depends on, beside its template."""
-        return task.annotations.get(TYPE_ANNOTATION), task.annotations.get(WEIGHT_ANNOTATION)
 
     def prepare(self, session: Session, task: Task) -> FillScore | ReadyScore | None:
         """For the task's template and annotations."""

@@ -38,8 +38,8 @@ class TaskTopology:
             if task.job in self.jobs:
                 self.jobs[task.job].place(task, names[node])
 
-        session.points.add("TaskOrder", self.name, TaskOrder(self.jobs))
-        session.add_node_order(self.name, [BucketScorer(self.jobs, self._weight)])
+        session.points.task_order.add(self.name, TaskOrder(self.jobs))
+        session.points.node_order.add(self.name, [BucketScorer(self.jobs, self._weight)])
         session.points.handle(allocate=placed)
 
     def on_session_close(self, session: Session) -> None:

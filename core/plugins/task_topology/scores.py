@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.plugins.task_topology.buckets import role_of
-from core.session.node_points import Volatility
+from core.session.points.nodes import Reads, Volatility
 from core.state.derived import derived
 from core.state.sources import ALLOCATABLE
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.plugins.task_topology.buckets import Bucket, JobBuckets
-    from core.session.node_points import FloatArray, Rows
+    from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
     from core.state.sources import Allocatable
 
@@ -111,10 +111,14 @@ class BucketScorer:
     """The scorer, for tasks that are in a bucket."""
 
     name = "task-topology"
-    reads_labels = False
 
     def __init__(self, jobs: Mapping[str, JobBuckets], weight: int) -> None:
         self._jobs, self._weight = jobs, weight
+
+    @property
+    def reads(self) -> Reads:
+        """See NodeScorer; no attribute: it would hold on to itself until the collector comes."""
+        return Reads(kind=self.kind)
 
     def kind(self, task: Task) -> Hashable:
         """The bucket and the role, where its tasks are alike; else the task itself."""

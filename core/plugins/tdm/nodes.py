@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.session.node_points import Volatility
+from core.session.points.nodes import Reads, Volatility
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from core.objects.pod import Task
     from core.plugins.tdm.zones import Zones
-    from core.session.node_points import FloatArray, Rows
+    from core.session.points.nodes import FloatArray, Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -67,7 +65,7 @@ class RevocableNodes:
     """Filter and scorer in one: both ask whether the node's zone is open, and whether the task may be revoked."""
 
     name = NAME
-    reads_labels = False
+    reads = Reads(kind=lambda task: bool(task.revocable_zone))
 
     def __init__(self, session: Session, zones: Zones) -> None:
         self._zones = [spec.revocable_zone for spec in session.nodes.specs]
@@ -79,10 +77,6 @@ class RevocableNodes:
     def any(self) -> bool:
         """Whether there are revocable nodes at all."""
         return any(self._zones)
-
-    def kind(self, task: Task) -> Hashable:
-        """What of a task the answer depends on, beside its template."""
-        return bool(task.revocable_zone)
 
 
 class RevocableFilter(RevocableNodes):

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from config.durations import parse_duration
 from config.time_zones import time_zone
 from core.life.task import TaskStatus
 from core.plugins.tdm.budget import evictable_count
 from core.plugins.tdm.nodes import RevocableFilter, RevocableScorer
 from core.plugins.tdm.zones import Zones
-from core.session.points import Vote
+from core.session.points.orders import JobColumn
+from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy.typing as npt
 
     from core.objects.pod import Task
     from core.session.session import Session
@@ -44,15 +49,14 @@ class Tdm:
         where, past_midnight = time_zone(settings.time_zone), "tdm-past-midnight" in settings.fix
         self._zones = Zones(self._spans, session.clock.now, time_zone=where, past_midnight=past_midnight)
         self._state: dict[str, float] = session.carry.plugins.setdefault(self.name, {})
-        session.add_predicate(self.name, [RevocableFilter(session, self._zones)])
-        session.add_node_order(self.name, [RevocableScorer(session, self._zones)])
-        add = session.points.add
-        add("Preemptable", self.name, self.preemptable)
-        add("VictimTasks", self.name, [self.victims])
-        add("JobOrder", self.name, self.job_order)
-        session.points.job_keys[self.name] = self.job_key
-        add("JobPipelined", self.name, self.job_pipelined)
-        add("JobStarving", self.name, self.job_starving)
+        session.points.predicate.add(self.name, [RevocableFilter(session, self._zones)])
+        session.points.node_order.add(self.name, [RevocableScorer(session, self._zones)])
+        points = session.points
+        points.preemptable.add(self.name, self.preemptable)
+        points.victim_tasks.add(self.name, [self.victims])
+        points.job_order.add(self.name, JobColumn(self._preemptable_jobs))
+        points.job_pipelined.add(self.name, self.job_pipelined)
+        points.job_starving.add(self.name, self.job_starving)
         change = self._zones.next_change()
         if change is not None and any(spec.revocable_zone for spec in session.nodes.specs):
             session.wake(change)
@@ -60,13 +64,12 @@ class Tdm:
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""
 
-    def job_order(self, left: Job, right: Job) -> int:
-        """Jobs that may not be preempted first."""
-        return left.pod_group.preemptable - right.pod_group.preemptable
-
-    def job_key(self, job: Job) -> bool:
-        """The same as a sort key."""
-        return job.pod_group.preemptable
+    def _preemptable_jobs(self) -> npt.NDArray[np.int8]:
+        """Job order: jobs that may not be preempted first."""
+        jobs = self._session.jobs
+        column = np.zeros(len(jobs.readiness), dtype=np.int8)
+        column[jobs.columns.order] = [job.pod_group.preemptable for job in jobs.in_order]
+        return column
 
     def job_pipelined(self, job: Job) -> Vote:
         """As the job's own count says."""

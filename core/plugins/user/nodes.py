@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from core.session.node_points import Volatility
-from core.session.per_node import PerNodeCheck, PerNodeScore, each
+from core.session.points.nodes import Reads, Volatility
+from core.session.points.per_node import PerNodeCheck, PerNodeScore, each
 from core.session.reasons import FitFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable
 
     from core.objects.pod import Task
     from core.plugins.user.failures import Failures
-    from core.session.node_points import FloatArray, NodeCheck, NodeFilter, NodeScore, NodeScorer, Rows
+    from core.session.points.nodes import FloatArray, NodeCheck, NodeFilter, NodeScore, NodeScorer, Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
+
+
+T = TypeVar("T")
 
 
 class WrongAnswerError(ValueError):
@@ -29,22 +33,32 @@ class Guarded:
 
     def __init__(self, inner: NodeFilter | NodeScorer, failures: Failures) -> None:
         self.name = str(getattr(inner, "name", failures.plugin))
-        self.reads_labels = bool(getattr(inner, "reads_labels", True))
-        self.watches_placements = bool(getattr(inner, "watches_placements", False))
         self._inner: Any = inner
         self._failures = failures
+        reads: object = getattr(inner, "reads", None)
+        if not isinstance(reads, Reads):
+            raise WrongAnswerError(
+                f"{self.name} has no `reads`: expected a Reads that says what it reads of a task beside its template"
+            )
+        self.reads = replace(
+            reads,
+            kind=None if reads.kind is None else self._guarded("kind", reads.kind, lambda task: task.uid),
+            concerns=None if reads.concerns is None else self._guarded("concerns", reads.concerns, lambda _: True),
+            anew=None if reads.anew is None else self._guarded("anew", reads.anew, lambda _: True),
+        )
 
-    def kind(self, task: Task) -> Hashable:
-        """What of a task the answer depends on, beside its template (and labels, where it reads them)."""
-        ask = getattr(self._inner, "kind", None)
-        if ask is None:
-            return None
-        return self._failures.attempt("kind", lambda: self._hashable(ask(task)), lambda _: task.uid)
+    def _guarded(self, what: str, ask: Callable[[Any], T], instead: Callable[[Any], T]) -> Callable[[Any], T]:
+        """What it reads of something; in place of what it fails to say, the answer that shares least."""
 
-    @staticmethod
-    def _hashable(kind: Any) -> Hashable:
-        hash(kind)
-        return kind  # type: ignore[no-any-return]
+        def asked(subject: Any) -> T:
+            return self._failures.attempt(what, lambda: _hashable(ask(subject)), lambda _: instead(subject))
+
+        return asked
+
+
+def _hashable(answer: T) -> T:
+    hash(answer)
+    return answer
 
 
 class GuardedFilter(Guarded):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from core.plugins.user.failures import Failures, Tell
 from core.plugins.user.points import GuardedSession
-from core.session.ready import ReadyCheck
+from core.session.points.nodes import TEMPLATE_ONLY
+from core.session.points.ready import ReadyCheck
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -40,7 +41,7 @@ class UserPlugin:
 
         def instead(sentence: str) -> None:
             if self.failures.refuses:
-                session.add_predicate(self.name, [Closed(session, self.failures, sentence)])
+                session.points.predicate.add(self.name, [Closed(session, self.failures, sentence)])
 
         self.failures.attempt("on_session_open", open_plugin, instead)
 
@@ -54,7 +55,7 @@ class UserPlugin:
 class Closed:
     """Refuses every node, for the reason that its plugin did not open."""
 
-    reads_labels = False
+    reads = TEMPLATE_ONLY
 
     def __init__(self, session: Session, failures: Failures, sentence: str) -> None:
         self.name = failures.plugin

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from core.plugins.user.nodes import GuardedFilter, GuardedScorer
-from core.session.listed import FLAGS
-from core.session.points import Verdict, Vote
+from core.messages.decisions import BindContext
+from core.plugins.user.nodes import GuardedFilter, GuardedScorer, WrongAnswerError
+from core.session.points.orders import JobColumn, TaskKey, comparing, comparing_keys
+from core.session.points.point import Point
+from core.session.points.victims import Mask
+from core.session.points.votes import Verdict, Vote
 from core.session.reasons import FitFailure
 
 if TYPE_CHECKING:
@@ -16,9 +19,9 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.plugins.user.failures import Failures
-    from core.session.node_points import NodeFilter, NodeScorer
-    from core.session.points import Handler
+    from core.session.points.binding import Handler
     from core.session.session import Session
+    from core.state.jobs import Job
 
 Instead = Callable[[str], Any]  # sentence -> answer
 
@@ -52,7 +55,7 @@ def _verdict(sentence: str) -> Verdict:
     return Verdict("PluginFailed", sentence)
 
 
-ORDERS: Final = ("JobOrder", "QueueOrder", "VictimQueueOrder", "TaskOrder", "SubJobOrder", "ClusterOrder")
+ORDERS: Final = ("JobOrder", "QueueOrder", "VictimQueueOrder", "TaskOrder", "SubJobOrder")
 NOTHING: Final = _both(None)
 TEST: Final = Answers(_always(True), _always(False))
 VOTE: Final = Answers(_always(Vote.ABSTAIN), _always(Vote.REJECT))
@@ -68,6 +71,7 @@ INSTEAD: Final[dict[str, Answers]] = {
     "JobValid": Answers(_always(None), _verdict),
     "HyperNodeOrder": _both(MappingProxyType[str, float]({})),
     "VictimTasks": _both(()),
+    "SimulatesNothing": _both(False),
 }
 """Points that are not listed answer None: nothing to say."""
 
@@ -96,7 +100,42 @@ def guard_check(function: Callable[..., Any], failures: Failures) -> Callable[..
     return asked
 
 
-def guarded_answer(point: str, given: Any, failures: Failures) -> Any:
+def plain(rule: Any, session: Session) -> Any:
+    """A rule given by columns as one of single jobs and tasks: what a user's plugin says may change at any moment."""
+    match rule:
+        case JobColumn():
+
+            def compare(left: Job, right: Job) -> int:
+                return comparing(rule.read())(left, right)
+
+            return compare
+        case TaskKey():
+            return comparing_keys(rule.of)
+        case Mask():
+            ask = rule.ask
+
+            def evictable(subject: Any, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+                batch = session.residents.batch(candidates)
+                return batch.chosen(candidates, ask(subject, batch)), Vote.PERMIT
+
+            return evictable
+        case _:
+            return rule
+
+
+def guard_context(ask: Callable[[Task], Any], failures: Failures) -> Callable[..., Any]:
+    """BindContext: what is none is no answer."""
+
+    def checked(task: Task) -> BindContext | None:
+        context = ask(task)
+        if context is not None and not isinstance(context, BindContext):
+            raise WrongAnswerError(f"expected a BindContext or None, was {type(context).__name__}")
+        return context
+
+    return guard("BindContext", checked, failures)
+
+
+def guarded_rule(point: str, given: Any, failures: Failures, session: Session) -> Any:
     """Whatever a plugin registers at a point, guarded."""
     if point == "Predicate":
         return [GuardedFilter(one, failures) for one in given]
@@ -106,27 +145,42 @@ def guarded_answer(point: str, given: Any, failures: Failures) -> Any:
         return [guard(point, one, failures) for one in given]
     if point == "PrePredicate":
         return guard_check(given, failures)
-    return guard(point, given, failures)
+    if point == "BindContext":
+        return guard_context(given, failures)
+    return guard(point, plain(given, session), failures)
+
+
+class GuardedPoint:
+    """An extension point as a user's plugin sees it."""
+
+    def __init__(self, point: Point[Any], points: GuardedPoints) -> None:
+        self._point, self._points = point, points
+
+    def add(self, plugin: str, rule: Any) -> None:
+        """Register, under the plugin's own name whatever it says."""
+        self._points.register(self._point, rule)
+
+    def __call__(self, *subject: Any, **named: Any) -> Any:
+        """Ask all who are consulted."""
+        ask: Any = self._point
+        return ask(*subject, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._point, name)
 
 
 class GuardedPoints:
-    """`Session.points` as a user's plugin sees it. Nothing is registered before `settle`.
-
-    Sort keys for tasks are not taken: what a user's order says may change.
-    """
+    """`Session.points` as a user's plugin sees it. Nothing is registered before `settle`."""
 
     def __init__(self, session: Session, failures: Failures) -> None:
         self._session = session
         self._failures = failures
         self._registrations: list[Callable[[], None]] = []
-        self.task_keys: dict[str, Any] = {}
 
-    def add(self, point: str, plugin: str, function: Any) -> None:
-        """Register; raises KeyError for a point that is none."""
-        if point not in FLAGS:
-            raise KeyError(f"no extension point {point!r}")
-        given = guarded_answer(point, function, self._failures)
-        self._registrations.append(lambda: self._session.points.add(point, self._failures.plugin, given))
+    def register(self, point: Point[Any], rule: Any) -> None:
+        """Register at a point."""
+        given = guarded_rule(point.name, rule, self._failures, self._session)
+        self._registrations.append(lambda: point.add(self._failures.plugin, given))
 
     def handle(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
         """Register event handlers. One that fails refuses nothing: what it was told of has happened."""
@@ -141,7 +195,8 @@ class GuardedPoints:
             register()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._session.points, name)
+        found = getattr(self._session.points, name)
+        return GuardedPoint(found, self) if isinstance(found, Point) else found
 
 
 class GuardedSession:
@@ -150,18 +205,6 @@ class GuardedSession:
     def __init__(self, session: Session, failures: Failures) -> None:
         self._session = session
         self.points = GuardedPoints(session, failures)
-
-    def add_predicate(self, plugin: str, filters: Sequence[NodeFilter]) -> None:
-        """As Session.add_predicate."""
-        self.points.add("Predicate", plugin, filters)
-
-    def add_node_order(self, plugin: str, scorers: Sequence[NodeScorer]) -> None:
-        """As Session.add_node_order."""
-        self.points.add("NodeOrder", plugin, scorers)
-
-    def add_batch_node_order(self, plugin: str, scorers: Sequence[NodeScorer]) -> None:
-        """As Session.add_batch_node_order."""
-        self.points.add("BatchNodeOrder", plugin, scorers)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec.structs import asdict, astuple, replace
+from msgspec.structs import asdict, astuple
 
 from actors.api.store import Store
 from core.life.task import COMPLETED_STATUSES, TaskStatus
 from core.messages.events import Mutation
-from core.messages.replies import Listing
 from core.objects.node import read_node
 from core.objects.pod import Task, read_task
 from core.state.tasks import NOWHERE
-from core.state.volumes import attachable_on
 from pumice.storm.invariants.budget_books import BUDGET
 from pumice.storm.invariants.group_status import wrong_statuses
 from pumice.storm.invariants.pod_book import unscheduled
@@ -60,8 +58,7 @@ def compare_view(view: View, store: Store) -> list[str]:
 
 
 def _listed(store: Store, kind: str) -> list[Object]:
-    listing = store.list(kind)
-    return [codec.unpack_shared(blob) for blob in listing.blobs] if isinstance(listing, Listing) else []
+    return [store.tables.seen(record) for _, record in store.tables.of_kind(kind)]
 
 
 def _strangers(what: str, ours: Set[str], theirs: Set[str]) -> Iterator[str]:
@@ -89,8 +86,7 @@ def _known_of(view: View, task: Task) -> tuple[Any, ...]:
     """All that the view knows of a task, in flight or not, but for its row: `KNOWN` names it."""
     row, job = task.row, view.jobs.by_key.get(task.job)
     member = job is not None and job.tasks.get(task.uid) is task
-    plain = replace(task, template=view.templates.asking_for(task.template, ()))  # volumes follow at the next snapshot
-    return (*astuple(plain)[1:], view.tasks.status_at[row], view.tasks.resides[row], member)
+    return (*astuple(task)[1:], view.tasks.status_at[row], view.tasks.resides[row], member)
 
 
 def _said_of(task: Task) -> tuple[Any, ...]:
@@ -105,9 +101,7 @@ def _named(known: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _wrong_nodes(view: View, store: Store) -> Iterator[str]:
-    drivers = {each["metadata"]["name"]: attachable_on(each) for each in _listed(store, "CSINode")}
-    nodes = [(node, drivers.get(node["metadata"]["name"])) for node in _listed(store, "Node")]
-    listed = {spec.name: spec for spec in (read_node(*each) for each in nodes)}
+    listed = {spec.name: spec for spec in map(read_node, _listed(store, "Node"))}
     yield from _strangers("node", view.nodes.row.keys(), listed.keys())
     for name, row in view.nodes.row.items():
         theirs = listed.get(name)
@@ -153,7 +147,7 @@ def miscounted(store: Store, monitor: Monitor) -> list[str]:
     problems: list[str] = []
     for name, book in monitor.budgets.by_name.items():
         record = store.tables.get((BUDGET, *name))
-        status: dict[str, Any] = {} if record is None else codec.unpack_shared(record.blob).get("status") or {}
+        status: dict[str, Any] = {} if record is None else store.tables.seen(record).get("status") or {}
         said = (status.get("currentHealthy"), status.get("disruptionsAllowed"))
         if said != (book.healthy, max(book.spare, 0)):
             problems.append(f"budget {name[1]} says (healthy, allowed) {said}, it has {book.healthy}: {book.spare}")
@@ -182,7 +176,7 @@ def _group_says_why(store: Store, job: str) -> bool:
     record = store.tables.get(("PodGroup", namespace, name))
     if record is None:
         return True  # a pod of another scheduler's, or of a group that has gone: nobody was asked to place it
-    status: dict[str, Any] = codec.unpack_shared(record.blob).get("status") or {}
+    status: dict[str, Any] = store.tables.seen(record).get("status") or {}
     conditions: list[dict[str, Any]] = status.get("conditions") or []
     return any(
         each.get("type") == "Unschedulable" and each.get("status") == "True" and each.get("message")

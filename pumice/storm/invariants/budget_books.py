@@ -79,8 +79,14 @@ class BudgetBook:
 class BudgetBooks:
     """Costs nothing until the first budget comes: only then are pods looked at."""
 
-    def __init__(self, blobs: Mapping[tuple[str, str, str], bytes], clock: Callable[[], float]) -> None:
-        """`blobs`: all objects, each as of the newest mutation, which `see` gets next."""
+    def __init__(
+        self,
+        blobs: Mapping[tuple[str, str, str], bytes],
+        clock: Callable[[], float],
+        read: Callable[[bytes], Any] = codec.unpack,
+    ) -> None:
+        """`blobs`: all objects, each as of the newest mutation, which `see` gets next; `read` decodes them."""
+        self._read = read
         self.by_name: dict[Name, BudgetBook] = {}
         self._blobs = blobs
         self._clock = clock
@@ -90,16 +96,16 @@ class BudgetBooks:
         """Start from the objects that are there."""
         for (kind, *name), blob in self._blobs.items():
             if kind == BUDGET:
-                self._budget((name[0], name[1]), codec.unpack_shared(blob), revision)
+                self._budget((name[0], name[1]), self._read(blob), revision)
 
     def see(self, mutation: Mutation) -> Iterator[str]:
         """Take it over; words for every budget that it breaks. Without budgets only theirs need be seen."""
         name = (mutation.namespace, mutation.name)
         gone = mutation.type == "DELETED"
         if mutation.kind == BUDGET:
-            self._budget(name, None if gone else codec.unpack_shared(mutation.blob), mutation.revision)
+            self._budget(name, None if gone else self._read(mutation.blob), mutation.revision)
         elif mutation.kind == "Pod" and self.by_name:
-            yield from self._pod(name, None if gone else read_guarded(codec.unpack_shared(mutation.blob)))
+            yield from self._pod(name, None if gone else read_guarded(self._read(mutation.blob)))
 
     def forbid(self, name: Name, uid: str, revision: int) -> bool:
         """Whether a budget of this pod allowed no disruption, as of `revision`."""
@@ -114,7 +120,7 @@ class BudgetBooks:
             self.by_name.pop(name, None)
             return
         if not self.by_name:
-            self._pods = {key[1:]: read_guarded(codec.unpack_shared(blob)) for key, blob in self._pod_blobs()}
+            self._pods = {key[1:]: read_guarded(self._read(blob)) for key, blob in self._pod_blobs()}
         before = self.by_name.get(name)
         if before is None or (before.selector, before.wants) != wanted:
             book = self.by_name[name] = BudgetBook(*wanted)

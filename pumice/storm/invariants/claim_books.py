@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,9 +44,10 @@ class Volume:
 
 
 class ClaimBooks:
-    """Keys are "namespace/name", or the name of a volume."""
+    """Keys are "namespace/name", or the name of a volume. `read`: `unpack`, or what gives the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[bytes], Any] = codec.unpack) -> None:
+        self._read = read
         self._problems: list[Problem] = []
         self.pools: dict[tuple[str, str], str] = {}  # the node of a driver's pool, "" for many
         self.device_claims: dict[str, DeviceClaim] = {}
@@ -56,7 +57,7 @@ class ClaimBooks:
 
     def apply(self, mutation: Mutation) -> None:
         """Take over a change of one of KINDS."""
-        obj = None if mutation.type == "DELETED" else codec.unpack_shared(mutation.blob)
+        obj = None if mutation.type == "DELETED" else self._read(mutation.blob)
         key = f"{mutation.namespace}/{mutation.name}"
         match mutation.kind:
             case "ResourceClaim":

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from core.objects.metadata import section
 from pumice.storm.invariants.pod_book import Object, PodBook
-from storage import codec
 
 if TYPE_CHECKING:
     from pumice.storm.invariants.truth import Truth
@@ -40,7 +39,7 @@ def _groups(truth: Truth) -> list[str]:
 
 def _status(truth: Truth, job: str) -> Object:
     namespace, _, name = job.partition("/")
-    return section(codec.unpack_shared(truth.blobs["PodGroup", namespace, name]), "status")
+    return section(truth.read(truth.blobs["PodGroup", namespace, name]), "status")
 
 
 def _wrong(truth: Truth, job: str, *, gang: bool) -> str:

@@ -35,6 +35,7 @@ from pumice.storm.invariants.truth import Truth
 from pumice.storm.invariants.upheld import ALL, BUDGETS, GANGS, VICTIMS, upheld_by
 from pumice.storm.invariants.violation import Violation, ViolationFoundError
 from storage import codec
+from storage.shared_objects import SharedObjects
 
 if TYPE_CHECKING:
     from actors.api.store import Store
@@ -89,14 +90,20 @@ class Monitor:
     """Sees every record; `violated` ends the storm at the next event, whoever notices.
 
     `patience_s`: after so long the cache may have given up an outcome, and decide again. `upheld`: what every
-    configuration so far sees to, of what depends on one.
+    configuration so far sees to, of what depends on one. `objects`: see `Truth`.
     """
 
-    def __init__(self, *, patience_s: float = PATIENCE_S, most_records: int = MOST_RECORDS) -> None:
+    def __init__(
+        self,
+        *,
+        patience_s: float = PATIENCE_S,
+        most_records: int = MOST_RECORDS,
+        objects: SharedObjects | None = None,
+    ) -> None:
         self._patience_s = patience_s
         self._most_records = most_records
-        self.truth = Truth()
-        self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time)
+        self.truth = Truth(objects)
+        self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time, self.truth.read)
         self.upheld = ALL
         self.began = 0.0
         self.events = 0

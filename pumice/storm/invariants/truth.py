@@ -6,7 +6,7 @@ Sums over nodes and queues are kept up to date, so that judging a pod that fits 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,7 @@ from pumice.storm.invariants.claim_books import KINDS as CLAIM_KINDS
 from pumice.storm.invariants.claim_books import ClaimBooks
 from pumice.storm.invariants.pod_book import Amounts, Object, PodBook, PodReader, amounts, share_port
 from pumice.storm.invariants.upheld import ALL, CAPABILITY, CLAIMS, POD_COUNT, PORTS
-from storage import codec
+from storage.shared_objects import SharedObjects
 
 if TYPE_CHECKING:
     from actors.api.store import Store
@@ -52,16 +52,17 @@ class History:
 
 
 class Truth:
-    """Pods, nodes, groups and queues after `revision`."""
+    """Pods, nodes, groups and queues after `revision`. `objects`: where what was written may be decoded already."""
 
-    def __init__(self) -> None:
+    def __init__(self, objects: SharedObjects | None = None) -> None:
+        self.read: Callable[[bytes], Object] = (objects or SharedObjects()).unpack
         self.revision = 0
         self.pods: dict[str, PodBook] = {}
         self.bound_at: dict[str, int] = {}
         self.nodes: dict[str, History] = {}
         self.groups: dict[str, History] = {}
         self.queues: dict[str, History] = {}
-        self.claims = ClaimBooks()
+        self.claims = ClaimBooks(self.read)
         self.blobs: dict[tuple[str, str, str], bytes] = {}
         self._specs: dict[tuple[str, str, str], Object | None] = {}
         self._members: dict[str, dict[str, None]] = {}
@@ -87,7 +88,7 @@ class Truth:
             obj = None
             self.blobs.pop(key, None)
         else:
-            obj = codec.unpack_shared(mutation.blob)
+            obj = self.read(mutation.blob)
             self.blobs[key] = mutation.blob
         match mutation.kind:
             case "Pod":
@@ -151,7 +152,7 @@ class Truth:
     def object_of(self, pod: PodBook) -> Object:
         """As the api's newest mutation has it."""
         namespace, _, name = pod.key.partition("/")
-        obj: Object = codec.unpack_shared(self.blobs["Pod", namespace, name])
+        obj: Object = self.read(self.blobs["Pod", namespace, name])
         return obj
 
     def _replace(self, key: str, before: PodBook | None, after: PodBook | None) -> None:

@@ -27,12 +27,12 @@ def test_revisions_begin_after_what_no_client_can_have_seen() -> None:
     assert isinstance(store.create(pack(node("n")), START), Accepted)
     store.publish()
     assert store.revision == 1_001
-    assert [event.revision for event in store.watch(1_000).events] == [1_001]
-    assert store.watch(999).gone  # of an earlier life
-    assert store.watch(2_000).gone  # of a later one
+    assert [event.revision for event in store.log.read(1_000).events] == [1_001]
+    assert store.log.read(999).gone  # of an earlier life
+    assert store.log.read(2_000).gone  # of a later one
     store.begin_after(500)
     assert store.revision == 1_001
-    assert not store.watch(1_000).gone
+    assert not store.log.read(1_000).gone
 
 
 # --- listings

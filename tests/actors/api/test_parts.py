@@ -12,7 +12,6 @@ from actors.controllers.devices.machine import DeviceMachine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
-from actors.controllers.volumes.drivers import DriversMachine
 from actors.controllers.volumes.machine import VolumeMachine
 from actors.controllers.volumes.pod_claims import PodClaimsMachine
 from actors.controllers.workloads.machine import WorkloadMachine
@@ -53,9 +52,9 @@ def told(cluster: Cluster, request: ApiRequest) -> set[str]:
     before = cluster.store.revision
     reply = cluster.ask(request)
     assert isinstance(reply, Accepted), reply
-    [event] = cluster.store.watch(before).events
-    assert cluster.store.watch(before, (event.kind,)).events == (event,)
-    found = {part for part in ALL if cluster.store.watch(before, (part,)).events}
+    [event] = cluster.store.log.read(before).events
+    assert cluster.store.log.read(before, (event.kind,)).events == (event,)
+    found = {part for part in ALL if cluster.store.log.read(before, (part,)).events}
     assert all(kind_of(part) == event.kind for part in found)
     return found
 
@@ -200,7 +199,6 @@ def test_machines_watch_what_there_is() -> None:
         PodGroupMachine,
         WorkloadMachine,
         VolumeMachine,
-        DriversMachine,
         PodClaimsMachine,
         DeviceMachine,
     )
@@ -251,7 +249,7 @@ def test_who_follows_a_part_sees_of_it_what_is_there(steps: list[tuple[str, int]
     now = {obj["metadata"]["name"]: _views(obj) for obj in cluster.all("Pod")}
     for index, part in enumerate(PARTS["Pod"].names):
         known = dict(listed)
-        for event in cluster.store.watch(since, (part,)).events:
+        for event in cluster.store.log.read(since, (part,)).events:
             if event.type == "DELETED":
                 known.pop(event.name, None)
             else:

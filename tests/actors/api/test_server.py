@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from actors.errors import ActorFailedError, ActorStoppedError
-from core.messages import commands, replies
+from core.messages import commands, replies, watch
 from storage import codec
 from tests.actors.bench import Bench, running
 from tests.kit.nodes import node
@@ -47,11 +47,10 @@ async def test_nothing_is_answered_or_seen_before_it_is_on_disk() -> None:
             tasks.start_soon(ask)
             await anyio.wait_all_tasks_blocked()
             assert answered == []
-            assert bench.context.news.value == 0
-            assert bench.store.watch(0).events == ()
+            assert bench.store.log.read(0).events == ()
             bench.may_write.set()
         assert len(answered) == 1
-        assert bench.context.news.value == bench.store.revision == 1
+        assert bench.store.log.published == bench.store.revision == 1
 
 
 async def test_reads_write_nothing() -> None:
@@ -64,12 +63,12 @@ async def test_a_watcher_is_woken_and_finds_the_change() -> None:
     async with running(Bench()) as bench:
         found: list[str] = []
 
-        async def watch() -> None:
-            await bench.context.news.wait_beyond(0)
-            found.extend(event.name for event in bench.context.news.read(0, ("Node",)).events)
+        async def pull() -> None:
+            reply = await bench.api.ask_for(watch.Pull("test", 0, ("Node",)), watch.Pulled)
+            found.extend(each.name for each in bench.context.objects.changes(reply.revisions, reply.events))
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(watch)
+            tasks.start_soon(pull)
             await anyio.wait_all_tasks_blocked()
             await bench.api.ask(create(node("n")))
         assert found == ["n"]

@@ -71,20 +71,20 @@ def test_a_part_hears_of_what_concerns_it() -> None:
     log = RevisionLog()
     for event, concerned in (change(1), change(2, "Pod", "Pod:placed"), change(3, "Node"), change(4, "Pod")):
         log.append(event, concerned)
-    assert log.unpublished() == {"Pod", "Pod:placed", "Node"}
-    log.publish(3)
-    assert log.unpublished() == {"Pod"}
+    assert [log.head(("Pod:placed",)), log.head(("Pod",)), log.head(())] == [0, 0, 0]
+    assert log.publish(3) == {"Pod", "Pod:placed", "Node"}
     reply = log.read(0, ("Node", "Pod:placed"))
     assert ([event.revision for event in reply.events], reply.revision) == ([2, 3], 3)
     assert [event.revision for event in log.read(0, ("Pod",)).events] == [1, 2]
+    assert log.publish(4) == {"Pod"}
+    assert [log.head(("Pod:placed",)), log.head(("Pod",)), log.head(())] == [3, 4, 4]
 
 
 def test_nothing_is_gone_to_who_was_not_concerned() -> None:
     log = RevisionLog(20)
     for revision in range(1, 101):
         log.append(*change(revision, "Pod", *(["Pod:placed"] if revision == 30 else [])))
-    assert log.unpublished() == {"Pod", "Pod:placed"}
-    log.publish(100)
+    assert log.publish(100) == {"Pod", "Pod:placed"}
     assert log.read(29, ("Pod:placed", "Node")).gone
     assert log.read(50, ("Node", "Pod")).gone
     assert log.read(50).gone
@@ -148,7 +148,7 @@ def test_a_list_and_what_comes_after_it_is_the_list_of_now(steps: list[tuple[str
         carry_out(cluster, what, number)
     since, more = listing.revision, True
     while more:
-        reply = cluster.store.watch(since, ("Pod",), limit)
+        reply = cluster.store.log.read(since, ("Pod",), limit)
         assert not reply.gone
         for event in reply.events:
             assert (event.name in known) == (event.type != "ADDED")
@@ -173,7 +173,7 @@ def test_a_store_is_rebuilt_from_its_mutations(steps: list[tuple[str, int]]) -> 
     assert cluster.store.revision == old.revision
     for kind in ("Pod", "Queue"):
         assert cluster.store.list(kind) == old.list(kind)
-    assert cluster.store.watch(0).gone or old.revision == 0
+    assert cluster.store.log.read(0).gone or old.revision == 0
     # and goes on as the old one would have
     cluster.ask(Create(pack(pod("next"))))
     assert old.apply(Create(pack(pod("next"))), cluster.now) == Accepted(

@@ -11,7 +11,7 @@ import pytest
 
 from actors.scheduling.core_decider import core_decider
 from actors.scheduling.decider import Decider
-from core.messages.commands import ApiRequest, EvictPod
+from core.messages.commands import EvictPod, StoreRequest
 from core.messages.decisions import CycleResult, Decision, Evict
 from core.messages.events import Evicted, EvictRefused, Mutation, Outcome
 from core.messages.replies import ApiReply, Refused
@@ -68,7 +68,7 @@ async def test_a_refused_eviction_leaves_the_pod_where_it_is() -> None:
     planted: list[Evict] = []
     refused: list[str] = []
 
-    def api(request: ApiRequest, apply: Callable[[ApiRequest, float], ApiReply], now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Callable[[StoreRequest, float], ApiReply], now: float) -> ApiReply:
         if isinstance(request, EvictPod):
             refused.append(request.name)
             return Refused(429, "TooManyRequests", "a budget forbids it")

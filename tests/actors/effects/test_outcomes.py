@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from core.messages.commands import ApiRequest, BindPod, Create, Delete, Get, Patch, ReportStatus
+from core.messages.commands import BindPod, Create, Delete, Get, Patch, ReportStatus, StoreRequest
 from core.messages.decisions import PodGroupEvent
 from core.messages.events import BindRefused, Bound, Outcome, StatusRefused
 from core.messages.orders import WriteStatus
@@ -19,13 +19,13 @@ from tests.kit.jobs import gang
 from tests.kit.pod_groups import pod_group
 
 pytestmark = pytest.mark.anyio
-Apply = Callable[[ApiRequest, float], ApiReply]
+Apply = Callable[[StoreRequest, float], ApiReply]
 
 
 async def test_a_refused_bind_is_forgotten_looked_at_again_and_bound() -> None:
     refusals: Counter[str] = Counter()
 
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         if isinstance(request, BindPod) and refusals[request.name] < 2:
             refusals[request.name] += 1
             return Refused(500, "InternalError", "planted")
@@ -49,7 +49,7 @@ async def test_a_bind_whose_answer_is_lost_is_not_done_twice() -> None:
     lost: list[str] = []
     binds: Counter[str] = Counter()
 
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         reply = apply(request, now)
         if isinstance(request, BindPod):
             binds[request.name] += 1
@@ -66,7 +66,7 @@ async def test_a_bind_whose_answer_is_lost_is_not_done_twice() -> None:
 
 
 async def test_a_pod_deleted_while_it_is_bound_is_let_go() -> None:
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         if isinstance(request, BindPod) and request.name == "g-1":
             apply(Delete("Pod", "default", "g-1", grace_period_s=0), now)
         return apply(request, now)
@@ -80,7 +80,7 @@ async def test_a_pod_deleted_while_it_is_bound_is_let_go() -> None:
 async def test_a_status_that_meets_conflicts_is_written_all_the_same() -> None:
     conflicts = 0
 
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         nonlocal conflicts
         if isinstance(request, ReportStatus) and request.kind == "PodGroup" and conflicts < 3:
             conflicts += 1
@@ -98,7 +98,7 @@ async def test_a_status_that_meets_conflicts_is_written_all_the_same() -> None:
 async def test_a_status_is_written_without_being_read_first() -> None:
     read: list[str] = []
 
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         if isinstance(request, Get):
             read.append(request.kind)
         return apply(request, now)
@@ -115,7 +115,7 @@ async def test_a_status_is_not_laid_over_what_has_come_since() -> None:
     marked: list[int] = []
     known: list[int] = []
 
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         if isinstance(request, ReportStatus) and request.kind == "PodGroup" and not marked:
             apply(Patch("PodGroup", "default", "g", codec.pack({"metadata": {"labels": {"mine": "yes"}}})), now)
             reply = apply(request, now)
@@ -137,7 +137,7 @@ async def test_a_status_is_not_laid_over_what_has_come_since() -> None:
 
 
 async def test_a_status_that_is_refused_is_on_record() -> None:
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         if isinstance(request, ReportStatus) and request.kind == "PodGroup":
             return Refused(403, "Forbidden", "planted")
         return apply(request, now)
@@ -154,7 +154,7 @@ async def test_what_was_said_is_remembered_of_the_latest_pod_groups_only(monkeyp
     monkeypatch.setattr("actors.effects.status_writer.REMEMBERED", 2)
     told: list[str] = []
 
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         if isinstance(request, Create) and codec.unpack(request.blob)["kind"] == "Event":
             told.append(codec.unpack(request.blob)["involvedObject"]["name"])
         return apply(request, now)

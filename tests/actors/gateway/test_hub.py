@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
 import trio.testing
 
 from actors.gateway.hub import GATHER_S, Hub
-from actors.runtime.activity import Activity
-from actors.runtime.news import News
-from actors.runtime.shelf import Shelf
-from core.messages.events import Mutation
-from core.messages.watch import Events
+from core.messages.commands import Create
 from storage import codec
+from tests.actors.bench import Bench, running
 from tests.kit.pods import pod
-
-POD = codec.pack(pod("p"))
-
-
-class Log:
-    """All changes are of one pod."""
-
-    def __init__(self, news: News) -> None:
-        self._news = news
-
-    def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
-        """See `ChangeLog`."""
-        del kinds, limit
-        numbers = range(since + 1, self._news.value + 1)
-        changes = tuple(Mutation(number, "MODIFIED", "Pod", "default", "p", POD) for number in numbers)
-        return Events(self._news.value, changes)
 
 
 def no_kinds() -> list[str]:
@@ -47,9 +28,8 @@ async def test_the_first_change_goes_out_at_once_and_those_soon_after_it_togethe
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """A watch is woken, and writes to its client, once for all of them."""
-    news = News()
-    news.open_log(Log(news))
-    hub = Hub(cast("Any", None), Shelf(), news, Activity(news))
+    bench = Bench()
+    hub = Hub(bench.api, bench.store.listings, bench.context)
     began = autojump_clock.current_time()
     seen: list[tuple[float, int]] = []
 
@@ -58,15 +38,15 @@ async def test_the_first_change_goes_out_at_once_and_those_soon_after_it_togethe
             revision = await hub.revision.wait_beyond(seen[-1][1] if seen else 0)
             seen.append((round(autojump_clock.current_time() - began, 6), revision))
 
-    async with anyio.create_task_group() as tasks:
+    async with running(bench), anyio.create_task_group() as tasks:
         tasks.start_soon(hub.run, "hub", no_kinds, nobody)
         tasks.start_soon(follow)
         await anyio.sleep(1.0)
-        for revision in range(1, 5):
-            news.publish(revision, {"Pod"})
+        for number in range(1, 5):
+            await bench.api.ask(Create(codec.pack(pod(f"p{number}"))))
             await anyio.sleep(GATHER_S / 10)
         await anyio.sleep(1.0)
-        news.publish(5, {"Pod"})
+        await bench.api.ask(Create(codec.pack(pod("p5"))))
         await anyio.sleep(1.0)
         tasks.cancel_scope.cancel()
     assert seen == [(1.0, 1), (1.0 + GATHER_S, 4), (round(2.0 + GATHER_S * 0.4, 6), 5)]

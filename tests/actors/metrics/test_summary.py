@@ -9,20 +9,24 @@ from actors.metrics.summary import Summary
 from core.messages.commands import BindPod, Delete, UpdateStatus
 from core.messages.replies import Accepted
 from storage import codec
+from tests.actors.bench import Bench, running
 from tests.kit.jobs import vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 from tests.kit.queues import queue
 
+pytestmark = pytest.mark.anyio
+
 JOB = {"volcano.sh/job-name": "j"}
 
 
-def stocked(log_capacity: int) -> Store:
-    store = Store(log_capacity=log_capacity)
+def stocked(log_capacity: int) -> Bench:
+    bench = Bench()
+    bench.store = store = Store(log_capacity=log_capacity)
     objects = [queue("default"), node("n"), vcjob("j"), pod("a", annotations=JOB), pod("b", annotations=JOB), pod("c")]
     for each in objects:
         assert isinstance(store.create(codec.pack(each), 0.0), Accepted)
-    return store
+    return bench
 
 
 def uid(store: Store, name: str) -> str:
@@ -33,33 +37,31 @@ def uid(store: Store, name: str) -> str:
 
 
 @pytest.mark.parametrize("log_capacity", [1000, 2])
-def test_pods_and_jobs_are_counted(log_capacity: int) -> None:
-    store = stocked(log_capacity)
-    store.publish()
-    followed = Summary(store)
-    first = followed.report(1, 2.0)
-    assert first["pods"] == {"bound": 0, "running": 0, "succeeded": 0, "failed": 0, "pending": 3}
-    assert first["jobs"] == {"default/j": {"phase": "", "bound": 0, "pending": 2}}
-    for name, phase in (("a", "Running"), ("c", "Failed")):
-        assert isinstance(store.apply(BindPod("default", name, uid(store, name), "n"), 1.0), Accepted)
-        status = UpdateStatus("Pod", "default", name, codec.pack({"phase": phase}))
-        assert isinstance(store.apply(status, 1.0), Accepted)
-    assert isinstance(store.apply(Delete("Pod", "default", "b", grace_period_s=0), 1.0), Accepted)
-    store.publish()
-    expected = {
-        "cycles": 2,
-        "pods": {"bound": 2, "running": 1, "succeeded": 0, "failed": 1, "pending": 0},
-        "jobs": {"default/j": {"phase": "", "bound": 1, "pending": 0}},
-        "seconds": 4.0,
-        "pods_per_s": 0.5,
-    }
-    assert followed.report(2, 4.0) == Summary(store).report(2, 4.0) == expected
+async def test_pods_and_jobs_are_counted(log_capacity: int) -> None:
+    async with running(stocked(log_capacity)) as bench:
+        followed, store = Summary(bench.api, bench.context), bench.store
+        first = await followed.report(1, 2.0)
+        assert first["pods"] == {"bound": 0, "running": 0, "succeeded": 0, "failed": 0, "pending": 3}
+        assert first["jobs"] == {"default/j": {"phase": "", "bound": 0, "pending": 2}}
+        for name, phase in (("a", "Running"), ("c", "Failed")):
+            assert isinstance(await bench.api.ask(BindPod("default", name, uid(store, name), "n")), Accepted)
+            status = UpdateStatus("Pod", "default", name, codec.pack({"phase": phase}))
+            assert isinstance(await bench.api.ask(status), Accepted)
+        assert isinstance(await bench.api.ask(Delete("Pod", "default", "b", grace_period_s=0)), Accepted)
+        expected = {
+            "cycles": 2,
+            "pods": {"bound": 2, "running": 1, "succeeded": 0, "failed": 1, "pending": 0},
+            "jobs": {"default/j": {"phase": "", "bound": 1, "pending": 0}},
+            "seconds": 4.0,
+            "pods_per_s": 0.5,
+        }
+        anew = Summary(bench.api, bench.context)
+        assert await followed.report(2, 4.0) == await anew.report(2, 4.0) == expected
 
 
-def test_the_rate_counts_binds_of_pods_that_have_gone_too() -> None:
-    store = stocked(1000)
-    assert isinstance(store.apply(BindPod("default", "a", uid(store, "a"), "n"), 1.0), Accepted)
-    assert isinstance(store.apply(Delete("Pod", "default", "a", grace_period_s=0), 1.0), Accepted)
-    store.publish()
-    report = Summary(store).report(1, 2.0)
+async def test_the_rate_counts_binds_of_pods_that_have_gone_too() -> None:
+    async with running(stocked(1000)) as bench:
+        assert isinstance(await bench.api.ask(BindPod("default", "a", uid(bench.store, "a"), "n")), Accepted)
+        assert isinstance(await bench.api.ask(Delete("Pod", "default", "a", grace_period_s=0)), Accepted)
+        report = await Summary(bench.api, bench.context).report(1, 2.0)
     assert (report["pods"]["bound"], report["pods_per_s"]) == (0, 0.5)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
 from actors.runtime.activity import Activity
 from actors.runtime.mailbox import BATCH, Mailbox
-from actors.runtime.news import News
 from core.messages.commands import Poke, RunCycle, TakeSnapshot
 from core.messages.replies import Done, SnapshotTaken, ViewChecked
 from storage import codec
@@ -82,7 +81,7 @@ def test_every_message_arrives_once(sends: list[list[int]], capacity: int, cap: 
     """However many senders, batches of whatever size, however small the mailbox: each message once, in sender order."""
 
     async def run() -> None:
-        board = Activity(News())
+        board = Activity()
         box = make(capacity, board)
         received: list[int] = []
 
@@ -266,7 +265,7 @@ async def test_a_cancelled_receiver_loses_nothing() -> None:
 
 
 async def test_a_cancelled_sender_leaves_the_board_right() -> None:
-    board = Activity(News())
+    board = Activity()
     box = make(capacity=1, activity=board)
     await box.tell(TakeSnapshot(0))
     with anyio.move_on_after(0.01):

@@ -13,7 +13,6 @@ from actors.errors import ActorStoppedError
 from actors.runtime.activity import Activity
 from actors.runtime.envelope import Received
 from actors.runtime.mailbox import Mailbox
-from actors.runtime.news import News
 from core.messages.commands import TakeSnapshot
 from core.messages.replies import SnapshotTaken, ViewChecked
 
@@ -30,7 +29,7 @@ def numbers(batch: Sequence[Received[TakeSnapshot, Any]]) -> list[int]:
 
 
 async def test_a_sender_cancelled_when_its_turn_has_come_has_sent() -> None:
-    board = Activity(News())
+    board = Activity()
     box = make(capacity=1, activity=board)
     await box.tell(TakeSnapshot(0))
     async with anyio.create_task_group() as tasks:
@@ -47,7 +46,7 @@ async def test_a_sender_cancelled_when_its_turn_has_come_has_sent() -> None:
 
 
 async def test_who_waits_for_room_is_told_at_close_and_has_not_sent() -> None:
-    board = Activity(News())
+    board = Activity()
     box = make(capacity=1, activity=board)
     await box.tell(TakeSnapshot(0))
     refused: list[int] = []

@@ -9,7 +9,7 @@ import pytest
 
 from actors.runtime.activity import Activity
 from actors.runtime.clock import RealClock
-from actors.runtime.news import LevelSignal, News
+from actors.runtime.level_signal import LevelSignal
 from actors.runtime.shelf import Shelf
 
 pytestmark = pytest.mark.anyio
@@ -37,8 +37,8 @@ async def test_a_level_signal_wakes_everybody_and_forgets_nobody() -> None:
 
 
 async def test_idle_waits_for_everything_on_the_board() -> None:
-    head = News(3)
-    board = Activity(head)
+    board = Activity()
+    board.published(3)
     board.seen("cache", 2)
     board.timers("agents", 1)
     board.settled("scheduler", False)
@@ -69,14 +69,14 @@ async def test_idle_waits_for_everything_on_the_board() -> None:
             step()
     assert board.is_idle()
     assert board.reasons() == []
-    head.raise_to(4)  # news nobody has looked at
+    board.published(4)  # news nobody has looked at
     assert not board.is_idle()
     board.forget("cache")
     assert board.is_idle()
 
 
 async def test_busy_counts_even_when_the_work_fails() -> None:
-    board = Activity(News())
+    board = Activity()
 
     def fail() -> None:
         with board.busy():

@@ -15,7 +15,7 @@ from actors.runtime.clock import RealClock, VirtualClock
 from actors.runtime.mailbox import Mailbox
 from actors.runtime.reconciler import Reconciler
 from actors.system.ports import PokePort
-from core.messages import commands, replies
+from core.messages import commands, replies, watch
 from core.objects.metadata import text_map
 from storage.codec import pack, unpack
 from tests.actors.bench import Bench, running
@@ -159,9 +159,8 @@ async def test_what_is_listed_again_as_it_was_is_told_once() -> None:
             await bench.context.activity.wait_idle()
             told = len(machine.seen)
             bench.store.delete(commands.Delete("Node", "", "gone"), 0.0)
-            bench.store.create(pack(node("new")), 0.0)
             bench.store.log.forget_all(bench.store.revision)
-            bench.context.news.raise_to(bench.store.revision)
+            await bench.api.ask(create(node("new")))
             await bench.context.activity.wait_idle()
             assert label(bench, "new") == "early"
             assert machine.seen[told:] == [("gone", True), ("new", False), ("new", False)]
@@ -191,7 +190,7 @@ async def schedule(bench: Bench) -> None:
     """A scheduler that enqueues every group and puts every pod on n1."""
     seen = 0
     while True:
-        seen = await bench.context.news.wait_beyond(seen)
+        seen = (await bench.api.ask_for(watch.Pull("schedule", seen), watch.Pulled)).revision
         for request in _decisions(bench):
             await bench.api.ask(request)
 

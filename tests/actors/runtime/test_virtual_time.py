@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from actors.runtime.clock import VirtualClock
-from core.messages.commands import ApiRequest, BindPod, TakeSnapshot
+from core.messages.commands import BindPod, StoreRequest, TakeSnapshot
 from core.messages.events import BindTimedOut, Bound, Outcome
 from core.messages.replies import ApiReply
 from storage.memory import MemoryJournal
@@ -51,7 +51,7 @@ async def test_a_bind_without_an_answer_times_out_and_backs_off(autojump_clock: 
     async with started(journal, settings=system_settings, clock=clock) as system:
         ask_each = system.api.ask_each
 
-        async def silent(messages: Sequence[ApiRequest], timeout_s: float) -> list[ApiReply | None]:
+        async def silent(messages: Sequence[StoreRequest], timeout_s: float) -> list[ApiReply | None]:
             if len(swallowed) < 6 and messages and isinstance(messages[0], BindPod):
                 swallowed.append(messages[0].name)
                 await anyio.sleep(timeout_s)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
+from msgspec import Raw
 
 from actors.api.server import ApiServer
 from actors.api.store import Store
-from actors.errors import ActorFailedError
+from actors.errors import ActorStoppedError
 from actors.journal.recorder import Recorder
 from actors.runtime.clock import RealClock
 from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox
 from actors.runtime.watcher import Changes, Watcher
 from actors.system.ports import ApiPort, RecorderPort
-from core.messages import commands, replies
+from core.messages import commands, replies, watch
 from core.messages.events import Mutation
-from core.messages.watch import Events
 from core.objects.parts import POD_PLACED
 from storage import codec
 from storage.memory import MemoryJournal
@@ -52,13 +52,17 @@ async def create(api: ApiPort, *objects: dict[str, Any]) -> None:
         assert isinstance(reply, replies.Accepted), reply
 
 
+async def newest(api: ApiPort) -> int:
+    return (await api.ask_for(watch.ReadRevision(), watch.RevisionRead)).revision
+
+
 def names(changes: Changes) -> list[tuple[str, str]]:
     return [(event.type, event.name) for event in changes.events]
 
 
 async def test_changes_come_once_in_order_and_idle_waits_for_them() -> None:
     async with serving() as (api, context):
-        watcher = Watcher("test", api, context.news, context.activity, ["Node"])
+        watcher = Watcher("test", api, context, ["Node"])
         await create(api, node("a"), queue("q"), node("b"))
         assert not context.activity.is_idle()
         changes = await watcher.next()
@@ -75,7 +79,7 @@ async def test_changes_come_once_in_order_and_idle_waits_for_them() -> None:
 
 async def test_a_long_log_comes_in_parts() -> None:
     async with serving() as (api, context):
-        watcher = Watcher("test", api, context.news, context.activity, ["Node"], limit=10)
+        watcher = Watcher("test", api, context, ["Node"], limit=10)
         await create(api, *(node(f"n{number:02d}") for number in range(25)))
         seen: list[str] = []
         while len(seen) < 25:
@@ -88,14 +92,14 @@ async def test_a_long_log_comes_in_parts() -> None:
 
 async def test_what_was_not_done_comes_again() -> None:
     async with serving() as (api, context):
-        watcher = Watcher("test", api, context.news, context.activity, ["Node"])
+        watcher = Watcher("test", api, context, ["Node"])
         await create(api, node("a"))
         assert names(await watcher.next()) == names(await watcher.next()) == [("ADDED", "a")]
 
 
 async def test_a_laggard_lists_again_and_learns_what_vanished() -> None:
     async with serving(log_capacity=8) as (api, context):
-        watcher = Watcher("test", api, context.news, context.activity, ["Node", "Queue"])
+        watcher = Watcher("test", api, context, ["Node", "Queue"])
         await create(api, node("gone"), node("stays"))
         watcher.done(await watcher.next())
         assert isinstance(await api.ask(commands.Delete("Node", "", "gone")), replies.Accepted)
@@ -113,7 +117,7 @@ async def test_a_laggard_lists_again_and_learns_what_vanished() -> None:
 async def test_a_watcher_of_a_part_is_behind_and_woken_only_by_what_concerns_it() -> None:
     async with serving() as (api, context):
         await create(api, pod("p", group="g"), pod("q", group="g"))
-        watcher = Watcher("test", api, context.news, context.activity, [POD_PLACED], since=context.news.value)
+        watcher = Watcher("test", api, context, [POD_PLACED], since=await newest(api))
         await context.activity.wait_idle()
         await api.ask(commands.UpdateStatus("Pod", "default", "q", codec.pack({"reason": "Unschedulable"})))
         assert context.activity.is_idle()
@@ -128,7 +132,7 @@ async def test_a_watcher_of_a_part_is_behind_and_woken_only_by_what_concerns_it(
 async def test_what_came_into_a_part_and_vanished_unseen_is_told_after_a_new_list() -> None:
     async with serving(log_capacity=4) as (api, context):
         await create(api, pod("p", group="g"), pod("stays", group="g"))
-        watcher = Watcher("test", api, context.news, context.activity, [POD_PLACED], since=context.news.value)
+        watcher = Watcher("test", api, context, [POD_PLACED], since=await newest(api))
         await api.ask(commands.BindPod("default", "p", "", "n1"))
         watcher.done(await watcher.next())
         await api.ask(commands.Delete("Pod", "default", "p", None, 0))
@@ -138,41 +142,85 @@ async def test_what_came_into_a_part_and_vanished_unseen_is_told_after_a_new_lis
         assert names(changes) == [("DELETED", "p"), ("MODIFIED", "stays")]
 
 
+async def test_a_pull_waits_for_news_of_what_it_asks_for_and_a_later_one_takes_its_place() -> None:
+    async with serving() as (api, context):
+        replies_of: dict[str, replies.ApiReply] = {}
+
+        async def pull(what: str, watcher: str, kind: str) -> None:
+            replies_of[what] = await api.ask(watch.Pull(watcher, 0, (kind,)))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pull, "earlier", "one", "Node")
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(pull, "later", "one", "Node")
+            tasks.start_soon(pull, "of queues", "other", "Queue")
+            await anyio.wait_all_tasks_blocked()
+            assert replies_of == {"earlier": watch.Pulled(0)}
+            assert context.activity.is_idle(), "who waits for news is not at work"
+            await create(api, node("a"))
+            await anyio.wait_all_tasks_blocked()
+            assert replies_of.keys() == {"earlier", "later"}
+            await create(api, queue("q"))
+        found = [replies_of[what] for what in ("later", "of queues")]
+        assert [each.revisions for each in found if isinstance(each, watch.Pulled)] == [(1,), (2,)]
+        at_once = await api.ask(watch.Pull("one", 1, ("Node",), held=False))
+        assert at_once == watch.Pulled(2)
+
+
+async def test_who_waits_for_news_of_a_server_that_ends_is_told() -> None:
+    async with serving() as (api, _), anyio.create_task_group() as tasks:
+        told: list[str] = []
+
+        async def pull() -> None:
+            with pytest.raises(ActorStoppedError):
+                await api.ask(watch.Pull("one", 0))
+            told.append("stopped")
+
+        tasks.start_soon(pull)
+        await anyio.wait_all_tasks_blocked()
+        api.close()
+    assert told == ["stopped"]
+
+
+class Scripted:
+    """An api that gives prepared answers to pulls, one after the other; None: it crashes over this one."""
+
+    def __init__(self, *answers: watch.Pulled | None) -> None:
+        self.api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply)
+        self.asked: list[commands.ApiRequest] = []
+        self._answers = list(answers)
+
+    async def run(self) -> None:
+        while self._answers:
+            for item in await self.api.receive():
+                self.asked.append(item.message)
+                answer = self._answers.pop(0)
+                if answer is None:
+                    item.fail("api-server", "the connection broke")
+                else:
+                    item.reply(answer)
+
+
+def pulled(*changes: Mutation) -> watch.Pulled:
+    frames = tuple(Raw(codec.encode(change)) for change in changes)
+    return watch.Pulled(changes[-1].revision, tuple(change.revision for change in changes), frames)
+
+
 async def test_what_a_replayed_watch_brings_again_is_no_news() -> None:
     """A deletion that came again ended the bind that was on its way for the pod's namesake."""
-
-    class Replaying:
-        def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
-            assert (since, kinds, limit) == (4, ("Pod",), 1000)
-            return Events(6, tuple(Mutation(at, "DELETED", "Pod", "d", "p", b"") for at in (3, 4, 5, 6)))
-
-    context = Context(RealClock())
-    context.news.open_log(Replaying())
-    context.news.raise_to(6)
-    watcher = Watcher("test", cast("ApiPort", None), context.news, context.activity, ["Pod"], since=4)
-    changes = await watcher.next()
+    scripted = Scripted(pulled(*(Mutation(at, "DELETED", "Pod", "d", "p", b"") for at in (3, 4, 5, 6))))
+    watcher = Watcher("test", scripted.api, Context(RealClock()), ["Pod"], since=4)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(scripted.run)
+        changes = await watcher.next()
+    assert scripted.asked == [watch.Pull("test", 4, ("Pod",), 1000)]
     assert [event.revision for event in changes.events] == [5, 6]
     assert changes.revision == 6
 
 
-def test_before_the_api_has_opened_its_log_there_is_only_listing() -> None:
-    context = Context(RealClock())
-    context.news.raise_to(6)
-    assert context.news.read(4, ("Pod",)) == Events(6, gone=True)
-
-
-async def test_a_broken_watch_is_read_again() -> None:
-    class BreakingOnce:
-        broken = False
-
-        def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
-            if not self.broken:
-                self.broken = True
-                raise ActorFailedError("api-server", "the connection broke")
-            return Events(6, (Mutation(6, "ADDED", "Pod", "d", "p", b""),))
-
-    context = Context(RealClock())
-    context.news.open_log(BreakingOnce())
-    context.news.raise_to(6)
-    watcher = Watcher("test", cast("ApiPort", None), context.news, context.activity, ["Pod"], since=4)
-    assert names(await watcher.next()) == [("ADDED", "p")]
+async def test_a_broken_watch_is_pulled_again() -> None:
+    scripted = Scripted(None, pulled(Mutation(6, "ADDED", "Pod", "d", "p", b"")))
+    watcher = Watcher("test", scripted.api, Context(RealClock()), ["Pod"], since=4)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(scripted.run)
+        assert names(await watcher.next()) == [("ADDED", "p")]

@@ -14,7 +14,7 @@ import pytest
 from actors.errors import RecorderFailedError
 from actors.scheduling.core_decider import core_decider
 from config.errors import ConfigError
-from core.messages.commands import ApiRequest, BindPod
+from core.messages.commands import BindPod, StoreRequest
 from core.messages.decisions import Bind, Decision
 from core.messages.events import (
     ActorCrashed,
@@ -42,7 +42,7 @@ from tests.kit.jobs import gang
 from tests.kit.pods import pod
 
 pytestmark = pytest.mark.anyio
-Apply = Callable[[ApiRequest, float], ApiReply]
+Apply = Callable[[StoreRequest, float], ApiReply]
 
 
 async def test_a_gang_is_bound_whole_and_the_system_becomes_idle() -> None:
@@ -51,7 +51,7 @@ async def test_a_gang_is_bound_whole_and_the_system_becomes_idle() -> None:
         await system.submit([*three_nodes(), *gang("g", pods=6, duration="0")])
         await idle(system)
         assert sorted(placed(system)) == [f"g-{number}" for number in range(6)]
-        assert system.summary()["pods"]["bound"] == 6
+        assert (await system.summary())["pods"]["bound"] == 6
         quiet = system.memory.cycle
         await anyio.sleep(0.1)
         assert system.memory.cycle == quiet
@@ -104,7 +104,7 @@ async def test_on_disk_then_assumed_then_bound() -> None:
         setattr(view, "assume", noted)  # noqa: B010
         return view
 
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         if isinstance(request, BindPod):
             notes.append(("bound", request.name))
         return apply(request, now)
@@ -121,7 +121,7 @@ async def test_on_disk_then_assumed_then_bound() -> None:
 async def test_nothing_is_sent_when_the_journal_fails_and_everything_stops() -> None:
     bound: list[BindPod] = []
 
-    def api(request: ApiRequest, apply: Apply, now: float) -> ApiReply:
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         if isinstance(request, BindPod):
             bound.append(request)
         return apply(request, now)

@@ -16,7 +16,7 @@ from actors.errors import ActorFailedError
 from actors.runtime.clock import VirtualClock
 from actors.system.roles import LINKS
 from actors.system.system import System
-from core.messages.commands import ApiRequest, BindPod
+from core.messages.commands import BindPod, StoreRequest
 from core.messages.decisions import Bind, Decision
 from core.messages.events import BindTimedOut, Mutation, Outcome
 from core.messages.replies import ApiReply
@@ -119,7 +119,7 @@ async def test_a_bind_worker_that_crashes_hands_its_orders_on(carried_out: bool,
         ask_each = system.api.ask_each
         crashes = 0
 
-        async def crash_once(messages: Sequence[ApiRequest], timeout_s: float) -> list[ApiReply | None]:
+        async def crash_once(messages: Sequence[StoreRequest], timeout_s: float) -> list[ApiReply | None]:
             nonlocal crashes
             if isinstance(messages[0], BindPod) and not crashes:
                 crashes += 1

@@ -12,7 +12,7 @@ import pytest
 
 from actors.runtime.clock import VirtualClock
 from actors.system.system import System
-from core.messages.commands import ApiRequest, BindPod, Delete, Poke
+from core.messages.commands import BindPod, Delete, Poke, StoreRequest
 from core.messages.decisions import Bind
 from core.messages.events import CycleRecord
 from core.messages.replies import ApiReply, Refused
@@ -78,7 +78,7 @@ async def test_over_restarts_and_from_a_checkpoint_on(anyio_backend: str) -> Non
 async def test_with_binds_that_are_refused(anyio_backend: str) -> None:
     chance, journal = random.Random(1), MemoryJournal()
 
-    def fussy(request: ApiRequest, apply: Callable[[ApiRequest, float], ApiReply], now: float) -> ApiReply:
+    def fussy(request: StoreRequest, apply: Callable[[StoreRequest, float], ApiReply], now: float) -> ApiReply:
         if isinstance(request, BindPod) and chance.random() < 0.3:
             return Refused(500, "InternalError", "not now")
         return apply(request, now)

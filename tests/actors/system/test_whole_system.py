@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from actors.runtime.clock import VirtualClock
-from core.messages.commands import ApiRequest, BindPod
+from core.messages.commands import BindPod, StoreRequest
 from core.messages.decisions import BindContext, Decision
 from core.messages.events import CycleRecord
 from core.messages.replies import ApiReply
@@ -47,8 +47,10 @@ async def test_a_job_runs_to_its_end(kind: str, tmp_path: Path) -> None:
         async with started(journal) as system:
             await system.submit([*three_nodes(), the_job("200ms")])
             await idle(system)
-            assert system.summary()["jobs"] == {"default/test-job": {"phase": "Completed", "bound": 6, "pending": 0}}
-            assert system.summary()["pods"]["succeeded"] == 6
+            assert (await system.summary())["jobs"] == {
+                "default/test-job": {"phase": "Completed", "bound": 6, "pending": 0}
+            }
+            assert (await system.summary())["pods"]["succeeded"] == 6
         assert (await journal.check()).whole
         first: list[CycleRecord] = [each for each in await journaled(journal, "cycle", CycleRecord) if each.decisions]
         assert [each.decisions for each in first] == [6]  # all of them in one cycle
@@ -63,7 +65,7 @@ async def test_a_job_cut_off_half_way_runs_to_its_end_after_a_restart(kind: str,
         sent: list[str] = []
         half = anyio.Event()
 
-        def api(request: ApiRequest, apply: Any, now: float) -> ApiReply:
+        def api(request: StoreRequest, apply: Any, now: float) -> ApiReply:
             reply: ApiReply = apply(request, now)
             if isinstance(request, BindPod):
                 sent.append(request.name)
@@ -79,7 +81,7 @@ async def test_a_job_cut_off_half_way_runs_to_its_end_after_a_restart(kind: str,
         assert scope.cancelled_caught
         async with started(journal) as system:
             await idle(system)
-            assert system.summary()["jobs"]["default/test-job"]["phase"] == "Completed"
+            assert (await system.summary())["jobs"]["default/test-job"]["phase"] == "Completed"
             assert len(placed(system)) == 6
 
 
@@ -134,7 +136,7 @@ class Marking(Conformance):
     def on_session_open(self, session: Session) -> None:
         """Register."""
         context = BindContext(annotations=(("example.com/node", "chosen"),))
-        session.points.add("BindContext", self.name, lambda _: context)
+        session.points.bind_context.add(self.name, lambda _: context)
 
 
 @pytest.mark.anyio

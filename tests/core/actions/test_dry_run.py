@@ -17,7 +17,6 @@ from core.actions.dry_run import DryRun
 from core.actions.node_trial import select_victims
 from core.actions.screen import movable
 from core.actions.victims import available, fits, of_other_jobs, of_own_job
-from core.session.residents import Residents
 from core.session.session import Session
 from tests.core.actions.crowds import PLAIN, TIERS, after, classes, crowds, evictions, running, waiting, with_arguments
 from tests.core.plugins.world import configuration, open_world, task_of
@@ -35,7 +34,7 @@ OTHER_TIERS = (
 
 def dry_run(session: Session, preemptor: str, *, want: int = 100, own_job: bool = False) -> DryRun:
     nodes = np.arange(session.nodes.count)
-    return DryRun(session, Residents(session), task_of(session, preemptor), nodes, want, own_job=own_job)
+    return DryRun(session, task_of(session, preemptor), nodes, want, own_job=own_job)
 
 
 def one_by_one(session: Session, preemptor: str, *, own_job: bool = False) -> list[Candidate]:
@@ -198,7 +197,7 @@ def test_batches_take_the_same_tasks_as_filters() -> None:
         waiting("new", 1, queue="q"),
         pod("alone", node="n0"),
     )
-    new, batch = task_of(session, "new-0"), Residents(session).on([0])
+    new, batch = task_of(session, "new-0"), session.residents.on([0])
     for own_job in (False, True):
         accepts = (of_own_job if own_job else of_other_jobs)(session, new)
         listed = [task.name for task in session.nodes.tasks_on(0) if accepts(task)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.cycle import run_action
 from core.life.pod_group import LABELS
 from core.objects.queue import Queue
-from core.session.points import Vote
+from core.session.points.votes import Vote
 from core.session.session import Session
 from core.state.jobs import Job
 from tests.core.plugins.world import configuration, open_world
@@ -32,7 +32,7 @@ def enqueued(session: Session) -> list[str]:
     def note(job: Job) -> None:
         told.append(job.name)
 
-    session.points.add("JobEnqueued", "conformance", note)
+    session.points.job_enqueued.add("conformance", note)
     run_action(session, "enqueue")
     return told
 
@@ -86,8 +86,8 @@ def test_turns_follow_shares_as_they_change() -> None:
         turns[job.pod_group.queue] += 1
         return Vote.PERMIT
 
-    session.points.add("JobEnqueueable", "conformance", note)
-    session.points.add("QueueOrder", "conformance", fewer_turns)
+    session.points.job_enqueueable.add("conformance", note)
+    session.points.queue_order.add("conformance", fewer_turns)
     assert enqueued(session) == ["p0", "q0", "p1", "q1"]
 
 

@@ -158,13 +158,13 @@ def test_turns_of_a_preemptor(fix: tuple[str, ...], turns: int) -> None:
         waiting("new", 1, queue="q"),
     )
     asked: list[str] = []
-    ask = session.points.flat("JobPipelined")[0]
+    ask = session.points.job_pipelined.rules[0]
 
     def counting(job: Any) -> Any:
         asked.append(job.key)
         return ask(job)
 
-    session.points.add("JobPipelined", "gang", counting)
+    session.points.job_pipelined.add("gang", counting)
     preempt.execute(session)
     assert asked.count("default/new") == turns
 

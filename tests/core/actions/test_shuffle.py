@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.actions import shuffle
 from core.life.task import TaskStatus
+from core.objects.pod import Task
 from tests.core.actions.crowds import classes, evictions, running, waiting
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import node, queue
@@ -15,11 +18,11 @@ def test_victims_of_plugins_are_evicted_at_once() -> None:
     session = open_world(config, *parts)
     asked: list[list[str]] = []
 
-    def second(tasks: list[object]) -> list[object]:
-        asked.append([task.name for task in tasks])  # type: ignore[attr-defined]
+    def second(tasks: Sequence[Task]) -> list[Task]:
+        asked.append([task.name for task in tasks])
         return [tasks[1]]
 
-    session.points.add("VictimTasks", "pdb", [second])
+    session.points.victim_tasks.add("pdb", [second])
     shuffle.execute(session)
     assert asked == [["old-0", "old-1"]]  # running ones only
     assert evictions(session) == ["old-1"]

@@ -8,13 +8,16 @@ import pytest
 from hypothesis import given
 
 from core.cycle import run_action
-from core.session.points import Points
 from tests.core.actions.crowds import crowds, waiting
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import node, queue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from config.schema import SchedulerConfig
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
 
 PROPORTION = configuration(["gang", "conformance", "priority", "proportion"], ["predicates", "nodeorder"])
 CAPACITY = configuration(["gang", "conformance", "priority", "capacity"], ["predicates", "nodeorder"])
@@ -37,22 +40,22 @@ def test_not_asking_again_only_saves_time(objects: Any) -> None:
 @pytest.mark.parametrize(
     ("room", "special", "questions"), [("2", "", 3), ("500m", "", 1), ("500m", "plugin", 5), ("500m", "claims", 5)]
 )
-def test_the_queue_is_asked_until_it_says_no(
-    room: str, special: str, questions: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_queue_is_asked_until_it_says_no(room: str, special: str, questions: int) -> None:
     """Five of a kind. A user's plugin may tell any two pods apart, and what is claimed counts beside the request."""
-    asked: list[str] = []
-    true = Points.all_agree
-
-    def all_agree(points: Points, point: str, *subject: Any) -> bool:
-        asked.append(point)
-        return true(points, point, *subject)
-
+    asked: list[Task] = []
     group, *pods = waiting("new", 5, queue="q", cpu="1")
     for each in pods if special == "claims" else ():
         each["spec"]["resourceClaims"] = [{"name": "device", "resourceClaimName": "shared"}]
     session = open_world(CAPACITY, node("n0", cpu="8"), queue("q", capability={"cpu": room}), group, pods)
     session.points.unforeseeable = special == "plugin"
-    monkeypatch.setattr(Points, "all_agree", all_agree)
+
+    def listener(_: str, rule: Callable[[Queue, Task], bool]) -> Callable[[Queue, Task], bool]:
+        def noting(asks_for: Queue, task: Task) -> bool:
+            asked.append(task)
+            return rule(asks_for, task)
+
+        return noting
+
+    session.points.allocatable.listen(listener)
     run_action(session, "allocate")
-    assert asked.count("Allocatable") == questions
+    assert len(asked) == questions

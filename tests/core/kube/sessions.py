@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from config.pumice_arguments import PumiceArguments
 from core.kube.placed import placed_pods
 from core.session.nodes import KubeNodes, SessionNodes
 from core.session.reasons import ReasonTable
@@ -13,7 +12,7 @@ from core.state.view import View
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.session.node_points import NodeCheck, NodeScore
+    from core.session.points.nodes import NodeCheck, NodeScore
     from core.session.session import Session
 
 ALL = slice(None)
@@ -23,7 +22,6 @@ def session_over(view: View) -> "Session":
     """A session over a snapshot of the view."""
     snapshot = view.snapshot()
     session = SimpleNamespace(
-        config=SimpleNamespace(pumice=PumiceArguments()),
         snapshot=snapshot,
         dims=snapshot.dimensions,
         objects=snapshot.objects,

@@ -73,4 +73,4 @@ def test_weight_zero_leaves_the_scorer_out() -> None:
     objects = [node("n0"), queue("default"), *gang("j", pods=1)]
     for weight, scorers in ((0, 0), (1, 1), (-1, 1)):
         config = configuration([{"name": "binpack", "arguments": {"binpack.weight": weight}}])
-        assert len(open_world(config, *objects).points.flat("NodeOrder")) == scorers
+        assert len(open_world(config, *objects).points.node_order.rules) == scorers

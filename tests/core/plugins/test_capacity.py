@@ -64,7 +64,7 @@ def test_who_deserves_nothing_has_share_one_and_loses_ties() -> None:
     assert shares == {"none": 1.0, "below": 0.25, "full": 1.0, "above": 2.0}
     order = ["below", "full", "none", "above"]
     for left, right in itertools.pairwise(order):
-        assert session.points.first_nonzero("QueueOrder", session.queues[left], session.queues[right]) < 0
+        assert session.points.queue_order(session.queues[left], session.queues[right]) < 0
 
 
 def test_mended_order_puts_who_deserves_nothing_last() -> None:
@@ -77,8 +77,8 @@ def test_mended_order_puts_who_deserves_nothing_last() -> None:
         running("d", "above", 2),
     )
     none, above = session.queues["none"], session.queues["above"]
-    assert session.points.first_nonzero("QueueOrder", above, none) < 0
-    assert session.points.first_nonzero("QueueOrder", none, above) > 0
+    assert session.points.queue_order(above, none) < 0
+    assert session.points.queue_order(none, above) > 0
 
 
 def test_allocation_up_to_the_capability_beyond_what_is_deserved() -> None:
@@ -89,13 +89,13 @@ def test_allocation_up_to_the_capability_beyond_what_is_deserved() -> None:
         gang("a", queue="q", pods=4, nodes=["n", "n"], phase="Running", min_member=1),
     )
     q = session.queues["q"]
-    assert session.points.all_agree("Allocatable", q, task_of(session, "a-2"))
+    assert session.points.allocatable(q, task_of(session, "a-2"))
     statement = session.statement()
     statement.allocate(task_of(session, "a-2"), 0)
     assert plugin(session).ledger.of("q").share == 3.0
-    assert not session.points.all_agree("Allocatable", q, task_of(session, "a-3"))
+    assert not session.points.allocatable(q, task_of(session, "a-3"))
     statement.discard()
-    assert session.points.all_agree("Allocatable", q, task_of(session, "a-3"))
+    assert session.points.allocatable(q, task_of(session, "a-3"))
 
 
 def test_who_deserves_nothing_keeps_its_share_whatever_it_gets() -> None:
@@ -121,15 +121,15 @@ def test_the_right_to_take_from_others(deserved: dict[str, str], capability: dic
         queue("q", deserved=deserved, capability=capability),
         gang("a", queue="q", pods=3, nodes=["n", "n"], phase="Running", min_member=1),
     )
-    assert session.points.all_agree("Preemptive", session.queues["q"], [task_of(session, "a-2")]) is may
+    assert session.points.preemptive(session.queues["q"], [task_of(session, "a-2")]) is may
 
 
 @pytest.mark.parametrize("state", ["Closed", "Closing", ""])
 def test_a_queue_that_is_not_open_gets_nothing(state: str) -> None:
     session = open_world(CONFIG, BIG, queue("q", state=state, deserved={"cpu": "4"}), gang("j", queue="q", pods=1))
-    assert not session.points.all_agree("Allocatable", session.queues["q"], task_of(session, "j-0"))
-    assert not session.points.all_agree("Preemptive", session.queues["q"], [task_of(session, "j-0")])
-    assert not session.points.vote("JobEnqueueable", job_of(session, "j"))
+    assert not session.points.allocatable(session.queues["q"], task_of(session, "j-0"))
+    assert not session.points.preemptive(session.queues["q"], [task_of(session, "j-0")])
+    assert not session.points.job_enqueueable(job_of(session, "j"))
 
 
 @pytest.mark.parametrize(("fix", "second"), [((), False), (("enqueue-charges-once",), True)])
@@ -141,15 +141,15 @@ def test_a_vote_charges_at_once_unless_mended(fix: tuple[str, ...], second: bool
         pod_group("a", queue="q", min_resources={"cpu": "4"}),
         pod_group("b", queue="q", min_resources={"cpu": "4"}),
     )
-    assert session.points.vote("JobEnqueueable", job_of(session, "a"))
-    assert session.points.vote("JobEnqueueable", job_of(session, "b")) is second
-    session.points.call_all("JobEnqueued", job_of(session, "a"))
-    assert not session.points.vote("JobEnqueueable", job_of(session, "b"))
+    assert session.points.job_enqueueable(job_of(session, "a"))
+    assert session.points.job_enqueueable(job_of(session, "b")) is second
+    session.points.job_enqueued(job_of(session, "a"))
+    assert not session.points.job_enqueueable(job_of(session, "b"))
 
 
 def test_a_job_without_minimum_is_admitted_and_never_charged() -> None:
     session = open_world(CONFIG, BIG, queue("q", capability={"cpu": "1"}), pod_group("a", queue="q"))
-    assert session.points.vote("JobEnqueueable", job_of(session, "a"))
+    assert session.points.job_enqueueable(job_of(session, "a"))
     assert plugin(session).ledger.of("q").inqueue.is_empty()
 
 
@@ -239,11 +239,11 @@ def test_a_trial_changes_nothing_but_itself() -> None:
     )
     state: dict[str, object] = {}
     q, wanting = session.queues["q"], task_of(session, "a-2")
-    assert not session.points.all_agree("SimulateAllocatable", state, q, wanting)
-    assert session.points.flat("SimulateRemoveTask")[-1](state, wanting, task_of(session, "a-0"), 0) is None
-    assert session.points.all_agree("SimulateAllocatable", state, q, wanting)
-    assert session.points.flat("SimulateAddTask")[-1](state, wanting, task_of(session, "a-0"), 0) is None
-    assert not session.points.all_agree("SimulateAllocatable", state, q, wanting)
+    assert not session.points.simulate_allocatable(state, q, wanting)
+    assert session.points.simulate_remove_task.rules[-1](state, wanting, task_of(session, "a-0"), 0) is None
+    assert session.points.simulate_allocatable(state, q, wanting)
+    assert session.points.simulate_add_task.rules[-1](state, wanting, task_of(session, "a-0"), 0) is None
+    assert not session.points.simulate_allocatable(state, q, wanting)
     assert plugin(session).ledger.of("q").allocated.milli_cpu == 2000
 
 

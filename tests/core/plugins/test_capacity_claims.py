@@ -39,7 +39,7 @@ def world(quota: dict[str, str], *parts: Any, arguments: dict[str, Any] | None =
 
 
 def allocatable(session: Session, name: str) -> bool:
-    return session.points.all_agree("Allocatable", session.queues["q"], task_of(session, name))
+    return session.points.allocatable(session.queues["q"], task_of(session, name))
 
 
 def test_names_of_quotas() -> None:
@@ -104,7 +104,7 @@ def test_a_jobs_minimum_is_held_against_the_quota() -> None:
         *(claim(f"c{i}") for i in range(4)),
         *(claiming(gang(f"j{i}", queue="q", pods=1), f"c{i}") for i in range(4)),
     )
-    votes = [session.points.vote("JobEnqueueable", job_of(session, f"j{i}")) for i in range(4)]
+    votes = [session.points.job_enqueueable(job_of(session, f"j{i}")) for i in range(4)]
     assert votes == [True, True, False, False]
 
 
@@ -112,7 +112,7 @@ def test_roles_multiply_their_first_task() -> None:
     group = pod_group("j", queue="q", min_member=3, min_task_member={"worker": 3})
     pods = claiming(gang("j", queue="q", pods=4), "c")[1:]
     session = world({f"deviceclass/{GPU}": "2"}, claim("c"), group, pods)
-    assert not session.points.vote("JobEnqueueable", job_of(session, "j"))
+    assert not session.points.job_enqueueable(job_of(session, "j"))
 
 
 def test_switched_off() -> None:

@@ -165,17 +165,17 @@ def test_events_reach_every_ancestor_but_only_the_leafs_share_unless_mended() ->
 
 def test_leaves_compare_their_branches() -> None:
     session = two_teams()
-    queues, order = session.queues, session.points.first_nonzero
-    assert order("QueueOrder", queues["a2"], queues["a1"]) < 0  # same branch: their own shares
-    assert order("QueueOrder", queues["b1"], queues["a2"]) < 0  # branch b has 2 of 8, branch a 6 of 8
-    assert order("QueueOrder", queues["a1"], queues["b"]) < 0  # a leaf before any that is none
-    assert order("QueueOrder", queues["b"], queues["a"]) < 0
+    queues = session.queues
+    assert session.points.queue_order(queues["a2"], queues["a1"]) < 0  # same branch: their own shares
+    assert session.points.queue_order(queues["b1"], queues["a2"]) < 0  # branch b has 2 of 8, branch a 6 of 8
+    assert session.points.queue_order(queues["a1"], queues["b"]) < 0  # a leaf before any that is none
+    assert session.points.queue_order(queues["b"], queues["a"]) < 0
 
 
 def test_victims_are_sought_in_the_nearer_branch() -> None:
     session = two_teams()
     a1, a2, b1 = (session.queues[name] for name in ("a1", "a2", "b1"))
-    (compare,) = session.points.flat("VictimQueueOrder")
+    (compare,) = session.points.victim_queue_order.rules
     assert compare(a1, b1, a2) < 0
     assert compare(b1, a1, a2) > 0
     assert compare(a1, a1, b1) == 0
@@ -186,10 +186,10 @@ def test_a_job_in_an_inner_queue_makes_the_tree_unusable() -> None:
     b1 = session.queues["b1"]
     assert not plugin(session).ledger.ready
     assert plugin(session).gauges() is None
-    assert not session.points.flat("QueueOrder")
-    assert not session.points.all_agree("Allocatable", b1, task_of(session, "lost-0"))
-    assert not session.points.all_agree("Preemptive", b1, [])
-    assert not session.points.vote("JobEnqueueable", job_of(session, "lost"))
+    assert not session.points.queue_order.rules
+    assert not session.points.allocatable(b1, task_of(session, "lost-0"))
+    assert not session.points.preemptive(b1, [])
+    assert not session.points.job_enqueueable(job_of(session, "lost"))
     assert evictable(session, "Reclaimable", task_of(session, "lost-0"), "ja-0") == []
 
 
@@ -209,8 +209,8 @@ def test_an_ancestors_capability_limits_its_children() -> None:
         gang("new", queue="a2", pods=1),
         pod_group("waits", queue="a2", min_resources={"cpu": "1"}),
     )
-    assert not session.points.all_agree("Allocatable", session.queues["a2"], task_of(session, "new-0"))
-    assert session.points.vote("JobEnqueueable", job_of(session, "waits"))  # what runs without minimum is elastic
+    assert not session.points.allocatable(session.queues["a2"], task_of(session, "new-0"))
+    assert session.points.job_enqueueable(job_of(session, "waits"))  # what runs without minimum is elastic
     assert plugin(session).ledger.of(ROOT).inqueue.milli_cpu == 1000
 
 
@@ -265,7 +265,7 @@ def test_siblings_who_deserve_nothing_do_not_rob_each_other(level: int, victims:
 @pytest.mark.parametrize(("level", "may"), [(0, False), (1, True)])
 def test_a_parent_lends_its_right_to_take(level: int, may: bool) -> None:
     session = two_teams(gang("more", queue="a1", pods=1, phase="Inqueue", memory=None), level=level)
-    assert session.points.all_agree("Preemptive", session.queues["a1"], [task_of(session, "more-0")]) is may
+    assert session.points.preemptive(session.queues["a1"], [task_of(session, "more-0")]) is may
 
 
 def test_limits_are_kept_until_a_queue_changes() -> None:

@@ -40,8 +40,8 @@ def test_the_share_is_that_of_the_scarcest_dimension() -> None:
     assert shares == {"cpu": 0.25, "memory": 0.5, "gpu": 0.75, "none": 0.0}
     order = ["none", "cpu", "memory", "gpu"]
     assert sorted(order, key=lambda job: shares[job]) == order
-    assert session.points.first_nonzero("JobOrder", job_of(session, "cpu"), job_of(session, "memory")) < 0
-    assert session.points.first_nonzero("JobOrder", job_of(session, "cpu"), job_of(session, "cpu")) == 0
+    assert session.points.job_order(job_of(session, "cpu"), job_of(session, "memory")) < 0
+    assert session.points.job_order(job_of(session, "cpu"), job_of(session, "cpu")) == 0
 
 
 def test_a_dimension_the_cluster_lacks_does_not_count() -> None:

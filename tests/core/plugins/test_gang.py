@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.cycle import close_session, run_action
 from core.life.task import TaskStatus
-from core.session.points import Vote
+from core.session.points.votes import Vote
 from core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
 from tests.kit import gang, node, pod, pod_group, queue
@@ -37,7 +37,7 @@ def with_groups(group: Object, size: int, minimum: int) -> Object:
 
 
 def verdict(session: Session) -> str | None:
-    found = session.points.first_failing("JobValid", job_of(session, "j"))
+    found = session.points.job_valid(job_of(session, "j"))
     return None if found is None else f"{found.reason}: {found.message}"
 
 
@@ -79,14 +79,14 @@ def test_ready_pipelined_and_starving_by_counts(statuses: list[TaskStatus], need
     promised = statuses.count(TaskStatus.PIPELINED)
     assert session.job_ready(job) is (ready >= needed)
     assert session.job_pipelined(job) is (ready + promised >= needed)
-    assert session.points.first_tier_agrees("JobStarving", job) is (ready + promised < needed)
+    assert session.points.job_starving(job) is (ready + promised < needed)
 
 
 def test_tasks_that_ask_for_nothing_count_as_ready_but_the_job_starves() -> None:
     free = pod("j-0", group="j", cpu=None, memory=None)
     session = world(pod_group("j", queue="q", min_member=1), free)
     assert session.job_ready(job_of(session, "j"))
-    assert session.points.first_tier_agrees("JobStarving", job_of(session, "j"))
+    assert session.points.job_starving(job_of(session, "j"))
 
 
 def test_every_role_must_be_ready() -> None:
@@ -104,7 +104,7 @@ def test_every_role_must_be_ready() -> None:
 
 def test_a_vote_never_abstains() -> None:
     session = world(gang("j", queue="q", pods=1))
-    (ask,) = session.points.flat("JobPipelined")
+    (ask,) = session.points.job_pipelined.rules
     assert ask(job_of(session, "j")) is Vote.REJECT
     session.statement().pipeline(task_of(session, "j-0"), 0, evicted=False)
     assert ask(job_of(session, "j")) is Vote.PERMIT
@@ -112,10 +112,9 @@ def test_a_vote_never_abstains() -> None:
 
 def test_jobs_that_are_not_ready_go_first() -> None:
     session = world(gang("r", queue="q", pods=1, nodes=["n"]), gang("w", queue="q", pods=1))
-    order = session.points.first_nonzero
     ready, waiting = job_of(session, "r"), job_of(session, "w")
-    assert order("JobOrder", waiting, ready) < 0 < order("JobOrder", ready, waiting)
-    assert order("JobOrder", ready, ready) == 0
+    assert session.points.job_order(waiting, ready) < 0 < session.points.job_order(ready, waiting)
+    assert session.points.job_order(ready, ready) == 0
 
 
 # --- victims

@@ -74,10 +74,9 @@ def test_the_branch_further_below_its_weight_goes_first() -> None:
         gang("b", queue="qb", pods=4, nodes=["n"] * 2, memory=None),
         gang("c", queue="qc", pods=4, nodes=["n"], memory=None),
     )
-    order = session.points.first_nonzero
     queues = session.queues
-    assert order("QueueOrder", queues["qc"], queues["qb"]) < 0  # science has less than engineering
-    assert order("QueueOrder", queues["qb"], queues["qa"]) < 0  # equal shares, but prod weighs more
+    assert session.points.queue_order(queues["qc"], queues["qb"]) < 0  # science has less than engineering
+    assert session.points.queue_order(queues["qb"], queues["qa"]) < 0  # equal shares, but prod weighs more
 
 
 def test_who_has_all_it_asks_for_goes_last() -> None:
@@ -85,7 +84,7 @@ def test_who_has_all_it_asks_for_goes_last() -> None:
         gang("a", queue="qa", pods=1, nodes=["n"], memory=None),
         gang("b", queue="qb", pods=4, nodes=["n"] * 2, memory=None),
     )
-    assert session.points.first_nonzero("QueueOrder", session.queues["qb"], session.queues["qa"]) < 0
+    assert session.points.queue_order(session.queues["qb"], session.queues["qa"]) < 0
 
 
 def test_a_queue_without_jobs_is_not_in_the_tree() -> None:

@@ -45,7 +45,7 @@ def opened(
 
 def answers(session: Session) -> tuple[list[str], list[float]]:
     task, rows = task_of(session, "j-0"), list(range(len(NODES)))
-    [[node_filter]], [[scorer]] = session.points.flat("Predicate"), session.points.flat("NodeOrder")
+    [[node_filter]], [[scorer]] = session.points.predicate.rules, session.points.node_order.rules
     return texts(session, node_filter.prepare(session, task)), scores(session, scorer.prepare(session, task), rows)
 
 
@@ -117,15 +117,18 @@ def test_inheritance(queues: list[tuple[str, str | None, str]], hierarchy: bool,
 def test_queues_do_not_share_a_search() -> None:
     groups = [gang("j", pods=1, queue="q"), gang("k", pods=1, queue="r")]
     session = open_world(configuration(["nodegroup"]), NODES, queue("q"), queue("r"), *groups)
-    [[node_filter]] = session.points.flat("Predicate")
-    assert node_filter.kind(task_of(session, "j-0")) != node_filter.kind(task_of(session, "k-0"))
+    [[node_filter]] = session.points.predicate.rules
+    kind = node_filter.reads.kind
+    assert kind is not None
+    assert kind(task_of(session, "j-0")) != kind(task_of(session, "k-0"))
 
 
 def test_a_task_without_a_job_goes_nowhere() -> None:
     session = open_world(configuration(["nodegroup"]), NODES, queue("q"), pod("stray"))
-    [[node_filter]], [[scorer]] = session.points.flat("Predicate"), session.points.flat("NodeOrder")
+    [[node_filter]], [[scorer]] = session.points.predicate.rules, session.points.node_order.rules
     stray = task_of(session, "stray")
     check = node_filter.prepare(session, stray)
+    assert check is not None
     assert texts(session, check) == ["job  not found in session"] * len(NODES)
     assert session.reasons.reasons(check.reject_one(0))[0].code is Code.ERROR
     assert scorer.prepare(session, stray) is None

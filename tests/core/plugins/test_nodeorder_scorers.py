@@ -24,7 +24,7 @@ from tests.core.kube.sessions import opened, put, scores, task_named
 from tests.kit import node, node_affinity, pod, taint
 
 if TYPE_CHECKING:
-    from core.session.node_points import NodeScorer
+    from core.session.points.nodes import NodeScorer
     from core.session.session import Session
 
 Object = dict[str, Any]

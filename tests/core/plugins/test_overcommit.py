@@ -23,7 +23,7 @@ def waits(name: str, cpu: str, phase: str = "Pending", **more: Any) -> Object:
 
 
 def vote(session: Session, name: str = "j") -> bool:
-    return session.points.vote("JobEnqueueable", job_of(session, name))
+    return session.points.job_enqueueable(job_of(session, name))
 
 
 @pytest.mark.parametrize(("factor", "most"), [(None, 12), (1.0, 10), (2, 20), (0.5, 12), ("3", 12), (True, 12)])
@@ -47,9 +47,9 @@ def test_admission_charges_less_what_gated_pods_ask_for() -> None:
     gated = pod("j-0", group="j", cpu="4")
     gated["spec"]["schedulingGates"] = [{"name": "someone.else"}]
     session = world(waits("j", "10"), gated, waits("k", "6"), waits("l", "1"))
-    session.points.call_all("JobEnqueued", job_of(session, "j"))
+    session.points.job_enqueued(job_of(session, "j"))
     assert vote(session, "k")
-    session.points.call_all("JobEnqueued", job_of(session, "k"))
+    session.points.job_enqueued(job_of(session, "k"))
     assert not vote(session, "l")
 
 

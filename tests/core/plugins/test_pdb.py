@@ -80,7 +80,7 @@ def test_pods_without_labels_are_never_victims() -> None:
 def test_shuffle_is_told_of_all_that_the_budgets_leave() -> None:
     session = world(budget("b", 2, APP))
     tasks = [task_of(session, f"old-{i}") for i in range(3)]
-    assert names(session.points.first_tier_union("VictimTasks", tasks)) == ["old-0", "old-1"]
+    assert names(session.points.victim_tasks(tasks)) == ["old-0", "old-1"]
 
 
 @pytest.mark.parametrize(("fix", "names"), [((), []), (("pdb-unlabelled-pods",), ["old-0", "old-1", "old-2"])])
@@ -92,6 +92,6 @@ def test_pods_without_labels(fix: tuple[str, ...], names: list[str]) -> None:
 def test_what_shuffle_hears(fix: tuple[str, ...], names: list[str]) -> None:
     session = world(budget("b", 1, APP), fix=fix)
     tasks = [task_of(session, f"old-{i}") for i in range(3)]
-    found = [victim.name for ask in session.points.flat("VictimTasks") for each in ask for victim in each(tasks)]
+    found = [victim.name for ask in session.points.victim_tasks.rules for each in ask for victim in each(tasks)]
     assert found == names
     assert left(session) == ["old-0"]

@@ -21,7 +21,7 @@ from tests.core.kube.sessions import opened, put, take, task_named, texts
 from tests.kit import node, node_affinity, pod, toleration
 
 if TYPE_CHECKING:
-    from core.session.node_points import NodeFilter
+    from core.session.points.nodes import NodeFilter
     from core.session.session import Session
 
 Object = dict[str, Any]

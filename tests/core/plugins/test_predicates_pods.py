@@ -194,9 +194,12 @@ def test_labels_are_read_once_affinity_is_in_play() -> None:
     session = opened(node("n0"), pod("q"), web(affinity={"podAffinity": {slow_pods.REQUIRED: [near]}}))
     affinity = PodAffinity(placed_pods(session))
     assert affinity.prepare(session, task_named(session, "default/q")) is None
-    assert not affinity.reads_labels
-    affinity.prepare(session, task_named(session, "default/p"))
-    assert affinity.reads_labels
+    p, q = (task_named(session, f"default/{name}") for name in "pq")
+    kind = affinity.reads.kind
+    assert kind is not None
+    assert kind(p) == kind(q)
+    affinity.prepare(session, p)
+    assert kind(p) != kind(q)
 
 
 def hermit(name: str, where: str | None = None) -> Object:

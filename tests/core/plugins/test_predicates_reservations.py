@@ -57,7 +57,7 @@ def session_with(kind: str, fix: tuple[str, ...]) -> Session:
 
 def reserving(session: Session) -> Any:
     """VolumeBinding and DynamicResources: the last filters."""
-    return session.points.flat("Predicate")[0][-2:]
+    return session.points.predicate.rules[0][-2:]
 
 
 def reserved(session: Session) -> set[str]:

@@ -125,7 +125,8 @@ def test_a_pod_without_claims_is_not_asked() -> None:
     task = task_named(session, "a/p")
     for node_filter in (VolumeZone(), VolumeBinding(session), VolumeLimits(placed_pods(session))):
         assert node_filter.prepare(session, task) is None
-        assert not node_filter.reads_labels
+        assert node_filter.reads.concerns is not None
+        assert not node_filter.reads.concerns(task.template)
 
 
 def test_a_claim_that_nobody_can_provision_is_an_error() -> None:

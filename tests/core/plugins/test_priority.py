@@ -29,19 +29,18 @@ def world() -> Session:
 
 def test_higher_priorities_first() -> None:
     session = world()
-    order = session.points.first_nonzero
     high, low, mixed = (job_of(session, name) for name in ("high", "low", "mixed"))
-    assert order("JobOrder", high, low) < 0 < order("JobOrder", low, high)
-    assert order("JobOrder", low, mixed) < 0
-    assert order("TaskOrder", task_of(session, "mixed-9"), task_of(session, "mixed-2")) < 0
-    assert order("TaskOrder", task_of(session, "low-0"), task_of(session, "low-1")) == 0
+    assert session.points.job_order(high, low) < 0 < session.points.job_order(low, high)
+    assert session.points.job_order(low, mixed) < 0
+    assert session.points.task_order(task_of(session, "mixed-9"), task_of(session, "mixed-2")) < 0
+    assert session.points.task_order(task_of(session, "low-0"), task_of(session, "low-1")) == 0
 
 
 def test_a_group_counts_as_its_most_important_task() -> None:
     session = world()
     (mixed,), (low,) = (session.sub_jobs(job_of(session, name)).values() for name in ("mixed", "low"))
     assert mixed.priority == 9
-    assert session.points.first_nonzero("SubJobOrder", mixed, low) < 0
+    assert session.points.sub_job_order(mixed, low) < 0
 
 
 @pytest.mark.parametrize(
@@ -68,15 +67,15 @@ def test_gangs_ask_only_when_they_preempt(kind: str, victims: list[str]) -> None
 
 def test_a_job_starves_while_a_task_has_no_place() -> None:
     session = world()
-    starves = session.points.first_tier_agrees
-    assert starves("JobStarving", job_of(session, "high"))
-    assert not starves("JobStarving", job_of(session, "low"))
+    starves = session.points.job_starving
+    assert starves(job_of(session, "high"))
+    assert not starves(job_of(session, "low"))
     assert session.statement().pipeline(task_of(session, "high-1"), 0, evicted=False)
-    assert not starves("JobStarving", job_of(session, "high"))
+    assert not starves(job_of(session, "high"))
 
 
 def test_a_failed_task_counts_as_one_without_a_place() -> None:
     session = open_world(
         CONFIG, node("n"), queue("q"), pod_group("j", queue="q"), pod("j-0", group="j", phase="Failed")
     )
-    assert session.points.first_tier_agrees("JobStarving", job_of(session, "j"))
+    assert session.points.job_starving(job_of(session, "j"))

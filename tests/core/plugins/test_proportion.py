@@ -42,48 +42,48 @@ def test_what_one_queue_does_not_ask_for_goes_to_the_other() -> None:
 def test_the_smaller_share_goes_first_and_priority_before_all() -> None:
     session = two_queues()
     q, p = session.queues["q"], session.queues["p"]
-    assert session.orders.queue_before(p, q)
+    assert session.points.queue_order.before(p, q)
     high = open_world(CONFIG, node("n"), queue("q", priority=5), queue("p"), pod_group("a", queue="q"))
-    assert high.orders.queue_before(high.queues["q"], high.queues["p"])
+    assert high.points.queue_order.before(high.queues["q"], high.queues["p"])
 
 
 def test_overused_is_to_have_all_one_deserves() -> None:
     session = two_queues()
-    assert session.points.any_true("Overused", session.queues["q"])
-    assert not session.points.any_true("Overused", session.queues["p"])
+    assert session.points.overused(session.queues["q"])
+    assert not session.points.overused(session.queues["p"])
 
 
 def test_a_queue_that_asks_for_nothing_deserves_nothing_and_is_overused() -> None:
     session = open_world(CONFIG, node("n"), queue("q"), pod_group("empty", queue="q"))
-    assert session.points.any_true("Overused", session.queues["q"])
+    assert session.points.overused(session.queues["q"])
 
 
 def test_allocation_stays_within_deserved_and_follows_what_is_placed() -> None:
     session = two_queues()
     queue_p, task = session.queues["p"], task_of(session, "small-1")
-    assert session.points.all_agree("Allocatable", queue_p, task)
+    assert session.points.allocatable(queue_p, task)
     statement = session.statement()
     assert statement.allocate(task, 0)
     assert plugin(session).attributes["p"].share == 1.0
-    assert not session.points.all_agree("Allocatable", queue_p, task_of(session, "small-2"))
+    assert not session.points.allocatable(queue_p, task_of(session, "small-2"))
     statement.discard()
     assert plugin(session).attributes["p"].share == 0.5
-    assert session.points.all_agree("Allocatable", queue_p, task_of(session, "small-2"))
+    assert session.points.allocatable(queue_p, task_of(session, "small-2"))
 
 
 @pytest.mark.parametrize("state", ["Closed", "Closing", "Unknown", ""])
 def test_a_queue_that_is_not_open_gets_nothing(state: str) -> None:
     session = open_world(CONFIG, node("n"), queue("q", state=state), gang("j", queue="q", pods=1))
-    assert not session.points.all_agree("Allocatable", session.queues["q"], task_of(session, "j-0"))
-    assert not session.points.all_agree("Preemptive", session.queues["q"], [task_of(session, "j-0")])
-    assert not session.points.vote("JobEnqueueable", job_of(session, "j"))
+    assert not session.points.allocatable(session.queues["q"], task_of(session, "j-0"))
+    assert not session.points.preemptive(session.queues["q"], [task_of(session, "j-0")])
+    assert not session.points.job_enqueueable(job_of(session, "j"))
 
 
 def test_preemptive_counts_all_tasks_together() -> None:
     session = two_queues()
     tasks = [task_of(session, "small-1"), task_of(session, "small-2")]
-    assert session.points.all_agree("Preemptive", session.queues["p"], tasks[:1])
-    assert not session.points.all_agree("Preemptive", session.queues["p"], tasks)
+    assert session.points.preemptive(session.queues["p"], tasks[:1])
+    assert not session.points.preemptive(session.queues["p"], tasks)
 
 
 def test_victims_stop_where_the_queue_is_down_to_what_it_deserves() -> None:
@@ -109,10 +109,10 @@ def test_a_vote_charges_at_once_unless_mended(fix: tuple[str, ...], second: bool
         pod_group("a", queue="q", min_resources={"cpu": "4"}),
         pod_group("b", queue="q", min_resources={"cpu": "4"}),
     )
-    assert session.points.vote("JobEnqueueable", job_of(session, "a"))  # asked, but never admitted
-    assert session.points.vote("JobEnqueueable", job_of(session, "b")) is second
-    session.points.call_all("JobEnqueued", job_of(session, "a"))
-    assert not session.points.vote("JobEnqueueable", job_of(session, "b"))
+    assert session.points.job_enqueueable(job_of(session, "a"))  # asked, but never admitted
+    assert session.points.job_enqueueable(job_of(session, "b")) is second
+    session.points.job_enqueued(job_of(session, "a"))
+    assert not session.points.job_enqueueable(job_of(session, "b"))
 
 
 def test_admission_counts_what_is_allocated_and_promised_less_what_can_be_given_back() -> None:
@@ -126,8 +126,8 @@ def test_admission_counts_what_is_allocated_and_promised_less_what_can_be_given_
         pod_group("too-much", queue="q", min_resources={"cpu": "5100m"}),
     )
     # The running job has no minResources, so all four cores are elastic; one is promised: 6 - 1 remain.
-    assert not session.points.vote("JobEnqueueable", job_of(session, "too-much"))
-    assert session.points.vote("JobEnqueueable", job_of(session, "fits"))
+    assert not session.points.job_enqueueable(job_of(session, "too-much"))
+    assert session.points.job_enqueueable(job_of(session, "fits"))
 
 
 def test_a_trial_changes_nothing_but_itself() -> None:
@@ -135,11 +135,11 @@ def test_a_trial_changes_nothing_but_itself() -> None:
     state: dict[str, object] = {}
     victim, wanting = task_of(session, "small-0"), task_of(session, "small-1")
     p = session.queues["p"]
-    assert session.points.all_agree("SimulateAllocatable", state, p, wanting)
-    assert session.points.flat("SimulateAddTask")[-1](state, wanting, task_of(session, "small-2"), 0) is None
-    assert not session.points.all_agree("SimulateAllocatable", state, p, wanting)
-    assert session.points.flat("SimulateRemoveTask")[-1](state, wanting, victim, 0) is None
-    assert session.points.all_agree("SimulateAllocatable", state, p, wanting)
+    assert session.points.simulate_allocatable(state, p, wanting)
+    assert session.points.simulate_add_task.rules[-1](state, wanting, task_of(session, "small-2"), 0) is None
+    assert not session.points.simulate_allocatable(state, p, wanting)
+    assert session.points.simulate_remove_task.rules[-1](state, wanting, victim, 0) is None
+    assert session.points.simulate_allocatable(state, p, wanting)
     assert plugin(session).attributes["p"].allocated.milli_cpu == 1000
 
 

@@ -32,7 +32,7 @@ def wants(name: str, **minimum: str) -> Object:
 
 
 def vote(session: Session, name: str) -> bool:
-    return session.points.vote("JobEnqueueable", job_of(session, name))
+    return session.points.job_enqueueable(job_of(session, name))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_vote_charges_at_once_unless_mended(fix: tuple[str, ...], second: bool
     )
     assert vote(session, "a")
     assert vote(session, "b") is second
-    session.points.call_all("JobEnqueued", job_of(session, "a"))
+    session.points.job_enqueued(job_of(session, "a"))
     assert not vote(session, "b")
 
 

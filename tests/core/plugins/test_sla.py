@@ -31,28 +31,27 @@ def waits(name: str, created: str = "2026-01-01T11:00:00Z", **annotations: str) 
 )
 def test_permits_once_the_agreed_time_is_over(waiting: Any, votes: list[int]) -> None:
     session = world(waits("j"), waiting=waiting)
-    for point in ("JobEnqueueable", "JobPipelined"):
-        assert [ask(job_of(session, "j")) for ask in session.points.flat(point)] == votes
+    for point in (session.points.job_enqueueable, session.points.job_pipelined):
+        assert [ask(job_of(session, "j")) for ask in point.rules] == votes
 
 
 def test_a_jobs_own_agreement_goes_first() -> None:
     session = world(waits("a", own="10m"), waits("b", own="junk", plain="10m"), waits("c"), waiting="5h")
-    (ask,) = session.points.flat("JobEnqueueable")
+    (ask,) = session.points.job_enqueueable.rules
     assert [ask(job_of(session, name)) for name in ("a", "b", "c")] == [1, 1, 0]
 
 
 def test_the_earlier_deadline_goes_first() -> None:
     session = world(waits("late", own="3h"), waits("soon", own="2h"), waits("same", own="2h"), waits("never"))
-    order = session.points.first_nonzero
     late, soon, same, never = (job_of(session, name) for name in ("late", "soon", "same", "never"))
-    assert order("JobOrder", soon, late) < 0 < order("JobOrder", late, soon)
-    assert order("JobOrder", late, never) < 0 < order("JobOrder", never, late)
-    assert order("JobOrder", soon, same) == order("JobOrder", never, never) == 0
+    assert session.points.job_order(soon, late) < 0 < session.points.job_order(late, soon)
+    assert session.points.job_order(late, never) < 0 < session.points.job_order(never, late)
+    assert session.points.job_order(soon, same) == session.points.job_order(never, never) == 0
 
 
 def test_nanoseconds_count() -> None:
     session = world(waits("a", own="1000h0.000000002s"), waits("b", own="1000h0.000000001s"))
-    assert session.points.first_nonzero("JobOrder", job_of(session, "b"), job_of(session, "a")) < 0
+    assert session.points.job_order(job_of(session, "b"), job_of(session, "a")) < 0
 
 
 def test_wakes_at_the_next_deadline_of_a_job_that_waits() -> None:
@@ -69,5 +68,5 @@ def test_at_the_moment_it_woke_for_it_permits() -> None:
     again = world(waits("j", own="3h0.3s"))
     (plugin,) = again.plugins.values()
     plugin._now = moment  # type: ignore[attr-defined]
-    (ask,) = again.points.flat("JobEnqueueable")
+    (ask,) = again.points.job_enqueueable.rules
     assert ask(job_of(again, "j")) == 1

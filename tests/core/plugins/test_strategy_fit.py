@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from core.plugins.resource_strategy_fit import arguments as read
 from core.plugins.resource_strategy_fit.arguments import NO_SRA, Share, Sra, Strategy
 from core.plugins.resource_strategy_fit.proportional import Proportional
-from core.plugins.resource_strategy_fit.scorer import TYPE_ANNOTATION, WEIGHT_ANNOTATION, StrategyScorer, own_weights
+from core.plugins.resource_strategy_fit.scorer import (
+    TYPE_ANNOTATION,
+    WEIGHT_ANNOTATION,
+    StrategyScorer,
+    annotated,
+    own_weights,
+)
 from tests.core.kube.clusters import clusters
 from tests.core.kube.sessions import opened, put, scores, task_named, texts
 from tests.core.plugins import plain_scores
@@ -113,8 +119,7 @@ def test_just_enough_left_beside_the_scarce_resource_passes() -> None:
 def test_tasks_share_a_search_only_with_the_same_annotations() -> None:
     marks = {TYPE_ANNOTATION: "MostAllocated", WEIGHT_ANNOTATION: '{"cpu": 1}'}
     session = opened(node("n0"), pod("p", annotations=marks), pod("q"), pod("r", annotations=dict(marks)))
-    scorer = StrategyScorer(read.DEFAULT_STRATEGIES, 1, NO_SRA)
-    p, q, r = (scorer.kind(task_named(session, f"default/{name}")) for name in "pqr")
+    p, q, r = (annotated(task_named(session, f"default/{name}")) for name in "pqr")
     assert p == r != q
 
 
@@ -194,5 +199,5 @@ def test_proportional_arguments() -> None:
 def test_what_is_registered(arguments: dict[str, Any], scorers: int, filters: int) -> None:
     config = configuration([{"name": "resource-strategy-fit", "arguments": arguments}])
     points = open_world(config, node("n0"), queue("default"), *gang("j", pods=1)).points
-    assert len(points.flat("NodeOrder")) == scorers
-    assert len(points.flat("Predicate")) == filters
+    assert len(points.node_order.rules) == scorers
+    assert len(points.predicate.rules) == filters

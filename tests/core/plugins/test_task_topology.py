@@ -1,7 +1,7 @@
 """task-topology against the obvious one: buckets, order of tasks and scores, while tasks are placed."""
 
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -94,7 +94,7 @@ def compare(session: Session, plugin: TaskTopology, plain: PlainJob) -> None:
     mine, tasks = plugin.jobs["default/j"], job_of(session, "j").in_uid_order()
     assert [set(bucket.tasks) for bucket in mine.buckets] == [set(bucket.tasks) for bucket in plain.buckets]
     assert [bucket.on_node for bucket in mine.buckets] == [bucket.nodes for bucket in plain.buckets]
-    [task_order], [[scorer]] = session.points.flat("TaskOrder"), session.points.flat("NodeOrder")
+    task_order, [[scorer]] = session.points.task_order, cast("Any", session.points.node_order.rules)
     for left, right in product(tasks, tasks):
         said, expected = task_order(left, right), plain.task_order(left, right)
         assert (said > 0) - (said < 0) == expected
@@ -111,7 +111,7 @@ def test_tasks_of_one_kind_and_template_have_the_same_scores(
     session, plugin = opened(world[0])
     if not plugin.jobs:
         return
-    [[scorer]], rows = session.points.flat("NodeOrder"), list(range(session.nodes.count))
+    [[scorer]], rows = cast("Any", session.points.node_order.rules), list(range(session.nodes.count))
     seen: dict[Any, list[float]] = {}
     for task in job_of(session, "j").in_uid_order():
         if not task.node_name:
@@ -137,7 +137,7 @@ def test_which_annotations_count(annotations: dict[str, str], dealt: bool) -> No
     pods = [pod(f"j-{i}", group="j", task=role) for i, role in enumerate(["ps", "worker"])]
     session, plugin = opened([node("n0"), queue("default"), group, *pods])
     assert bool(plugin.jobs) is dealt
-    assert bool(session.points.flat("TaskOrder")) is dealt
+    assert bool(session.points.task_order.rules) is dealt
 
 
 def test_a_job_with_nothing_to_place_is_left_alone() -> None:
@@ -150,7 +150,7 @@ def test_jobs_are_not_compared() -> None:
     groups = [pod_group(name, annotations={AFFINITY: "worker"}) for name in "jk"]
     pods = [pod("j-0", group="j"), pod("k-0", group="k"), pod("k-1", group="k", task="free"), *gang("plain", pods=1)]
     session, _ = opened([node("n0"), queue("default"), *groups, *pods])
-    [order] = session.points.flat("TaskOrder")
+    order = session.points.task_order
     bucketed, other, outside, plain = (task_of(session, name) for name in ("j-0", "k-0", "k-1", "plain-0"))
     assert order(bucketed, other) == 0
     assert order(bucketed, outside) < 0 < order(outside, bucketed)

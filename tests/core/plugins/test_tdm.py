@@ -105,20 +105,20 @@ def tenants(**annotations: str) -> list[dict[str, Any]]:
 
 def test_closed_zones_are_emptied_once_a_period_within_the_budget() -> None:
     session = world(tenants())
-    victims = session.points.first_tier_union("VictimTasks", [])
+    victims = session.points.victim_tasks([])
     assert names(victims) == ["j-0"]
     assert session.carry.plugins["tdm"]["last_eviction"] == session.clock.now
     assert session.wake_at == session.clock.now + 60
     again = world(tenants(), clock="12:30:59", carry=session.carry)
-    assert again.points.first_tier_union("VictimTasks", []) == []
+    assert again.points.victim_tasks([]) == []
     assert again.wake_at == session.clock.now + 60
     later = world(tenants(**{MAX_UNAVAILABLE: "9"}), clock="12:31:00", carry=session.carry)
-    assert names(later.points.first_tier_union("VictimTasks", [])) == ["j-0", "j-1"]
+    assert names(later.points.victim_tasks([])) == ["j-0", "j-1"]
 
 
 def test_pods_that_may_not_be_preempted_stay() -> None:
     stays = gang("s", queue="q", pods=1, nodes=["n2"], annotations={PREEMPTABLE: "false"})
-    assert world(stays).points.first_tier_union("VictimTasks", []) == []
+    assert world(stays).points.victim_tasks([]) == []
 
 
 def test_who_may_not_be_preempted_takes_from_tasks_outside_of_zones() -> None:
@@ -136,12 +136,12 @@ def test_orders_and_starvation() -> None:
     soft = pod_group("soft", queue="q", annotations={PREEMPTABLE: "true"})
     session = world(soft, gang("soft", queue="q", pods=1)[1:], gang("firm", queue="q", pods=1))
     firm, soft_job = job_of(session, "firm"), job_of(session, "soft")
-    assert session.points.first_nonzero("JobOrder", firm, soft_job) < 0
-    assert session.points.first_tier_agrees("JobStarving", firm)
-    assert not session.points.first_tier_agrees("JobStarving", soft_job)
-    assert not session.points.vote("JobPipelined", firm)
+    assert session.points.job_order(firm, soft_job) < 0
+    assert session.points.job_starving(firm)
+    assert not session.points.job_starving(soft_job)
+    assert not session.points.job_pipelined(firm)
     assert session.statement().pipeline(task_of(session, "firm-0"), 0, evicted=False)
-    assert session.points.vote("JobPipelined", firm)
+    assert session.points.job_pipelined(firm)
 
 
 @given(
@@ -162,7 +162,7 @@ def test_filter_and_score_are_the_slow_ones(zones: list[str], hour: int, revocab
         now=f"2026-01-01T{hour:02d}:30:00Z",
     )
     task = task_of(session, "j-0")
-    [[node_filter]], [[scorer]] = session.points.flat("Predicate"), session.points.flat("NodeOrder")
+    [[node_filter]], [[scorer]] = session.points.predicate.rules, session.points.node_order.rules
 
     def plain(zone: str) -> tuple[str, float]:
         if not zone:

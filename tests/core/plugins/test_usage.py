@@ -40,10 +40,10 @@ def opened(loads: dict[str, Load], arguments: dict[str, Any], count: int) -> Ses
 def answers(session: Session) -> tuple[list[str], list[float]]:
     task, rows = task_of(session, "j-0"), list(range(session.nodes.count))
     refused = [""] * len(rows)
-    for node_filter in (one for filters in session.points.flat("Predicate") for one in filters):
+    for node_filter in (one for filters in session.points.predicate.rules for one in filters):
         refused = texts(session, node_filter.prepare(session, task))
     ranks = [0.0] * len(rows)
-    for scorer in (one for scorers in session.points.flat("NodeOrder") for one in scorers):
+    for scorer in (one for scorers in session.points.node_order.rules for one in scorers):
         ranks = scores(session, scorer.prepare(session, task), rows)
     return refused, ranks
 
@@ -104,7 +104,7 @@ def test_it_wakes_when_the_first_refusal_grows_old() -> None:
 
 
 def test_weights_that_cancel_out_leave_the_scorer_out() -> None:
-    assert opened({}, {"cpu.weight": 1, "memory.weight": -1}, 1).points.flat("NodeOrder") == ()
+    assert opened({}, {"cpu.weight": 1, "memory.weight": -1}, 1).points.node_order.rules == ()
 
 
 @pytest.mark.parametrize(("stamp", "refused"), [(NOW, [CPU]), ("2026-01-01T11:54:59Z", [""])])

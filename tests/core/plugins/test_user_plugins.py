@@ -17,12 +17,12 @@ from core.plugins import PLUGINS
 from core.plugins.user import guarded
 from core.plugins.user.failures import CARRIED, Failures
 from core.plugins.user.nodes import GuardedCheck, GuardedFilter, GuardedScore
-from core.plugins.user.points import INSTEAD, NOTHING, guarded_answer
+from core.plugins.user.points import INSTEAD, NOTHING, guarded_rule
 from core.session.carry import Carry, Clock
-from core.session.listed import FLAGS
-from core.session.node_points import Volatility
-from core.session.per_node import NodeLook, PerNodeFilter, PerNodeScorer
-from core.session.points import Verdict, Vote
+from core.session.points.listed import FLAGS
+from core.session.points.nodes import TEMPLATE_ONLY, Reads, Volatility
+from core.session.points.per_node import NodeLook, PerNodeFilter, PerNodeScorer
+from core.session.points.votes import Verdict, Vote
 from core.session.reasons import Code, FitFailure, Reason
 from tests.core.plugins.world import NOW, configuration, open_world, view_of
 from tests.kit import gang, node, queue
@@ -89,25 +89,29 @@ def registering(register: Register) -> Callable[[dict[str, Any]], Registering]:
     return lambda _: Registering(register)
 
 
+def nonsense(session: Any) -> None:
+    session.points.nonsense.add("mine", boom)
+
+
 BREAKS: dict[str, Any] = {
     "builder": boom,
     "on_session_open": registering(boom),
-    "a point that is none": registering(lambda session: session.points.add("Nonsense", "mine", boom)),
-    "filter prepare": registering(lambda session: session.add_predicate("mine", [broken("prepare")])),
-    "filter reject": registering(lambda session: session.add_predicate("mine", [broken("reject")])),
-    "kind": registering(lambda session: session.add_predicate("mine", [broken("kind")])),
-    "per node": registering(lambda session: session.add_predicate("mine", [PerNodeFilter("mine", boom)])),
-    "JobOrder": registering(lambda session: session.points.add("JobOrder", "mine", boom)),
-    "TaskOrder": registering(lambda session: session.points.add("TaskOrder", "mine", boom)),
-    "scorer prepare": registering(lambda session: session.add_node_order("mine", [broken("prepare")])),
-    "scorer score": registering(lambda session: session.add_batch_node_order("mine", [broken("score")])),
-    "per node score": registering(lambda session: session.add_node_order("mine", [PerNodeScorer("mine", boom)])),
-    "Allocatable": registering(lambda session: session.points.add("Allocatable", "mine", boom)),
-    "JobEnqueueable": registering(lambda session: session.points.add("JobEnqueueable", "mine", boom)),
-    "JobReady": registering(lambda session: session.points.add("JobReady", "mine", boom)),
-    "JobValid": registering(lambda session: session.points.add("JobValid", "mine", boom)),
-    "Overused": registering(lambda session: session.points.add("Overused", "mine", boom)),
-    "PrePredicate": registering(lambda session: session.points.add("PrePredicate", "mine", boom)),
+    "a point that is none": registering(nonsense),
+    "filter prepare": registering(lambda session: session.points.predicate.add("mine", [broken("prepare")])),
+    "filter reject": registering(lambda session: session.points.predicate.add("mine", [broken("reject")])),
+    "kind": registering(lambda session: session.points.predicate.add("mine", [broken("kind")])),
+    "per node": registering(lambda session: session.points.predicate.add("mine", [PerNodeFilter("mine", boom)])),
+    "JobOrder": registering(lambda session: session.points.job_order.add("mine", boom)),
+    "TaskOrder": registering(lambda session: session.points.task_order.add("mine", boom)),
+    "scorer prepare": registering(lambda session: session.points.node_order.add("mine", [broken("prepare")])),
+    "scorer score": registering(lambda session: session.points.batch_node_order.add("mine", [broken("score")])),
+    "per node score": registering(lambda session: session.points.node_order.add("mine", [PerNodeScorer("mine", boom)])),
+    "Allocatable": registering(lambda session: session.points.allocatable.add("mine", boom)),
+    "JobEnqueueable": registering(lambda session: session.points.job_enqueueable.add("mine", boom)),
+    "JobReady": registering(lambda session: session.points.job_ready.add("mine", boom)),
+    "JobValid": registering(lambda session: session.points.job_valid.add("mine", boom)),
+    "Overused": registering(lambda session: session.points.overused.add("mine", boom)),
+    "PrePredicate": registering(lambda session: session.points.pre_predicate.add("mine", boom)),
     "handler": registering(lambda session: session.points.handle(boom, boom)),
 }
 HARMLESS = {"kind", "JobOrder", "TaskOrder", "scorer prepare", "scorer score", "per node score", "handler"}
@@ -125,7 +129,7 @@ def broken(where: str) -> Any:
         "score": always(np.zeros(2)), "score_one": always(0.0), "finish": always(np.zeros(2)),
     }  # fmt: skip
     inner = SimpleNamespace(**{**answers, where: boom, f"{where}_one": boom})
-    outer = {"name": "mine", "reads_labels": False, "kind": always(0), "prepare": always(inner)}
+    outer = {"name": "mine", "reads": Reads(kind=boom if where == "kind" else always(0)), "prepare": always(inner)}
     return SimpleNamespace(**{**outer, where: boom})
 
 
@@ -166,7 +170,7 @@ def test_each_sentence_is_told_once_a_session(use: Any, told: list[str]) -> None
 
 def test_a_plugin_that_does_not_open_registers_nothing(use: Any) -> None:
     def half(session: Session) -> None:
-        session.add_predicate("mine", [PerNodeFilter("mine", always("no"))])
+        session.points.predicate.add("mine", [PerNodeFilter("mine", always("no"))])
         raise ValueError("boom")
 
     assert len(use(registering(half)).binds) == 4
@@ -183,14 +187,16 @@ def test_one_node_that_fails_does_not_decide_for_the_others(use: Any) -> None:
             raise KeyError(look.name)
         return None
 
-    result = use(registering(lambda s: s.add_predicate("mine", [PerNodeFilter("mine", judge)])), onError="fail")
+    result = use(registering(lambda s: s.points.predicate.add("mine", [PerNodeFilter("mine", judge)])), onError="fail")
     assert {bind.node for bind in result.binds} == {"n1"}
 
 
 def test_what_works_is_asked(use: Any, told: list[str]) -> None:
     def register(session: Session) -> None:
-        session.add_predicate("mine", [PerNodeFilter("mine", lambda _, look: "no" if look.name == "n0" else None)])
-        session.points.add("TaskOrder", "mine", last_first)
+        session.points.predicate.add(
+            "mine", [PerNodeFilter("mine", lambda _, look: "no" if look.name == "n0" else None)]
+        )
+        session.points.task_order.add("mine", last_first)
 
     result = use(registering(register))
     assert [bind.name for bind in result.binds] == ["j-2", "j-1", "j-0", "k-0"]
@@ -249,7 +255,7 @@ def test_a_verdict_passes_through(session: Session) -> None:
     def refuse(*_: Any) -> None:
         raise verdict
 
-    inner: Any = SimpleNamespace(prepare=refuse)
+    inner: Any = SimpleNamespace(prepare=refuse, reads=TEMPLATE_ONLY)
     with pytest.raises(FitFailure, match="nowhere"):
         GuardedFilter(inner, Failures("mine", {})).prepare(session, next(iter(session.jobs.in_order[0].tasks.values())))
 
@@ -258,9 +264,9 @@ def test_a_verdict_passes_through(session: Session) -> None:
     "point", [point for point in FLAGS if point not in ("Predicate", "NodeOrder", "BatchNodeOrder")]
 )
 @pytest.mark.parametrize("on_error", ["ignore", "fail"])
-def test_every_point_has_an_answer(point: str, on_error: str) -> None:
+def test_every_point_has_an_answer(point: str, on_error: str, session: Session) -> None:
     given = [boom] if point == "VictimTasks" else boom
-    function = guarded_answer(point, given, Failures("mine", {"onError": on_error}))
+    function = guarded_rule(point, given, Failures("mine", {"onError": on_error}), session)
     if point == "PrePredicate" and on_error == "fail":
         with pytest.raises(FitFailure, match="plugin mine failed in PrePredicate"):
             function(None)
@@ -271,11 +277,11 @@ def test_every_point_has_an_answer(point: str, on_error: str) -> None:
     assert answer == (refused if on_error == "fail" else ignored)(sentence)
 
 
-def test_refusals() -> None:
+def test_refusals(session: Session) -> None:
     failures = Failures("mine", {"onError": "fail"})
 
     def answer(point: str) -> Any:
-        return guarded_answer(point, boom, failures)(None)
+        return guarded_rule(point, boom, failures, session)(None)
 
     assert answer("JobEnqueueable") is Vote.REJECT
     assert answer("JobReady") is False

@@ -11,7 +11,6 @@ from core.cycle import open_session
 from core.objects.metadata import parse_time
 from core.session.carry import Carry, Clock
 from core.state.view import View
-from core.state.volumes import volume_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,8 +59,7 @@ def open_world(
     config: SchedulerConfig, *parts: Object | list[Object], now: str = NOW, carry: Carry | None = None
 ) -> Session:
     """A session over these objects."""
-    snapshot = view_of(*parts).snapshot(volume_rules(config.pumice))
-    return open_session(snapshot, config, Clock(1, parse_time(now)), carry or Carry(), report=True)
+    return open_session(view_of(*parts).snapshot(), config, Clock(1, parse_time(now)), carry or Carry(), report=True)
 
 
 def job_of(session: Session, name: str, namespace: str = "default") -> Job:
@@ -80,7 +78,13 @@ def names(tasks: Iterable[Task]) -> list[str]:
     return [task.name for task in tasks]
 
 
+def ask(session: Session, point: str, *subject: Any) -> Any:
+    """What all plugins together say at a point, by Volcano's name of it."""
+    asked: Any = session.points.by_name()[point]
+    return asked(*subject)
+
+
 def evictable(session: Session, point: str, subject: Any, *pods: str) -> list[str]:
     """Whom the plugins let go at a point, of the pods named, in that order."""
     candidates = [task_of(session, name) for name in pods]
-    return names(session.points.tiered_intersection(point, subject, candidates))
+    return names(ask(session, point, subject, candidates))

@@ -110,7 +110,7 @@ def test_a_closed_session_is_gone_without_the_collector() -> None:
     seen = view()
     for plugin in ("capacity", "proportion", "gang", "priority", "drf") * 2:
         session = opened(seen, plugin)
-        assert session.points.first_failing("JobValid", session.jobs.in_order[0]) is None
+        assert session.points.job_valid(session.jobs.in_order[0]) is None
         alive = weakref.ref(session.jobs)
         gc.disable()
         try:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from config.schema import PluginOption, SchedulerConfig, Tier
 from core.session.filters import Filters
-from core.session.ready import ReadyCheck
+from core.session.points.listed import Listed
+from core.session.points.nodes import TEMPLATE_ONLY, NodeFilter
+from core.session.points.point import Point
+from core.session.points.ready import ReadyCheck
 from core.session.reasons import Code, Reason
 from core.session.session import Session
 from tests.core.plugins.world import Option, configuration, open_world, task_of
@@ -34,7 +39,7 @@ verdicts = st.lists(
 class Filter:
     """Says what it was told to."""
 
-    name, reads_labels = "told", False
+    name, reads = "told", TEMPLATE_ONLY
 
     def __init__(self, plugin: int, number: int, says: list[Code | None]) -> None:
         self._reasons = [None if c is None else Reason("told", c, f"{plugin}.{number}") for c in says]
@@ -63,9 +68,12 @@ def plain(told: Verdicts, row: int) -> list[str]:
 def test_the_first_plugin_that_refuses_has_said_all(told: Verdicts, order: list[int]) -> None:
     nodes = [node(f"n{i}") for i in range(NODES)]
     session = open_world(configuration(["gang"]), nodes, queue("q"), gang("j", queue="q", pods=1))
-    plugins = [[Filter(p, n, says) for n, says in enumerate(filters)] for p, filters in enumerate(told)]
-    points: Any = session.points
-    points._flat["Predicate"] = tuple(plugins)
+    options = tuple(PluginOption(f"p{plugin}", {"Predicate": True}) for plugin in range(len(told)))
+    config = SchedulerConfig(("allocate",), (Tier(options),))
+    point: Point[Sequence[NodeFilter]] = Point("Predicate", Listed(config))
+    for p, filters_told in enumerate(told):
+        point.add(f"p{p}", [Filter(p, n, says) for n, says in enumerate(filters_told)])
+    session.points.predicate = point
     filters = Filters(session, task_of(session, "j-0"))
 
     def texts(code: int) -> list[str]:

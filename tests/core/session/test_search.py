@@ -155,11 +155,12 @@ def test_what_a_plain_template_does_not_concern_has_nothing_to_say_about_it() ->
     tasks = {task.name: task for task in session.snapshot.tasks.handles if task is not None}
     assert {name for name, task in tasks.items() if task.template.plain} == {"plain-0"}
     left_out = 0
-    for point in ("Predicate", "NodeOrder", "BatchNodeOrder"):
+    points: tuple[Any, ...] = (session.points.predicate, session.points.node_order, session.points.batch_node_order)
+    for point in points:
         everybody, asked, asked_of_port = (
-            {f for group in groups for f in group}
+            {f for _, group in groups for f in group}
             for groups in (
-                session.points.flat(point),
+                point.named,
                 session.searches.asked(point, tasks["plain-0"].template),
                 session.searches.asked(point, tasks["port-0"].template),
             )

@@ -57,7 +57,7 @@ def test_a_plugin_may_say_which_queue_is_robbed_first() -> None:
         asked.append(preemptor.name)
         return int(right.name == "q") - int(left.name == "q")
 
-    session.points.add("VictimQueueOrder", "priority", q_first)
+    session.points.victim_queue_order.add("priority", q_first)
     assert in_order(session, "new-0", "other-0", "low-0") == ["low-0", "other-0"]
     assert set(asked) == {"q"}
 

@@ -61,6 +61,8 @@ def test_some_of_the_cycles(file: Path) -> None:
     said = pumice("replay", file, "--from", 2, "--to", 3, "-o", "json").json
     assert (said["cycles"], said["first_cycle"], said["last_cycle"]) == (2, 2, 3)
     assert pumice("replay", file, "--from", 3, "--to", 2).code == 2
+    beyond = pumice("replay", file, "--from", 5000)
+    assert (beyond.code, "--from 5000: the journal ends before that cycle" in beyond.err) == (2, True)
     assert pumice("replay", file, "--verify", "--config", "x.conf").code == 2
     assert pumice("replay", file.with_name("none.db")).code == 2
 
@@ -207,6 +209,18 @@ def test_a_whole_job_and_a_given_cycle(file: Path) -> None:
     assert said["cycle"] == 2
     assert said["tasks"] == {"default/huge-0": "Pending", "default/huge-1": "Pending"}
     assert "nodes" in pumice("explain", "--db", file, "podgroup", "huge", "-o", "table").out
+
+
+@pytest.mark.parametrize("command", [("replay",), ("journal",), ("explain", "pod", "default/p", "--db")])
+def test_an_empty_file_is_no_journal(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
+    said = pumice(*command, tmp_path / "empty.db")
+    assert (said.code, "this file is empty, and no journal" in said.err) == (2, True), said
+
+
+def test_what_was_probably_meant(file: Path) -> None:
+    assert "near: default/huge-" in pumice("explain", "--db", file, "pod", "default/hug-0").err
+    assert "near: default/g0" in pumice("explain", "--db", file, "job", "default/g0x").err
 
 
 def test_what_cannot_be_explained(file: Path) -> None:

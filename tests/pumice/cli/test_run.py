@@ -100,6 +100,8 @@ def test_an_existing_journal_is_continued(db: Path, manifests: Any) -> None:
     second = pumice("run", "-f", file, "--db", db, *VIRTUAL)
     assert second.json["jobs"]["default/train"]["phase"] == "Completed"
     assert second.json["cycles"] > first.json["cycles"]
+    assert second.err.splitlines()[0] == f"continuing the journal {db}"
+    assert "continuing" not in first.err
     assert "1 objects were already there" in second.err
     assert whole(db)
 

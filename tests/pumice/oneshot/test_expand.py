@@ -117,7 +117,7 @@ def test_a_job_that_is_refused_says_why_and_the_others_go_on(decide: Any) -> Non
 def test_kinds_that_nothing_comes_of_are_named(decide: Any) -> None:
     plain = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}, "spec": {"template": TEMPLATE}}
     said = decide([node("n0"), plain, job("j")])
-    assert "Job: no controller for it runs here" in said.err
+    assert "Job (batch/v1): 1; no controller for it runs here" in said.err
     assert len(said.json["cycles"][0]["binds"]) == 2
 
 

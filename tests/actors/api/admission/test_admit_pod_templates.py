@@ -6,7 +6,7 @@ from typing import Any
 
 from actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems, qos_class
 from actors.api.admission.pod_templates import own_copy, problems, settled
-from storage.codec import pack, unpack, unpack_shared
+from storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 
@@ -33,7 +33,7 @@ def test_it_is_what_defaults_make_of_it_every_time() -> None:
 def test_pods_alike_share_their_spec() -> None:
     cluster = Cluster()
     blobs = [pack(cluster.create(pod(name, cpu="3"))) for name in ("a", "b")]
-    first, second = [unpack_shared(blob) for blob in blobs]
+    first, second = [cluster.objects.unpack(blob) for blob in blobs]
     assert first["spec"] is second["spec"]
     assert first["spec"] == unpack(blobs[1])["spec"]
 

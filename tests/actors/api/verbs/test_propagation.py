@@ -58,7 +58,7 @@ def test_in_the_foreground_the_dependents_go_first(cluster: Cluster) -> None:
     family(cluster)
     before = cluster.store.revision
     assert remove(cluster, "Foreground").blob == b""
-    gone = [event.name for event in cluster.store.watch(before).events if event.type == "DELETED"]
+    gone = [event.name for event in cluster.store.log.read(before).events if event.type == "DELETED"]
     assert gone == ["child", "owner"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from actors.api.store import Store
 from actors.api.verbs.sound_patches import sound_patch
 from core.messages.replies import Refused
-from storage.codec import pack, unpack_shared
+from storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 
@@ -68,6 +68,6 @@ def test_a_strict_store_settles_a_copy_of_its_own() -> None:
     record, patch = cluster.store.tables.get(("Pod", "default", "p")), sound_patch("Pod", pack(RUNNING))
     assert record is not None
     assert patch is not None
-    written = unpack_shared(record.blob)["status"]["conditions"]
+    written = cluster.store.tables.seen(record)["status"]["conditions"]
     assert written == patch["conditions"]
     assert written is not patch["conditions"]

@@ -89,7 +89,7 @@ async def test_revisions() -> None:
 
 
 async def test_a_revision_of_the_future(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.gateway.handlers.reads.NEWER_PATIENCE_S", 0.05)
+    monkeypatch.setattr("actors.gateway.hub.NEWER_PATIENCE_S", 0.05)
     async with serving() as web:
         refused = await web.send("GET", f"{PODS}?resourceVersion={2**62}", code=504)
         assert refused["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"

@@ -116,12 +116,49 @@ async def test_a_watch_ends_when_its_time_is_up() -> None:
         assert [event["type"] async for event in events] == ["BOOKMARK"]
 
 
-async def test_revisions_that_are_too_old_or_of_another_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.gateway.handlers.watches.NEWER_PATIENCE_S", 0.05)
+async def test_a_watch_from_an_old_revision_opens_and_says_that_it_is_gone() -> None:
     async with serving() as web:
-        for since in (1, 2**62):
-            gone = await web.send("GET", f"{PODS}?watch=true&resourceVersion={since}", code=410)
-            assert (gone["reason"], gone["kind"]) == ("Expired", "Status")
+        async with web.watching(f"{PODS}?watch=true&resourceVersion=1&allowWatchBookmarks=true") as events:
+            (error,) = [event async for event in events]
+        status = error["object"]
+        assert (error["type"], status["kind"], status["code"], status["reason"]) == ("ERROR", "Status", 410, "Expired")
+        assert status["message"].startswith("too old resource version: 1 (")
+
+
+async def test_a_watch_from_a_revision_to_come_opens_at_once_and_begins_after_it() -> None:
+    async with serving() as web:
+        since = int(await revision(web)) + 2
+        async with web.watching(f"{PODS}?watch=true&resourceVersion={since}") as events:
+            await web.create_pods("a", "b", "c")
+            assert shown(await take(events, 1)) == [("ADDED", "c")]
+            await web.create_pods("d")
+            assert shown(await take(events, 1)) == [("ADDED", "d")]
+
+
+async def test_initial_events_of_a_revision_that_never_was_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.gateway.hub.NEWER_PATIENCE_S", 0.05)
+    async with serving() as web:
+        async with web.watching(f"{PODS}?watch=true&{INITIAL}&resourceVersion={2**62}") as events:
+            (error,) = [event async for event in events]
+        assert (error["type"], error["object"]["code"], error["object"]["reason"]) == ("ERROR", 504, "Timeout")
+        assert error["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+async def test_initial_events_end_with_a_bookmark_for_those_who_allow_bookmarks() -> None:
+    async with serving() as web:
+        await web.create_pods("a")
+        query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+        async with web.watching(f"{PODS}?{query}") as events:
+            await web.create_pods("b")
+            assert shown(await take(events, 2)) == [("ADDED", "a"), ("ADDED", "b")]
+        query = "watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+        async with web.watching(f"{PODS}?{query}") as events:
+            await web.create_pods("c")
+            assert shown(await take(events, 1)) == [("ADDED", "c")]
+
+
+async def test_options_that_do_not_go_together_are_refused() -> None:
+    async with serving() as web:
         await web.send("GET", f"{PODS}?watch=true&sendInitialEvents=true", code=422)
         await web.send("GET", f"{PODS}?watch=true&resourceVersionMatch=Exact&resourceVersion=1", code=422)
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.session.node_points import Volatility
+from core.session.points.nodes import Reads, Volatility
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from core.objects.node import NodeSpec
     from core.objects.pod import Task
-    from core.session.node_points import FloatArray, Rows
+    from core.session.points.nodes import FloatArray, Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -86,12 +86,10 @@ class PerNode:
     one kind share their answers. The default shares nothing.
     """
 
-    reads_labels = False
-
     def __init__(self, name: str, *, volatility: Volatility = Volatility.GLOBAL, kind: Kind = _one_of_a_kind) -> None:
         self.name = name
         self.volatility = volatility
-        self.kind = kind
+        self.reads = Reads(kind=kind)
 
 
 class PerNodeCheck:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.cycle import close_session, run_action
 from core.messages.decisions import BindContext, ClaimedDevices
-from core.session.binding import merged
+from core.session.points.binding import merged
 from tests.core.plugins.world import configuration, open_world, view_of
 from tests.kit import gang, node, queue
 
@@ -41,7 +41,7 @@ def test_a_plugin_is_asked_about_pods_without_volumes_and_claims() -> None:
         asked.append(f"{task.name} on {session.nodes.names[session.jobs.node[task.row]]}")
         return OURS if task.name == "j-0" else None
 
-    session.points.add("BindContext", "gang", say)
+    session.points.bind_context.add("gang", say)
     run_action(session, "enqueue")
     run_action(session, "allocate")
     result = close_session(session)

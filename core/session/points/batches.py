@@ -1,19 +1,15 @@
-"""Many tasks on many nodes as columns, so that a question about all of them costs one pass instead of one call a task.
-
-A plugin that can answer for a whole batch registers a second function beside the one for lists of tasks; both must say
-the same, task by task. Where a plugin has none, the list is asked, node by node.
-"""
+"""Many tasks on many nodes as columns: a question about all of them costs one pass instead of one call a task."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from core.objects.pod import Task
     from core.session.residents import Residents
 
@@ -21,24 +17,12 @@ BoolArray = npt.NDArray[np.bool_]
 RowArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
 
-EvictableMask = Callable[["Task", "TaskBatch"], BoolArray]  # (preemptor, candidates) -> who may go; always a Permit
-JobColumn = Callable[[RowArray], FloatArray]  # rows of jobs -> keys that sort as the plugin's JobOrder does
-QuietTrial = Callable[["Task"], bool]  # whether the Simulate functions have nothing to say about this preemptor
-
-
-@dataclass(slots=True)
-class BatchPoints:
-    """What plugins can say of batches: `evictable` by point and plugin, `job_keys` and `quiet` by plugin."""
-
-    evictable: dict[str, dict[str, EvictableMask]] = field(default_factory=dict[str, "dict[str, EvictableMask]"])
-    job_keys: dict[str, JobColumn] = field(default_factory=dict[str, JobColumn])
-    quiet: dict[str, QuietTrial] = field(default_factory=dict[str, QuietTrial])
-
 
 class TaskBatch:
     """Tasks on several nodes: node after node, on each in namespace/name order.
 
-    `rows` [M]: task rows; `node` [M]: 0..count-1, which node, ascending; `job` [M]: job rows.
+    `rows` [M]: task rows; `node` [M]: 0..count-1, which node, ascending; `job` [M]: job rows, -1 for one that
+    is not in the session.
     """
 
     __slots__ = ("_ranks", "count", "facts", "job", "node", "rows")
@@ -55,6 +39,10 @@ class TaskBatch:
         """The tasks of the mask, or of these indices in their order."""
         return TaskBatch(self.facts, self.rows[mask], self.node[mask], self.count)
 
+    def chosen(self, tasks: Sequence[Task], mask: BoolArray) -> list[Task]:
+        """Those of these tasks, which are the batch's own, for which the mask holds."""
+        return [task for task, holds in zip(tasks, mask.tolist(), strict=True) if holds]
+
     def per_node(self, mask: BoolArray) -> RowArray:
         """How many tasks of the mask each node has, [count]."""
         return np.bincount(self.node[mask], minlength=self.count)
@@ -64,7 +52,7 @@ class TaskBatch:
         of its job on its node.
         """
         if self._ranks is None:
-            key = self.node * (int(self.job.max(initial=0)) + 1) + self.job
+            key = self.node * (int(self.job.max(initial=0)) + 2) + self.job  # those without a job make one, -1
             order = np.argsort(key, kind="stable")
             places = np.arange(len(key))
             starts = np.empty(len(key), dtype=np.bool_)

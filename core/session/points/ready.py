@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.session.node_points import Volatility
+from core.session.points.nodes import Volatility
 
 if TYPE_CHECKING:
-    from core.session.node_points import FloatArray, Rows
+    from core.session.points.nodes import FloatArray, Rows
     from core.session.reasons import IntArray
 
 

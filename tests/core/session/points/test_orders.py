@@ -61,9 +61,9 @@ def clusters(draw: st.DrawFn) -> View:
 @given(clusters())
 def test_keys_say_what_the_comparison_says(view: View) -> None:
     session = open_session(view.snapshot(), CONFIG, Clock(1, 1_800_000_000.0), Carry())
-    keyed = session.orders.job_queue()
+    keyed = session.points.job_order.queue()
     assert isinstance(keyed, KeyedQueue)
-    live = PriorityQueue(session.orders.job_before, session.jobs.in_order)
+    live = PriorityQueue(session.points.job_order.before, session.jobs.in_order)
     for job in session.jobs.in_order:
         keyed.push(job)
     assert [keyed.pop().key for _ in session.jobs.in_order] == [live.pop().key for _ in session.jobs.in_order]
@@ -71,5 +71,6 @@ def test_keys_say_what_the_comparison_says(view: View) -> None:
 
 def test_a_plugin_without_a_key_brings_the_live_heap_back() -> None:
     session = open_session(View().snapshot(), CONFIG, Clock(1, 0.0), Carry())
-    del session.points.job_keys["drf"]
-    assert isinstance(session.orders.job_queue(), PriorityQueue)
+    assert isinstance(session.points.job_order.queue(), KeyedQueue)
+    session.points.job_order.add("drf", lambda left, right: 0)
+    assert isinstance(session.points.job_order.queue(), PriorityQueue)

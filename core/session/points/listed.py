@@ -18,7 +18,6 @@ FLAGS: Final[dict[str, str | None]] = {
     "VictimQueueOrder": None,
     "TaskOrder": "TaskOrder",
     "SubJobOrder": "SubJobOrder",
-    "ClusterOrder": "ClusterOrder",
     "JobValid": None,
     "JobReady": "JobReady",
     "SubJobReady": "SubJobReady",
@@ -40,14 +39,12 @@ FLAGS: Final[dict[str, str | None]] = {
     "SimulatePredicate": "Predicate",
     "SimulateAddTask": "Preemptable",  # or Allocatable: see _is_consulted
     "SimulateRemoveTask": "Preemptable",
-    "BestNode": "BestNode",
+    "SimulatesNothing": None,
     "NodeOrder": "NodeOrder",
     "BatchNodeOrder": "NodeOrder",
     "HyperNodeOrder": "HyperNodeOrder",
     "HyperNodeGradientForJob": "HyperNodeGradient",
     "HyperNodeGradientForSubJob": "HyperNodeGradient",
-    "TargetJob": "TargetJob",
-    "ReservedNodes": "ReservedNodes",
     "BindContext": None,
 }
 

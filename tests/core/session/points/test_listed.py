@@ -1,10 +1,7 @@
 """Which plugins may speak at which point, and for how long that is kept."""
 
-import pytest
-
 from config.schema import PluginOption, SchedulerConfig, Tier
-from core.session.listed import FLAGS, Listed, listed_plugins
-from core.session.points import Points
+from core.session.points.listed import FLAGS, Listed, listed_plugins
 from core.state.derived import itself
 from core.state.view import View
 
@@ -40,12 +37,3 @@ def test_the_answer_is_kept_for_one_configuration_and_no_longer() -> None:
     assert listed_plugins(columns, itself(other))["JobOrder"] == (("b",),)
     assert listed_plugins(columns, itself(one))["JobOrder"] == (("a",),)
     assert len(list(columns.values())) == 1
-
-
-def test_a_point_that_is_none_is_an_error() -> None:
-    points = Points(config({"a": {}}))
-    with pytest.raises(KeyError):
-        points.add("NoPoint", "a", print)
-    for ask in (points.flat, points.tiers, points.tiers_of_names):
-        with pytest.raises(KeyError):
-            ask("NoPoint")

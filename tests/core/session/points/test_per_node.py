@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from core.objects.pod import Task
-from core.session.node_points import Volatility
-from core.session.per_node import NodeLook, PerNodeFilter, PerNodeScorer
+from core.session.points.nodes import Volatility
+from core.session.points.per_node import NodeLook, PerNodeFilter, PerNodeScorer
 from core.session.reasons import Code, Reason
 from tests.core.kube.sessions import opened, put, scores, task_named, texts
 from tests.kit import node, pod
@@ -62,9 +62,11 @@ def test_unless_told_otherwise_nothing_is_shared() -> None:
     p, r = (task_named(session, f"default/{name}") for name in "pr")
     careful = PerNodeFilter("mine", anywhere)
     assert careful.volatility is Volatility.GLOBAL
-    assert careful.kind(p) != careful.kind(r)
+    assert careful.reads.kind is not None
+    assert careful.reads.kind(p) != careful.reads.kind(r)
     free = PerNodeFilter("mine", anywhere, volatility=Volatility.STATIC, kind=lambda _: None)
-    assert free.kind(p) == free.kind(r)
+    assert free.reads.kind is not None
+    assert free.reads.kind(p) == free.reads.kind(r)
     assert free.prepare(session, p).volatility is Volatility.STATIC
 
 

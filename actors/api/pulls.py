@@ -1,0 +1,84 @@
+"""Pulls of those who watch: answered at once when there is something new for them, and held until there is.
+
+A change is encoded once, however many pull it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Raw
+
+from actors.errors import ActorFailedError
+from core.messages.replies import ApiReply
+from core.messages.watch import Pulled
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
+
+    from actors.api.watch import ChangeLog
+    from actors.runtime.envelope import Received
+    from core.messages.events import Mutation
+    from core.messages.watch import Pull
+
+    Waiting = Received[Pull, ApiReply]
+
+ENCODED: Final = 4096
+"""So many encoded changes are remembered."""
+
+
+class Pulls:
+    """At most one is held for each watcher, so they are no more than there are watchers."""
+
+    def __init__(self, name: str, log: ChangeLog) -> None:
+        self._name = name
+        self._log = log
+        self._held: dict[str, Waiting] = {}
+        self._encoded: dict[int, Raw] = {}
+
+    def take(self, waiting: Waiting) -> None:
+        """Answer it, or hold it."""
+        pull = waiting.message
+        earlier = self._held.pop(pull.watcher, None)
+        if earlier is not None:  # nobody waits for that one any more
+            earlier.reply(Pulled(earlier.message.since))
+        if pull.held and self._log.head(pull.kinds) <= pull.since:
+            self._held[pull.watcher] = waiting
+        else:
+            self._answer(waiting)
+
+    def published(self, changed: AbstractSet[str]) -> None:
+        """There is news of these kinds and parts of them: answer those who wait for some of it."""
+        concerned = [each for each in self._held.values() if not changed.isdisjoint(each.message.kinds or changed)]
+        for waiting in concerned:
+            del self._held[waiting.message.watcher]
+            self._answer(waiting)
+
+    def give_up(self, error: str, *, stopped: bool) -> None:
+        """Nobody will answer those that are held."""
+        held, self._held = self._held, {}
+        for waiting in held.values():
+            waiting.fail(self._name, error, stopped=stopped)
+
+    def _answer(self, waiting: Waiting) -> None:
+        pull = waiting.message
+        try:
+            found = self._log.read(pull.since, pull.kinds, pull.limit)
+        except ActorFailedError as error:
+            waiting.fail(self._name, error.error)
+            return
+        revisions = tuple([event.revision for event in found.events])
+        waiting.reply(Pulled(found.revision, revisions, tuple(self._frames(found.events)), found.gone, found.more))
+
+    def _frames(self, events: Iterable[Mutation]) -> Iterable[Raw]:
+        encoded = self._encoded
+        for event in events:
+            frame = encoded.get(event.revision)
+            if frame is None:
+                frame = encoded[event.revision] = Raw(codec.encode(event))
+            yield frame
+        if len(encoded) > ENCODED:
+            for old in list(encoded)[: len(encoded) - ENCODED // 2]:
+                del encoded[old]

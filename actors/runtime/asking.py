@@ -1,0 +1,30 @@
+"""Asking until there is an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio
+
+from actors.errors import ActorFailedError
+from core.messages.message import Message
+
+if TYPE_CHECKING:
+    from actors.runtime.mailbox import Mailbox
+
+M = TypeVar("M", bound=Message)
+R = TypeVar("R", bound=Message)
+
+AGAIN_S: Final = 0.02
+
+
+async def ask_again(mailbox: Mailbox[M, R], message: M) -> R:
+    """Ask, and after a little while again when the actor crashed over it: it may be done twice.
+
+    Raises ActorStoppedError when it is gone for good.
+    """
+    while True:
+        try:
+            return await mailbox.ask(message)
+        except ActorFailedError:
+            await anyio.sleep(AGAIN_S)

@@ -1,0 +1,36 @@
+"""A level signal: what is told by a level is never lost and never queued."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actors.runtime.fresh_events import FreshEvents
+
+if TYPE_CHECKING:
+    import anyio
+
+
+class LevelSignal:
+    """A number that only rises, and a way to wait for it: a late waiter misses nothing, an early one is woken once."""
+
+    def __init__(self, value: int = 0) -> None:
+        self.value = value
+        self._events = FreshEvents()
+        self._waited_for: dict[int, anyio.Event] = {}
+
+    def raise_to(self, value: int) -> None:
+        """Raise the level and wake whoever waited for that; a lower value changes nothing."""
+        if value <= self.value:
+            return
+        self.value = value
+        if self._waited_for:
+            for passed in [each for each in self._waited_for if each < value]:
+                self._waited_for.pop(passed).set()
+
+    async def wait_beyond(self, value: int) -> int:
+        """Wait until the level is above `value`; returns it."""
+        while self.value <= value:
+            if value not in self._waited_for:
+                self._waited_for[value] = self._events.make()
+            await self._waited_for[value].wait()
+        return self.value

@@ -1,0 +1,41 @@
+"""All extension points of a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from core.session.points.binding import BindingPoints
+from core.session.points.listed import Listed, listed_plugins
+from core.session.points.nodes import NodePoints
+from core.session.points.orders import OrderPoints
+from core.session.points.point import Point
+from core.session.points.trials import TrialPoints
+from core.session.points.victims import VictimPoints
+from core.session.points.votes import VotePoints
+from core.state.derived import itself
+
+if TYPE_CHECKING:
+    from config.schema import SchedulerConfig
+    from core.session.points.victims import AsBatch
+    from core.state.derived import DerivedColumns
+
+
+class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, BindingPoints):
+    """A point's `add(plugin, rule)` registers, its call asks all who are consulted and merges what they say.
+
+    `unforeseeable`: whether a rule stands somewhere that may tell any two tasks apart.
+    """
+
+    def __init__(self, config: SchedulerConfig, as_batch: AsBatch, columns: DerivedColumns | None = None) -> None:
+        listed = Listed(config) if columns is None else listed_plugins(columns, itself(config))
+        OrderPoints.__init__(self, listed)
+        VotePoints.__init__(self, listed)
+        VictimPoints.__init__(self, listed, frozenset(config.pumice.fix), as_batch)
+        TrialPoints.__init__(self, listed)
+        NodePoints.__init__(self, listed)
+        BindingPoints.__init__(self, listed)
+        self.unforeseeable = False
+
+    def by_name(self) -> dict[str, Point[Any]]:
+        """Volcano's name of each point -> the point."""
+        return {point.name: point for point in vars(self).values() if isinstance(point, Point)}

@@ -1,0 +1,243 @@
+"""Who goes first: the plugins' orders with Volcano's defaults behind them. Source: `framework/session_plugins.go`,
+`helpers.CompareTask`.
+
+Merge rule: the first plugin that tells the two apart decides. A plugin states its rule once: jobs by a column, tasks by
+a key that never changes, where it can; else by comparing two. From columns and keys follow the comparison of two, the
+key of one and the keys of many; comparisons can only be asked two by two, in a live heap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from core.session.heap import KeyedQueue, PriorityQueue, SortedQueue, Source
+from core.session.points.point import Point
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.session.points.listed import Listed
+    from core.session.subjobs import SubJob
+    from core.state.jobs import Job
+
+    JobQueue = KeyedQueue[Job] | PriorityQueue[Job]
+
+R = TypeVar("R")
+S = TypeVar("S")
+Subject = TypeVarTuple("Subject")
+Numbers = npt.NDArray[np.float64] | npt.NDArray[np.integer[Any]]
+Compare = Callable[[S, S], int]
+"""Negative: the first comes first; 0: it does not matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobColumn:
+    """The job with the smaller number goes first.
+
+    `read` gives the numbers by job row, int or float [J]; it is asked when somebody first compares. From then on the
+    plugin keeps the array up to date in place: event handlers are told of every placement before anybody compares.
+    """
+
+    read: Callable[[], Numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskKey:
+    """The task with the smaller number goes first; the number of a task never changes within a session."""
+
+    of: Callable[[Task], float]
+
+
+class Order(Point[R], Generic[R, *Subject]):
+    """The merge rule, over comparisons however they are given."""
+
+    __slots__ = ()
+
+    @cached_property
+    def comparisons(self) -> tuple[Callable[[*Subject], int], ...]:
+        """The plugins' rules as comparisons."""
+        raise NotImplementedError
+
+    def __call__(self, *subject: *Subject) -> int:
+        """Negative: the first of the two comes first; 0 when no plugin tells them apart."""
+        for compare in self.comparisons:
+            order = compare(*subject)
+            if order:
+                return order
+        return 0
+
+
+class Compared(Order[Callable[[*Subject], int], *Subject], Generic[*Subject]):
+    """Of things that can only be compared."""
+
+    __slots__ = ()
+
+    @cached_property
+    def comparisons(self) -> tuple[Callable[[*Subject], int], ...]:
+        """The rules themselves."""
+        return self.rules
+
+
+class QueueOrder(Compared["Queue", "Queue"]):
+    """QueueOrder, then creation, then name."""
+
+    __slots__ = ()
+
+    def before(self, left: Queue, right: Queue) -> bool:
+        """Whether `left` goes first."""
+        order = self(left, right)
+        return order < 0 if order else (left.created, left.name) < (right.created, right.name)
+
+
+class SubJobOrder(Compared["SubJob", "SubJob"]):
+    """SubJobOrder, then match index, then id."""
+
+    __slots__ = ()
+
+    def before(self, left: SubJob, right: SubJob) -> bool:
+        """Whether `left` goes first."""
+        order = self(left, right)
+        return order < 0 if order else (left.match_index, left.uid) < (right.match_index, right.uid)
+
+
+class JobOrder(Order["JobColumn | Compare[Job]", "Job", "Job"]):
+    """JobOrder, then creation, then "namespace/name"."""
+
+    __slots__ = ()
+
+    @cached_property
+    def _read(self) -> tuple[Numbers | Compare[Job], ...]:
+        return tuple([rule.read() if isinstance(rule, JobColumn) else rule for rule in self.rules])
+
+    @cached_property
+    def comparisons(self) -> tuple[Compare[Job], ...]:
+        """Two jobs compared, by plugin."""
+        return tuple([comparing(rule) if isinstance(rule, np.ndarray) else rule for rule in self._read])
+
+    @cached_property
+    def columns(self) -> tuple[Numbers, ...] | None:
+        """The numbers of all jobs, by plugin; None where a plugin only compares."""
+        columns = tuple([rule for rule in self._read if isinstance(rule, np.ndarray)])
+        return columns if len(columns) == len(self._read) else None
+
+    @cached_property
+    def key(self) -> Callable[[Job], Any] | None:
+        """A sort key that says the same as `before` for as long as nothing is placed, None where there is none."""
+        if self.columns is None:
+            return None
+        views = [_numbers(column) for column in self.columns]
+
+        def key_of(job: Job) -> tuple[Any, ...]:
+            spec, row = job.pod_group, job.row
+            return (*[view[row] for view in views], spec.created, spec.key)
+
+        return key_of
+
+    def before(self, left: Job, right: Job) -> bool:
+        """Whether `left` goes first."""
+        order = self(left, right)
+        if order:
+            return order < 0
+        a, b = left.pod_group, right.pod_group
+        return (a.created, a.key) < (b.created, b.key)
+
+    def queue(self) -> JobQueue:
+        """An empty queue, for actions in which a job's place changes only while it is out of the queue."""
+        return PriorityQueue(self.before) if self.key is None else KeyedQueue(self.key)
+
+
+class TaskOrder(Order["TaskKey | Compare[Task]", "Task", "Task"]):
+    """TaskOrder, then CompareTask."""
+
+    __slots__ = ()
+
+    @cached_property
+    def comparisons(self) -> tuple[Compare[Task], ...]:
+        """Two tasks compared, by plugin."""
+        return tuple([comparing_keys(rule.of) if isinstance(rule, TaskKey) else rule for rule in self.rules])
+
+    @cached_property
+    def keys(self) -> tuple[tuple[str, Callable[[Task], float]], ...] | None:
+        """The plugins with their sort keys; None where a plugin only compares."""
+        keys = tuple([(name, rule.of) for name, rule in self.named if isinstance(rule, TaskKey)])
+        return keys if len(keys) == len(self.named) else None
+
+    def before(self, left: Task, right: Task) -> bool:
+        """Whether `left` goes first."""
+        order = self(left, right)
+        return order < 0 if order else task_before(left, right)
+
+    def queue(self, tasks: list[Task]) -> Source[Task]:
+        """The tasks in order: a sorted list where the order is total and fixed, a live heap otherwise."""
+        keys, default = self.keys, _default_key(tasks)
+        if keys is None or default is None:
+            return PriorityQueue(self.before, tasks)
+        in_order = sorted(tasks, key=default)
+        for _, key in reversed(keys):  # sorting is stable: the last pass counts most
+            in_order.sort(key=key)
+        return SortedQueue(in_order)
+
+
+def _numbers(column: Numbers) -> Sequence[float]:
+    return memoryview(column)  # type: ignore[arg-type]
+
+
+def comparing(column: Numbers) -> Compare[Job]:
+    """Two jobs compared by their numbers."""
+    at = _numbers(column)
+
+    def compare(left: Job, right: Job) -> int:
+        a, b = at[left.row], at[right.row]
+        return (a > b) - (a < b)
+
+    return compare
+
+
+def comparing_keys(key: Callable[[Task], float]) -> Compare[Task]:
+    """Two tasks compared by their keys."""
+
+    def compare(left: Task, right: Task) -> int:
+        a, b = key(left), key(right)
+        return (a > b) - (a < b)
+
+    return compare
+
+
+def task_before(left: Task, right: Task) -> bool:
+    """By the trailing number of the names where both have one and they differ, else by creation, then uid
+    (CompareTask).
+    """
+    if left.index is not None and right.index is not None and left.index != right.index:
+        return left.index < right.index
+    if left.created == right.created:
+        return left.uid < right.uid
+    return left.created < right.created
+
+
+def _default_key(tasks: list[Task]) -> Callable[[Task], Any] | None:
+    """A sort key that says the same as `task_before` on these tasks, None where there is none."""
+    indexes = {task.index for task in tasks}
+    if indexes == {None}:
+        return attrgetter("created", "uid")
+    return attrgetter("index") if None not in indexes and len(indexes) == len(tasks) else None
+
+
+class OrderPoints:
+    """Who goes first."""
+
+    def __init__(self, listed: Listed) -> None:
+        self.job_order = JobOrder("JobOrder", listed)
+        self.queue_order = QueueOrder("QueueOrder", listed)
+        # of two queues and the preemptor's: which of the two is robbed first
+        self.victim_queue_order: Compared[Queue, Queue, Queue] = Compared("VictimQueueOrder", listed)
+        self.task_order = TaskOrder("TaskOrder", listed)
+        self.sub_job_order = SubJobOrder("SubJobOrder", listed)

@@ -1,0 +1,161 @@
+"""Who may be asked to go, and how the plugins' answers are merged. Source: Volcano `framework/session_plugins.go`
+(Preemptable, Reclaimable, UnifiedEvictable, VictimTasks; reference section 3).
+
+A plugin states its rule once: as a Mask over the tasks of many nodes, or as a plain function of the tasks of one node.
+A mask is asked about one node as well as about a thousand; where a plugin has a plain rule, nodes are asked about one
+by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from core.session.points.point import Point
+from core.session.points.votes import Vote
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.points.batches import BoolArray, TaskBatch
+    from core.session.points.listed import Listed
+    from core.state.jobs import Job
+
+S = TypeVar("S")
+Answer = tuple[list["Task"], Vote]
+Plain = Callable[[S, "Sequence[Task]"], Answer]
+"""(who needs room, the candidates on one node) -> who may go, in any order; an abstention is as not asked."""
+AsBatch = Callable[["Sequence[Task]"], "TaskBatch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mask(Generic[S]):
+    """(who needs room, candidates on several nodes) -> bool [M]: who may go. Each node is judged by itself, the
+    candidates before another on its node count as asked before it; nobody whose job is unknown has a job row.
+    """
+
+    ask: Callable[[S, TaskBatch], BoolArray]
+
+
+class Eviction(Protocol):
+    """Who evicts for a gang: `kind` is "gangpreempt" or "gangreclaim", `job` the one that needs room."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def job(self) -> Job: ...
+
+
+class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
+    """The plugins of a tier must agree, the first tier with victims decides.
+
+    An empty answer ends its tier without victims (fix empty-answer-vetoes: it ends the search); an intersection that
+    becomes empty is started anew by the next plugin (fix intersection-stays-empty: it is not).
+    """
+
+    __slots__ = ("_as_batch", "_empty_vetoes", "_stays_empty")
+
+    def __init__(self, name: str, listed: Listed, fixes: frozenset[str], as_batch: AsBatch) -> None:
+        super().__init__(name, listed)
+        self._empty_vetoes = "empty-answer-vetoes" in fixes
+        self._stays_empty = "intersection-stays-empty" in fixes
+        self._as_batch = as_batch
+
+    def __call__(self, subject: S, candidates: Sequence[Task]) -> list[Task]:
+        """Of the candidates on one node: in the order of the first plugin that counts."""
+        batch: TaskBatch | None = None
+        for tier in self.tiers:
+            victims: list[Task] | None = None
+            for _, rule in tier:
+                if isinstance(rule, Mask):
+                    batch = batch or self._as_batch(candidates)
+                    answer = batch.chosen(candidates, rule.ask(subject, batch))
+                else:
+                    answer, vote = rule(subject, candidates)
+                    if vote == Vote.ABSTAIN:
+                        continue
+                if not answer:
+                    if self._empty_vetoes:
+                        return []
+                    victims = None
+                    break
+                # Go's nil and an emptied slice are the same to the next plugin.
+                starts = victims is None or not (victims or self._stays_empty)
+                victims = answer if victims is None or starts else _intersection(victims, answer)
+            if victims:
+                return victims
+        return []
+
+    def answer(self, rule: Mask[S] | Plain[S], subject: S, candidates: Sequence[Task]) -> Answer:
+        """What one plugin says of the candidates on one node."""
+        if not isinstance(rule, Mask):
+            return rule(subject, candidates)
+        batch = self._as_batch(candidates)
+        return batch.chosen(candidates, rule.ask(subject, batch)), Vote.PERMIT
+
+    @cached_property
+    def _masks(self) -> list[list[Mask[S]]] | None:
+        tiers = [[rule for _, rule in tier if isinstance(rule, Mask)] for tier in self.tiers]
+        plain = [len(masks) < len(tier) for masks, tier in zip(tiers, self.tiers, strict=True)]
+        return None if any(plain) or self._empty_vetoes or self._stays_empty else tiers
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether many nodes can be asked about at once: every rule is a mask."""
+        return self._masks is not None
+
+    def over(self, subject: S, batch: TaskBatch) -> BoolArray:
+        """Of the candidates on many nodes, [M]: what each node by itself gives. Only where `by_columns`."""
+        assert self._masks is not None
+        victims = np.zeros(len(batch.rows), dtype=np.bool_)
+        decided = np.zeros(batch.count, dtype=np.bool_)
+        for tier in self._masks:
+            so_far = np.zeros(len(batch.rows), dtype=np.bool_)
+            out = decided.copy()
+            for mask in tier:
+                answer = mask.ask(subject, batch)
+                starts = batch.per_node(so_far) == 0  # nobody answered yet, or nobody was left: start anew
+                so_far = answer & (so_far | starts[batch.node])
+                out |= batch.per_node(answer) == 0
+            so_far &= ~out[batch.node]
+            victims |= so_far
+            decided |= batch.per_node(so_far) > 0
+            if decided.all():
+                break
+        return victims
+
+
+def _intersection(victims: list[Task], answer: Sequence[Task]) -> list[Task]:
+    names = {task.uid for task in answer}
+    return [task for task in victims if task.uid in names]
+
+
+class FirstTierUnion(Point["Sequence[Callable[[Sequence[Task]], Sequence[Task]]]"]):
+    """Union inside a tier, the first tier with a victim decides. A plugin gives several functions."""
+
+    __slots__ = ()
+
+    def __call__(self, candidates: Sequence[Task]) -> list[Task]:
+        """The victims, in the order in which they were named."""
+        for tier in self.tiers:
+            victims: dict[str, Task] = {}
+            for _, functions in tier:
+                for ask in functions:
+                    victims.update({task.uid: task for task in ask(candidates)})
+            if victims:
+                return list(victims.values())
+        return []
+
+
+class VictimPoints:
+    """Asked by: preempt, reclaim, the gang actions, shuffle."""
+
+    def __init__(self, listed: Listed, fixes: frozenset[str], as_batch: AsBatch) -> None:
+        given: tuple[Any, ...] = (listed, fixes, as_batch)
+        self.preemptable: TieredIntersection[Task] = TieredIntersection("Preemptable", *given)
+        self.reclaimable: TieredIntersection[Task] = TieredIntersection("Reclaimable", *given)
+        self.unified_evictable: TieredIntersection[Eviction] = TieredIntersection("UnifiedEvictable", *given)
+        self.victim_tasks = FirstTierUnion("VictimTasks", listed)

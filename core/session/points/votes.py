@@ -1,0 +1,137 @@
+"""What plugins think of jobs, groups and queues, and how their votes are counted. Source: Volcano
+`framework/session_plugins.go` (reference section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, TypeVarTuple
+
+from core.session.points.point import Point
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.objects.pod import Task
+    from core.objects.queue import Queue
+    from core.session.points.listed import Listed
+    from core.session.subjobs import SubJob
+    from core.state.jobs import Job
+
+S = TypeVar("S")
+A = TypeVar("A")
+Subject = TypeVarTuple("Subject")
+
+
+class Vote(IntEnum):
+    """A plugin's vote."""
+
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+class Verdict(NamedTuple):
+    """Why a job is not valid."""
+
+    reason: str
+    message: str
+
+
+class AllAgree(Point[Callable[[*Subject], bool]], Generic[*Subject]):
+    """True when all plugins of all tiers say so, and when there is none."""
+
+    __slots__ = ()
+
+    def __call__(self, *subject: *Subject) -> bool:
+        """Ask until one disagrees."""
+        for test in self.rules:  # noqa: SIM110 - asked for every task, several times
+            if not test(*subject):
+                return False
+        return True
+
+
+class AnyAgrees(Point[Callable[[*Subject], bool]], Generic[*Subject]):
+    """True when some plugin of some tier says so."""
+
+    __slots__ = ()
+
+    def __call__(self, *subject: *Subject) -> bool:
+        """Ask until one agrees."""
+        return any(test(*subject) for test in self.rules)
+
+
+class FirstTierAgrees(Point[Callable[[S], bool]], Generic[S]):
+    """True when all plugins of the first tier that has one say so; later tiers are not asked. False with no plugin."""
+
+    __slots__ = ()
+
+    def __call__(self, subject: S) -> bool:
+        """Ask the first tier."""
+        return bool(self.tiers) and all(test(subject) for _, test in self.tiers[0])
+
+
+class Ballot(Point[Callable[[S], Vote]], Generic[S]):
+    """A Reject decides at once, a Permit at the end of its tier; nobody decides: permitted."""
+
+    __slots__ = ()
+
+    def __call__(self, subject: S) -> bool:
+        """Whether it is permitted."""
+        return self.rejecter(subject) is None
+
+    def rejecter(self, subject: S) -> str | None:
+        """The plugin that rejects, None when it is permitted."""
+        for tier in self.tiers:
+            permitted = False
+            for plugin, ask in tier:
+                answer = ask(subject)
+                if answer < 0:
+                    return plugin
+                permitted = permitted or answer > 0
+            if permitted:
+                return None
+        return None
+
+
+class FirstAnswer(Point[Callable[[*Subject], A | None]], Generic[A, *Subject]):
+    """The first plugin with an answer; None when nobody has one."""
+
+    __slots__ = ()
+
+    def __call__(self, *subject: *Subject) -> A | None:
+        """Ask until one answers."""
+        for ask in self.rules:
+            answer = ask(*subject)
+            if answer is not None:
+                return answer
+        return None
+
+
+class Told(Point[Callable[[S], object]], Generic[S]):
+    """Every plugin is told."""
+
+    __slots__ = ()
+
+    def __call__(self, subject: S) -> None:
+        """Tell them, in tier order."""
+        for tell in self.rules:
+            tell(subject)
+
+
+class VotePoints:
+    """`job_valid` gives the first verdict against a job. `job_enqueued` is told of a job that was admitted."""
+
+    def __init__(self, listed: Listed) -> None:
+        self.job_valid: FirstAnswer[Verdict, Job] = FirstAnswer("JobValid", listed)
+        self.job_ready: AllAgree[Job] = AllAgree("JobReady", listed)
+        self.sub_job_ready: AllAgree[SubJob] = AllAgree("SubJobReady", listed)
+        self.job_pipelined: Ballot[Job] = Ballot("JobPipelined", listed)
+        self.sub_job_pipelined: Ballot[SubJob] = Ballot("SubJobPipelined", listed)
+        self.job_enqueueable: Ballot[Job] = Ballot("JobEnqueueable", listed)
+        self.job_enqueued: Told[Job] = Told("JobEnqueued", listed)
+        self.job_starving: FirstTierAgrees[Job] = FirstTierAgrees("JobStarving", listed)
+        self.overused: AnyAgrees[Queue] = AnyAgrees("Overused", listed)
+        self.preemptive: AllAgree[Queue, Sequence[Task]] = AllAgree("Preemptive", listed)
+        self.allocatable: AllAgree[Queue, Task] = AllAgree("Allocatable", listed)

@@ -1,0 +1,68 @@
+"""What of the input will come to nothing, and would otherwise do so in silence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from actors.api import schema
+from actors.api.kinds import kind_of
+from config.errors import nearest_name
+from core.objects.metadata import section
+from pumice.load.manifests import Loaded
+
+Object = dict[str, Any]
+
+INERT: Final = frozenset(("CronJob", "CronJob.batch", "DaemonSet", "Job.batch", "JobFlow", "StatefulSet"))
+"""Kinds that become pods somewhere, and nothing here."""
+SCHEDULER: Final = "volcano"
+MOST: Final = 20
+"""So many unknown fields are named."""
+
+
+def remarks(loaded: Loaded) -> list[str]:
+    """Fields that a kind does not have, and kinds that nobody runs."""
+    fields = list(_fields(loaded))
+    more = [f"and {len(fields) - MOST} more unknown fields"] if len(fields) > MOST else []
+    kinds = Counter(f"{obj['kind']} ({obj['apiVersion']})" for obj in loaded.objects if _key(obj) in INERT)
+    words = "no controller for it runs here, so nothing comes of it"
+    return [*fields[:MOST], *more, *(f"{kind}: {count}; {words}" for kind, count in sorted(kinds.items()))]
+
+
+def strangers(objects: Iterable[Object]) -> list[str]:
+    """Pods that wait for another scheduler."""
+    counts = Counter(filter(None, map(_other_scheduler, objects)))
+    return [said_of_strangers(name, count) for name, count in sorted(counts.items())]
+
+
+def said_of_strangers(scheduler: str, count: int) -> str:
+    """In words."""
+    return f"pods that ask for scheduler {scheduler}: {count}; nobody here serves it"
+
+
+def _fields(loaded: Loaded) -> Iterator[str]:
+    for obj in loaded.objects:
+        kind = kind_of(obj["apiVersion"], obj["kind"])
+        if kind is None:
+            continue
+        metadata = section(obj, "metadata")
+        for path, shape in schema.misplaced_fields(obj, schema.shape_of_kind(kind.group, kind.version, kind.kind)):
+            near = nearest_name(path.rpartition(".")[2], shape.names())
+            hint = f", did you mean {near!r}?" if near else ""
+            name = "/".join(str(metadata[part]) for part in ("namespace", "name") if metadata.get(part))
+            yield f"{loaded.place_of(obj)}: {obj['kind']} {name}: unknown field {path!r}{hint}"
+
+
+def _key(obj: Object) -> str:
+    kind = kind_of(obj["apiVersion"], obj["kind"])
+    return kind.key if kind else ""
+
+
+def _other_scheduler(obj: Object) -> str:
+    """Of a pod that waits for one; "" for any other object."""
+    spec = section(obj, "spec")
+    if obj["kind"] != "Pod" or spec.get("nodeName"):
+        return ""
+    name = spec.get("schedulerName")
+    return name if isinstance(name, str) and name != SCHEDULER else ""

@@ -1,0 +1,70 @@
+"""Objects and changes that many read, decoded once: a system has one such table, and whoever reads is handed it.
+
+What it gives out is everybody's: nobody may change it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from core.messages.events import Mutation
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+SHARED: Final = 4096
+"""So many decoded objects, and so many changes, are remembered at most."""
+
+_mutation = codec.decoder(Mutation)
+
+
+class _ByBytes(dict[bytes, Any]):
+    """Decoded objects by their bytes."""
+
+    def __missing__(self, data: bytes) -> Any:
+        obj = codec.unpack(data)
+        self.keep(data, obj)
+        return obj
+
+    def keep(self, data: bytes, obj: Any) -> None:
+        if len(self) >= SHARED and data not in self:
+            _drop_older(self)
+        self.setdefault(data, obj)
+
+
+class SharedObjects:
+    """When there is too much of a sort, the older half goes: nobody notes who reads which."""
+
+    def __init__(self) -> None:
+        self._objects = _ByBytes()
+        self._changes: dict[int, Mutation] = {}
+        self.unpack: Callable[[bytes], Any] = self._objects.__getitem__
+        """`codec.unpack`, once for all who read the same bytes at about the same time. Raises CodecError."""
+        self.keep: Callable[[bytes, Any], None] = self._objects.keep
+        """`unpack` gives out this object for its bytes, which nobody has to decode then.
+
+        Whoever wrote it may not change it either from now on; it is made of dictionaries and lists as `unpack` makes
+        them.
+        """
+
+    def changes(self, revisions: Sequence[int], frames: Sequence[Any]) -> list[Mutation]:
+        """The changes of these revisions, which one api gives out once each. `frames`: each encoded, bytes or alike.
+
+        Raises CodecError.
+        """
+        known = self._changes
+        found: list[Mutation] = []
+        for revision, frame in zip(revisions, frames, strict=True):
+            change = known.get(revision)
+            if change is None:
+                change = known[revision] = _mutation(frame)
+            found.append(change)
+        if len(known) > SHARED:
+            _drop_older(known)
+        return found
+
+
+def _drop_older(known: dict[Any, Any]) -> None:
+    for old in list(known)[: len(known) - SHARED // 2]:
+        known.pop(old, None)

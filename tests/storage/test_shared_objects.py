@@ -1,0 +1,55 @@
+"""What many read is decoded once, and not kept for ever."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import Raw
+
+from core.messages.events import Mutation
+from storage import codec, shared_objects
+from storage.errors import CodecError
+from storage.shared_objects import SharedObjects
+
+
+def test_what_its_writer_shares_is_not_decoded() -> None:
+    shared, written = SharedObjects(), {"kind": "Pod", "spec": {"nodeName": "n1"}}
+    blob = codec.pack(written)
+    shared.keep(blob, written)
+    assert shared.unpack(bytes(bytearray(blob))) is written
+    other = codec.pack({"kind": "Pod"})
+    assert shared.unpack(other) == {"kind": "Pod"}
+    shared.keep(other, {"late": True})
+    assert shared.unpack(other) == {"kind": "Pod"}, "whoever decoded it first keeps what he has"
+    assert SharedObjects().unpack(blob) is not written, "another system has another table"
+
+
+def test_so_many_are_shared_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_objects, "SHARED", 4)
+    shared = SharedObjects()
+    blobs = [codec.pack({"name": str(number)}) for number in range(5)]
+    first = [shared.unpack(blob) for blob in blobs[:4]]
+    assert [shared.unpack(blob) for blob in blobs[:4]] == first
+    assert shared.unpack(blobs[4]) == {"name": "4"}
+    kept = [shared.unpack(blob) is obj for blob, obj in zip(blobs[2:4], first[2:], strict=True)]
+    assert kept == [True, True], "the younger half stays"
+    assert shared.unpack(blobs[0]) is not first[0]
+
+
+def change(revision: int) -> Mutation:
+    return Mutation(revision, "ADDED", "Pod", "default", f"p{revision}", b"x")
+
+
+def test_a_change_is_decoded_once_whoever_pulls_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_objects, "SHARED", 4)
+    shared = SharedObjects()
+    frames = {revision: Raw(codec.encode(change(revision))) for revision in range(1, 9)}
+    first = shared.changes((1, 2), (frames[1], frames[2]))
+    assert first == [change(1), change(2)]
+    again = shared.changes((2, 3), (frames[2], frames[3]))
+    assert again[0] is first[1]
+    late = shared.changes(tuple(frames), tuple(frames.values()))
+    assert late == [change(revision) for revision in frames]
+    assert shared.changes((8, 1), (frames[8], frames[1]))[0] is late[-1]
+    assert shared.changes((1,), (frames[1],))[0] is not first[0], "the older ones have gone"
+    with pytest.raises(CodecError):
+        shared.changes((99,), (Raw(codec.pack("no change")),))
