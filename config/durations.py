@@ -1,4 +1,4 @@
-"""Go durations: ``1h2m3.5s``, ``100ms``, ``-1.5us``. Source: ``time.ParseDuration``."""
+"""Go durations: ``1h2m3.5s``, ``100ms``, ``-1.5us``. Source: ``time.ParseDuration``, step by step."""
 
 from __future__ import annotations
 
@@ -17,13 +17,21 @@ _UNITS_NS = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|\u03bcs|ms|s|m|h)", re.ASCII)
+_PART = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?(ns|us|µs|\u03bcs|ms|s|m|h)", re.ASCII)
 _LONGEST_NS = 2**63 - 1
 
 
 def parse_duration(text: str) -> float:
     """Seconds. Raises ValueError for what Go refuses: no unit, no digits, an unknown unit, more than 292 years."""
     return parse_duration_ns(text) / 1e9
+
+
+def duration_s(text: str) -> float | None:
+    """Seconds; None for what is no duration."""
+    try:
+        return parse_duration(text)
+    except ValueError:
+        return None
 
 
 def parse_duration_ns(text: str) -> int:
@@ -38,11 +46,21 @@ def parse_duration_ns(text: str) -> int:
         match = _PART.match(rest, position)
         if match is None or not (match[1] or match[2]):
             break
-        unit = _UNITS_NS[match[3]]
-        total += int(match[1] or "0") * unit
-        if match[2]:
-            total += int(match[2]) * unit // 10 ** len(match[2])
+        total += int(match[1] or "0") * _UNITS_NS[match[3]] + _fraction_ns(match[2] or "", _UNITS_NS[match[3]])
         position = match.end()
     if not rest or position < len(rest) or total > _LONGEST_NS + negative:
         raise ValueError(f"{text!r} is not {EXPECTED}")
     return -total if negative else total
+
+
+def _fraction_ns(digits: str, unit: int) -> int:
+    """Of a unit, in Go's own floating point: ``0.3333333333333333333h`` is 20 minutes, and no nanosecond less. Digits
+    that do not fit into Go's number are not read.
+    """
+    read, scale = 0, 1.0
+    for digit in digits:
+        longer = read * 10 + int(digit)
+        if read > _LONGEST_NS // 10 or longer > _LONGEST_NS + 1:
+            break
+        read, scale = longer, scale * 10.0
+    return int(float(read) * (unit / scale)) if read else 0

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from actors.agents.pod_life import State
-from actors.kube.durations import duration_s
+from config.durations import duration_s
 from core.objects.metadata import parse_time, section, text_map
 
 Object = dict[str, Any]

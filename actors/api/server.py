@@ -111,7 +111,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
     async def _record(self, entries: Sequence[commands.Entry]) -> None:
         """What is in the store is in the journal, whoever takes this actor away in between."""
         if entries:
-            await self._recorder.ask_through(commands.Append(tuple(entries)))
+            await self._recorder.ask(commands.Append(tuple(entries)), through=True)
 
     def _readable(self) -> ChangeLog:
         """What watchers read."""

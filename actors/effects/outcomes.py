@@ -28,8 +28,8 @@ class Outcomes:
         frames = [self._cache.encode(outcome) for outcome in outcomes]
         entries = [Entry("outcome", frame, outcome.sequence) for outcome, frame in zip(outcomes, frames, strict=True)]
         # Told to one and not the other, it would be carried out and told again.
-        await self._cache.tell_through(frames)
-        await self._recorder.tell_through((self._recorder.encode(Append(tuple(entries))),))
+        await self._cache.tell(*frames, through=True)
+        await self._recorder.tell(Append(tuple(entries)), through=True)
 
 
 class RecentOperations:

@@ -1,7 +1,7 @@
 """The bounded mailbox: MessagePack bytes, one receiver, as many senders as there are.
 
-Full means back-pressure: `tell` waits, `tell_nowait` raises `anyio.WouldBlock`; nothing is ever dropped. A wake-up
-costs more than a message (6-20 us against 1 us), so senders batch (`tell_many`, `ask_many`) and receivers drain.
+Full means back-pressure: senders wait, and nothing is ever dropped. A wake-up costs more than a message (6-20 us
+against 1 us), so senders batch and receivers drain.
 
 A queue of its own rather than an anyio memory object stream: a sender cancelled while it waits for room takes back what
 nobody has, or knows that it was sent, which a stream does not tell; and finding the mailbox empty is no exception.
@@ -9,6 +9,7 @@ nobody has, or knows that it was sent, which a stream does not tell; and finding
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
@@ -83,63 +84,41 @@ class Mailbox(Generic[M, R]):
 
     # --- senders
 
-    async def tell(self, message: M) -> None:
-        """Send; waits while the mailbox is full. Raises ActorStoppedError once it is closed."""
-        await self.tell_encoded((self.encode(message),))
+    async def tell(self, *messages: M | bytes, through: bool = False) -> None:
+        """Send, with one wake-up for up to BATCH of them; waits while the mailbox is full. Bytes are messages that are
+        encoded already (`encode`). Raises ActorStoppedError once it is closed.
 
-    def tell_nowait(self, message: M) -> None:
-        """Send or raise anyio.WouldBlock when the mailbox is full."""
-        envelope = Envelope((self.encode(message),))
-        if not self.closed and len(self._queue) >= self.capacity:
-            raise anyio.WouldBlock
-        self._put(envelope)
-
-    async def tell_many(self, messages: Sequence[M]) -> None:
-        """Send a batch: one wake-up for up to BATCH messages."""
-        await self.tell_encoded(self._encode_many(messages))
-
-    async def tell_encoded(self, frames: Sequence[bytes]) -> None:
-        """Send messages that are encoded already (`Mailbox.encode`)."""
+        `through`: never cancelled, which costs a scope only while there is no room.
+        """
+        frames = [each if isinstance(each, bytes) else self.encode(each) for each in messages]
         for part in _parts(frames):
-            envelope = Envelope(part)
-            if not self._put(envelope):
-                await self._wait_for_room(envelope)
+            await self._send(Envelope(part), shield=through)
 
-    async def tell_through(self, frames: Sequence[bytes]) -> None:
-        """`tell_encoded` of who must have it sent: never cancelled, which costs a scope only while there is no room."""
-        for part in _parts(frames):
-            await self._put_in(Envelope(part), shield=True)
+    async def ask(self, message: M, *, through: bool = False) -> R:
+        """Send and wait for the reply. Raises ActorStoppedError or ActorFailedError instead of waiting for ever.
 
-    async def ask(self, message: M) -> R:
-        """Send and wait for the reply. Raises ActorStoppedError or ActorFailedError instead of waiting for ever."""
-        return self._replies(await self._ask((self.encode(message),)))[0]
-
-    async def ask_through(self, message: M) -> R:
-        """`ask` of who must have the reply: cancelled while it waits, it is so again at its next wait, and not before.
-
-        As in a shielded scope, but that costs more than asking, and is made here only when somebody cancels.
+        `through`: who asks must have the reply. Cancelled while it waits, it is so again at its next wait, and not
+        before; as in a shielded scope, but that costs more than asking, and is made here only when somebody cancels.
         """
         answer = Answer(1, self._events.make())
-        await self._put_in(Envelope((self.encode(message),), answer), shield=True)
+        await self._send(Envelope((self.encode(message),), answer), shield=through)
         try:
             await answer.complete.wait()
         except anyio.get_cancelled_exc_class():
+            if not through:
+                raise
             with anyio.CancelScope(shield=True):
                 await answer.complete.wait()
         return self._replies(answer.frames)[0]
-
-    async def ask_for(self, message: M, reply_type: type[A]) -> A:
-        """`ask`, when only one type of reply is possible."""
-        reply = await self.ask(message)
-        if not isinstance(reply, reply_type):
-            raise UnexpectedReplyError(f"{self.name} answered {reply!r}, expected {reply_type.__name__}")
-        return reply
 
     async def ask_many(self, messages: Sequence[M]) -> list[R]:
         """Send a batch and wait for all replies, in the order of the messages."""
         replies: list[R] = []
         for part in _parts(self._encode_many(messages)):
-            replies += self._replies(await self._ask(part))
+            answer = Answer(len(part), self._events.make())
+            await self._send(Envelope(part, answer))
+            await answer.complete.wait()
+            replies += self._replies(answer.frames)
         return replies
 
     async def ask_each(self, messages: Sequence[M], timeout_s: float) -> list[R | None]:
@@ -148,7 +127,7 @@ class Mailbox(Generic[M, R]):
         for part in _parts(self._encode_many(messages)):
             answer = Answer(len(part), self._events.make())
             until = self._alarm.now() + timeout_s
-            await self._put_in(Envelope(part, answer), deadline=until)
+            await self._send(Envelope(part, answer), deadline=until)
             await self._alarm.wait(answer.complete, until)
             frames = [frame or NO_ANSWER for frame in answer.frames]
             replies += [reply_or_none(reply) for reply in self._decode_replies(frames)]
@@ -240,18 +219,10 @@ class Mailbox(Generic[M, R]):
             self.name, self.capacity, queued, self._sent, self._received, len(self._blocked), high, self.closed
         )
 
-    async def _ask(self, frames: Sequence[bytes]) -> list[bytes]:
-        answer = Answer(len(frames), self._events.make())
-        envelope = Envelope(frames, answer)
+    async def _send(self, envelope: Envelope, *, shield: bool = False, deadline: float = math.inf) -> None:
+        """Wait for room in a scope that is made only when there is none."""
         if not self._put(envelope):
-            await self._wait_for_room(envelope)
-        await answer.complete.wait()
-        return answer.frames
-
-    async def _put_in(self, envelope: Envelope, **scope: Any) -> None:
-        """Send it; wait in such a scope, made only when there is no room."""
-        if not self._put(envelope):
-            with anyio.CancelScope(**scope):
+            with anyio.CancelScope(shield=shield, deadline=deadline):
                 await self._wait_for_room(envelope)
 
     def _put(self, envelope: Envelope) -> bool:
@@ -297,3 +268,10 @@ class Mailbox(Generic[M, R]):
 def _parts(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     for start in range(0, len(frames), BATCH):
         yield frames[start : start + BATCH]
+
+
+def expected(reply: Message, kind: type[A]) -> A:
+    """The reply, where only one type of it is possible. Raises UnexpectedReplyError."""
+    if not isinstance(reply, kind):
+        raise UnexpectedReplyError(f"the answer was {reply!r}, expected {kind.__name__}")
+    return reply

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import cycle as rotation
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from actors.scheduling.cycle_memory import Unsent
 from core.messages.commands import Append, Assume, Entry
@@ -18,7 +18,6 @@ from storage import codec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from actors.runtime.mailbox import Mailbox
     from actors.scheduling.cycle_memory import CycleMemory
     from actors.system.ports import BindPort, CachePort, EvictPort, RecorderPort, StatusPort
     from core.messages.decisions import Bind, CycleResult
@@ -61,7 +60,7 @@ class Commit:
         cycle, *decided = codec.encode_many((record, *decisions))
         entries = (Entry("cycle", cycle), *[Entry("decision", decision, -1) for decision in decided])
         # written and not remembered, it would be written again
-        appended = await self._recorder.ask_through(Append(entries))
+        appended = await self._recorder.ask(Append(entries), through=True)
         memory.cycle = record.cycle
         memory.carry = record.carry
         memory.unsent = Unsent(result, record.statuses, appended.first + 1, record.now)
@@ -77,23 +76,19 @@ class Commit:
         """Through to the end whoever cancels: handed out in part, it would be handed out again as a whole."""
         result, first, now = unsent.result, unsent.first, unsent.now
         if result.binds or result.evicts:
-            await self._cache.ask_through(Assume(result.cycle, result.binds, result.evicts))
+            await self._cache.ask(Assume(result.cycle, result.binds, result.evicts), through=True)
         for start, binds in _cut(result.binds, _writes):
             binder = self._pre_binder if _writes(binds[0]) else next(self._binders)
             created = result.report.created[start : start + len(binds)]
-            await _tell(binder, BindOrder(result.cycle, first + start, binds, now, created))
+            await binder.tell(BindOrder(result.cycle, first + start, binds, now, created), through=True)
         for start, evicts in _cut(result.evicts):
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
-            await _tell(next(self._evictors), order)
+            await next(self._evictors).tell(order, through=True)
         if result.events:
             statuses = WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues, result.events)
-            await _tell(self._status, statuses)
+            await self._status.tell(statuses, through=True)
         elif unsent.statuses:
-            await self._status.tell_through((unsent.statuses,))
-
-
-async def _tell(mailbox: Mailbox[M, Any], message: M) -> None:
-    await mailbox.tell_through((mailbox.encode(message),))
+            await self._status.tell(unsent.statuses, through=True)
 
 
 def statuses_of(result: CycleResult) -> bytes:

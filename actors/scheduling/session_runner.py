@@ -24,6 +24,7 @@ import anyio
 from actors.errors import ActorFailedError, CycleLostError
 from actors.runtime.activity import SCHEDULER
 from actors.runtime.actor import Actor
+from actors.runtime.mailbox import expected
 from actors.scheduling.commit import statuses_of
 from actors.scheduling.decider import Moment
 from actors.scheduling.measure import Measure
@@ -138,7 +139,7 @@ class SessionRunner(Actor[RunCycle, Done]):
     async def _cycle(self) -> None:
         memory = self._memory
         await self._commit.carry_out(memory)  # of the cycle before, when somebody crashed over it
-        taken = await self._cache.ask_for(TakeSnapshot(memory.seen, memory.cycle + 1), SnapshotTaken)
+        taken = expected(await self._cache.ask(TakeSnapshot(memory.seen, memory.cycle + 1)), SnapshotTaken)
         snapshot = self._snapshots.take(taken.handle)
         measure = Measure(self._settings.stopwatch)
         moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)

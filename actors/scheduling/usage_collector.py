@@ -21,6 +21,7 @@ import httpx
 
 from actors.kube.times import timestamp
 from actors.runtime.actor import Actor
+from actors.runtime.mailbox import expected
 from config.durations import parse_duration
 from core.messages.commands import Create, List, Poke, Update
 from core.messages.replies import Done, Listing
@@ -121,7 +122,7 @@ class UsageCollector(Actor[Poke, Done]):
             await self._api.ask_many(written)
 
     async def _names(self, kind: str) -> set[str]:
-        listing = await self._api.ask_for(List(kind), Listing)
+        listing = expected(await self._api.ask(List(kind)), Listing)
         return {codec.unpack(blob)["metadata"]["name"] for blob in listing.blobs}
 
 

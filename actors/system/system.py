@@ -22,6 +22,7 @@ from actors.metrics.summary import Summary
 from actors.runtime.activity import SCHEDULER
 from actors.runtime.asking import ask_again
 from actors.runtime.clock import Clock
+from actors.runtime.mailbox import expected
 from actors.scheduling.decider import Decider
 from actors.system.ports import ApiPort, MetricsPort, RunnerPort
 from actors.system.restart import recover, resolve
@@ -96,7 +97,7 @@ class System(Wiring):
     async def metrics_text(self) -> bytes:
         """Prometheus' text format."""
         metrics = cast("MetricsPort", self.switchboard.mailboxes["metrics"])
-        return (await metrics.ask_for(commands.Expose(), replies.Exposition)).text
+        return (expected(await metrics.ask(commands.Expose()), replies.Exposition)).text
 
     @property
     def api(self) -> ApiPort:

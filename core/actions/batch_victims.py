@@ -13,7 +13,7 @@ import numpy as np
 from core.actions.batch_order import removal_order
 from core.actions.findings import Findings, joined
 from core.actions.screen import movable
-from core.actions.victims import TOLERANCE
+from core.resources import MIN_RESOURCE
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -74,7 +74,7 @@ class BatchTrial:
     def _fits(self, room: FloatArray) -> BoolArray:
         fits = np.ones(room.shape[1:], dtype=np.bool_)
         for i, (_, value) in enumerate(self._preemptor.template.items):
-            fits &= value - room[i] < TOLERANCE
+            fits &= value - room[i] < MIN_RESOURCE
         return fits
 
     def _reprieve(self, freed: FloatArray, room: FloatArray, removed: RowArray) -> BoolArray:

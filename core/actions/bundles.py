@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from core.objects.pod import PREEMPTABLE
+from core.resources import MIN_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
 
-MIN_REQUEST = 0.1  # below it a resource does not count as asked for
 FREE = float("inf")  # the return of a bundle that costs its job nothing
 Amounts = dict[int, float]
 
@@ -85,7 +85,7 @@ def share_of(amounts: Amounts, need: Amounts, *, cap: bool) -> float:
     """The sum of the shares of a need that amounts meet; with `cap` no share is above 1 (scoreAgainstNeed)."""
     score = 0.0
     for dimension, wanted in sorted(need.items()):
-        if wanted >= MIN_REQUEST:
+        if wanted >= MIN_RESOURCE:
             amount = amounts.get(dimension, 0.0)
             score += (min(amount, wanted) if cap else amount) / wanted
     return score

@@ -14,6 +14,7 @@ import numpy as np
 from core.actions.bundles import Bundle, Cost, bundles_of, may_lose_tasks, requests
 from core.actions.gang_trial import GangTrial
 from core.actions.worksheet import organize, ungated
+from core.resources import MIN_RESOURCE
 from core.session.action_arguments import caches_errors
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 MAX_DOMAINS = 8
-TOLERANCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class GangEviction:
             for dimension, value in bundle.freed.items():
                 if dimension in room:
                     room[dimension] += value
-            if any(value - room[dimension] >= TOLERANCE for dimension, value in need.items()):
+            if any(value - room[dimension] >= MIN_RESOURCE for dimension, value in need.items()):
                 continue
             trial = GangTrial(self._session, job, domain, victims, self._name, cache_errors=self._cache_errors)
             if trial.run():

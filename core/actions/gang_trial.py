@@ -11,6 +11,7 @@ import numpy as np
 
 from core.actions.candidates import CandidateNodes
 from core.actions.worksheet import organize, ungated
+from core.resources import MIN_RESOURCE
 from core.session.reasons import FitFailure
 from core.session.statement import save
 
@@ -135,5 +136,5 @@ def _has_room(columns: FloatArray, task: Task) -> BoolArray:
     """Where the task fits, over all nodes."""
     fits = np.ones(columns.shape[1], dtype=np.bool_)
     for dimension, value in task.template.items:
-        fits &= value - columns[dimension] < 0.1
+        fits &= value - columns[dimension] < MIN_RESOURCE
     return fits

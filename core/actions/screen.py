@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.actions.victims import TOLERANCE
 from core.life.task import TaskStatus
+from core.resources import MIN_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,5 +84,5 @@ def _makes_room(
     for dimension, value in task.template.items:
         given = np.bincount(batch.node, weights=requests[:, dimension], minlength=len(nodes))
         # twice the tolerance: sums in another order may differ in the last bits
-        passes &= value - (session.nodes.future[dimension][nodes] + given) < 2 * TOLERANCE
+        passes &= value - (session.nodes.future[dimension][nodes] + given) < 2 * MIN_RESOURCE
     return passes

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.life.task import TaskStatus
+from core.resources import MIN_RESOURCE
 from core.session.reasons import Code, FitFailure
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from core.session.session import Session
 
 NEVER = "Never"
-TOLERANCE = 0.1
 
 
 def tasks_that(session: Session, node: int, accepts: Callable[[Task], bool]) -> list[Task]:
@@ -99,7 +99,7 @@ def add_request(room: dict[int, float], victim: Task) -> None:
 
 def fits(task: Task, room: dict[int, float]) -> bool:
     """InitResreq <= room, tolerant."""
-    return all(value - room[dimension] < TOLERANCE for dimension, value in task.template.items)
+    return all(value - room[dimension] < MIN_RESOURCE for dimension, value in task.template.items)
 
 
 def is_eligible(session: Session, preemptor: Task) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
-from core.session.fill import FULL, MIN_REQUEST, FillScore, Term
+from core.resources import MIN_RESOURCE
+from core.session.fill import FULL, FillScore, Term
 from core.session.points.nodes import TEMPLATE_ONLY
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class FillScorer:
         asked = [
             (dimension, request, self._weights[names[dimension]])
             for dimension, request in task.template.items
-            if request >= MIN_REQUEST and names[dimension] in self._weights
+            if request >= MIN_RESOURCE and names[dimension] in self._weights
         ]
         terms = [Term(dimension, request, float(weight)) for dimension, request, weight in asked if weight]
         return FillScore(session, terms, float(sum(weight for _, _, weight in asked)), self._factor)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from core.state.sources import Allocatable
 
 BoolArray = npt.NDArray[np.bool_]
-MIN_REQUEST = 0.1  # below it a resource does not count as asked for (ResourceNames)
 FULL = 100.0  # kube-scheduler's MaxNodeScore
 
 

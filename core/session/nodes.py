@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from core.life.task import TaskStatus
+from core.resources import MIN_RESOURCE
 from core.state.scalars import floats, integers, lines
 
 if TYPE_CHECKING:
@@ -127,20 +128,20 @@ class SessionNodes:
         """InitResreq <= Idle, tolerant, absent scalars count as 0."""
         idle = self.idle_at
         for dimension, value in task.template.items:  # noqa: SIM110 - asked for every task that is placed
-            if not value - idle[dimension][row] < 0.1:
+            if not value - idle[dimension][row] < MIN_RESOURCE:
                 return False
         return True
 
     def fits_future(self, row: int, task: Task) -> bool:
         """InitResreq <= FutureIdle, tolerant."""
         future = self.future_at
-        return all(value - future[dimension][row] < 0.1 for dimension, value in task.template.items)
+        return all(value - future[dimension][row] < MIN_RESOURCE for dimension, value in task.template.items)
 
     def insufficient(self, row: int, task: Task) -> int:
         """The first dimension (cpu, memory, scalars by name) that FutureIdle lacks, or ABSENT."""
         future = self.future_at
         for dimension, value in task.template.items:
-            if value - future[dimension][row] >= 0.1:
+            if value - future[dimension][row] >= MIN_RESOURCE:
                 return dimension
         return ABSENT
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.resources import MIN_RESOURCE
+
 if TYPE_CHECKING:
     from core.session.points.nodes import FloatArray
-
-TOLERANCE = 0.1
 
 
 @lru_cache(maxsize=4096)
@@ -23,7 +23,7 @@ def most_too_small(request: float) -> float:
     """
     low, high = request - max(1.0, 2.0 * ulp(request)), request
     while low < (middle := low + (high - low) / 2) < high:
-        low, high = (middle, high) if request - middle >= TOLERANCE else (low, middle)
+        low, high = (middle, high) if request - middle >= MIN_RESOURCE else (low, middle)
     return low
 
 

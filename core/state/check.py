@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.life.task import COUNT, LABELS, TaskStatus
+from core.resources import MIN_RESOURCE
 from core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from core.state.view import View
 
 RELEASING = int(TaskStatus.RELEASING)
-TOLERANCE = 0.1  # minResource: the unit below which Volcano sees no difference
 
 
 def check_view(view: View) -> list[str]:
@@ -81,7 +81,7 @@ def _check_nodes(view: View, rows: Iterable[int]) -> list[str]:
 
 
 def _differ(says: list[float], expected: list[float]) -> bool:
-    return any(abs(one - other) >= TOLERANCE for one, other in zip(says, expected, strict=True))
+    return any(abs(one - other) >= MIN_RESOURCE for one, other in zip(says, expected, strict=True))
 
 
 def _by_tasks(view: View, tasks: Iterable[Task]) -> tuple[list[float], list[float]]:

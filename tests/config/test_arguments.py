@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arguments import Arguments
-from config.durations import parse_duration, parse_duration_ns
+from config.durations import duration_s, parse_duration, parse_duration_ns
 
 
 @pytest.mark.parametrize(
@@ -78,17 +78,20 @@ def test_absent_ones_are_silent() -> None:
         ("0", 0), ("+0", 0), ("5s", 5 * 10**9), ("100ms", 10**8), ("1h2m3.5s", 3723_500_000_000), ("-1.5us", -1500),
         ("1µs", 1000), ("1\u03bcs", 1000), (".5s", 5 * 10**8), ("1.s", 10**9), ("0.3ns", 0), ("1m1m", 120 * 10**9),
         ("2562047h47m16.854775807s", 2**63 - 1), ("-2562047h47m16.854775808s", -(2**63)),
+        ("0.3333333333333333333h", 1200 * 10**9), ("0.100000000000000000000h", 360 * 10**9),
+        ("0.9223372036854775808h", 3320413933267), ("-0.9ns", 0),
     ],
 )  # fmt: skip
 def test_durations_as_go(text: str, nanoseconds: int) -> None:
     assert parse_duration_ns(text) == nanoseconds
-    assert parse_duration(text) == nanoseconds / 1e9
+    assert parse_duration(text) == duration_s(text) == nanoseconds / 1e9
 
 
 @pytest.mark.parametrize("text", ["", "5", "s", ".s", "-", "1d", "1 s", " 1s", "1s ", "--1s", "1e3s", "2562048h", "١s"])
 def test_durations_go_refuses(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)
+    assert duration_s(text) is None
 
 
 @given(st.integers(0, 10**6), st.integers(0, 59), st.integers(0, 59999))

@@ -1,5 +1,6 @@
 """The resource model: Volcano's own answers where they are at hand, and the rules that matter most spelled out."""
 
+import ast
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from core.errors import QuantityError, ResourceAssertionError
 from core.resources import (
     INFINITY,
     LARGEST,
+    MIN_RESOURCE,
     ZERO,
     Resource,
     exceeded_part,
@@ -21,6 +23,7 @@ from core.resources import (
     share,
 )
 from pumice.conformance.resources import OPERATIONS, CaseResult, run_resource_cases
+from tests.kit import source
 
 CASES = Path(__file__).parents[3] / "shared" / "conformance" / "resources.json"
 GPU = "nvidia.com/gpu"
@@ -235,3 +238,13 @@ def test_every_method_of_the_suite_is_there() -> None:
 def test_a_resource_is_no_key() -> None:
     with pytest.raises(TypeError):
         hash(Resource())
+
+
+def test_what_counts_as_nothing_is_stated_once() -> None:
+    stated = [
+        f"{path}:{node.lineno}"
+        for path, tree in source.modules("core")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value == MIN_RESOURCE
+    ]
+    assert [each.partition(":")[0] for each in stated] == ["core/resources/amounts.py"], stated

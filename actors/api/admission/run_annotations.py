@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from actors.api.refusals import Cause, invalid_value
-from actors.kube.durations import duration_s
+from config.durations import duration_s
 
 DURATIONS: Final = ("pumice.dev/duration", "pumice.dev/termination")
 EXIT_CODE: Final = "pumice.dev/exit-code"

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from actors.controllers.jobs.life import Action
-from actors.kube.durations import duration_s
+from config.durations import duration_s
 from core.objects.metadata import section
 
 ANY_EVENT: Final = "*"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.resources import MIN_RESOURCE
 from core.state.scalars import floats, lines
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.points.batches import FloatArray, RowArray
     from core.session.session import Session
-
-MIN_RESOURCE: Final = 0.1
 
 
 class Shares:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.plugins.drf.shares import MIN_RESOURCE
+from core.resources import MIN_RESOURCE
 
 if TYPE_CHECKING:
     from core.objects.queue import Queue

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.resources import MIN_RESOURCE
 from core.state.scalars import floats
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from core.session.session import Session
     from core.state.columns import FloatArray
     from core.state.hypernodes import RowArray
-
-MIN_RESOURCE = 0.1
 
 
 class Occupancy:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.resources import MIN_RESOURCE
 from core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Rows, Volatility
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from core.session.subjobs import SubJob
     from core.state.hypernodes import RowArray
 
-MIN_RESOURCE = 0.1
 MAX_SCORE = 100.0
 
 

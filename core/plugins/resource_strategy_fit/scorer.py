@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 
 from core.plugins.resource_strategy_fit.arguments import LEAST, MOST, Strategy, strategy_for
-from core.session.fill import FULL, MIN_REQUEST, FillScore, Term
+from core.resources import MIN_RESOURCE
+from core.session.fill import FULL, FillScore, Term
 from core.session.points.nodes import Reads
 from core.session.points.ready import ReadyScore
 
@@ -86,7 +87,7 @@ class StrategyScorer:
                 strategy = Strategy(own_type, own[name]) if name in own else None
             else:
                 strategy = strategy_for(name, self._configured)
-            if strategy and request >= MIN_REQUEST:
+            if strategy and request >= MIN_RESOURCE:
                 found.append((dimension, request, strategy))
         return found
 
@@ -101,6 +102,6 @@ class StrategyScorer:
             held = 1.0 - held / sra.total
         held *= FULL * sra.weight
         for dimension, request in task.template.items:
-            if request >= MIN_REQUEST:
+            if request >= MIN_RESOURCE:
                 held[allocatable[dimension] == 0.0] = 0.0
         return held

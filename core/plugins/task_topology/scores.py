@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.plugins.task_topology.buckets import role_of
+from core.resources import MIN_RESOURCE
 from core.session.points.nodes import Reads, Volatility
 from core.state.derived import derived
 from core.state.sources import ALLOCATABLE
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from core.state.sources import Allocatable
 
 BoolArray = npt.NDArray[np.bool_]
-FULL, TOLERANCE, SCALARS = 100.0, 0.1, 2
+FULL, SCALARS = 100.0, 2
 
 
 @derived(ALLOCATABLE)
@@ -103,7 +104,7 @@ class BucketScore:
 def _fits(request: Mapping[int, float], room: FloatArray) -> BoolArray:
     fits = np.ones(room.shape[1], dtype=np.bool_)
     for dimension, amount in request.items():
-        np.logical_and(fits, amount - room[dimension] < TOLERANCE, out=fits)
+        np.logical_and(fits, amount - room[dimension] < MIN_RESOURCE, out=fits)
     return fits
 
 

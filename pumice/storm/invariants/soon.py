@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 import anyio
 
 from actors.errors import ActorFailedError
+from actors.runtime.mailbox import expected
 from core.messages.commands import CheckView, Get
 from core.messages.replies import ViewChecked
 from core.state.watched import WATCHED
@@ -93,7 +94,7 @@ async def _answer_of(system: System) -> ViewChecked | None:
     cache = cast("CachePort", system.switchboard.mailboxes["cache"])
     try:
         await system.api.ask(Get("Namespace", "", "default"))
-        return await cache.ask_for(CheckView(), ViewChecked)
+        return expected(await cache.ask(CheckView()), ViewChecked)
     except ActorFailedError:
         return None
 

@@ -99,7 +99,7 @@ async def test_an_actor_answers_and_stops() -> None:
 
 async def test_what_is_queued_is_handled_before_stopping() -> None:
     async with staged() as stage:
-        await stage.box.tell_many([TakeSnapshot(number) for number in range(50)])
+        await stage.box.tell(*[TakeSnapshot(number) for number in range(50)])
     assert stage.seen == list(range(50))
 
 
@@ -124,7 +124,7 @@ async def test_a_crash_costs_the_message_in_hand_and_no_other() -> None:
 
 async def test_told_messages_behind_a_crash_survive_it() -> None:
     async with staged() as stage:
-        await stage.box.tell_many([TakeSnapshot(number) for number in (1, CRASH, 2, CRASH, 3)])
+        await stage.box.tell(*[TakeSnapshot(number) for number in (1, CRASH, 2, CRASH, 3)])
         await stage.context.activity.wait_idle()
         assert stage.seen == [1, CRASH, 2, CRASH, 3]
     assert [crash.restart_in_s for crash in stage.crashes()] == [0.01, 0.02]

@@ -114,7 +114,7 @@ async def test_who_asks_through_has_the_reply_and_is_cancelled_at_its_next_wait(
     came: list[object] = []
 
     async def ask() -> None:
-        came.append(await box.ask_through(TakeSnapshot(1)))
+        came.append(await box.ask(TakeSnapshot(1), through=True))
         came.append("goes on")
         await lowlevel.checkpoint()
         came.append("went on too long")
@@ -141,7 +141,7 @@ async def test_who_asks_through_and_is_cancelled_hears_that_nobody_will_answer()
 
     async def ask() -> None:
         with pytest.raises(ActorStoppedError):
-            await box.ask_through(TakeSnapshot(1))
+            await box.ask(TakeSnapshot(1), through=True)
         heard.append("stopped")
 
     async with anyio.create_task_group() as tasks:
@@ -161,7 +161,7 @@ async def test_who_tells_through_has_all_of_it_sent_and_is_cancelled_at_its_next
     came: list[str] = []
 
     async def tell() -> None:
-        await box.tell_through([box.encode(TakeSnapshot(1)), box.encode(TakeSnapshot(2))])
+        await box.tell(TakeSnapshot(1), box.encode(TakeSnapshot(2)), through=True)
         came.append("goes on")
         await lowlevel.checkpoint()
         came.append("went on too long")

@@ -12,7 +12,7 @@ from actors.controllers.jobs.controller import JobController
 from actors.controllers.queues.controller import QueueController
 from actors.controllers.workloads.controller import WorkloadController
 from actors.runtime.clock import RealClock, VirtualClock
-from actors.runtime.mailbox import Mailbox
+from actors.runtime.mailbox import Mailbox, expected
 from actors.runtime.reconciler import Reconciler
 from actors.system.ports import PokePort
 from core.messages import commands, replies, watch
@@ -228,10 +228,10 @@ async def test_agents_and_controllers_bring_a_cluster_to_its_end() -> None:
             gang["spec"]["minAvailable"] = 1
             await bench.api.ask_many([create(gang), create(pod("p", duration="100ms"))])
             await bench.context.activity.wait_idle()
-            reply = await bench.api.ask_for(commands.Get("Job", "default", "j"), replies.Accepted)
+            reply = expected(await bench.api.ask(commands.Get("Job", "default", "j")), replies.Accepted)
             status = unpack(reply.blob)["status"]
             assert (status["state"]["phase"], status["succeeded"]) == ("Completed", 21)
-            reply = await bench.api.ask_for(commands.Get("Pod", "default", "p"), replies.Accepted)
+            reply = expected(await bench.api.ask(commands.Get("Pod", "default", "p")), replies.Accepted)
             assert unpack(reply.blob)["status"]["phase"] == "Succeeded"
             tasks.cancel_scope.cancel()
         for mailbox in mailboxes:

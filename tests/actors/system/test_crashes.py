@@ -92,15 +92,15 @@ async def test_an_outcome_that_never_comes_is_given_up_and_the_pod_bound_all_the
     settings = replace(QUICK, bind_workers=1, answer_timeout_s=2.0)
     async with started(journal, settings=settings, clock=VirtualClock()) as system:
         binder = system.switchboard.mailboxes["bind-worker:0"]
-        tell = binder.tell_through
+        tell = binder.tell
         vanished: list[Any] = []
 
-        async def swallow(frames: Sequence[bytes]) -> None:
+        async def swallow(*messages: Any, through: bool) -> None:
             if vanished:
-                await tell(frames)
-            vanished.append(frames)
+                await tell(*messages, through=through)
+            vanished.append(messages)
 
-        setattr(binder, "tell_through", swallow)  # noqa: B010
+        setattr(binder, "tell", swallow)  # noqa: B010
         began = anyio.current_time()
         await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
         await idle(system, 100)

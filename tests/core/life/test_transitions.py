@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidTransition
-from core.life import pod_group, queue, task
+from core.life import pod_group, task
 
 LIVES: list[tuple[type[Enum], type[Enum], Mapping[Any, Any], Callable[..., Any]]] = [
     (task.TaskStatus, task.Trigger, task.TRANSITIONS, task.move),
     (pod_group.Phase, pod_group.Trigger, pod_group.TRANSITIONS, pod_group.move),
-    (queue.QueueState, queue.Trigger, queue.TRANSITIONS, queue.move),
 ]
 PAIRS = [
     pytest.param(state, trigger, table, move, id=f"{states.__name__}-{state.name}-{trigger.name}")

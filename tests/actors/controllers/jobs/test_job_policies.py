@@ -6,7 +6,6 @@ import pytest
 
 from actors.controllers.jobs.life import Action
 from actors.controllers.jobs.policies import Resolved, Trigger, resolve
-from actors.kube.durations import duration_s
 
 Object = dict[str, Any]
 
@@ -78,25 +77,3 @@ def test_what_comes_from_an_earlier_life_changes_nothing(stale: Object) -> None:
 
 def test_a_command_asks_no_policy() -> None:
     assert action(resolve(job([ON_FAILURE]), Trigger("CommandIssued", "ResumeJob")))[0] is Action.RESUME_JOB
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("0", 0.0),
-        ("5s", 5.0),
-        ("1h30m", 5400.0),
-        ("1.5s", 1.5),
-        (".5s", 0.5),
-        ("250ms", 0.25),
-        ("10us", 1e-05),
-        ("-2s", -2.0),
-        ("", None),
-        ("5", None),
-        ("s", None),
-        ("5 s", None),
-        ("1d", None),
-    ],
-)
-def test_durations_are_gos(text: str, seconds: float | None) -> None:
-    assert duration_s(text) == pytest.approx(seconds)
