@@ -79,7 +79,7 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Conte
     if "enqueue" not in session.config.actions:
         for job in session.jobs.where(session.snapshot.jobs.phase <= Phase.PENDING.value):
             if only is None or job.row in only:
-                session.jobs.phase[job.row] = Phase.INQUEUE
+                session.jobs.admit(job)
     columns = session.snapshot.jobs
     has_pending = columns.counts[TaskStatus.PENDING.value] > 0
     for job in session.jobs.where(has_pending & (columns.phase > Phase.PENDING.value)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.pod_group import Phase, Trigger, move
+from core.life.pod_group import Phase
 from core.objects.metadata import section
 from core.session.heap import PriorityQueue
 
@@ -57,7 +57,7 @@ def _admit(session: Session, job: Job) -> bool:
     rejecter = session.points.job_enqueueable.rejecter(job) if asks else None
     if rejecter is None:
         session.points.job_enqueued(job)
-        session.jobs.phase[job.row] = move(Phase(session.jobs.phase[job.row]), Trigger.ENQUEUE, job.key)
+        session.jobs.admit(job)
         return True
     session.fit.not_admitted[job.row] = rejecter
     return False

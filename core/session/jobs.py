@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.life.task import IS_ALLOCATED, IS_READY, READY_STATUSES, TaskStatus
+from core.life import pod_group
+from core.life.task import IS_ALLOCATED, IS_READY, READY_STATUSES, TaskStatus, Trigger, move
 from core.session.by_queue import ByQueue
 from core.state.scalars import integer_lines, integers, lines
 
@@ -88,23 +89,37 @@ class SessionJobs:
         """Whether a mask holds for the row of any job."""
         return bool(np.count_nonzero(mask.take(self.columns.order)))
 
-    def move(self, job: Job, task: Task, status: int) -> None:
-        """Set a task's status; counts and what is allocated follow (UpdateTaskStatus)."""
-        row, before, template = job.row, self.status[task.row], task.template
+    def move(self, job: Job | None, task: Task, trigger: Trigger) -> TaskStatus:
+        """Take a task a step on in its life; counts and what is allocated follow (UpdateTaskStatus). Its new status.
+
+        Nothing else sets a status in a session. Raises InvalidTransition.
+        """
+        before = self.status[task.row]
+        after = self.status[task.row] = move(before, trigger, task.key)
+        if job is not None:
+            self._count(job, task, before, after)
+        return after
+
+    def _count(self, job: Job, task: Task, before: int, after: int) -> None:
+        row, template = job.row, task.template
         self.generation += 1
-        self.status[task.row] = status
         self.counts[before][row] -= 1
-        self.counts[status][row] += 1
+        self.counts[after][row] += 1
         if template.best_effort:
-            self.best_effort[row] += (status == PENDING) - (before == PENDING)
-        became_ready = IS_READY[status] - IS_READY[before]
+            self.best_effort[row] += (after == PENDING) - (before == PENDING)
+        became_ready = IS_READY[after] - IS_READY[before]
         if became_ready or template.best_effort:
             ready = self._ready_tasks[row] = self._ready_tasks[row] + became_ready
             self._readiness[row] = ready + self.best_effort[row] >= self.min_member[row]
-        gained = IS_ALLOCATED[status] - IS_ALLOCATED[before]
+        gained = IS_ALLOCATED[after] - IS_ALLOCATED[before]
         if gained:
             for dimension, value in template.items:
                 self.allocated_at[dimension][row] += gained * value
+
+    def admit(self, job: Job) -> None:
+        """The job waits no longer for admission. Raises InvalidTransition."""
+        phase = pod_group.Phase(self.phase[job.row])
+        self.phase[job.row] = pod_group.move(phase, pod_group.Trigger.ENQUEUE, job.key)
 
     # --- counts ------------------------------------------------------------------------------------------------------
 

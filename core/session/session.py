@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from config.arguments import Arguments
-from core.life.task import TaskStatus, Trigger, move
+from core.life.task import TaskStatus, Trigger
 from core.messages.decisions import Bind, Evict
 from core.session.action_arguments import argument_of
 from core.session.fit import JobFit
@@ -175,7 +175,7 @@ class Session:
         job, jobs, row = self.job_of(task), self.jobs, task.row
         assert job is not None
         trigger = Trigger.ALLOCATE if status is TaskStatus.ALLOCATED else Trigger.PIPELINE
-        jobs.move(job, task, move(jobs.status[row], trigger, task.key))
+        jobs.move(job, task, trigger)
         jobs.node[row] = node
         if evicted:
             self.evicted_for.add(row)
@@ -193,7 +193,7 @@ class Session:
         assert job is not None
         status, node = self.jobs.status[task.row], self.jobs.node[task.row]
         trigger = Trigger.UNPIPELINE if status == TaskStatus.PIPELINED else Trigger.UNALLOCATE
-        self.jobs.move(job, task, move(status, trigger, task.key))
+        self.jobs.move(job, task, trigger)
         self.nodes.remove(node, task)
         for handler in self.points.on_deallocate:
             handler(task, node)
@@ -213,12 +213,7 @@ class Session:
             handler(task, self.jobs.node[task.row])
 
     def _shift(self, task: Task, trigger: Trigger) -> None:
-        status = move(self.jobs.status[task.row], trigger, task.key)
-        job = self.job_of(task)
-        if job is not None:
-            self.jobs.move(job, task, status)
-        else:
-            self.jobs.status[task.row] = status
+        status = self.jobs.move(self.job_of(task), task, trigger)
         node = self.jobs.node[task.row]
         if node >= 0:
             self.nodes.remove(node, task)
@@ -235,7 +230,7 @@ class Session:
         """An allocation is final: Binding."""
         job = self.job_of(task)
         assert job is not None
-        self.jobs.move(job, task, TaskStatus.BINDING)
+        self.jobs.move(job, task, Trigger.COMMIT)
         node = self.nodes.names[self.jobs.node[task.row]]
         context = self.points.bind_context(task)
         self.binds.append(Bind(task.namespace, task.name, task.uid, node, task.job, context))

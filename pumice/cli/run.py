@@ -14,9 +14,9 @@ from rich.live import Live
 from rich.table import Table
 
 from actors.gateway.settings import GatewaySettings
-from actors.kube.durations import duration_s
 from actors.system.settings import SystemSettings
 from actors.system.system import System
+from config.durations import duration_s
 from config.settings import ProcessSettings, process_settings, read_process_settings
 from core.messages.replies import Refused
 from core.objects.metadata import parse_time

@@ -73,8 +73,9 @@ def test_enough_groups() -> None:
 def test_ready_pipelined_and_starving_by_counts(statuses: list[TaskStatus], needed: int) -> None:
     session = world(pod_group("j", queue="q", min_member=needed), pods("j", *["w"] * len(statuses)))
     job = job_of(session, "j")
+    columns: Any = session.jobs
     for i, status in enumerate(statuses):
-        session.jobs.move(job, task_of(session, f"j-{i}"), status)
+        columns._count(job, task_of(session, f"j-{i}"), TaskStatus.PENDING, status)
     ready = sum(s.name in ("BOUND", "BINDING", "RUNNING", "ALLOCATED", "SUCCEEDED") for s in statuses)
     promised = statuses.count(TaskStatus.PIPELINED)
     assert session.job_ready(job) is (ready >= needed)

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.errors import InvalidTransition
+from core.life.pod_group import Phase
 from core.life.task import TaskStatus
 from core.session.session import Session
 from core.session.statement import Statement, save
@@ -223,3 +225,17 @@ def test_what_a_handler_refuses_is_rolled_back_after_all_were_told(how: str) -> 
     assert told == ["refuse w-0", "note w-0", "note w-0"]
     assert differing(before, columns(session)) == []
     assert len(statement) == 0
+
+
+def test_nothing_changes_a_status_but_its_table() -> None:
+    session = world()
+    task = task_of(session, "w-0")
+    with pytest.raises(InvalidTransition, match="w-0 is Pending and cannot commit"):
+        session.emit_bind(task)
+    assert session.binds == []
+    assert session.jobs.status[task.row] == TaskStatus.PENDING
+    job = session.job_of(task)
+    assert job is not None
+    session.jobs.phase[job.row] = Phase.RUNNING
+    with pytest.raises(InvalidTransition, match="is Running and cannot enqueue"):
+        session.jobs.admit(job)
