@@ -23,6 +23,7 @@ from actors.effects.outcomes import Outcomes, RecentOperations
 from actors.effects.pre_bind import Place, PreBindError, Write, awaited_places, is_ready, writes_of
 from actors.errors import ActorFailedError
 from actors.runtime.actor import Actor
+from actors.runtime.mailbox import expected
 from core.messages.commands import BindPod, Get, Update
 from core.messages.decisions import Bind, PodCondition
 from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
@@ -196,7 +197,7 @@ class PreBindWorker(Actor[BindOrder, Done]):
         """What is new; None: the way to the api is broken, or the time of a bind is up."""
         with anyio.CancelScope(deadline=self._waiting.next_at):
             try:
-                return await self._api.ask_for(Pull(self.name, self._revision, WATCHED), Pulled)
+                return expected(await self._api.ask(Pull(self.name, self._revision, WATCHED)), Pulled)
             except ActorFailedError:
                 await anyio.sleep(AGAIN_S)
         return None

@@ -12,6 +12,7 @@ import anyio
 from msgspec import Struct
 
 from actors.errors import ActorFailedError, UnexpectedReplyError
+from actors.runtime.mailbox import expected
 from core.messages.commands import List
 from core.messages.events import Mutation
 from core.messages.replies import Listing
@@ -84,7 +85,7 @@ class Watcher:
         if self.revision < 0:
             return await self._relist()
         pull = Pull(self.name, self.revision, self._kinds, self._limit)
-        found = await self._api.ask_for(pull, Pulled)
+        found = expected(await self._api.ask(pull), Pulled)
         if found.gone:
             return await self._relist()
         events = self._objects.changes(found.revisions, found.events)

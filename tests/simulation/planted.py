@@ -19,6 +19,7 @@ from actors.controllers.disruptions import machine as disruption_machine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.effects import pre_bind_worker
 from actors.effects.outcomes import Outcomes
+from actors.runtime.mailbox import expected
 from actors.runtime.watcher import Changes, Watcher
 from actors.scheduling.cache import Cache
 from core.kube.devices import Allocator
@@ -136,7 +137,7 @@ def _skips_when_behind(pull: Any) -> Any:
 
     async def patched(self: Watcher) -> Changes:
         async def no_list() -> Changes:
-            newest = await self._api.ask_for(ReadRevision(), RevisionRead)
+            newest = expected(await self._api.ask(ReadRevision()), RevisionRead)
             return Changes((), newest.revision)
 
         if self.revision > 0:

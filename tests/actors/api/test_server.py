@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from actors.errors import ActorFailedError, ActorStoppedError
+from actors.runtime.mailbox import expected
 from core.messages import commands, replies, watch
 from storage import codec
 from tests.actors.bench import Bench, running
@@ -64,7 +65,7 @@ async def test_a_watcher_is_woken_and_finds_the_change() -> None:
         found: list[str] = []
 
         async def pull() -> None:
-            reply = await bench.api.ask_for(watch.Pull("test", 0, ("Node",)), watch.Pulled)
+            reply = expected(await bench.api.ask(watch.Pull("test", 0, ("Node",))), watch.Pulled)
             found.extend(each.name for each in bench.context.objects.changes(reply.revisions, reply.events))
 
         async with anyio.create_task_group() as tasks:

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from actors.runtime.mailbox import expected
 from core.messages.commands import BindPod, Create, StoreRequest, Update
 from core.messages.events import BindRefused, Bound, Mutation, Outcome
 from core.messages.replies import ApiReply, Refused
@@ -170,7 +171,7 @@ async def test_a_volume_that_never_comes_is_given_up_and_nothing_of_it_stays() -
         with anyio.fail_after(10):  # the outcome may be in the journal before the status is written
             seen = 0
             while not (said := named(stored(system, "Pod"))["a-0"]["status"].get("conditions")):
-                seen = (await system.api.ask_for(Pull("test", seen, ("Pod",)), Pulled)).revision
+                seen = expected(await system.api.ask(Pull("test", seen, ("Pod",))), Pulled).revision
         (why,) = [(each["reason"], each["message"]) for each in said if each["type"] == "PodScheduled"]
         assert why == ("SchedulerError", "its volumes were not bound in time")
     assert isinstance(outcomes[0], BindRefused)

@@ -190,7 +190,7 @@ async def schedule(bench: Bench) -> None:
     """A scheduler that enqueues every group and puts every pod on n1."""
     seen = 0
     while True:
-        seen = (await bench.api.ask_for(watch.Pull("schedule", seen), watch.Pulled)).revision
+        seen = expected(await bench.api.ask(watch.Pull("schedule", seen)), watch.Pulled).revision
         for request in _decisions(bench):
             await bench.api.ask(request)
 

@@ -16,7 +16,7 @@ from actors.errors import ActorStoppedError
 from actors.journal.recorder import Recorder
 from actors.runtime.clock import RealClock
 from actors.runtime.context import Context
-from actors.runtime.mailbox import Mailbox
+from actors.runtime.mailbox import Mailbox, expected
 from actors.runtime.watcher import Changes, Watcher
 from actors.system.ports import ApiPort, RecorderPort
 from core.messages import commands, replies, watch
@@ -53,7 +53,7 @@ async def create(api: ApiPort, *objects: dict[str, Any]) -> None:
 
 
 async def newest(api: ApiPort) -> int:
-    return (await api.ask_for(watch.ReadRevision(), watch.RevisionRead)).revision
+    return expected(await api.ask(watch.ReadRevision()), watch.RevisionRead).revision
 
 
 def names(changes: Changes) -> list[tuple[str, str]]:
