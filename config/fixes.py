@@ -203,6 +203,31 @@ FIXES: Final[tuple[Fix, ...]] = (
         "The default is back at once.",
     ),
     Fix(
+        "volumes-are-no-resource",
+        "requests, nodes, queues",
+        "Each claim of a pod asks for one of attachable-volumes-csi-DRIVER, of which a node has what its CSINode says: "
+        "where no CSINode names the driver, the pod fits nowhere. Queues' sums show it.",
+        "Only the filter NodeVolumeLimits counts volumes.",
+    ),
+    Fix(
+        "scores-count-pod-level",
+        "nodeorder (LeastAllocated, MostAllocated)",
+        "A pod is scored by what its containers ask for, whatever spec.resources says.",
+        "What spec.resources says counts.",
+    ),
+    Fix(
+        "reserve-without-filters",
+        "predicates with enablePredicate: false",
+        "No pod gets a node: volumes cannot be reserved for a pod that was not looked at before.",
+        "Pods are placed, and nothing but their room is looked at.",
+    ),
+    Fix(
+        "gauges-kept-apart",
+        "proportion and capacity together",
+        "The plugin that comes later sets scalar gauges of the earlier one to 0 where it does not name the resource.",
+        "It leaves them alone.",
+    ),
+    Fix(
         "dra-switch",
         "predicates",
         "predicate.DynamicResourceAllocationEnable is not read: resource claims always count.",

@@ -48,6 +48,13 @@ class PumiceArguments(msgspec.Struct, frozen=True, kw_only=True):
     minimum_percentage_of_nodes_to_find: Annotated[
         Percent, Meta(description="The adaptive share never falls below this.")
     ] = field(default=5, name="minimumPercentageOfNodesToFind")
+    ignored_provisioners: Annotated[
+        Names,
+        Meta(
+            description="Provisioners whose volumes are not counted as a resource (Volcano's --ignored-provisioners), "
+            "beside rancher.io/local-path and hostpath.csi.k8s.io."
+        ),
+    ] = field(default=(), name="ignoredProvisioners")
     time_zone: Annotated[
         Zone,
         Meta(description="Whose clock the hours of tdm's revocable zones are read by; Volcano's own image has UTC."),

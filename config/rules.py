@@ -16,10 +16,13 @@ from config.errors import NewerVersionError
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The rules of new cycles."""
 
-ALWAYS_ON: Final[dict[int, frozenset[str]]] = {1: frozenset()}
+ALWAYS_ON: Final[dict[int, frozenset[str]]] = {
+    1: frozenset({"volumes-are-no-resource", "scores-count-pod-level", "reserve-without-filters", "gauges-kept-apart"}),
+    2: frozenset(),
+}
 """By version: the switches that are on under it. Every version up to `VERSION` has a row, which never changes."""
 
 

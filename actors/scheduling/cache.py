@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from config.errors import RequestError
     from core.messages.decisions import Decision
     from core.messages.operations import ViewOperation
+    from core.state.volumes import VolumeRules
 
 NEVER = -1
 """Watching from before the beginning lists first: a new view never lives through history again."""
@@ -118,7 +119,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         """One message; outcomes are only noted, the truth comes by the watch."""
         match message:
             case TakeSnapshot():
-                return self._snapshot(message.cycle)
+                return self._snapshot(message.cycle, message.volumes)
             case Assume():
                 return self._assume(message)
             case CheckView():
@@ -141,12 +142,12 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     # --- snapshots and assumptions
 
-    def _snapshot(self, cycle: int) -> SnapshotTaken:
+    def _snapshot(self, cycle: int, volumes: VolumeRules) -> SnapshotTaken:
         if cycle != self._shown_cycle:
             self._forget_shown()  # the cycle before is in the journal, though nobody came to assume it
         if self._check_always:
             self._demand_whole()
-        handle = self._snapshots.put(self.view.snapshot())
+        handle = self._snapshots.put(self.view.snapshot(volumes))
         self._shown, self._shown_cycle = len(self._operations), cycle
         return SnapshotTaken(handle, self.version, self._watcher.revision, tuple(self._operations))
 

@@ -34,6 +34,7 @@ from core import digest
 from core.messages.commands import RunAction, RunCycle, TakeSnapshot
 from core.messages.events import ConfigLoaded, CycleDropped, CycleRecord
 from core.messages.replies import ActionFailed, Done, SnapshotTaken
+from core.state.volumes import volume_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -139,11 +140,12 @@ class SessionRunner(Actor[RunCycle, Done]):
     async def _cycle(self) -> None:
         memory = self._memory
         await self._commit.carry_out(memory)  # of the cycle before, when somebody crashed over it
-        taken = expected(await self._cache.ask(TakeSnapshot(memory.seen, memory.cycle + 1)), SnapshotTaken)
+        loaded = self._settings.source.loaded  # one configuration for the whole cycle
+        asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config.pumice))
+        taken = expected(await self._cache.ask(asked), SnapshotTaken)
         snapshot = self._snapshots.take(taken.handle)
         measure = Measure(self._settings.stopwatch)
         moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)
-        loaded = self._settings.source.loaded  # one configuration for the whole cycle
         result = await self._decide(snapshot, loaded.config, moment, measure)
         await self._commit.record(self._record(taken, loaded.digest, moment, result), result, memory)
         await self._commit.carry_out(memory)

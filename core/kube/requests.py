@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from core.objects.pod_template import pod_request
+from core.objects.pod_template import nonzero_request, pod_request
 
 if TYPE_CHECKING:
     from core.objects.pod_template import PodTemplate
@@ -18,4 +18,15 @@ def scored_request(template: PodTemplate) -> Resource:
     """
     if "resources" not in template.spec:
         return template.request
-    return pod_request({name: value for name, value in template.spec.items() if name != "resources"})
+    return pod_request(_of_containers(template))
+
+
+def scored_nonzero(template: PodTemplate) -> tuple[float, float]:
+    """(milli-cores, bytes) as `nonzero_request`, without pod-level resources."""
+    if "resources" not in template.spec:
+        return template.nonzero_cpu, template.nonzero_memory
+    return nonzero_request(_of_containers(template))
+
+
+def _of_containers(template: PodTemplate) -> dict[str, Any]:
+    return {name: value for name, value in template.spec.items() if name != "resources"}

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
 from core.messages.message import Message
 from core.messages.watch import Pull, ReadRevision
+from core.state.volumes import USUAL, VolumeRules
 
 # --- to the api server --------------------------------------------------------------------------------------------
 
@@ -204,10 +205,13 @@ ApiRequest = StoreRequest | Pull  # which may have to wait
 
 
 class TakeSnapshot(Message, frozen=True):
-    """Reply: SnapshotTaken. `known_version` is the version of the asker's last snapshot, `cycle` the one it is for."""
+    """Reply: SnapshotTaken. `known_version` is the version of the asker's last snapshot, `cycle` the one it is for,
+    `volumes` how its configuration counts volumes.
+    """
 
     known_version: int = -1
     cycle: int = 0
+    volumes: VolumeRules = USUAL
 
 
 class Assume(Message, frozen=True):

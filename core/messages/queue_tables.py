@@ -4,6 +4,7 @@ Volcano `metrics/queue.go`.
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,18 +61,22 @@ class QueueTables(Struct, frozen=True, gc=False):
     def _with(self, table: Table) -> QueueTables:
         return QueueTables(self.dimensions, self.queues, (*self.tables, table))
 
+    def then(self, later: QueueTables) -> QueueTables:
+        """As if one plugin had set these gauges and then the later ones: of the same queues."""
+        return QueueTables(later.dimensions, self.queues, (*self.tables, *later.tables))
+
     def columns(self) -> QueueColumns:
-        """The tables metric by metric."""
+        """The tables metric by metric; of two for one metric, the later one where it is shown."""
         values: dict[str, list[float]] = {}
-        known: BoolArray = np.zeros((1, 1), dtype=np.bool_)
+        known: BoolArray = np.zeros((1, len(self.queues)), dtype=np.bool_)
         for table in self.tables if self.queues else ():
             amounts = np.frombuffer(table.values).reshape(-1, len(self.queues))
             shown = np.frombuffer(table.shown, dtype=np.bool_) if table.shown else np.ones(len(self.queues), np.bool_)
             if table.single:
-                values[table.metric] = np.where(shown, amounts[0], np.nan).tolist()
+                _set(values, table.metric, np.where(shown, amounts[0], np.nan).tolist())
                 continue
             mask = amounts != 0.0 if table.named is None else _mask(table.named, amounts)
-            known = known | (mask & shown)
+            known = _as_high(known, len(mask)) | (mask & shown)
             seen = np.where(mask, amounts, 0.0)
             seen[~known] = np.nan
             seen[:PODS] = amounts[:PODS]
@@ -81,11 +86,12 @@ class QueueTables(Struct, frozen=True, gc=False):
 
     def _name(self, metric: str, seen: FloatArray, known: BoolArray, values: dict[str, list[float]]) -> None:
         lines: list[list[float]] = seen.tolist()
-        values[f"{metric}_milli_cpu"], values[f"{metric}_memory_bytes"] = lines[CPU], lines[MEMORY]
+        _set(values, f"{metric}_milli_cpu", lines[CPU])
+        _set(values, f"{metric}_memory_bytes", lines[MEMORY])
         anybody: list[bool] = np.logical_or.reduce(known, axis=1).tolist()
         for dimension in range(PODS, len(lines)):
             if anybody[dimension]:
-                values[f"{metric}_scalar_resources:{self.dimensions[dimension]}"] = lines[dimension]
+                _set(values, f"{metric}_scalar_resources:{self.dimensions[dimension]}", lines[dimension])
 
 
 def readable(tables: Iterable[QueueTables]) -> QueueColumns:
@@ -94,6 +100,18 @@ def readable(tables: Iterable[QueueTables]) -> QueueColumns:
     for each in tables:
         found = found.beside(each.columns())
     return found
+
+
+def _as_high(known: BoolArray, dimensions: int) -> BoolArray:
+    more = dimensions - len(known)
+    return np.vstack((known, np.zeros((more, known.shape[1]), dtype=np.bool_))) if more > 0 else known[:dimensions]
+
+
+def _set(values: dict[str, list[float]], metric: str, line: list[float]) -> None:
+    before = values.get(metric)
+    if before is not None:
+        line = [was if isnan(number) else number for was, number in zip(before, line, strict=True)]
+    values[metric] = line
 
 
 def _bytes(mask: BoolArray | None) -> bytes | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from core.objects.metadata import Object, parse_bool, same_metadata, same_section, section, text_map
 from core.resources import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 OVERSUBSCRIPTION = "volcano.sh/oversubscription"
 OVERSUBSCRIPTION_CPU = "volcano.sh/oversubscription-cpu"
@@ -44,12 +47,21 @@ def _number(text: str | None) -> float:
         return 0.0
 
 
-def read_node(node: Object) -> NodeSpec:
-    """Build the spec of a node; raises QuantityError for a malformed quantity."""
+def _with(resource: Resource, more: Mapping[str, float] | None) -> Resource:
+    if more:
+        resource.scalars = {**(resource.scalars or {}), **more}
+    return resource
+
+
+def read_node(node: Object, attachable: Mapping[str, float] | None = None) -> NodeSpec:
+    """Build the spec of a node; raises QuantityError for a malformed quantity.
+
+    `attachable`: what it has of volumes, in milli-units by resource, in place of what its status says of them.
+    """
     meta, spec, status = section(node, "metadata"), section(node, "spec"), section(node, "status")
     labels, annotations = text_map(meta.get("labels")), text_map(meta.get("annotations"))
     extra = Resource(_number(annotations.get(OVERSUBSCRIPTION_CPU)), _number(annotations.get(OVERSUBSCRIPTION_MEMORY)))
-    allocatable = Resource.from_list(section(status, "allocatable"))
+    allocatable = _with(Resource.from_list(section(status, "allocatable")), attachable)
     return NodeSpec(
         name=meta.get("name") or "",
         labels=labels,
@@ -57,7 +69,7 @@ def read_node(node: Object) -> NodeSpec:
         taints=tuple(spec.get("taints") or ()),
         unschedulable=bool(spec.get("unschedulable")),
         allocatable=allocatable.add(extra),
-        capacity=Resource.from_list(section(status, "capacity")).add(extra),
+        capacity=_with(Resource.from_list(section(status, "capacity")), attachable).add(extra),
         max_pods=int((allocatable.scalars or {}).get("pods", 0)),
         revocable_zone=labels.get(REVOCABLE_ZONE, ""),
         oversubscribed=bool(parse_bool(labels.get(OVERSUBSCRIPTION, ""))),

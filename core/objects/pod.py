@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 from core.life.task import TaskStatus
 from core.objects.metadata import Object, key_of, parse_bool, parse_time, section, text_map
 from core.objects.pod_state import pod_state
-from core.objects.pod_template import PodTemplate, read_template
+from core.objects.pod_template import PodTemplate, read_template, with_scalars
 from core.state.dimensions import Dimensions
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
@@ -117,6 +117,8 @@ class TemplateTable:
         self._dimensions = dimensions
         self._by_content: dict[bytes, PodTemplate] = {}
         self._as_said: dict[bytes, PodTemplate] = {}  # empty fields and all
+        self._with: dict[tuple[int, tuple[tuple[str, float], ...]], PodTemplate] = {}
+        self._without: dict[int, PodTemplate] = {}  # by the number of a template that asks for more than its spec
 
     def intern(self, spec: dict[str, Any]) -> PodTemplate:
         """The one template of this content; raises QuantityError on a malformed request."""
@@ -130,9 +132,21 @@ class TemplateTable:
         content = msgspec.json.encode(spec)
         template = self._by_content.get(content)
         if template is None:
-            template = read_template(spec, len(self._by_content), self._dimensions)
+            template = read_template(spec, len(self._by_content) + len(self._with), self._dimensions)
             self._by_content[content] = template
         return template
+
+    def asking_for(self, template: PodTemplate, more: tuple[tuple[str, float], ...]) -> PodTemplate:
+        """The template that asks for what its spec says and for (resource, milli-units) `more`, by name."""
+        plain = self._without.get(template.number, template)
+        if not more:
+            return plain
+        found = self._with.get((plain.number, more))
+        if found is None:
+            number = len(self._by_content) + len(self._with)
+            found = self._with[plain.number, more] = with_scalars(plain, number, more, self._dimensions)
+            self._without[number] = plain
+        return found
 
 
 def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:

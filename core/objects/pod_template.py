@@ -3,7 +3,7 @@
 Sources: Volcano `pkg/scheduler/api/pod_info.go` (requests), kube-scheduler `util/pod_resources.go` (non-zero requests).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.objects.metadata import section
@@ -182,3 +182,14 @@ def read_template(spec: dict[str, Any], number: int, dimensions: Dimensions) -> 
         spec=spec,
         plain=not (host_ports or any(spec.get(name) for name in PARTICULAR) or _has_claims(spec)),
     )
+
+
+def with_scalars(
+    template: PodTemplate, number: int, more: tuple[tuple[str, float], ...], dimensions: Dimensions
+) -> PodTemplate:
+    """The template with more of some scalars in its request, in milli-units."""
+    request = template.request.clone()
+    for name, amount in more:
+        _add_scalar(request, name, amount)
+    items, best_effort = dimensions.items(request), request.is_empty()
+    return replace(template, number=number, request=request, items=items, best_effort=best_effort)

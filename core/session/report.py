@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from core.session.session import Session
 
 TASKS_AT_OPEN = 8
+APART = "gauges-kept-apart"
 
 
 @dataclass(slots=True)
@@ -55,10 +56,24 @@ def queue_tables(plugins: Iterable[Plugin], *questions: str) -> tuple[QueueTable
     return tuple([answer for answer in answers if answer is not None])
 
 
+def gauges_of(plugins: Iterable[Plugin], apart: bool) -> tuple[QueueTables, ...]:
+    """Volcano's metrics. They are the same for all plugins: what one names, the next one sets to 0 where it does not,
+    unless they are kept `apart`.
+    """
+    tables = queue_tables(plugins, "gauges")
+    alike = all(each.queues == tables[0].queues for each in tables)
+    return tables if apart or len(tables) < 2 or not alike else (reduce(QueueTables.then, tables),)
+
+
 def tables_later(session: Session) -> Callable[[], tuple[QueueTables, ...]]:
     """All their answers, for whoever asks when the session is over: mostly nobody does."""
-    able = [plugin for plugin in session.plugins.values() if hasattr(plugin, "gauges")]
-    return partial(queue_tables, able, "gauges", "amounts", "verdicts")
+    able, apart = [plugin for plugin in session.plugins.values() if hasattr(plugin, "gauges")], keeps_apart(session)
+    return lambda: (*gauges_of(able, apart), *queue_tables(able, "amounts", "verdicts"))
+
+
+def keeps_apart(session: Session) -> bool:
+    """Whether no plugin sets another one's gauges to 0."""
+    return APART in session.config.pumice.fix
 
 
 def task_at_open(session: Session, task: Task) -> TaskAtOpen:
@@ -113,7 +128,7 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
             for task in jobs.tasks_in(job, state):
                 where[task.key] = nodes[jobs.node[task.row]]
     plugins = session.plugins.values()
-    gauges, amounts = queue_tables(plugins, "gauges"), queue_tables(plugins, "amounts", "verdicts")
+    gauges, amounts = gauges_of(plugins, keeps_apart(session)), queue_tables(plugins, "amounts", "verdicts")
     return CycleReport(
         pipelined=pipelined,
         uncommitted=uncommitted,

@@ -7,65 +7,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
 from core.objects.metadata import Object, key_of, object_key, section
 from core.objects.node import read_node, renewed_node
-from core.objects.pod import Task, TemplateTable
-from core.state.assumed import Assumed
+from core.objects.pod import Task
 from core.state.check import check_touched, check_view
 from core.state.derived import Keeper, Material
-from core.state.dimensions import Dimensions
-from core.state.groups import Groups
-from core.state.jobs import JobTable
-from core.state.nodes import NodeTable
-from core.state.others import Others
 from core.state.pod_reader import PodReader
-from core.state.seats import Seats
 from core.state.snapshot import Snapshot
 from core.state.sources import LIMITS, NAMES
-from core.state.tasks import NOWHERE, TaskTable
+from core.state.tables import Tables
+from core.state.tasks import NOWHERE
 from core.state.touched import Touched
+from core.state.volumes import READ_BY_CLAIMS, USUAL, VolumeRules, attachable_on
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from core.messages.decisions import BindContext
-    from core.objects.queue import Queue
     from core.state.derived import Versions
 
 PENDING, BINDING, RELEASING = TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.RELEASING
 
 
-class View:
+class View(Tables):
     """Tasks, jobs, nodes and queues as the API last said, plus what is in flight (assumed binds, evictions).
 
     `version` rises with every change that could alter a decision.
     """
 
     def __init__(self, default_queue: str = "default") -> None:
-        self.version = 0
-        self.dimensions = Dimensions()
-        self.templates = TemplateTable(self.dimensions)
+        super().__init__(default_queue)
         self._pods = PodReader(self.templates)
-        self.tasks = TaskTable()
-        self.jobs = JobTable(self.dimensions)
-        self.nodes = NodeTable(self.dimensions)
-        self.groups = Groups(self.jobs, default_queue)
-        self.seats = Seats(self.tasks, self.nodes)
-        self.others = Others()
-        self.touched = Touched()  # since the last snapshot
-        self._fitted = 0  # so many dimensions have room
         self._derived = Keeper()
-        self._assumed = Assumed()  # binds in flight
-        self._evicting: set[str] = set()  # pod keys of evictions in flight
-
-    @property
-    def node_tasks(self) -> dict[str, dict[str, Task]]:
-        """Node name -> pod key -> task, nodes not yet seen included."""
-        return self.seats.node_tasks
-
-    @property
-    def queues(self) -> dict[str, Queue]:
-        """Queues by name."""
-        return self.groups.queues
 
     # --- events ------------------------------------------------------------------------------------------------------
 
@@ -85,7 +61,17 @@ class View:
             self.groups.apply_priority_class(obj, deleted)
         elif kind:
             self.others.apply(str(kind), obj, deleted=deleted)
+            self._follow(str(kind), obj)
         self.version += 1
+
+    def _follow(self, kind: str, obj: Object) -> None:
+        """An object that says what pods or nodes count as has come, changed or gone."""
+        if kind in READ_BY_CLAIMS:
+            self._volumes.changed(kind, obj)
+        elif kind == "CSINode":
+            row = self.nodes.row.get(section(obj, "metadata").get("name") or "")
+            if row is not None:
+                self._see_node(row, self.nodes.specs[row].node)
 
     def _apply_pod(self, pod: Object, deleted: bool) -> None:
         key = object_key(pod)
@@ -96,6 +82,8 @@ class View:
                 self._take_out(known)
             return
         task = self._pods.read(pod, known)
+        if task.template.volumes:
+            task = self._with_volumes(task)
         if known is not None and known.uid != task.uid:
             self._end_flight(key)
         if task.status != PENDING:
@@ -109,35 +97,6 @@ class View:
             self._take_out(known)
         self._put_in(task)
 
-    def _end_flight(self, key: str) -> None:
-        self._assumed.drop(key)
-        self._evicting.discard(key)
-
-    def _put_in(self, task: Task) -> None:
-        task.row = self.tasks.take_row()
-        self._fit_dimensions()
-        self.tasks.by_key[task.key] = task
-        self.tasks.handles[task.row] = task
-        if task.job:
-            self.jobs.writable(task.job).put(task)
-        self._enter(task)
-
-    def _take_out(self, task: Task) -> None:
-        self._leave(task)
-        if task.job:
-            job = self.jobs.writable(task.job)
-            job.drop(task)
-            self.jobs.release_if_empty(job)
-        self.tasks.release(task)
-
-    def _effective(self, task: Task) -> tuple[TaskStatus, str]:
-        """What the API said, overlaid with what is in flight."""
-        if task.status == PENDING and task.key in self._assumed:
-            return BINDING, self._assumed[task.key]
-        if task.key in self._evicting and task.status in PREEMPTABLE_STATUSES:
-            return RELEASING, task.node_name
-        return task.status, task.node_name
-
     def _renew(self, known: Task, task: Task) -> None:
         """The pod is in the same row of the same job: only what differs is counted anew."""
         task.row = known.row
@@ -145,38 +104,6 @@ class View:
         if task.job and task is not known:
             self.jobs.writable(task.job).put(task)
         self._move(task)
-
-    def _enter(self, task: Task) -> None:
-        """Count a task where it belongs: its job's columns and its node's."""
-        self.touched.add(task)
-        row = task.row
-        status, node_name = self._effective(task)
-        self.tasks.status_at[row] = status
-        self.tasks.job_at[row] = NOWHERE
-        if task.job:
-            job = self.jobs.by_key[task.job]
-            self.jobs.count(job, task, status, 1)
-            self.tasks.job_at[row] = job.row
-        self.seats.enter(task, status, node_name)
-
-    def _leave(self, task: Task) -> None:
-        """The reverse of :meth:`_enter`."""
-        self.touched.add(task)
-        status = self.tasks.status_at[task.row]
-        if task.job:
-            self.jobs.count(self.jobs.by_key[task.job], task, status, -1)
-        self.seats.leave(task, status)
-
-    def _move(self, task: Task) -> None:
-        """Count a task that was counted in its row where it belongs by now."""
-        self.touched.add(task)
-        row = task.row
-        before = self.tasks.status_at[row]
-        status, node_name = self._effective(task)
-        if task.job and status != before:
-            self.jobs.move(self.jobs.by_key[task.job], task, before, status)
-        self.tasks.status_at[row] = status
-        self.seats.move(task, before, status, node_name)
 
     def _apply_node(self, node: Object, deleted: bool) -> None:
         name = section(node, "metadata").get("name") or ""
@@ -191,8 +118,13 @@ class View:
         if row is not None and renewed is not None:
             self.nodes.renew(row, renewed)
             return
+        self._see_node(row, node)
+
+    def _see_node(self, row: int | None, node: Object) -> None:
         self.touched.everything = True
-        spec = read_node(node)
+        name = section(node, "metadata").get("name") or ""
+        csi_node = self.others.by_kind.get("CSINode", {}).get(name) if self._volumes.rules.counted else None
+        spec = read_node(node, attachable_on(csi_node))
         self.dimensions.items(spec.allocatable)
         self._fit_dimensions()
         if row is not None:
@@ -200,11 +132,30 @@ class View:
             return
         self.seats.with_node(spec.name, self.nodes.add(spec))
 
-    def _fit_dimensions(self) -> None:
-        if len(self.dimensions.names) != self._fitted:
-            self._fitted = len(self.dimensions.names)
-            self.nodes.fit_dimensions()
-            self.jobs.fit_dimensions()
+    # --- volumes as a resource
+
+    def count_volumes(self, rules: VolumeRules) -> None:
+        """Count the volumes of pods and nodes by these rules from now on."""
+        if rules == self._volumes.rules:
+            return
+        self._volumes.rules = rules
+        self._recount_volumes(self._volumes.readers)
+        for name in self.others.by_kind.get("CSINode", {}):
+            if name in self.nodes.row:
+                self._see_node(self.nodes.row[name], self.nodes.specs[self.nodes.row[name]].node)
+        self.version += 1
+
+    def _with_volumes(self, task: Task) -> Task:
+        """The task asking for its volumes, too; another one when it did not ask for just these."""
+        template = self.templates.asking_for(task.template, self._volumes.of_task(task))
+        return task if template is task.template else replace(task, template=template)
+
+    def _recount_volumes(self, pods: Iterable[str]) -> None:
+        for known in [self.tasks.by_key[key] for key in pods]:
+            task = self._with_volumes(known)
+            if task is not known:
+                self._take_out(known)
+                self._put_in(task)
 
     # --- what is in flight
 
@@ -259,8 +210,10 @@ class View:
 
     # --- snapshots
 
-    def snapshot(self) -> Snapshot:
-        """Copies of the columns beside the shared specs; later events do not show in it."""
+    def snapshot(self, volumes: VolumeRules = USUAL) -> Snapshot:
+        """Copies of the columns beside the shared specs; later events do not show in it. `volumes`: how they count."""
+        self.count_volumes(volumes)
+        self._recount_volumes(self._volumes.take_stale())
         moved = self.nodes.compact()
         used = self.tasks.rows.used
         if moved is not None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from typing import Final
 
 from config.errors import PumiceError
 from core.session.carry import Carry
 from pumice.conformance.case import Raw, setup_of
 from pumice.conformance.compare import GROUP_OF, Difference, Group, compare_outcome, compare_value
 from pumice.conformance.inheritance import ActionArguments
-from pumice.conformance.upstream import compare_expect
+from pumice.conformance.upstream import EXPECTED, compare_expect
 from pumice.oneshot.cycles import Cycle, run_cycles
 from pumice.oneshot.outcome import Outcome, at_open
+
+AT_OPEN: Final = ("queues", "tasks")
+STORIES: Final = ("cycles", "anyOf", "distinctOutcomes", "atOpen")
+"""What `expect` of any other case may say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,9 @@ def judge(suite: str, case: Raw, kept: ActionArguments | None = None) -> Verdict
     `kept`: arguments that actions hold already, from an earlier configuration of the process (`inheritance`).
     """
     checked = checked_groups(case)
+    unknown = unknown_keys(case)
+    if unknown:
+        return Verdict(suite, case["name"], checked, reason=f"refused: {'; '.join(unknown)}")
     try:
         differences, cycles = _run(case, kept or {})
     except PumiceError as error:
@@ -66,16 +74,45 @@ def judge(suite: str, case: Raw, kept: ActionArguments | None = None) -> Verdict
 def checked_groups(case: Raw) -> frozenset[Group]:
     """The groups that a case checks anything of."""
     expect: Raw = case["expect"]
-    outcomes: list[Outcome] = [case["documentedOrder"]] if "documentedOrder" in case else []
-    alternatives: list[list[Outcome]] = [expect.get("cycles") or [], *(expect.get("anyOf") or [])]
-    for alternative in alternatives:
-        outcomes += alternative
-    groups: set[Group] = {GROUP_OF[key] for outcome in outcomes for key in outcome}
+    groups: set[Group] = {GROUP_OF[key] for _, outcome in _outcomes_of(case) for key in outcome if key in GROUP_OF}
     if "documentedOrder" in case and expect:
         groups.add("decisions")
     if "atOpen" in expect:
         groups.add("numbers")
     return frozenset(groups)
+
+
+def unknown_keys(case: Raw) -> list[str]:
+    """What a case expects that nobody here can compare, each with its place and what is known there.
+
+    To leave it out would be to call a case equal that was not looked at.
+    """
+    expect: Raw = case["expect"]
+    looked_at: list[tuple[str, Raw, Collection[str]]] = [("expect", expect, _expectable(case))]
+    looked_at.append(("expect.atOpen", expect.get("atOpen") or {}, AT_OPEN))
+    looked_at += [(where, outcome, GROUP_OF) for where, outcome in _outcomes_of(case)]
+    return [
+        f"{where}.{key}: expected one of {', '.join(known)}"
+        for where, said, known in looked_at
+        for key in said
+        if key not in known
+    ]
+
+
+def _expectable(case: Raw) -> Collection[str]:
+    return EXPECTED if "documentedOrder" in case else STORIES
+
+
+def _outcomes_of(case: Raw) -> Iterator[tuple[str, Outcome]]:
+    """Every OUTCOME that a case has, with its place."""
+    expect: Raw = case["expect"]
+    if "documentedOrder" in case:
+        yield "documentedOrder", case["documentedOrder"]
+    stories = [("expect.cycles", expect.get("cycles") or [])]
+    stories += [(f"expect.anyOf[{number}]", story) for number, story in enumerate(expect.get("anyOf") or [])]
+    for where, story in stories:
+        for number, outcome in enumerate(story):
+            yield f"{where}[{number}]", outcome
 
 
 def _run(case: Raw, kept: ActionArguments) -> tuple[list[Difference], list[Cycle]]:

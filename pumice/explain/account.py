@@ -11,6 +11,7 @@ from core.life.task import TaskStatus
 from core.messages.decisions import Bind, Evict
 from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
+from core.state.volumes import volume_rules
 from pumice.explain.look import FITS, Asked, Look, Watched, watch_cycle
 from pumice.explain.votes import Election
 from pumice.history.rewind import Rewound
@@ -87,7 +88,9 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
         problem = f"cycle {cycle} knew no {kind} {name!r}" if scene.recorded else f"no {kind} {name!r}"
         raise NotFoundError(problem + _near(view, kind, name))
     asked = Asked(frozenset(pods), frozenset(jobs))
-    watched = watch_cycle(view.snapshot(), scene.config, scene.clock, scene.carry, asked, scene.options)
+    ignored = scene.options.ignored_provisioners if scene.options else ()
+    snapshot = view.snapshot(volume_rules(scene.config.pumice, ignored))
+    watched = watch_cycle(snapshot, scene.config, scene.clock, scene.carry, asked, scene.options)
     tasks = {pod: watched.statuses[pod] for pod in pods}
     told = _worth_telling(pods, tasks, watched)
     account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks)

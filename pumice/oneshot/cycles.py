@@ -10,6 +10,7 @@ from core.cycle import close_session, open_session, run_action
 from core.messages.decisions import Bind, CycleResult, Evict
 from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
+from core.state.volumes import volume_rules
 from pumice.oneshot.between import Object, next_objects
 from pumice.oneshot.outcome import Outcome, outcome_of
 from pumice.oneshot.standing import standings_of
@@ -74,7 +75,8 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
 
 
 def _run(setup: Setup, view: View, clock: Clock, carry: Carry) -> CycleResult:
-    session = open_session(view.snapshot(), setup.config, clock, carry, setup.options, report=True)
+    snapshot = view.snapshot(volume_rules(setup.config.pumice, setup.options.ignored_provisioners))
+    session = open_session(snapshot, setup.config, clock, carry, setup.options, report=True)
     for action in setup.config.actions:
         run_action(session, action)
     if not setup.close_hooks:

@@ -14,6 +14,7 @@ from core.cycle import run_cycle
 from core.fold.past import Past
 from core.plugins import PLUGINS
 from core.session.carry import Carry, Clock, SessionOptions
+from core.state.volumes import volume_rules
 from storage import codec
 from storage import journal as kinds
 from storage.checkpoint import State, read_checkpoint
@@ -89,7 +90,8 @@ class Replayer:
         config = self.configurations.of(record.config_digest, record.rules)
         clock = Clock(record.cycle, record.now, record.seed)
         carry = Carry.from_dict(record.carry_before)
-        return run_cycle(self.past.view.snapshot(), config, clock, carry, options, report=report)
+        snapshot = self.past.view.snapshot(volume_rules(config.pumice))
+        return run_cycle(snapshot, config, clock, carry, options, report=report)
 
 
 async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:

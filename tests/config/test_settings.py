@@ -47,9 +47,9 @@ class TestPumiceArguments:
         found = read(
             "{ties: hash, schedulePeriod: 1.5s, percentageOfNodesToFind: 0, minimumFeasibleNodes: 7, bindWorkers: 8,"
             " minimumPercentageOfNodesToFind: 1, evictWorkers: 3, dryRunWorkers: 16,"
-            " checkpointEvery: 9, timeZone: Asia/Tokyo}"
+            " ignoredProvisioners: [a], checkpointEvery: 9, timeZone: Asia/Tokyo}"
         )
-        assert msgspec.structs.astuple(found) == ("hash", (), 1.5, 0, 7, 1, "Asia/Tokyo", 8, 3, 16, 9)
+        assert msgspec.structs.astuple(found) == ("hash", (), 1.5, 0, 7, 1, ("a",), "Asia/Tokyo", 8, 3, 16, 9)
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

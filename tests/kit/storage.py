@@ -43,6 +43,14 @@ def claim(name: str, *, size: str = "1Gi", cls: str = "local", **spec: Any) -> O
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": {**asked, **spec}}
 
 
+def csi_node(name: str, *drivers: str, most: int | None = None) -> Object:
+    """What a node has of these drivers' volumes; no limit unless told."""
+    limit = {} if most is None else {"allocatable": {"count": most}}
+    listed = [{"name": driver, "nodeID": name, **limit} for driver in drivers]
+    meta = {"name": name}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": meta, "spec": {"drivers": listed}}
+
+
 def using(pod: Object, *claims: str) -> Object:
     """The pod with a volume for each claim."""
     volumes = [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}} for i, name in enumerate(claims)]

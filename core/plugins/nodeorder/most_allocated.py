@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.plugins.nodeorder.means import mean_percent, mean_percent_one
-from core.plugins.nodeorder.shares import nonzero_taken
+from core.plugins.nodeorder.shares import nonzero_own, nonzero_taken
 from core.session.points.nodes import TEMPLATE_ONLY, Volatility
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
     from core.plugins.nodeorder.shares import Taken
     from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
@@ -29,9 +28,10 @@ class MostAllocatedScore:
     normalised = False
     constant: float | None = None
 
-    def __init__(self, taken: tuple[Taken, Taken], template: PodTemplate, weight: float) -> None:
+    def __init__(self, taken: tuple[Taken, Taken], own: tuple[float, float], weight: float) -> None:
         self._cpu, self._memory = taken
-        self._own_cpu, self._own_memory, self._weight = template.nonzero_cpu, template.nonzero_memory, weight
+        self._own_cpu, self._own_memory = own
+        self._weight = weight
 
     def score(self, rows: Rows) -> FloatArray:
         """Weighted score per row."""
@@ -60,7 +60,8 @@ class MostAllocated:
 
     def __init__(self, session: Session, weight: int) -> None:
         self._taken, self._weight = nonzero_taken(session), float(weight)
+        self._own = nonzero_own(session)
 
     def prepare(self, session: Session, task: Task) -> MostAllocatedScore:
         """For the task's template."""
-        return MostAllocatedScore(self._taken, task.template, self._weight)
+        return MostAllocatedScore(self._taken, self._own(task.template), self._weight)

@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.kube.allocatable import capacity
+from core.kube.requests import scored_nonzero
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from core.kube.allocatable import Capacity
+    from core.objects.pod_template import PodTemplate
     from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
 
 CPU, MEMORY = 0, 1
 NAMES = ("cpu", "memory")
+FIX = "scores-count-pod-level"
 
 
 class Taken:
@@ -92,3 +97,15 @@ def taken_of(session: Session, columns: FloatArray) -> tuple[Taken, Taken]:
     scratch = session.searches.scratch
     cpu, memory = (Taken(capacity(session.nodes, name), columns[i], scratch) for i, name in enumerate(NAMES))
     return cpu, memory
+
+
+def nonzero_own(session: Session) -> Callable[[PodTemplate], tuple[float, float]]:
+    """What a pod itself asks for: (milli-cores, bytes) by its containers.
+
+    Volcano builds the scorers with pod-level resources off (fix scores-count-pod-level: on).
+    """
+    return _with_pod_level if FIX in session.config.pumice.fix else scored_nonzero
+
+
+def _with_pod_level(template: PodTemplate) -> tuple[float, float]:
+    return template.nonzero_cpu, template.nonzero_memory

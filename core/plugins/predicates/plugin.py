@@ -84,13 +84,13 @@ class Predicates:
             reserving.append(resources)
         session.points.predicate.add(self.name, self.filters(placed, reserving))
 
-        taken_back, reservations = TakenBack(session), Reservations(session, reserving)
+        taken_back, reservations = TakenBack(session), Reservations(session, reserving, self.name)
 
         def allocate(task: Task, node: int) -> str | None:
             if taken_back.loses(task):
                 return None
             template = task.template
-            if template.volumes or template.resource_claims:
+            if reservations.refuses or template.volumes or template.resource_claims:
                 refused = reservations.make(task, node)
                 if refused is not None:
                     return refused

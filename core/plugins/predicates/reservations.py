@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 FIX: Final = "promises-reserve"
 NOWHERE: Final = -1
+UNASKED_FIX: Final = "reserve-without-filters"
 
 
 class Reservations:
     """Asked by the event handlers when a pod comes or goes."""
 
-    def __init__(self, session: Session, plugins: Sequence[VolumeBinding | DynamicResources]) -> None:
+    def __init__(self, session: Session, plugins: Sequence[VolumeBinding | DynamicResources], plugin: str) -> None:
+        asked = plugin in session.points.predicate.names
+        self.refuses = bool(plugins) and not asked and UNASKED_FIX not in session.config.pumice.fix
         self._status = session.jobs.status
         self._plugins = plugins
         self._mends = FIX in session.config.pumice.fix
@@ -35,7 +38,13 @@ class Reservations:
         self._refused: set[int] = set()
 
     def make(self, task: Task, node: int) -> str | None:
-        """For a placed pod with volumes or claims. A text: it cannot have what it needs."""
+        """For a placed pod with volumes or claims, for every one when `refuses`. A text: it cannot have what it needs.
+
+        It `refuses` all when the filters are off: what reserves finds nothing that a PreFilter left.
+        """
+        if self.refuses:
+            self._refused.add(task.row)
+            return "nothing is known of the pod, for its filters are off"
         where = self._where(task, node)
         for plugin in self._plugins:
             refused = plugin.reserve(task, where)
@@ -52,7 +61,7 @@ class Reservations:
 
     def drop(self, task: Task) -> bool:
         """For a pod that is taken off. True: it had been refused, and never came."""
-        if not (task.template.volumes or task.template.resource_claims):
+        if not (self.refuses or task.template.volumes or task.template.resource_claims):
             return False
         for plugin in reversed(self._plugins):
             plugin.unreserve(task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec.structs import asdict, astuple
+from msgspec.structs import asdict, astuple, replace
 
 from actors.api.store import Store
 from core.life.task import COMPLETED_STATUSES, TaskStatus
@@ -13,6 +13,7 @@ from core.messages.events import Mutation
 from core.objects.node import read_node
 from core.objects.pod import Task, read_task
 from core.state.tasks import NOWHERE
+from core.state.volumes import attachable_on
 from pumice.storm.invariants.budget_books import BUDGET
 from pumice.storm.invariants.group_status import wrong_statuses
 from pumice.storm.invariants.pod_book import unscheduled
@@ -86,7 +87,8 @@ def _known_of(view: View, task: Task) -> tuple[Any, ...]:
     """All that the view knows of a task, in flight or not, but for its row: `KNOWN` names it."""
     row, job = task.row, view.jobs.by_key.get(task.job)
     member = job is not None and job.tasks.get(task.uid) is task
-    return (*astuple(task)[1:], view.tasks.status_at[row], view.tasks.resides[row], member)
+    plain = replace(task, template=view.templates.asking_for(task.template, ()))  # volumes follow at the next snapshot
+    return (*astuple(plain)[1:], view.tasks.status_at[row], view.tasks.resides[row], member)
 
 
 def _said_of(task: Task) -> tuple[Any, ...]:
@@ -101,7 +103,9 @@ def _named(known: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _wrong_nodes(view: View, store: Store) -> Iterator[str]:
-    listed = {spec.name: spec for spec in map(read_node, _listed(store, "Node"))}
+    drivers = {each["metadata"]["name"]: attachable_on(each) for each in _listed(store, "CSINode")}
+    nodes = [(node, drivers.get(node["metadata"]["name"])) for node in _listed(store, "Node")]
+    listed = {spec.name: spec for spec in (read_node(*each) for each in nodes)}
     yield from _strangers("node", view.nodes.row.keys(), listed.keys())
     for name, row in view.nodes.row.items():
         theirs = listed.get(name)

@@ -16,6 +16,7 @@ LOCAL: Final = "local"
 """Storage class of volumes that are there already, each on one node."""
 MADE: Final = "made"
 """Storage class of volumes that are made once a pod has been given a node."""
+PROVISIONERS: Final = {LOCAL: "kubernetes.io/no-provisioner", MADE: "csi.example.com"}
 HOSTNAME: Final = "kubernetes.io/hostname"
 VOLUME: Final = "data"
 """The name of a pod's volume."""
@@ -29,7 +30,7 @@ def classes(namespace: str) -> Iterator[Object]:
     for count in range(1, MOST_DEVICES + 1):
         spec = {"spec": _asking_for(count)}
         yield _object(RESOURCE, "ResourceClaimTemplate", {"name": template(count), "namespace": namespace}, spec=spec)
-    for name, provisioner in ((LOCAL, "kubernetes.io/no-provisioner"), (MADE, "csi.example.com")):
+    for name, provisioner in PROVISIONERS.items():
         waits = {"provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
         yield _object("storage.k8s.io/v1", "StorageClass", {"name": name}, **waits)
 
@@ -53,6 +54,8 @@ def offers(node: str, details: Object) -> Iterator[Object]:
         pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
         spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
         yield _object(RESOURCE, "ResourceSlice", {"name": f"{node}-gpus"}, spec=spec)
+    if details.get("volumes"):
+        yield drivers(node)
     for number in range(int(details.get("volumes", 0))):
         yield _object("v1", "PersistentVolume", {"name": f"{node}-v{number}"}, spec=_volume(node))
 
@@ -69,6 +72,12 @@ def claimed(details: Object) -> Object:
         claim = {"spec": {**asked, "storageClassName": details["storage"]}}
         spec["volumes"] = [{"name": VOLUME, "ephemeral": {"volumeClaimTemplate": claim}}]
     return spec
+
+
+def drivers(node: str) -> Object:
+    """The CSINode: both storage classes can be used on the node, as often as one likes."""
+    listed = [{"name": provisioner, "nodeID": node} for provisioner in PROVISIONERS.values()]
+    return _object("storage.k8s.io/v1", "CSINode", {"name": node}, spec={"drivers": listed})
 
 
 def _asking_for(devices: int) -> Object:

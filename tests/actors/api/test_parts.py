@@ -12,6 +12,7 @@ from actors.controllers.devices.machine import DeviceMachine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
+from actors.controllers.volumes.drivers import DriversMachine
 from actors.controllers.volumes.machine import VolumeMachine
 from actors.controllers.volumes.pod_claims import PodClaimsMachine
 from actors.controllers.workloads.machine import WorkloadMachine
@@ -199,6 +200,7 @@ def test_machines_watch_what_there_is() -> None:
         PodGroupMachine,
         WorkloadMachine,
         VolumeMachine,
+        DriversMachine,
         PodClaimsMachine,
         DeviceMachine,
     )

@@ -21,6 +21,7 @@ from tests.actors.rig import QUICK, idle, journaled, placed, started, stored, th
 from tests.kit.jobs import gang
 from tests.kit.storage import (
     claim,
+    csi_node,
     device_claim,
     device_class,
     device_slice,
@@ -35,6 +36,12 @@ pytestmark = pytest.mark.anyio
 Apply = Callable[[StoreRequest, float], ApiReply]
 Object = dict[str, Any]
 NODE = "volume.kubernetes.io/selected-node"
+
+
+def equipped() -> list[Object]:
+    """Three nodes that can use the volumes of both kinds of classes."""
+    drivers = ("csi.example.com", "kubernetes.io/no-provisioner")
+    return [*(csi_node(f"n{number}", *drivers) for number in range(3)), *three_nodes()]
 
 
 def gang_with(name: str, dress: Callable[[Object, int], Object], *, pods: int, duration: str = "50ms") -> list[Object]:
@@ -55,7 +62,7 @@ async def test_a_gang_whose_claims_wait_for_it_runs_to_its_end() -> None:
     journal = MemoryJournal()
     async with started(journal) as system:
         for answer in await system.submit(
-            [*three_nodes(), local_class(), storage_class("cloud"), *volumes, *claims, *pods]
+            [*equipped(), local_class(), storage_class("cloud"), *volumes, *claims, *pods]
         ):
             assert not isinstance(answer, Refused), answer
         await idle(system)
@@ -77,7 +84,7 @@ async def test_a_claim_that_finds_no_volume_leaves_its_pod_pending_with_a_reason
         immediate = gang_with("b", lambda pod, _: using(pod, "now"), pods=1)
         fixed = storage_class("fixed", waits=False, provisioner="kubernetes.io/no-provisioner")
         claims = [local_class(), fixed, claim("none"), claim("now", cls="fixed")]
-        await system.submit([*three_nodes(), *claims, *hopeless, *immediate, *gang("c", pods=2, duration="50ms")])
+        await system.submit([*equipped(), *claims, *hopeless, *immediate, *gang("c", pods=2, duration="50ms")])
         await idle(system)
         assert sorted(placed(system)) == ["c-0", "c-1"]
         pods = named(stored(system, "Pod"))
@@ -107,7 +114,7 @@ async def test_a_refused_bind_gives_back_what_was_written_and_is_tried_again() -
     async with started(journal, api=api) as system:
         dressed = gang_with("g", lambda pod, _: with_devices(using(pod, "made"), "d"), pods=1)
         needed = [storage_class("cloud"), claim("made", cls="cloud"), device_class(), device_slice("n1")]
-        await system.submit([*three_nodes(), *needed, device_claim("d"), *dressed])
+        await system.submit([*equipped(), *needed, device_claim("d"), *dressed])
         await idle(system)
         assert placed(system) == {"g-0": "n1"}
         assert reserved == [1, 1]
@@ -121,7 +128,7 @@ async def test_two_pods_that_want_the_only_device_have_it_one_after_the_other() 
     async with started() as system:
         pods = [*gang_with("a", lambda p, _: with_devices(p, "a"), pods=1)]
         pods += gang_with("b", lambda p, _: with_devices(p, "b"), pods=1)
-        await system.submit([*three_nodes(), device_class(), device_slice("n2"), device_claim("a"), device_claim("b")])
+        await system.submit([*equipped(), device_class(), device_slice("n2"), device_claim("a"), device_claim("b")])
         await system.submit(pods)
         await idle(system)
         assert placed(system) == {"a-0": "n2", "b-0": "n2"}
@@ -161,7 +168,7 @@ async def test_a_volume_that_never_comes_is_given_up_and_nothing_of_it_stays() -
     settings = replace(QUICK, config_text=CONF.replace("30", "1"))
     async with started(journal, settings=settings, api=without_provisioner) as system:
         stuck = gang_with("a", lambda pod, _: using(pod, "never"), pods=1)
-        await system.submit([*three_nodes(), storage_class("cloud"), claim("never", cls="cloud"), *stuck])
+        await system.submit([*equipped(), storage_class("cloud"), claim("never", cls="cloud"), *stuck])
         with anyio.fail_after(10):
             while not placed(system):  # others are bound while it waits
                 await system.submit(gang("c", pods=2, duration="0"))
@@ -200,7 +207,7 @@ async def test_a_volume_on_its_way_to_one_pod_is_not_given_to_another(crashing: 
 
     journal = MemoryJournal()
     async with started(journal, api=api) as system:
-        await system.submit([*three_nodes(), local_class(), volume("pv", node="n1"), claim("a"), claim("b")])
+        await system.submit([*equipped(), local_class(), volume("pv", node="n1"), claim("a"), claim("b")])
         await system.submit(gang_with("a", lambda pod, _: using(pod, "a"), pods=1))
         with anyio.fail_after(10):
             await met.wait()
@@ -230,7 +237,7 @@ async def test_a_restart_while_volumes_are_waited_for_starts_over_and_ends_well(
 
     with anyio.CancelScope() as scope:
         async with started(journal, api=api) as system:
-            await system.submit([*three_nodes(), local_class(), storage_class("cloud"), volume("pv", node="n1")])
+            await system.submit([*equipped(), local_class(), storage_class("cloud"), volume("pv", node="n1")])
             pods = gang_with("g", lambda pod, _: using(pod, "a", "b"), pods=1)
             await system.submit([claim("a"), claim("b", cls="cloud"), *pods])
             await met.wait()

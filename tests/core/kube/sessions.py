@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from config.pumice_arguments import PumiceArguments
 from core.kube.placed import placed_pods
 from core.session.nodes import KubeNodes, SessionNodes
 from core.session.reasons import ReasonTable
@@ -22,6 +23,7 @@ def session_over(view: View) -> "Session":
     """A session over a snapshot of the view."""
     snapshot = view.snapshot()
     session = SimpleNamespace(
+        config=SimpleNamespace(pumice=PumiceArguments()),
         snapshot=snapshot,
         dims=snapshot.dimensions,
         objects=snapshot.objects,

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from config.load import from_parsed
-from core.cycle import Carry, Clock, run_cycle
+from core.cycle import Carry, Clock, run_action, run_cycle
 from core.life.task import TaskStatus
 from core.objects.metadata import parse_time
 from core.session.search import NodeSearch
+from core.state.volumes import volume_rules
 from tests.core.kube import slow, slow_pods
 from tests.core.kube.stores import pod_using, storage_classes
 from tests.core.plugins.world import NOW, configuration, flatten, open_world, task_of, view_of
@@ -27,13 +28,15 @@ BASE = [queue("default"), pod_group("g", min_member=1, phase="Inqueue")]
 def predicates(**arguments: Any) -> Any:
     """The gang and predicates plugins, with these switches."""
     listed = {f"predicate.{name}": value for name, value in arguments.items()}
-    return configuration(["gang", {"name": "predicates", "arguments": listed}], actions=["allocate"])
+    tier: list[Any] = ["gang", {"name": "predicates", "arguments": listed}]
+    return configuration(tier, actions=["allocate"], fix=["volumes-are-no-resource"])
 
 
 def binds(*parts: Object | list[Object], **arguments: Any) -> dict[str, str]:
     """Pod -> node after one cycle of allocate."""
-    snapshot = view_of(*flatten(parts)).snapshot()
-    result = run_cycle(snapshot, predicates(**arguments), Clock(1, parse_time(NOW)), Carry(), report=True)
+    config = predicates(**arguments)
+    snapshot = view_of(*flatten(parts)).snapshot(volume_rules(config.pumice))
+    result = run_cycle(snapshot, config, Clock(1, parse_time(NOW)), Carry(), report=True)
     return {bind.name: bind.node for bind in result.binds}
 
 
@@ -232,3 +235,15 @@ def test_pods_that_share_a_volume_follow_the_promise() -> None:
     assert [bool(r) for r in reasons(session, "j-1")] == [True, False, True]
     session.unplace(task)
     assert [bool(r) for r in reasons(session, "j-1")] == [True, False, True]
+
+
+@pytest.mark.parametrize(("fix", "bound"), [((), {}), (("reserve-without-filters",), {"p": "n0"})])
+def test_without_its_filters_nothing_is_reserved_for_a_pod(fix: tuple[str, ...], bound: dict[str, str]) -> None:
+    """Filters that are off leave nothing for Reserve to read; the room that was tried is free again."""
+    off = {"name": "predicates", "enablePredicate": False}
+    config = configuration(["gang", off], actions=["allocate"], fix=fix)
+    session = open_world(config, BASE, node("n0"), waiting())
+    idle = session.nodes.idle.copy()
+    run_action(session, "allocate")
+    assert {bind.name: bind.node for bind in session.binds} == bound
+    assert bool((session.nodes.idle == idle).all()) is not bool(bound)

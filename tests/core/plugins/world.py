@@ -11,6 +11,7 @@ from core.cycle import open_session
 from core.objects.metadata import parse_time
 from core.session.carry import Carry, Clock
 from core.state.view import View
+from core.state.volumes import volume_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,7 +60,8 @@ def open_world(
     config: SchedulerConfig, *parts: Object | list[Object], now: str = NOW, carry: Carry | None = None
 ) -> Session:
     """A session over these objects."""
-    return open_session(view_of(*parts).snapshot(), config, Clock(1, parse_time(now)), carry or Carry(), report=True)
+    snapshot = view_of(*parts).snapshot(volume_rules(config.pumice))
+    return open_session(snapshot, config, Clock(1, parse_time(now)), carry or Carry(), report=True)
 
 
 def job_of(session: Session, name: str, namespace: str = "default") -> Job:

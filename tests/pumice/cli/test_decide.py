@@ -13,10 +13,12 @@ from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
+from tests.kit.storage import csi_node
 from tests.pumice.cli.terminal import Said, pumice
 
 IN_ZONE_B = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
 LOCAL_STORAGE: list[dict[str, Any]] = [
+    csi_node("n1", "kubernetes.io/no-provisioner"),
     {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",

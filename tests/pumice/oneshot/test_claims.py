@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from config.load import from_parsed
 from core.kube.storage import is_fully_bound
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.oneshot.prepare import GivenObjects, admitted
+from tests.core.plugins.world import configuration
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.queues import queue
@@ -23,9 +23,7 @@ from tests.kit.storage import (
 )
 
 Object = dict[str, Any]
-CONFIG = from_parsed(
-    {"actions": ["allocate"], "tiers": [{"plugins": [{"name": "gang"}, {"name": "predicates"}]}]}, flags_default_on=True
-)
+CONFIG = configuration(["gang", "predicates"], actions=["allocate"], fix=["volumes-are-no-resource"])
 
 
 def cycles(objects: list[Object], number: int = 2) -> list[Cycle]:

@@ -1,0 +1,122 @@
+"""The tables of the view, and tasks entered in them: each task is counted with its job and on its node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
+from core.objects.pod import Task, TemplateTable
+from core.state.assumed import Assumed
+from core.state.dimensions import Dimensions
+from core.state.groups import Groups
+from core.state.jobs import JobTable
+from core.state.nodes import NodeTable
+from core.state.others import Others
+from core.state.seats import Seats
+from core.state.tasks import NOWHERE, TaskTable
+from core.state.touched import Touched
+from core.state.volumes import VolumeCounts
+
+if TYPE_CHECKING:
+    from core.objects.queue import Queue
+
+PENDING, BINDING, RELEASING = TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.RELEASING
+
+
+class Tables:
+    """What :class:`core.state.view.View` is made of; it says when a task comes, changes or goes."""
+
+    def __init__(self, default_queue: str = "default") -> None:
+        self.version = 0
+        self.dimensions = Dimensions()
+        self.templates = TemplateTable(self.dimensions)
+        self.tasks = TaskTable()
+        self.jobs = JobTable(self.dimensions)
+        self.nodes = NodeTable(self.dimensions)
+        self.groups = Groups(self.jobs, default_queue)
+        self.seats = Seats(self.tasks, self.nodes)
+        self.others = Others()
+        self._volumes = VolumeCounts(self.others.by_kind)
+        self.touched = Touched()  # since the last snapshot
+        self._fitted = 0  # so many dimensions have room
+        self._assumed = Assumed()  # binds in flight
+        self._evicting: set[str] = set()  # pod keys of evictions in flight
+
+    @property
+    def node_tasks(self) -> dict[str, dict[str, Task]]:
+        """Node name -> pod key -> task, nodes not yet seen included."""
+        return self.seats.node_tasks
+
+    @property
+    def queues(self) -> dict[str, Queue]:
+        """Queues by name."""
+        return self.groups.queues
+
+    def _end_flight(self, key: str) -> None:
+        self._assumed.drop(key)
+        self._evicting.discard(key)
+
+    def _put_in(self, task: Task) -> None:
+        task.row = self.tasks.take_row()
+        self._volumes.note(task)
+        self._fit_dimensions()
+        self.tasks.by_key[task.key] = task
+        self.tasks.handles[task.row] = task
+        if task.job:
+            self.jobs.writable(task.job).put(task)
+        self._enter(task)
+
+    def _take_out(self, task: Task) -> None:
+        self._leave(task)
+        if task.job:
+            job = self.jobs.writable(task.job)
+            job.drop(task)
+            self.jobs.release_if_empty(job)
+        self._volumes.drop(task)
+        self.tasks.release(task)
+
+    def _effective(self, task: Task) -> tuple[TaskStatus, str]:
+        """What the API said, overlaid with what is in flight."""
+        if task.status == PENDING and task.key in self._assumed:
+            return BINDING, self._assumed[task.key]
+        if task.key in self._evicting and task.status in PREEMPTABLE_STATUSES:
+            return RELEASING, task.node_name
+        return task.status, task.node_name
+
+    def _enter(self, task: Task) -> None:
+        """Count a task where it belongs: its job's columns and its node's."""
+        self.touched.add(task)
+        row = task.row
+        status, node_name = self._effective(task)
+        self.tasks.status_at[row] = status
+        self.tasks.job_at[row] = NOWHERE
+        if task.job:
+            job = self.jobs.by_key[task.job]
+            self.jobs.count(job, task, status, 1)
+            self.tasks.job_at[row] = job.row
+        self.seats.enter(task, status, node_name)
+
+    def _leave(self, task: Task) -> None:
+        """The reverse of :meth:`_enter`."""
+        self.touched.add(task)
+        status = self.tasks.status_at[task.row]
+        if task.job:
+            self.jobs.count(self.jobs.by_key[task.job], task, status, -1)
+        self.seats.leave(task, status)
+
+    def _move(self, task: Task) -> None:
+        """Count a task that was counted in its row where it belongs by now."""
+        self.touched.add(task)
+        row = task.row
+        before = self.tasks.status_at[row]
+        status, node_name = self._effective(task)
+        if task.job and status != before:
+            self.jobs.move(self.jobs.by_key[task.job], task, before, status)
+        self.tasks.status_at[row] = status
+        self.seats.move(task, before, status, node_name)
+
+    def _fit_dimensions(self) -> None:
+        if len(self.dimensions.names) != self._fitted:
+            self._fitted = len(self.dimensions.names)
+            self.nodes.fit_dimensions()
+            self.jobs.fit_dimensions()

@@ -1,0 +1,146 @@
+"""Volumes as a resource: what the claims of pods ask for, and what the CSINodes have.
+
+Source: Volcano `cache/event_handlers.go` (addPodCSIVolumesToTask, getCSIDriverInfo, setCSIResourceOnNode). Volcano
+reads the claims whenever the pod changes, and again while one is missing; here the count follows claims, volumes and
+classes as they change, so that a view says the same however it came about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import sha1
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from core.kube.storage import Storage, StorageError, check_owner, claim_names, class_name, uses_claims, volume_name
+from core.objects.metadata import Object, key_of, object_key, section, text_map
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from config.pumice_arguments import PumiceArguments
+    from core.objects.pod import Task
+
+DEFAULT_IGNORED: Final = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})
+FIX: Final = "volumes-are-no-resource"
+READ_BY_CLAIMS: Final = frozenset({"PersistentVolumeClaim", "PersistentVolume", "StorageClass"})
+_PREFIX: Final = "attachable-volumes-csi-"
+_LONGEST: Final = 63
+_KEPT_OF_LONG: Final = 23
+_HASHED: Final = 16
+_DRIVER_PARAMETER: Final = "csi.storage.k8s.io/csi-driver-name"
+_PLENTY: Final = 2**31 - 1
+"""What a node has of a driver that names no limit (DefaultAttachableVolumeQuantity)."""
+
+
+class VolumeRules(NamedTuple):
+    """Whether claims count as a resource, and whose do not."""
+
+    counted: bool = True
+    ignored: frozenset[str] = DEFAULT_IGNORED
+
+
+USUAL: Final = VolumeRules()
+
+
+def volume_rules(settings: PumiceArguments, ignored: Iterable[str] = ()) -> VolumeRules:
+    """The rules of a configuration; `ignored`: provisioners whose claims count nothing, beside those it names."""
+    return VolumeRules(FIX not in settings.fix, DEFAULT_IGNORED.union(settings.ignored_provisioners, ignored))
+
+
+def attach_limit_key(driver: str) -> str:
+    """The resource that stands for a driver's volumes (GetCSIAttachLimitKey)."""
+    if len(_PREFIX) + len(driver) < _LONGEST:
+        return _PREFIX + driver
+    hashed = sha1(driver.encode(), usedforsecurity=False).hexdigest()
+    return f"{_PREFIX}{driver[:_KEPT_OF_LONG]}{hashed[:_HASHED]}"
+
+
+def attachable_on(csi_node: Object | None) -> dict[str, float]:
+    """What a node has of each driver, in milli-units, of which a claim takes one."""
+    found: dict[str, float] = {}
+    for driver in section(csi_node or {}, "spec").get("drivers") or ():
+        most = section(driver, "allocatable").get("count")
+        found[attach_limit_key(str(driver.get("name") or ""))] = float(_PLENTY if most is None else most)
+    return found
+
+
+def driver_of(storage: Storage, claim: Object) -> str:
+    """The driver that a claim's volume comes from, "" where none is known."""
+    volume = storage.of_kind("PersistentVolume").get(volume_name(claim)) if volume_name(claim) else None
+    if volume is not None:
+        return str(section(section(volume, "spec"), "csi").get("driver") or "")
+    known = storage.of_kind("StorageClass").get(class_name(claim)) if class_name(claim) else None
+    if known is None:
+        return ""
+    parameters = text_map(known.get("parameters"))
+    return parameters.get(_DRIVER_PARAMETER, str(known.get("provisioner") or ""))
+
+
+class VolumeCounts:
+    """Who uses which claim, and whose count may have changed since it was last asked for.
+
+    `objects`: the objects by kind, as they are now.
+    """
+
+    def __init__(self, objects: Mapping[str, Mapping[str, Object]]) -> None:
+        self.rules = VolumeRules(counted=False)  # until a snapshot says how
+        self._storage = Storage(objects)
+        self._users: dict[str, set[str]] = {}  # claim -> pods
+        self._claims: dict[str, tuple[str, ...]] = {}  # pod -> claims
+        self._stale: set[str] = set()
+
+    @property
+    def readers(self) -> Iterable[str]:
+        """The pods that use claims."""
+        return self._claims
+
+    def of_task(self, task: Task) -> tuple[tuple[str, float], ...]:
+        """(resource, amount) of all that a pod's claims ask for, by name; nothing while one of them is missing."""
+        if not uses_claims(task.template):
+            return ()
+        counts: Counter[str] = Counter()
+        for name, ephemeral in claim_names(task):
+            try:
+                claim = self._storage.claim(task.namespace, name)
+                if ephemeral:
+                    check_owner(claim, task)
+            except StorageError:
+                return ()
+            driver = driver_of(self._storage, claim)
+            if driver and driver not in self.rules.ignored:
+                counts[attach_limit_key(driver)] += 1
+        return tuple((name, float(count)) for name, count in sorted(counts.items())) if self.rules.counted else ()
+
+    def note(self, task: Task) -> None:
+        """A pod is in the view: its claims are its own to follow."""
+        if task.template.volumes and uses_claims(task.template):
+            claims = tuple(key_of(task.namespace, name) for name, _ in claim_names(task))
+            self._claims[task.key] = claims
+            for claim in claims:
+                self._users.setdefault(claim, set()).add(task.key)
+
+    def drop(self, task: Task) -> None:
+        """A pod has left the view."""
+        for claim in self._claims.pop(task.key, ()):
+            users = self._users[claim]
+            users.discard(task.key)
+            if not users:
+                del self._users[claim]
+        self._stale.discard(task.key)
+
+    def changed(self, kind: str, obj: Object) -> None:
+        """A claim, volume or class has come, changed or gone."""
+        if kind == "PersistentVolumeClaim":
+            self._stale |= self._users.get(object_key(obj), set())
+            return
+        name = section(obj, "metadata").get("name")
+        for key, users in self._users.items():
+            claim = self._storage.of_kind("PersistentVolumeClaim").get(key)
+            named = volume_name if kind == "PersistentVolume" else class_name
+            if claim is not None and named(claim) == name:
+                self._stale |= users
+
+    def take_stale(self) -> list[str]:
+        """The pods to be read again, in name order; they count as read from here on."""
+        stale, self._stale = sorted(self._stale), set()
+        return stale
