@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from core.actions import ACTIONS, IDLE
 from core.plugins import PLUGINS
-from core.session import close, report
 from core.session.carry import Carry, Clock, SessionOptions
-from core.session.close import let_go
-from core.session.report import tables_later
+from core.session.closing import close, report
+from core.session.closing.close import let_go
+from core.session.closing.report import tables_later
 from core.session.session import Session
 from core.state.sources import total as total_allocatable
 

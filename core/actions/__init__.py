@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from core.actions import allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle
 
 if TYPE_CHECKING:
-    from core.actions.dry_run import Steps
+    from core.actions.dry_runs.dry_run import Steps
     from core.session.session import Session
 
 ACTIONS: dict[str, Callable[[Session], None]] = {

@@ -7,11 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from core.actions.domains import Decisions, DomainAllocator
 from core.actions.enqueue import is_strict
-from core.actions.nomination import allocate_as_nominated
-from core.actions.task_loop import allocate_tasks
-from core.actions.worksheet import Worksheet, organize
+from core.actions.placing.domains import Decisions, DomainAllocator
+from core.actions.placing.nomination import allocate_as_nominated
+from core.actions.placing.task_loop import allocate_tasks
+from core.actions.placing.worksheet import Worksheet, organize
 from core.life.pod_group import Phase
 from core.life.task import TaskStatus
 from core.session.action_arguments import caches_errors

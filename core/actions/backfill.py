@@ -11,7 +11,7 @@ from core.life.task import TaskStatus
 from core.session.action_arguments import caches_errors
 from core.session.heap import PriorityQueue
 from core.session.reasons import FitErrors, FitFailure
-from core.session.search import ErrorCache
+from core.session.search.node_search import ErrorCache
 
 if TYPE_CHECKING:
     from core.objects.pod import Task

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.actions.candidates import CandidateNodes
-from core.actions.dry_run import DryRun, drive
-from core.actions.in_vain import InVain
-from core.actions.screen import movable, worth_trying
-from core.actions.starving import pending_tasks, starving_jobs
-from core.actions.victims import is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
+from core.actions.dry_runs.dry_run import DryRun, drive
+from core.actions.victims.candidates import CandidateNodes
+from core.actions.victims.in_vain import InVain
+from core.actions.victims.on_node import is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
+from core.actions.victims.screen import movable, worth_trying
+from core.actions.victims.starving import pending_tasks, starving_jobs
 from core.session.action_arguments import caches_errors
 from core.session.reasons import FitFailure
 from core.session.victim_order import victim_queue
@@ -22,12 +22,12 @@ from core.session.victim_order import victim_queue
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from core.actions.candidate_choice import Candidate
-    from core.actions.candidates import RowArray
-    from core.actions.dry_run import Steps
+    from core.actions.dry_runs.candidate_choice import Candidate
+    from core.actions.dry_runs.dry_run import Steps
+    from core.actions.victims.candidates import RowArray
     from core.objects.pod import Task
     from core.session.heap import PriorityQueue, Source
-    from core.session.search import NodeSearch
+    from core.session.search.node_search import NodeSearch
     from core.session.session import Session
     from core.session.statement import Statement
     from core.state.jobs import Job

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.actions.candidates import CandidateNodes
-from core.actions.in_vain import InVain
-from core.actions.screen import reclaimable, worth_trying
-from core.actions.starving import pending_tasks, starving_jobs
-from core.actions.victims import NEVER, add_request, available, fits, make_room, of_other_queues, tasks_that
+from core.actions.victims.candidates import CandidateNodes
+from core.actions.victims.in_vain import InVain
+from core.actions.victims.on_node import NEVER, add_request, available, fits, make_room, of_other_queues, tasks_that
+from core.actions.victims.screen import reclaimable, worth_trying
+from core.actions.victims.starving import pending_tasks, starving_jobs
 from core.session.action_arguments import caches_errors
 from core.session.reasons import FitFailure
 from core.session.victim_order import victim_queue
@@ -19,7 +19,7 @@ from core.session.victim_order import victim_queue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.actions.candidates import RowArray
+    from core.actions.victims.candidates import RowArray
     from core.objects.pod import Task
     from core.objects.queue import Queue
     from core.session.session import Session

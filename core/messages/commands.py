@@ -128,9 +128,8 @@ class StatusCondition(Struct, frozen=True, gc=False):
 
 
 class EvictPod(Message, frozen=True):
-    """Set the conditions on the pod, then delete it with its own grace period (not when none of them changed).
-
-    `until`: as that of `BindPod`.
+    """Set the conditions on the pod, then delete it with its own grace period (not when none of them changed). `until`
+    as in `BindPod`.
     """
 
     namespace: str
@@ -205,9 +204,7 @@ ApiRequest = StoreRequest | Pull  # which may have to wait
 
 
 class TakeSnapshot(Message, frozen=True):
-    """Reply: SnapshotTaken. `known_version` is the version of the asker's last snapshot, `cycle` the one it is for,
-    `volumes` how its configuration counts volumes.
-    """
+    """Reply: SnapshotTaken, for `cycle`. `known_version`: of the asker's last snapshot; `volumes`: how they count."""
 
     known_version: int = -1
     cycle: int = 0

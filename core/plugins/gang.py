@@ -10,8 +10,8 @@ import numpy as np
 from core.life.task import IS_ALLOCATED, TaskStatus
 from core.messages.decisions import PodGroupCondition
 from core.objects.pod_group import READY
-from core.session.close import set_condition
-from core.session.leaving import only_waits
+from core.session.closing.close import set_condition
+from core.session.closing.leaving import only_waits
 from core.session.points.orders import JobColumn
 from core.session.points.victims import Mask
 from core.session.points.votes import Verdict, Vote

@@ -13,15 +13,15 @@ from config.arguments import Arguments
 from core.life.task import TaskStatus, Trigger
 from core.messages.decisions import Bind, Evict
 from core.session.action_arguments import argument_of
+from core.session.closing.report import Opening
 from core.session.fit import JobFit
 from core.session.jobs import SessionJobs
 from core.session.nodes import KubeNodes, SessionNodes
 from core.session.nominations import Nominations
 from core.session.points.all_points import Points
 from core.session.reasons import ReasonTable
-from core.session.report import Opening
 from core.session.residents import Residents
-from core.session.searches import Searches
+from core.session.search.searches import Searches
 from core.session.statement import LastTransaction, Statement
 from core.session.subjobs import SubJob, build_sub_jobs
 from core.session.topology import SessionTopology
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from core.resources import Resource
     from core.session.carry import Carry, Clock, SessionOptions
     from core.session.points.batches import TaskBatch
-    from core.session.search import NodeSearch
+    from core.session.search.node_search import NodeSearch
     from core.state.jobs import Job
     from core.state.snapshot import Snapshot
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.cycle import let_go, open_session
 from core.session.carry import Carry, Clock
-from core.session.search import ErrorCache, NodeSearch
+from core.session.search.node_search import ErrorCache, NodeSearch
 from pumice.bench import cluster
 
 if TYPE_CHECKING:

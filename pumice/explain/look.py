@@ -12,7 +12,7 @@ import numpy.typing as npt
 from core.cycle import close_session, open_session, run_action
 from core.life.task import LABELS
 from core.session.reasons import FitFailure
-from core.session.search import NodeSearch
+from core.session.search.node_search import NodeSearch
 from pumice.explain.jobs import JobLook, conclude, look_at_jobs
 from pumice.explain.votes import Votes, listen
 

@@ -32,7 +32,7 @@ from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.predicates.pod_count import PodCountCheck
 from core.plugins.proportion.plugin import Proportion
-from core.session import close
+from core.session.closing import close
 from core.session.points.batches import TaskBatch
 from core.state.nodes import NodeTable
 from core.state.view import View

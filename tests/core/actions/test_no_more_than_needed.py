@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.schema import SchedulerConfig
-from core.actions.candidate_choice import Candidate
-from core.actions.dry_run import DryRun
-from core.actions.node_trial import NodeTrial
+from core.actions.dry_runs.candidate_choice import Candidate
+from core.actions.dry_runs.dry_run import DryRun
+from core.actions.dry_runs.node_trial import NodeTrial
 from core.actions.preempt import steps
-from core.actions.victims import available
+from core.actions.victims.on_node import available
 from core.cycle import run_action
 from core.session.session import Session
 from tests.core.actions.crowds import crowds, evictions, running, with_arguments

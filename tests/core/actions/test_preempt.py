@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.actions import preempt, screen
+from core.actions import preempt
+from core.actions.victims import screen
 from core.life.task import TaskStatus
 from core.session.session import Session
 from tests.core.actions.crowds import PLAIN, after, classes, crowds, evictions, running, waiting, with_arguments

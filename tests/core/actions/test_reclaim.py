@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 
-from core.actions import screen
+from core.actions.victims import screen
 from core.session.session import Session
 from tests.core.actions.crowds import after, classes, crowds, evictions, running, waiting
 from tests.core.plugins.world import configuration

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.load import parse_scheduler_config
-from core.actions.domains import Decisions, DomainAllocator
-from core.actions.worksheet import organize
+from core.actions.placing.domains import Decisions, DomainAllocator
+from core.actions.placing.worksheet import organize
 from core.cycle import Carry, Clock, open_session, run_cycle
 from core.state.view import View
 from tests.kit.hyper_nodes import hyper_node

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.plugins.binpack import Binpack, FillScorer
 from tests.core.kube.clusters import clusters
 from tests.core.kube.sessions import opened, put, scores, task_named
-from tests.core.plugins import plain_scores
+from tests.core.plugins.nodeorder import plain_scores
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, pod, queue
 

@@ -1,0 +1,116 @@
+"""One preemptor's dry run over its candidate nodes: chunk by chunk, here or by workers, with the same findings.
+
+A dry run only reads the session. Chunks may be tried in any order and by anybody; what counts is the first `want`
+findings in row order. Source: Volcano `actions/preempt` (DryRunPreemption), with one worker's order.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from core.actions.dry_runs.batch_victims import BatchTrial
+from core.actions.dry_runs.findings import Findings, joined, one_by_one, unpacked
+from core.actions.dry_runs.node_trial import select_victims
+from core.actions.victims.on_node import of_other_jobs, of_own_job
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+    from core.actions.dry_runs.candidate_choice import Candidate
+    from core.actions.dry_runs.findings import Finding
+    from core.actions.victims.candidates import RowArray
+    from core.objects.pod import Task
+    from core.session.session import Session
+
+    Steps = Generator["DryRun", Candidate | None, None]
+
+MARGIN = 8  # rows beyond `want` in the first chunk: a few nodes may not do
+
+
+class DryRun:
+    """`nodes`: candidate nodes in the order in which they count; `want`: how many findings are enough; `own_job`: take
+    from the preemptor's own job, not from others of its queue.
+
+    Rows 0..len(nodes)-1 are the nodes' places in that order.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        preemptor: Task,
+        nodes: RowArray,
+        want: int,
+        *,
+        own_job: bool,
+    ) -> None:
+        self.session = session
+        self._facts = session.residents
+        self.preemptor = preemptor
+        self._accepts = (of_own_job if own_job else of_other_jobs)(session, preemptor)
+        self._batch = _batch_trial(session, preemptor, own_job=own_job)
+        self.nodes = nodes
+        self.want = want
+
+    def candidates(self, first: int, last: int) -> list[Candidate]:
+        """The nodes of rows first..last-1 that would do."""
+        return self._found(first, last, last - first).candidates(self._facts, self.nodes)
+
+    def run(self) -> Candidate | None:
+        """The one of least loss among the first `want` findings, tried here, in chunks that double while too few are
+        found; None when nothing is found.
+        """
+        parts, left, first, size = list[Findings](), self.want, 0, self.want + MARGIN
+        while first < len(self.nodes) and left > 0:
+            part = self._found(first, min(first + size, len(self.nodes)), left)
+            parts.append(part.first(left))
+            left -= len(part.places)
+            first, size = first + size, size * 2
+        return self._best(joined(parts))
+
+    def _found(self, first: int, last: int, enough: int) -> Findings:
+        """The findings of a chunk; where nodes are tried one after the other no more than are enough."""
+        nodes = self.nodes[first:last]
+        found = self._batch.find(nodes) if self._batch is not None else None
+        if found is None:
+            found = one_by_one([*islice(self._each(nodes), enough)])
+        return found._replace(places=found.places + first)
+
+    def _each(self, nodes: RowArray) -> Iterator[tuple[int, list[int]]]:
+        job = self.session.job_of(self.preemptor)
+        assert job is not None
+        queue = self.session.queue_of(job)
+        for place, node in enumerate(nodes.tolist()):
+            victims = select_victims(self.session, self.preemptor, queue, node, self._accepts)
+            if victims:
+                yield place, [task.row for task in victims]
+
+    def _best(self, found: Findings) -> Candidate | None:
+        return found.least_loss(self._facts, self.nodes, self.session.clock.now)
+
+    # --- for workers
+
+    def try_rows(self, first: int, last: int) -> list[Finding]:
+        """The findings of a chunk as a worker sends them, in row order, `want` at most."""
+        return self._found(first, last, self.want).first(self.want).packed()
+
+    def read(self, findings: Sequence[Finding]) -> Candidate | None:
+        """The one of least loss among the first `want` in row order, whatever order they come in."""
+        return self._best(unpacked(findings).first(self.want))
+
+
+def drive(steps: Steps) -> None:
+    """Run an action that asks for dry runs, answering each here and now."""
+    try:
+        asked = next(steps)
+        while True:
+            asked = steps.send(asked.run())
+    except StopIteration:
+        return
+
+
+def _batch_trial(session: Session, preemptor: Task, *, own_job: bool) -> BatchTrial | None:
+    """A trial by columns where that can say the same as one node after the other; else None."""
+    if session.points.preemptable.by_columns and session.points.needs_no_trial(preemptor):
+        return BatchTrial(session, preemptor, own_job=own_job)
+    return None

@@ -1,0 +1,1 @@
+"""Room for whole gangs at the cost of others."""

@@ -1,0 +1,152 @@
+"""Room for a whole gang: in which domain, at whose cost, and where each task would go.
+
+Shared by gangpreempt and gangreclaim, which differ in whom they may ask. Source: Volcano `actions/gangpreempt`,
+`actions/gangreclaim`, `actions/utils` (reference section 1.8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.actions.gangs.bundles import Bundle, Cost, bundles_of, may_lose_tasks, requests
+from core.actions.gangs.gang_trial import GangTrial
+from core.actions.placing.worksheet import organize, ungated
+from core.resources import MIN_RESOURCE
+from core.session.action_arguments import caches_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from core.actions.gangs.bundles import Amounts
+    from core.objects.pod import Task
+    from core.session.session import Session
+    from core.session.subjobs import SubJob
+    from core.state.hypernodes import Domain
+    from core.state.jobs import Job
+
+MAX_DOMAINS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """What plugins are told of an eviction for a gang. `kind`: the action."""
+
+    kind: str
+    job: Job
+    domain: str
+
+
+class GangEviction:
+    """One execution of one of the two actions.
+
+    `accepts(job, task, victim_job)`: whether the task may be asked to go for the job; `order(job, bundles, need)`: who
+    is asked first.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        name: str,
+        accepts: Callable[[Job, Task, Job], bool],
+        order: Callable[[Job, list[Bundle], Amounts], list[Bundle]],
+    ) -> None:
+        self._session = session
+        self._name = name
+        self._accepts = accepts
+        self._order = order
+        most = session.action_number(name, "maxDomains", default=MAX_DOMAINS)
+        self._most = most if most > 0 else MAX_DOMAINS
+        self._takes_whole = session.action_flag(name, "allowWholeBundle", default=True)
+        self._cache_errors = caches_errors(session, "allocate")
+
+    def pending(self, job: Job) -> list[Task]:
+        """What room is wanted for: all waiting tasks, of a job that runs already those of its first group."""
+        session = self._session
+        worksheet = organize(session, job, ungated)
+        groups: list[SubJob] = []
+        while len(worksheet.sub_jobs):
+            groups.append(worksheet.sub_jobs.pop())
+        if session.job_ready(job):
+            del groups[1:]
+        tasks: list[Task] = []
+        for group in groups:
+            waiting = worksheet.tasks[group.uid]
+            while len(waiting):
+                tasks.append(waiting.pop())
+        return tasks
+
+    def run(self, job: Job, pending: list[Task]) -> None:
+        """Evict for the job and promise it the room, if that makes it whole."""
+        session, statement = self._session, self._session.statement()
+        need = requests(pending)
+        placed: dict[str, str] = {}
+        for domain in self._domains(job) if pending else ():
+            found = self._in_domain(job, domain, need)
+            if found is not None and statement.recover(found.operations):
+                placed = found.domains
+                break
+        if not session.job_pipelined(job):
+            statement.discard()
+            return
+        statement.commit()
+        if placed:
+            session.nominations.set(job, placed)
+
+    def _domains(self, job: Job) -> list[Domain]:
+        """The first few domains that the topology suggests; the whole cluster where it has nothing to say."""
+        topology = self._session.topology
+        gradients = self._session.points.hyper_node_gradient_for_job(job, topology.tree.top, "evict")
+        found = list({domain.name: domain for gradient in gradients for domain in gradient}.values())
+        if not found and not topology.is_hard(job):
+            return [topology.tree.top]
+        return found[: self._most]
+
+    def _in_domain(self, job: Job, domain: Domain, need: Amounts) -> GangTrial | None:
+        """Ask for one bundle after the other until the need could be met and a trial succeeds."""
+        room = self._room(domain, need)
+        victims: list[tuple[Task, float]] = []
+        for bundle in self._bundles(job, domain, need):
+            score = bundle.score(need)
+            victims += [(task, score) for task in bundle.tasks]
+            for dimension, value in bundle.freed.items():
+                if dimension in room:
+                    room[dimension] += value
+            if any(value - room[dimension] >= MIN_RESOURCE for dimension, value in need.items()):
+                continue
+            trial = GangTrial(self._session, job, domain, victims, self._name, cache_errors=self._cache_errors)
+            if trial.run():
+                return trial
+        return None
+
+    def _room(self, domain: Domain, need: Amounts) -> Amounts:
+        """Idle and releasing, summed over the domain, in the dimensions that are needed."""
+        nodes, rows = self._session.nodes, domain.rows
+        return {d: float(np.sum(nodes.idle[d][rows]) + np.sum(nodes.releasing[d][rows])) for d in need}
+
+    def _bundles(self, job: Job, domain: Domain, need: Amounts) -> list[Bundle]:
+        """Those the plugins agree to, in the order in which they are asked to go."""
+        bundles = self._order(job, self._candidates(job, domain), need)
+        tasks = [task for bundle in bundles for task in bundle.tasks]
+        if not tasks:
+            return []
+        context = Eviction(self._name, job, domain.name)
+        allowed = {t.uid for t in self._session.points.unified_evictable(context, tasks)}
+        left = [approved for bundle in bundles if (approved := bundle.approved(allowed)) is not None]
+        ordered = self._order(job, left, need)
+        return [bundle for bundle in ordered if self._takes_whole or bundle.cost is Cost.SAFE]
+
+    def _candidates(self, job: Job, domain: Domain) -> list[Bundle]:
+        """The tasks in the domain that may be asked to go, bundled by job, jobs by name."""
+        session = self._session
+        found: dict[str, tuple[Job, list[Task]]] = {}
+        for node in domain.rows.tolist():
+            for task in session.nodes.tasks_on(node):
+                other = session.job_of(task)
+                if other is None or not task.preemptable or not may_lose_tasks(other.pod_group):
+                    continue
+                if self._accepts(job, task, other):
+                    found.setdefault(other.key, (other, []))[1].append(task)
+        return [bundle for key in sorted(found) for bundle in bundles_of(session, *found[key])]

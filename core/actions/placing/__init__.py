@@ -1,0 +1,1 @@
+"""Tasks of a job onto nodes: group by group, domain by domain."""

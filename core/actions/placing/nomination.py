@@ -1,0 +1,86 @@
+"""Placing a group where an earlier action made room for it.
+
+Source: Volcano `allocateFromNomination`, `validateNomination`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.session.reasons import FitFailure
+from core.session.search.node_search import ErrorCache
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.heap import Source
+    from core.session.session import Session
+    from core.session.statement import Statement
+    from core.session.subjobs import SubJob
+
+
+def allocate_as_nominated(
+    session: Session, sub_job: SubJob, tasks: Source[Task], *, cache_errors: bool
+) -> Statement | None:
+    """All of the group's tasks on their nominated nodes, or None; then the nomination is void and the usual way is
+    taken.
+    """
+    statement = _try(session, sub_job, tasks.clone(), ErrorCache(cache_errors))
+    if statement is None:
+        _invalidate(session, sub_job, tasks.clone())
+        return None
+    while len(tasks):
+        tasks.pop()
+    tree = session.topology.tree
+    sub_job.allocated_hyper_node = tree.lowest_common(sub_job.allocated_hyper_node, sub_job.nominated_hyper_node)
+    return statement
+
+
+def _try(session: Session, sub_job: SubJob, tasks: Source[Task], cache: ErrorCache) -> Statement | None:
+    domain = session.topology.tree.domains.get(sub_job.nominated_hyper_node)
+    if domain is None or not len(domain.rows):
+        return None
+    plan = _plan(session, sub_job, tasks, set(domain.rows.tolist()), cache)
+    if plan is None:
+        return None
+    statement = session.statement()
+    for task, node in plan:
+        if sub_job.network_topology is not None:
+            session.topology.heading[task.row] = domain.name
+        if session.nodes.fits_idle(node, task):
+            done = statement.allocate(task, node)
+        else:
+            # Volcano counts a task that fits nowhere any more as done, without an operation
+            done = not session.nodes.fits_future(node, task) or statement.pipeline(task, node, evicted=False)
+        if not done:
+            statement.discard()
+            return None
+    return statement
+
+
+def _plan(
+    session: Session, sub_job: SubJob, tasks: Source[Task], inside: set[int], cache: ErrorCache
+) -> list[tuple[Task, int]] | None:
+    """Every task with its nominated node, checked as if it were alone; None at the first that misses."""
+    queue = session.queue_of(sub_job.job)
+    plan: list[tuple[Task, int]] = []
+    while len(tasks):
+        task = tasks.pop()
+        node = session.nodes.row.get(session.nominated_node(task), -1)
+        if not session.points.allocatable(queue, task) or node not in inside:
+            return None
+        try:
+            search = session.search_for(task)
+        except FitFailure:
+            return None
+        search.refresh(cache)
+        session.carry.start = 0
+        if search.codes[node]:
+            return None
+        plan.append((task, node))
+    return plan
+
+
+def _invalidate(session: Session, sub_job: SubJob, tasks: Source[Task]) -> None:
+    sub_job.nominated_hyper_node = ""
+    while len(tasks):
+        session.forget_nomination(tasks.pop())

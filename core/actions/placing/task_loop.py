@@ -1,0 +1,147 @@
+"""The task loop: the tasks of one group, one after the other, onto a set of nodes. Source: Volcano
+`allocateResourcesForTasks`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.session.reasons import FitErrors, FitFailure
+from core.session.search.node_search import ErrorCache
+from core.state.hypernodes import TOP
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
+    from core.session.heap import Source
+    from core.session.reasons import IntArray
+    from core.session.search.node_search import NodeSearch
+    from core.session.session import Session
+    from core.session.statement import Statement
+    from core.session.subjobs import SubJob
+    from core.state.hypernodes import Domain
+
+NO_NODE = -1
+
+
+def allocate_tasks(
+    session: Session, sub_job: SubJob, tasks: Source[Task], domain: Domain, *, cache_errors: bool
+) -> Statement | None:
+    """Place tasks on a domain's nodes until the group is ready or nothing goes on.
+
+    None: it came to nothing and was undone.
+    """
+    if not len(domain.rows):
+        return None
+    loop = TaskLoop(session, sub_job, domain, ErrorCache(cache_errors))
+    while tasks:
+        if loop.step(tasks.pop()):
+            break
+    return loop.result()
+
+
+class TaskLoop:
+    """One pass over the tasks of a group. `occupied`: the HyperNode the group occupies as it grows."""
+
+    def __init__(self, session: Session, sub_job: SubJob, domain: Domain, cache: ErrorCache) -> None:
+        self._session = session
+        self._sub_job = sub_job
+        self._job = sub_job.job
+        self._queue = session.queue_of(sub_job.job)
+        self._cache = cache
+        self._everywhere = domain.name == TOP
+        self._domain = domain
+        self._statement = session.statement()
+        self._occupied = sub_job.allocated_hyper_node
+        self._no_room_for: PodTemplate | None = None  # the queue has none for it, until something is placed
+
+    def step(self, task: Task) -> bool:
+        """Try one task. True: enough, the rest may wait."""
+        session, fit = self._session, self._session.fit
+        if not self._may_grow(task):
+            fit.held_back.add(task.row)
+            return False
+        if task.gated:
+            return False
+        if fit.role_has_failed(self._job, self._sub_job, task):
+            text = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
+            fit.record(self._job, self._sub_job, task, FitErrors(session.reasons, text=text))
+            return False
+        node = self._find(task)
+        if node == NO_NODE:
+            return not fit.worth_continuing(self._job, self._sub_job)
+        if not self._place(task, node):
+            return False
+        if self._sub_job.network_topology is not None:
+            self._occupied = session.topology.after(task, node, self._occupied)
+        return session.sub_job_ready(self._sub_job)
+
+    def _may_grow(self, task: Task) -> bool:
+        """Whether the queue has room for it; of tasks alike the next gets no other answer than the one before."""
+        points, template = self._session.points, task.template
+        if template is self._no_room_for:
+            return False
+        allowed = points.allocatable(self._queue, task)
+        if not allowed and not template.resource_claims and not points.unforeseeable:
+            self._no_room_for = template
+        return allowed
+
+    def result(self) -> Statement | None:
+        """The statement when the group is ready or promised, else nothing and all is undone."""
+        session = self._session
+        if session.sub_job_ready(self._sub_job) or session.sub_job_pipelined(self._sub_job):
+            return self._statement
+        self._statement.discard()
+        return None
+
+    def _find(self, task: Task) -> int:
+        """The best node's row; NO_NODE after recording why there is none."""
+        session = self._session
+        try:
+            search = session.search_for(task)
+        except FitFailure as failure:
+            self._record(task, session.fit.everywhere(failure.reason).codes)
+            return NO_NODE
+        if task.nominated:
+            nominated = self._nominated(search, task)
+            if nominated != NO_NODE:
+                return nominated  # no other node was looked at: the error cache learns nothing of them
+        search.refresh(self._cache)
+        if self._sub_job.network_topology is not None:
+            session.topology.heading[task.row] = self._occupied
+        node, codes = search.choose() if self._everywhere else search.choose_within(self._domain.rows)
+        if node == NO_NODE:
+            self._record(task, codes)
+        return node
+
+    def _record(self, task: Task, codes: IntArray | None) -> None:
+        assert codes is not None
+        if self._everywhere:
+            errors = FitErrors(self._session.reasons, codes.copy())
+        else:
+            inside = np.zeros_like(codes)
+            inside[self._domain.rows] = codes[self._domain.rows]
+            errors = FitErrors(self._session.reasons, inside, hyper_node=self._domain.name)
+        self._session.fit.record(self._job, self._sub_job, task, errors)
+
+    def _nominated(self, search: NodeSearch, task: Task) -> int:
+        """The node that evictions of an earlier cycle made room on is tried alone, before all others."""
+        session = self._session
+        row = session.nodes.row.get(session.nominated_node(task), NO_NODE)
+        if row == NO_NODE or not (self._everywhere or row in self._domain.rows):
+            return NO_NODE
+        if not session.nodes.fits_future(row, task):
+            return NO_NODE
+        session.carry.start = 0  # looking at a list of one node starts the next search at the front
+        return NO_NODE if self._cache.remembers(task.role, row) or search.code_of(row) else row
+
+    def _place(self, task: Task, node: int) -> bool:
+        """Allocate what fits into idle room, promise what fits into room to come."""
+        self._no_room_for = None
+        if self._session.nodes.fits_idle(node, task):
+            return self._statement.allocate(task, node)
+        if self._session.nodes.fits_future(node, task):
+            return self._statement.pipeline(task, node, evicted=False)
+        return False

@@ -1,0 +1,88 @@
+"""Which of many nodes are worth a try: those where all who might go would make room enough, looked at as columns.
+
+A node that fails here fails when it is tried; one that passes may still fail. So the answer never changes what comes
+out, only how long it takes when whole clusters are full of pods that may not be touched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.life.task import TaskStatus
+from core.resources import MIN_RESOURCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from core.objects.pod import Task
+    from core.session.points.batches import BoolArray, RowArray, TaskBatch
+    from core.session.session import Session
+
+    BatchFilter = Callable[[TaskBatch], BoolArray]
+
+TRIED_FIRST = 2  # nodes that are tried before anything is computed for all of them
+
+
+def movable(session: Session, preemptor: Task, *, own_job: bool) -> BatchFilter:
+    """`of_own_job` or `of_other_jobs` of `core.actions.victims.on_node`, for batches."""
+    own = session.job_row(preemptor)
+    known, queues = np.asarray(session.jobs.known), session.snapshot.jobs.queue
+
+    def accepts(batch: TaskBatch) -> BoolArray:
+        facts = batch.facts
+        status = facts.status[batch.rows]
+        mask: BoolArray = (status == TaskStatus.RUNNING.value) | (status == TaskStatus.BOUND.value)
+        mask &= facts.preemptable[batch.rows]
+        if preemptor.template.best_effort:
+            mask &= facts.best_effort[batch.rows]
+        if own_job:
+            mask &= batch.job == own
+            return mask
+        mask &= (batch.job >= 0) & (batch.job != own)
+        mask &= known[batch.job] & (queues[batch.job] == queues[own])
+        return mask
+
+    return accepts
+
+
+def reclaimable(session: Session, reclaimer: Task) -> BatchFilter:
+    """`of_other_queues` of `core.actions.victims.on_node`, for batches."""
+    own = session.job_row(reclaimer)
+    known, queues = np.asarray(session.jobs.known), session.snapshot.jobs.queue
+    gives = np.array([queue.reclaimable for queue in session.snapshot.queues], dtype=np.bool_)
+
+    def accepts(batch: TaskBatch) -> BoolArray:
+        facts = batch.facts
+        mask: BoolArray = (facts.status[batch.rows] == TaskStatus.RUNNING.value) & facts.preemptable[batch.rows]
+        mask &= batch.job >= 0
+        mask &= known[batch.job] & (queues[batch.job] != queues[own])
+        mask[mask] = gives[queues[batch.job[mask]]]
+        return mask
+
+    return accepts
+
+
+def worth_trying(
+    session: Session, task: Task, nodes: RowArray, accepts: BatchFilter, *, somebody: bool
+) -> Iterator[int]:
+    """Places in `nodes` that are worth a try, in order. `somebody`: only nodes where somebody might go."""
+    yield from range(min(TRIED_FIRST, len(nodes)))
+    rest = nodes[TRIED_FIRST:]
+    if len(rest):
+        passes = _makes_room(session, session.residents.on(rest.tolist()), task, rest, accepts, somebody=somebody)
+        yield from (np.flatnonzero(passes) + TRIED_FIRST).tolist()
+
+
+def _makes_room(
+    session: Session, batch: TaskBatch, task: Task, nodes: RowArray, accepts: BatchFilter, *, somebody: bool
+) -> BoolArray:
+    batch = batch.only(accepts(batch))
+    passes = np.bincount(batch.node, minlength=len(nodes)) > 0 if somebody else np.ones(len(nodes), dtype=np.bool_)
+    requests = batch.facts.requests[batch.facts.template[batch.rows]]
+    for dimension, value in task.template.items:
+        given = np.bincount(batch.node, weights=requests[:, dimension], minlength=len(nodes))
+        # twice the tolerance: sums in another order may differ in the last bits
+        passes &= value - (session.nodes.future[dimension][nodes] + given) < 2 * MIN_RESOURCE
+    return passes

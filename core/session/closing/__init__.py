@@ -1,0 +1,1 @@
+"""The end of a session: what it writes, and what it reports."""

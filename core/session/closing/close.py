@@ -1,0 +1,156 @@
+"""The end of a session: PodGroup phases and conditions, pod conditions, queue status, and what all of it hashes to.
+
+Source: Volcano `framework/job_updater.go`, `session.go` (jobStatus, updateQueueStatus), `cache.RecordJobStatusEvent`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.digest import digest
+from core.life.pod_group import AFTER_FINDING, SHORT, finding
+from core.life.pod_group import LABELS as PHASES
+from core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
+from core.messages.decisions import CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
+from core.session.closing.leaving import leaving
+from core.session.closing.queue_status import queue_statuses
+from core.session.closing.report import brief, closing
+from core.session.fit import ALL_NODES_UNAVAILABLE
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from core.session.session import Session
+    from core.state.jobs import Job
+
+EXPLAINED = [TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED]
+OF_EXPLAINED = np.array(EXPLAINED, dtype=np.intp)
+OF_REPORTED = np.array([TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED], dtype=np.intp)
+OF_SCHEDULED, OF_COMPLETED = (np.array([*some], dtype=np.intp) for some in (SCHEDULED_STATUSES, COMPLETED_STATUSES))
+
+
+def set_condition(session: Session, job: Job, condition: PodGroupCondition) -> None:
+    """Replace the condition of that type, or add it (UpdatePodGroupCondition)."""
+    conditions = session.conditions.setdefault(job.row, list(job.pod_group.conditions))
+    for i, present in enumerate(conditions):
+        if present.type == condition.type:
+            conditions[i] = condition
+            return
+    conditions.append(condition)
+
+
+def update_phases(session: Session, counts: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
+    """The phase each job of the session ends the cycle with, in job order, as `counts` [status, job] is; the column
+    follows.
+    """
+    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
+    scheduled = np.add.reduce(counts.take(OF_SCHEDULED, axis=0))  # integers: no order of summation to keep
+    completed = np.add.reduce(counts.take(OF_COMPLETED, axis=0))
+    if "terminating-members" in session.config.pumice.fix:
+        scheduled += leaving(session)[order]
+    unschedulable = np.zeros(len(columns.phase), dtype=np.bool_)
+    unschedulable[list(session.unschedulable)] = True
+    findings = finding(
+        counts[TaskStatus.RUNNING], scheduled, completed, columns.min_member[order], unschedulable[order]
+    )
+    if "min-member-zero" in session.config.pumice.fix:
+        findings[scheduled == 0] = SHORT
+    phases: npt.NDArray[np.int8] = AFTER_FINDING[columns.phase[order], findings]
+    columns.phase[order] = phases
+    return phases
+
+
+def job_statuses(session: Session) -> list[PodGroupStatus]:
+    """The PodGroups whose status changed, in job order."""
+    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
+    counts = session.jobs.counts_in_order()
+    parts = update_phases(session, counts)[None], counts.take(OF_REPORTED, axis=0)
+    found: npt.NDArray[np.int32] = np.concatenate(parts, dtype=np.int32)
+    changed = np.logical_or.reduce(found != columns.reported.take(order, axis=1))
+    touched = np.zeros(len(columns.phase), dtype=np.bool_)
+    touched[list(session.conditions)] = True
+    candidates: npt.NDArray[np.intp] = (changed | touched[order]).nonzero()[0]
+    places: list[int] = candidates.tolist()
+    in_order = session.jobs.in_order
+    numbers: list[list[int]] = found.take(candidates, axis=1).T.tolist()
+    told = zip(places, numbers, strict=True)
+    return [written for i, those in told if (written := _job_status(session, in_order[i], those)) is not None]
+
+
+def _job_status(session: Session, job: Job, numbers: list[int]) -> PodGroupStatus | None:
+    """`numbers`: its phase, then its running, succeeded and failed tasks."""
+    phase, running, succeeded, failed = numbers
+    spec, conditions = job.pod_group, session.conditions.get(job.row)
+    said, label = spec.conditions if conditions is None else tuple(conditions), PHASES[phase]
+    now = (label, said, running, succeeded, failed)
+    if now == (spec.phase, spec.conditions, spec.running, spec.succeeded, spec.failed):
+        return None
+    return PodGroupStatus(spec.namespace, spec.name, *now)
+
+
+def pod_conditions(session: Session) -> list[PodCondition]:
+    """PodScheduled=False of the tasks that did not get a node, where it or the nomination changes; gated pods are left
+    alone.
+    """
+    jobs, fit = session.jobs, session.fit
+    written: list[PodCondition] = []
+    for job in jobs_with_waiting_tasks(session):
+        otherwise = fit.job_sentence(job) or ALL_NODES_UNAVAILABLE
+        for task in [task for status in EXPLAINED for task in jobs.tasks_in(job, status) if not task.gated]:
+            reason, message, nominated = fit.task_reason(job, task)
+            message = message or otherwise
+            changed = task.condition != (reason, message)
+            nominates = nominated not in ("", task.nominated)
+            if changed or nominates:
+                text = (reason, message) if changed else ("", "")
+                written.append(PodCondition(task.namespace, task.name, task.uid, *text, nominated if nominates else ""))
+    return written
+
+
+def jobs_with_waiting_tasks(session: Session) -> list[Job]:
+    """Jobs with allocated, pending or pipelined tasks, in job order."""
+    waits = np.add.reduce(session.jobs.counts_in_order().take(OF_EXPLAINED, axis=0))
+    in_order = session.jobs.in_order
+    return [in_order[i] for i in waits.nonzero()[0].tolist()]
+
+
+def let_go(session: Session) -> None:
+    """The session is over, and nobody may use it any more.
+
+    Its parts refer to each other: without this its columns would stay until the collector comes, and the next session
+    would have to wait for the operating system to hand out as much memory again.
+    """
+    session.searches.forget()
+    session.derived.give_back()
+    if session.kube.placed is not None:
+        session.kube.placed.shared.clear()
+    vars(session.nodes).clear()
+    vars(session).clear()
+
+
+def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
+    """Everything the cycle writes, in order, and its digest.
+
+    `status`: counts by job and status after the last action, for the report.
+    """
+    session.topology.remember()
+    session.nominations.remember()
+    pod_groups = tuple(job_statuses(session))
+    pods = tuple(pod_conditions(session))
+    queues = tuple(queue_statuses(session))
+    binds, evicts = tuple(session.binds), tuple(session.evicts)
+    return CycleResult(
+        cycle=session.clock.cycle,
+        digest=digest(binds, evicts, pods, pod_groups, queues),
+        binds=binds,
+        evicts=evicts,
+        pod_conditions=pods,
+        pod_groups=pod_groups,
+        queues=queues,
+        events=tuple(session.fit.events()) if session.fit.remarks else (),
+        carry=session.carry.to_dict(),
+        report=closing(session, status, session.opening) if session.wants_report else brief(session),
+        wake_at=session.wake_at,
+    )

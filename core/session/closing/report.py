@@ -1,0 +1,165 @@
+"""What a reader wants to know beside the decisions: statuses, phases, queue numbers, filters and scores at opening."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.life.pod_group import LABELS as PHASES
+from core.life.task import COUNT, LABELS, TaskStatus
+from core.messages.decisions import BindingJob, CycleReport, PendingReason, TaskAtOpen
+from core.messages.queue_tables import QueueTables, readable
+from core.session.fit import ALL_NODES_UNAVAILABLE
+from core.session.reasons import FitFailure
+from core.session.search.node_search import ErrorCache
+from core.session.shortage import LargestNode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from core.objects.pod import Task
+    from core.plugins.plugin import Plugin
+    from core.session.session import Session
+
+TASKS_AT_OPEN = 8
+APART = "gauges-kept-apart"
+
+
+@dataclass(slots=True)
+class Opening:
+    """What was known when the session opened."""
+
+    tasks: dict[str, TaskAtOpen] = field(default_factory=dict[str, TaskAtOpen])
+
+
+def at_open(session: Session) -> Opening:
+    """Filters and scores of the tasks that were asked for."""
+    wanted = session.options.explain
+    tasks = {key: task_at_open(session, task) for key in wanted if (task := _pending_task(session, key)) is not None}
+    return Opening(tasks)
+
+
+def _pending_task(session: Session, key: str) -> Task | None:
+    return next((t for t in session.snapshot.tasks.handles if t is not None and t.key == key), None)
+
+
+def queue_tables(plugins: Iterable[Plugin], *questions: str) -> tuple[QueueTables, ...]:
+    """What the plugins that order queues say of them: `gauges` are Volcano's metrics as they were when the session
+    opened (a plugin works with copies, so that they can be asked for at any time), `amounts` what it knows besides
+    (guarantee, inqueue, elastic, real_capacity at opening), `verdicts` who is overused now.
+    """
+    asked = [getattr(plugin, question, None) for question in questions for plugin in plugins]
+    answers: list[QueueTables | None] = [ask() for ask in asked if ask is not None]
+    return tuple([answer for answer in answers if answer is not None])
+
+
+def gauges_of(plugins: Iterable[Plugin], apart: bool) -> tuple[QueueTables, ...]:
+    """Volcano's metrics. They are the same for all plugins: what one names, the next one sets to 0 where it does not,
+    unless they are kept `apart`.
+    """
+    tables = queue_tables(plugins, "gauges")
+    alike = all(each.queues == tables[0].queues for each in tables)
+    return tables if apart or len(tables) < 2 or not alike else (reduce(QueueTables.then, tables),)
+
+
+def tables_later(session: Session) -> Callable[[], tuple[QueueTables, ...]]:
+    """All their answers, for whoever asks when the session is over: mostly nobody does."""
+    able, apart = [plugin for plugin in session.plugins.values() if hasattr(plugin, "gauges")], keeps_apart(session)
+    return lambda: (*gauges_of(able, apart), *queue_tables(able, "amounts", "verdicts"))
+
+
+def keeps_apart(session: Session) -> bool:
+    """Whether no plugin sets another one's gauges to 0."""
+    return APART in session.config.pumice.fix
+
+
+def task_at_open(session: Session, task: Task) -> TaskAtOpen:
+    """What filters and scores say of a task, room left out."""
+    try:
+        search = session.search_for(task, room=False)
+    except FitFailure as failure:
+        return TaskAtOpen(pre_predicate=str(failure))
+    search.refresh(ErrorCache(enabled=False))
+    names = session.nodes.names
+    rejected: dict[str, str] = {}
+    for row in np.flatnonzero(search.codes).tolist():
+        texts = ", ".join(reason.text for reason in session.reasons.reasons(int(search.codes[row])))
+        rejected[names[row]] = f"task {task.key} on node {names[row]} fit failed: {texts}"
+    rows = np.flatnonzero(search.codes == 0)
+    totals = search.scoring.totals(rows)
+    return TaskAtOpen(
+        "", rejected, {names[row]: float(total) for row, total in zip(rows.tolist(), totals.tolist(), strict=True)}
+    )
+
+
+def task_status(session: Session) -> dict[str, dict[str, int]]:
+    """Job -> status -> number of tasks, after the last action."""
+    counts = session.jobs.counts
+    return {
+        job.key: {LABELS[s]: n for s in range(COUNT) if (n := int(counts[s][job.row]))} for job in session.jobs.in_order
+    }
+
+
+def brief(session: Session) -> CycleReport:
+    """What costs next to nothing, for metrics."""
+    return CycleReport(
+        unready=dict(session.unready),
+        binding=binding_jobs(session),
+        created=tuple([task.created for task in session.bound]),
+    )
+
+
+def binding_jobs(session: Session) -> dict[str, BindingJob]:
+    """The jobs of this session's binds."""
+    jobs = {task.job: session.job_of(task) for task in session.bound}
+    return {key: BindingJob(job.pod_group.queue, job.pod_group.created) for key, job in jobs.items() if job is not None}
+
+
+def closing(session: Session, status: dict[str, dict[str, int]], opening: Opening) -> CycleReport:
+    """The whole report, made when everything else is written."""
+    nodes, jobs = session.nodes.names, session.jobs
+    pipelined: dict[str, str] = {}
+    uncommitted: dict[str, str] = {}
+    for job in jobs.in_order:
+        for where, state in ((pipelined, TaskStatus.PIPELINED), (uncommitted, TaskStatus.ALLOCATED)):
+            for task in jobs.tasks_in(job, state):
+                where[task.key] = nodes[jobs.node[task.row]]
+    plugins = session.plugins.values()
+    gauges, amounts = gauges_of(plugins, keeps_apart(session)), queue_tables(plugins, "amounts", "verdicts")
+    return CycleReport(
+        pipelined=pipelined,
+        uncommitted=uncommitted,
+        phases={job.key: PHASES[jobs.phase[job.row]] for job in jobs.in_order},
+        task_status=status,
+        conditions={job.key: session.conditions.get(job.row, list(job.pod_group.conditions)) for job in jobs.in_order},
+        pending=pending_reasons(session),
+        queues=readable(gauges),
+        queue_amounts=readable(amounts),
+        unready=dict(session.unready),
+        tasks_at_open=opening.tasks,
+        binding=binding_jobs(session),
+        created=tuple(task.created for task in session.bound),
+    )
+
+
+def pending_reasons(session: Session) -> dict[str, PendingReason]:
+    """Pod -> why it is still pending, whether or not the condition had to be written."""
+    reasons: dict[str, PendingReason] = {}
+    largest = LargestNode(session)
+    for job in session.jobs.in_order:
+        waiting = session.jobs.tasks_in(job, TaskStatus.PENDING)
+        otherwise = session.fit.job_sentence(job) or ALL_NODES_UNAVAILABLE if waiting else ""
+        for task in waiting:
+            reason, message, _ = session.fit.task_reason(job, task)
+            if task.gated:
+                reason, message = (
+                    "SchedulingGated",
+                    f"waits for its scheduling gates: {', '.join(task.template.scheduling_gates)}",
+                )
+            beyond = session.fit.beyond_nodes(job, task) if session.fit.of(job, task) is None else ""
+            texts = [text for text in (message or otherwise, beyond, largest.lacks(task)) if text]
+            reasons[task.key] = PendingReason(reason, "; ".join(texts))
+    return reasons

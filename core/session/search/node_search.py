@@ -1,0 +1,258 @@
+"""Where may a task go, and where does it go: filters and scores of one kind of task, kept up to date row by row.
+
+A search belongs to one template. The first answer looks at every node; later ones look again only at rows that were
+touched since (all of them when a filter or score depends on placements anywhere). Order of merging and reasons: Volcano
+`PredicateNodes`, `PrioritizeNodes` (`pkg/scheduler/util`) and allocate's `predicate` and `prioritizeNodes`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from core.session.search.filters import Filters
+from core.session.search.room import most_too_little
+from core.session.search.scoring import Scoring
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.session.points.nodes import Rows
+    from core.session.reasons import IntArray
+    from core.session.session import Session
+
+ALL = slice(None)
+BoolArray = npt.NDArray[np.bool_]
+RESCAN_FRACTION = 8  # more touched rows than an eighth of all: looking at all is cheaper
+FEW = 5  # up to so many rows are looked at one by one
+
+
+class ErrorCache:
+    """Volcano's predicate-error cache: within its life a node refused for a role stays refused, with its first reason.
+
+    One per call of the task loop in allocate, one per task in backfill and reclaim, one per execution in preempt.
+    """
+
+    __slots__ = ("by_role", "enabled", "seen")
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self.by_role: dict[str, NodeSearch] = {}
+        self.seen: dict[str, IntArray] = {}  # under sampling: the reasons of just those nodes that were looked at
+
+    def refused(self, role: str) -> IntArray:
+        """The reason numbers remembered for a role that was searched for before."""
+        return self.seen.get(role, self.by_role[role].codes)
+
+    def remembers(self, role: str, row: int) -> bool:
+        """Whether that node was refused for that role before."""
+        return self.enabled and role in self.by_role and bool(self.refused(role)[row])
+
+
+class NodeSearch:
+    """Filters and scores of one template over all node rows. Without `room`, the question of room is left out
+    (backfill).
+
+    `codes` int32 [N]: reason number, 0 where the node is feasible (room in FutureIdle and every filter content).
+    `idle` bool [N]: feasible, and room is idle now.
+    """
+
+    def __init__(self, session: Session, task: Task, *, room: bool = True) -> None:
+        self.session = session
+        self.task = task
+        self._room = room
+        self.template = task.template
+        self._too_little = most_too_little(self.template.items, len(session.nodes.idle))
+        self._filters = Filters(session, task)
+        self.scoring = Scoring(session, task)
+        is_global = self._filters.is_global or self.scoring.is_global
+        self._by_row = not is_global and session.nodes.count + FEW >= RESCAN_FRACTION  # else one row means all
+        self._cache: ErrorCache | None = None
+        self._stale: set[int] = set()
+        self._all_stale = False
+        self._read = 0
+        self.codes: IntArray
+        self.idle: BoolArray
+        self.idle_count = 0
+        self._scan()
+
+    # --- keeping up --------------------------------------------------------------------------------------------------
+
+    def refresh(self, cache: ErrorCache) -> None:
+        """Bring codes, idle and scores up to the session's present state, under that error cache."""
+        role = self.task.role
+        known = cache if cache.enabled and role else None
+        before = known.by_role.get(role) if known is not None else None
+        remembers = known is not None and known is self._cache
+        if not remembers:
+            self._take_cache(known)
+        touched, read = self.session.nodes.touched, self._read
+        fresh = len(touched) - read
+        if fresh == 1 and self._by_row:
+            self._read = read + 1
+            self._look_again(touched[read], remembers)
+        elif fresh:
+            self._read = read + fresh
+            self._catch_up(touched[read:], remembers)
+        if before is not None and before is not self:
+            self._inherit(cache.refused(role))
+        if known is not None:
+            known.by_role[role] = self
+
+    def forget_cache(self) -> None:
+        """The error cache of last time knows this search: let go of it."""
+        self._cache = None
+
+    def _take_cache(self, cache: ErrorCache | None) -> None:
+        """Another cache has no memory of this: reasons kept for the one of last time are asked anew."""
+        self._cache = cache
+        if self._all_stale:
+            self._scan()
+            self._all_stale = False
+        elif self._stale:
+            for row in sorted(self._stale):
+                self._look(row)
+        self._stale.clear()
+
+    def _catch_up(self, touched: list[int], sticky: bool) -> None:
+        rows = set(touched)
+        if not self._by_row or len(rows) * RESCAN_FRACTION > self.session.nodes.count + FEW:
+            kept = self.codes.copy() if sticky else None
+            self._scan()
+            if kept is not None:
+                self._inherit(kept)
+            return
+        if len(rows) <= FEW:
+            for row in rows:
+                self._look_again(row, sticky)
+            return
+        if sticky:
+            refused = [row for row in rows if self.codes[row]]
+            self._stale.update(refused)
+            rows.difference_update(refused)
+        self._look_at(np.array(sorted(rows), dtype=np.intp))
+
+    def _inherit(self, kept: IntArray) -> None:
+        """Nodes that were refused stay refused with the reason they had."""
+        refused = kept != 0
+        if not np.count_nonzero(refused):
+            return
+        self._all_stale = True
+        self.codes = np.where(refused, kept, self.codes)
+        self.idle &= ~refused
+        self.idle_count = int(np.count_nonzero(self.idle))
+        self.scoring.rerank()
+
+    def _scan(self) -> None:
+        """Look at every node."""
+        self._read = len(self.session.nodes.touched)
+        codes, idle = self._judge(ALL, self.session.nodes.count)
+        self.codes, self.idle = codes, idle
+        self.idle_count = int(np.count_nonzero(idle))
+        self.scoring.forget()
+
+    def _look_at(self, rows: npt.NDArray[np.intp]) -> None:
+        """Look at some nodes again, all at once."""
+        codes, idle = self._judge(rows, len(rows))
+        self.idle_count += int(np.count_nonzero(idle)) - int(np.count_nonzero(self.idle[rows]))
+        self.codes[rows], self.idle[rows] = codes, idle
+        self.scoring.update_many(rows, idle)
+
+    def _judge(self, rows: Rows, count: int) -> tuple[IntArray, BoolArray]:
+        """Reason numbers, and who is feasible with idle room, for some rows."""
+        nodes = self.session.nodes
+        codes = self._filters.reject(rows, count)
+        if self._room:
+            lacks = nodes.future[:, rows] <= self._too_little
+            if np.count_nonzero(lacks):
+                for dimension, _ in reversed(self.template.items):  # the first that lacks is the reason
+                    np.copyto(codes, self.session.searches.insufficient(dimension), where=lacks[dimension])
+        feasible: BoolArray = codes == 0
+        if nodes.has_future and self._room:
+            feasible &= np.logical_and.reduce(nodes.idle[:, rows] > self._too_little)
+        own = self.session.searches.hard_shard
+        if own is not None:
+            codes[~own[rows]] = self.session.searches.outside_shard
+            feasible &= own[rows]
+        return codes, feasible
+
+    def _look_again(self, row: int, sticky: bool) -> None:
+        """The node was touched; one that the cache remembers as refused stays so for now."""
+        if sticky and self.codes[row]:
+            self._stale.add(row)
+        else:
+            self._look(row)
+
+    def _look(self, row: int) -> None:
+        """Look at one node again."""
+        code, nodes = self.code_of(row), self.session.nodes
+        # without room to come, idle room is all the room there is
+        idle = code == 0 and (not (self._room and nodes.has_future) or nodes.fits_idle(row, self.task))
+        self.codes[row] = code
+        self.idle_count += idle - bool(self.idle[row])
+        self.idle[row] = idle
+        self.scoring.update(row, idle)
+
+    def code_of(self, row: int) -> int:
+        """The reason number of one node, asked now."""
+        searches = self.session.searches
+        if searches.hard_shard is not None and not searches.hard_shard[row]:
+            return searches.outside_shard
+        lacking = self.session.nodes.insufficient(row, self.task) if self._room else -1
+        return searches.insufficient(lacking) if lacking >= 0 else self._filters.reject_one(row)
+
+    def filter_code(self, row: int) -> int:
+        """The same without the question of room: what the filters alone say."""
+        return self._filters.reject_one(row)
+
+    # --- answers -----------------------------------------------------------------------------------------------------
+
+    def choose(self) -> tuple[int, IntArray]:
+        """The best node's row (-1: none) and the reason numbers of the nodes that were looked at and refused.
+
+        Nodes with idle room go before nodes with room to come, and within both, nodes of one's own shard before others.
+        """
+        searches = self.session.searches
+        if not searches.samples and searches.soft_shard is None:
+            return self.scoring.best(self.idle) if self.idle_count > 1 else self._best_of_few(), self.codes
+        taken, codes = self.codes == 0, self.codes
+        if searches.samples:
+            taken, seen = searches.look(taken)
+            codes = np.where(seen, codes, np.int32(0))
+            if self._cache is not None:
+                known = self._cache.seen.get(self.task.role, codes)
+                self._cache.seen[self.task.role] = np.where(known != 0, known, codes)
+        for idle_or_not in (taken & self.idle, taken & ~self.idle):
+            for group in searches.by_shard(idle_or_not):
+                node = self.best_of(group)
+                if node >= 0:
+                    return node, codes
+        return -1, codes
+
+    def choose_within(self, rows: npt.NDArray[np.intp]) -> tuple[int, IntArray]:
+        """The same among some rows only."""
+        inside = np.zeros(len(self.codes), dtype=np.bool_)
+        inside[rows] = self.codes[rows] == 0
+        searches = self.session.searches
+        for idle_or_not in (inside & self.idle, inside & ~self.idle):
+            for group in searches.by_shard(idle_or_not):
+                node = self.best_of(group)
+                if node >= 0:
+                    return node, self.codes
+        return -1, self.codes
+
+    def _best_of_few(self) -> int:
+        """The best where at most one has idle room."""
+        if self.idle_count:
+            return int(self.idle.argmax())
+        return self.best_of(self.codes == 0)
+
+    def best_of(self, group: BoolArray) -> int:
+        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty, a single
+        one unscored.
+        """
+        candidates = group.nonzero()[0]
+        if len(candidates) <= 1:
+            return int(candidates[0]) if len(candidates) else -1
+        return int(candidates[self.scoring.totals(candidates).argmax()])

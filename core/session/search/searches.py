@@ -1,0 +1,188 @@
+"""The searches a session keeps: one per template, which nodes they may look at, and how many are enough."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from core.session.points.nodes import labels_of
+from core.session.reasons import Code, Reason
+from core.session.search.node_search import NodeSearch
+from core.session.search.sampling import Sampling, look
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from config.schema import SchedulerConfig
+    from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
+    from core.session.carry import SessionOptions
+    from core.session.points.all_points import Points
+    from core.session.points.nodes import NodeFilter, NodeScorer
+    from core.session.points.point import Point
+    from core.session.session import Session
+
+BoolArray = npt.NDArray[np.bool_]
+KEPT_ROWS = 500_000  # rows of all searches that are kept: the roles of a gang, and jobs alike, interleave
+FEWEST, MOST = 16, 128  # searches
+F = TypeVar("F", "NodeFilter", "NodeScorer")
+OUTSIDE_SHARD = Reason("shard", Code.ERROR, "node isn't in scheduler node shard")
+
+
+@lru_cache(maxsize=256)
+def lack_of(resource: str) -> Reason:
+    """Why a node without room for a task's request of a resource is refused."""
+    return Reason("resources", Code.UNSCHEDULABLE, f"Insufficient {resource}")
+
+
+class Reading:
+    """What some filters and scorers read of the tasks of a template, or of plain templates (None)."""
+
+    __slots__ = ("_kinds", "_labels", "_shares")
+
+    def __init__(self, asked: Iterable[NodeFilter | NodeScorer], template: PodTemplate | None) -> None:
+        reads = [each.reads for each in asked]
+        self._labels = any(each.labels for each in reads)
+        self._kinds = [each.kind for each in reads if each.kind is not None]
+        self._shares = template is None or not any(each.anew is not None and each.anew(template) for each in reads)
+
+    def of(self, task: Task) -> Hashable | None:
+        """What a task must share with another to share its answers; None: nothing suffices."""
+        if not self._shares:
+            return None
+        beside = tuple([kind(task) for kind in self._kinds]) if self._kinds else ()
+        return (*beside, labels_of(task)) if self._labels else beside
+
+
+class Readings:
+    """What is read of the tasks of a template: there are filters and scorers that concern only some templates.
+
+    `always`: what those read that concern every template.
+    """
+
+    def __init__(self, points: Points) -> None:
+        self._points = points
+        self._plain: dict[str, list[tuple[str, Sequence[Any]]]] = {}
+        self._asked: list[NodeFilter | NodeScorer] = [
+            *[each for filters in points.predicate.rules for each in filters],
+            *[each for point in (points.node_order, points.batch_node_order) for some in point.rules for each in some],
+        ]
+        self.always = Reading([each for each in self._asked if each.reads.concerns is None], None)
+        self._found: dict[int, Reading] = {}
+
+    def of(self, template: PodTemplate) -> Reading:
+        """Of tasks of this template, which is not a plain one."""
+        found = self._found.get(template.number)
+        if found is None:
+            concerns = [(each, each.reads.concerns) for each in self._asked]
+            concerned = [each for each, asks in concerns if asks is None or asks(template)]
+            found = self._found[template.number] = Reading(concerned, template)
+        return found
+
+    def plain(self, point: Point[Sequence[F]]) -> Sequence[tuple[str, Sequence[F]]]:
+        """A point's filters or scorers that concern every template, by plugin."""
+        found = self._plain.get(point.name)
+        if found is None:
+            found = [(name, [each for each in some if each.reads.concerns is None]) for name, some in point.named]
+            self._plain[point.name] = found
+        return found
+
+
+class Searches:
+    """`soft_shard`, `hard_shard`: mask of this scheduler's own nodes under that mode of sharding, else None."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.sampling = _sampling(session.config, session.options)
+        self.samples = self.sampling.applies(session.nodes.count)
+        self.soft_shard = self._shard("soft")
+        self.hard_shard = self._shard("hard")
+        self.outside_shard = session.reasons.intern(OUTSIDE_SHARD)
+        self._insufficient: dict[int, int] = {}
+        self._kept: dict[Any, NodeSearch] = {}
+        self._latest: Any = None  # kind
+        self._limit = min(max(KEPT_ROWS // max(session.nodes.count, 1), FEWEST), MOST)
+        self.current: Task | None = None  # the task that is being placed
+        # For what is thrown away at once: fresh memory costs more than the arithmetic on it.
+        self.scratch = np.empty(session.nodes.count)
+
+    def _shard(self, mode: str) -> BoolArray | None:
+        shard = self._session.options.shard
+        if shard is None or shard[0] != mode:
+            return None
+        return np.array([name in shard[1] for name in self._session.nodes.names], dtype=np.bool_)
+
+    def insufficient(self, dimension: int) -> int:
+        """The reason number of "Insufficient <resource>"."""
+        code = self._insufficient.get(dimension)
+        if code is None:
+            reason = lack_of(self._session.dims.names[dimension])
+            code = self._insufficient[dimension] = self._session.reasons.intern(reason)
+        return code
+
+    def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """Which feasible nodes are taken and which were looked at, where not all of them are (`samples`)."""
+        return look(self.sampling, self._session.carry, self._session.nodes.arrival, feasible)
+
+    def by_shard(self, group: BoolArray) -> list[BoolArray]:
+        """Under soft sharding one's own nodes, then the others'; else the group as it is."""
+        return [group] if self.soft_shard is None else [group & self.soft_shard, group & ~self.soft_shard]
+
+    @cached_property
+    def readings(self) -> Readings:
+        """What the session's filters and scorers read; they have registered by the time somebody asks."""
+        return Readings(self._session.points)
+
+    def asked(self, point: Point[Sequence[F]], template: PodTemplate) -> Sequence[tuple[str, Sequence[F]]]:
+        """A point's filters or scorers, by plugin, but for those that a plain template does not concern."""
+        return self.readings.plain(point) if template.plain else point.named
+
+    def get(self, task: Task, *, room: bool) -> NodeSearch:
+        """The search of the task's template, prepared; raises FitFailure when no node can do."""
+        self.current = task
+        kind = self._kind(task, room)
+        if kind is None:
+            return NodeSearch(self._session, task, room=room)
+        search = self._kept.get(kind)
+        if kind != self._latest:  # tasks alike come one after the other
+            search = self._renew(kind, search or NodeSearch(self._session, task, room=room))
+        assert search is not None
+        search.task = task
+        return search
+
+    def _renew(self, kind: Any, search: NodeSearch) -> NodeSearch:
+        """Last used, last out."""
+        self._kept.pop(kind, None)
+        self._kept[kind] = search
+        self._latest = kind
+        if len(self._kept) > self._limit:
+            del self._kept[next(iter(self._kept))]
+        return search
+
+    def forget(self) -> None:
+        """No search is asked for again."""
+        for search in self._kept.values():
+            search.forget_cache()
+        self._kept.clear()
+        self._latest = None
+
+    def _kind(self, task: Task, room: bool) -> Any:
+        """What two tasks must share to share a search; None: nothing suffices."""
+        template, readings = task.template, self.readings
+        shared = (readings.always if template.plain else readings.of(template)).of(task)
+        # the error cache of one role says nothing of another
+        return None if shared is None else (room, template.number, task.role, shared)
+
+
+def _sampling(config: SchedulerConfig, options: SessionOptions) -> Sampling:
+    pumice = config.pumice
+    given = (options.percentage_of_nodes, options.minimum_feasible_nodes, options.minimum_percentage)
+    configured = (
+        pumice.percentage_of_nodes_to_find,
+        pumice.minimum_feasible_nodes,
+        pumice.minimum_percentage_of_nodes_to_find,
+    )
+    return Sampling(*(c if g is None else g for g, c in zip(given, configured, strict=True)))

@@ -1,0 +1,148 @@
+"""gangpreempt and gangreclaim: spare tasks go before gangs break, whole bundles only where allowed, all or nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.actions.gangs.bundles import Cost, bundles_of
+from core.cycle import run_action
+from core.life.task import TaskStatus
+from core.session.carry import Carry
+from core.session.session import Session
+from tests.core.actions.crowds import after, classes, crowds, evictions, running, waiting, with_arguments
+from tests.core.plugins.world import configuration, job_of, open_world
+from tests.kit import node, queue
+from tests.kit.hyper_nodes import hyper_node
+from tests.kit.objects import Object
+
+CONFIG = configuration(["priority", "gang", "conformance"], ["predicates", "nodeorder", "network-topology-aware"])
+WORLD = (node("n0", cpu="4"), node("n1", cpu="4"), queue("q"), classes())
+FULL = ["n0"] * 4 + ["n1"] * 4
+
+
+def low(least: int) -> list[Object]:
+    return running("low", FULL, least=least, queue="q")
+
+
+@pytest.mark.parametrize(("least", "spared", "rest"), [(8, 0, 8), (5, 3, 5), (0, 8, 0), (9, 8, 0)])
+def test_a_job_spares_what_is_above_its_minimum(least: int, spared: int, rest: int) -> None:
+    """A job that is not ready any more has nothing to lose: all of it is spare."""
+    session = open_world(CONFIG, *WORLD, low(least))
+    job = next(job for job in session.jobs.in_order if job.name == "low")
+    bundles = {bundle.cost: bundle.tasks for bundle in bundles_of(session, job, job.tasks.values())}
+    assert len(bundles.get(Cost.SAFE, ())) == spared
+    assert len(bundles.get(Cost.WHOLE, ())) == rest
+
+
+def test_a_whole_bundle_goes_whole_or_not_at_all() -> None:
+    session = open_world(CONFIG, *WORLD, low(8))
+    job = next(job for job in session.jobs.in_order if job.name == "low")
+    whole = bundles_of(session, job, job.tasks.values())[0]
+    uids = {task.uid for task in whole.tasks}
+    assert whole.approved(uids) == whole
+    assert whole.approved(uids - {whole.tasks[0].uid}) is None
+
+
+def test_spare_tasks_suffice() -> None:
+    session = after("gangpreempt", CONFIG, *WORLD, low(5), waiting("new", 1, queue="q", cpu="2"))
+    assert len(evictions(session)) == 3
+    assert {(evict.reason, evict.action) for evict in session.evicts} == {("gangpreempt", "gangpreempt")}
+    assert {evict.preemptor for evict in session.evicts} == {"default/new"}
+    assert {evict.score for evict in session.evicts} == {3.0}  # they meet all of the need in cpu, memory and pods
+
+
+def test_a_gang_breaks_only_where_that_is_allowed() -> None:
+    new = waiting("new", 2, queue="q", cpu="4")
+    broken = after("gangpreempt", CONFIG, *WORLD, low(8), new)
+    assert len(evictions(broken)) == 8
+    assert {evict.score for evict in broken.evicts} == {3 / (8 / 8 + 8 / 2 + 8 / 2)}  # over what the gang loses
+    careful = with_arguments(CONFIG, "gangpreempt", allowWholeBundle=False)
+    assert evictions(after("gangpreempt", careful, *WORLD, low(8), new)) == []
+
+
+def test_nobody_goes_for_a_gang_that_does_not_fit() -> None:
+    objects = (*WORLD, low(0), waiting("new", 3, queue="q", cpu="4"))
+    session, untouched = after("gangpreempt", CONFIG, *objects), open_world(CONFIG, *objects)
+    assert evictions(session) == []
+    assert list(session.jobs.status) == list(untouched.jobs.status)
+    assert session.nodes.future.tolist() == untouched.nodes.future.tolist()
+
+
+def test_a_hard_job_gets_its_room_within_one_rack() -> None:
+    racks = [hyper_node("r0", 1, nodes=["n0"]), hyper_node("r1", 1, nodes=["n1"])]
+    group, *pods = waiting("new", 2, queue="q", cpu="2")
+    group = {**group, "spec": {**group["spec"], "networkTopology": {"mode": "hard", "highestTierAllowed": 1}}}
+    session = after("gangpreempt", CONFIG, *WORLD, racks, low(0), [group, *pods])
+    assert {evict.node for evict in session.evicts} == {"n0"}
+    assert len(evictions(session)) == 4
+
+
+def test_reclaim_takes_from_other_queues_only() -> None:
+    config = configuration(["priority", "gang", "conformance"], ["predicates", "nodeorder"])
+    objects = (*WORLD, queue("poor"), low(4))
+    session = after("gangreclaim", config, *objects, waiting("new", 2, queue="poor", cpu="2"))
+    assert len(evictions(session)) == 4
+    assert {(evict.reason, evict.preemptor) for evict in session.evicts} == {("gangreclaim", "default/new")}
+    assert all(evict.score > 0 for evict in session.evicts)
+    assert evictions(after("gangreclaim", config, *objects, waiting("new", 2, queue="q", cpu="2"))) == []
+
+
+@given(crowds(), st.sampled_from(["gangpreempt", "gangreclaim"]))
+def test_without_whole_bundles_no_ready_gang_breaks(objects: list[Object], action: str) -> None:
+    session = after(action, with_arguments(CONFIG, action, allowWholeBundle=False), objects)
+    before = open_world(CONFIG, objects)
+    for job in session.jobs.in_order:
+        twin = next(other for other in before.jobs.in_order if other.key == job.key)
+        if before.jobs.ready_count(twin) >= job.pod_group.min_member:
+            assert session.jobs.ready_count(job) >= job.pod_group.min_member
+    for job in session.jobs.in_order:
+        promised = session.jobs.tasks_in(job, TaskStatus.PIPELINED)
+        assert not promised or session.job_pipelined(job)
+
+
+def next_morning(fix: tuple[str, ...], *rest: Object) -> Session:
+    """The cycle after one in which gangpreempt made room on the second node; its victims are gone."""
+    config = configuration(["priority", "gang", "conformance"], ["predicates", "nodeorder"], fix=fix)
+    firm = running("firm", ["n0"] * 4, group="high", least=4, queue="q")
+    new = waiting("new", 2, queue="q", cpu="2", created="2026-01-01T05:00:00Z")
+    session = after("gangpreempt", config, *WORLD, firm, running("low", ["n1"] * 4, least=0, queue="q"), new)
+    assert {evict.node for evict in session.evicts} == {"n1"}
+    nominated = {task.name: "n1" for task in session.jobs.tasks_in(job_of(session, "new"), TaskStatus.PIPELINED)}
+    session.nominations.remember()
+    carry = Carry.from_dict(session.carry.to_dict())
+    for one in new[1:]:
+        one["status"]["nominatedNodeName"] = nominated[one["metadata"]["name"]]
+    later = open_world(config, *WORLD, firm, new, *rest, carry=carry)
+    run_action(later, "allocate")
+    return later
+
+
+FIX = ("nominated-domains-last",)
+
+
+@pytest.mark.parametrize(("fix", "first"), [((), "rival"), (FIX, "new")])
+def test_room_that_was_made_is_kept_unless_mended(fix: tuple[str, ...], first: str) -> None:
+    """The rival comes first by its age, and there is room for one of them."""
+    later = next_morning(fix, *waiting("rival", 2, queue="q", cpu="2", created="2026-01-01T00:00:00Z"))
+    assert {bind.name for bind in later.binds} == {f"{first}-0", f"{first}-1"}
+    later.nominations.remember()
+    assert later.carry.nominated == {}  # redeemed, or never carried
+
+
+def test_room_that_is_still_in_use_stays_nominated() -> None:
+    tenant = running("tenant", ["n1"] * 4, least=1, queue="q")
+    for one in tenant[1:]:
+        one["metadata"]["deletionTimestamp"] = "2026-01-01T11:59:00Z"
+    later = next_morning(FIX, *tenant)
+    assert later.binds == []
+    later.nominations.remember()
+    assert [list(places.values()) for places in later.carry.nominated.values()] == [[later.topology.tree.top.name]]
+
+
+def test_a_nomination_that_cannot_be_kept_is_void() -> None:
+    later = next_morning(FIX, *running("thief", ["n1"] * 4, group="high", least=4, queue="q"))
+    assert later.binds == []
+    later.nominations.remember()
+    assert later.carry.nominated == {}

@@ -1,0 +1,185 @@
+"""A search that keeps up row by row says what a fresh search says, whatever is placed and undone in between."""
+
+from __future__ import annotations
+
+from math import inf, nextafter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.load import parse_scheduler_config
+from core.cycle import Carry, Clock, Session, open_session
+from core.life.task import TaskStatus
+from core.objects.pod import Task
+from core.session.reasons import FitFailure
+from core.session.search.node_search import ErrorCache, NodeSearch
+from core.session.search.room import most_too_small
+from core.session.statement import Statement
+from core.state.view import View
+from tests.kit.jobs import gang
+from tests.kit.nodes import node
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+from tests.kit.storage import with_templates
+
+CONF = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+PREFER = {
+    "nodeAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 7, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z1"]}]}}
+        ]
+    }
+}
+
+
+def open_cluster(draw: Any) -> Session:
+    view = View()
+    view.apply("ADDED", queue("q"))
+    for i in range(draw(st.integers(1, 9))):
+        taints = [{"key": "soft", "effect": "PreferNoSchedule"}] if draw(st.booleans()) else []
+        cpu, pods = str(draw(st.integers(1, 6))), str(draw(st.integers(2, 9)))
+        view.apply("ADDED", node(f"n{i}", cpu=cpu, pods=pods, labels={"zone": f"z{i % 3}"}, taints=taints))
+    kinds: dict[str, Any] = {
+        "plain": {},
+        "picky": {"affinity": PREFER},
+        "big": {"cpu": "3"},
+        "port": {"host_ports": [80]},
+    }
+    for name, each in kinds.items():
+        for obj in gang(name, queue="q", pods=6, min_member=1, phase="Inqueue", **each):
+            view.apply("ADDED", obj)
+    for i in range(3):
+        view.apply("ADDED", pod(f"old{i}", group="plain", node=f"n{i}"))
+    config = parse_scheduler_config(CONF, source="test")
+    return open_session(view.snapshot(), config, Clock(1, 0.0), Carry())
+
+
+def same(kept: NodeSearch, fresh: NodeSearch, *, codes: bool) -> None:
+    refused = kept.codes != 0
+    assert np.array_equal(refused, fresh.codes != 0)
+    if codes:
+        assert np.array_equal(kept.codes, fresh.codes)
+    assert np.array_equal(kept.idle, fresh.idle)
+    assert kept.idle_count == int(np.count_nonzero(fresh.idle))
+    best = kept.choose()[0]
+    assert best == fresh.choose()[0]
+
+
+def pick(session: Session, draw: Any, status: int) -> Task | None:
+    tasks = [t for job in session.jobs.in_order for t in session.jobs.tasks_in(job, status)]
+    return draw(st.sampled_from(tasks)) if tasks else None
+
+
+def change(session: Session, draw: Any, open_statements: list[Statement]) -> None:
+    what = draw(st.sampled_from(("allocate", "pipeline", "evict", "discard")))
+    statement = session.statement()
+    if what == "discard":
+        if open_statements:
+            open_statements.pop().discard()
+        return
+    task = pick(session, draw, TaskStatus.RUNNING if what == "evict" else TaskStatus.PENDING)
+    if task is None:
+        return
+    row = draw(st.integers(0, session.nodes.count - 1))
+    if what == "evict":
+        statement.evict(task, "test")
+    elif what == "allocate":
+        statement.allocate(task, row)
+    else:
+        statement.pipeline(task, row, evicted=False)
+    open_statements.append(statement)
+
+
+@given(st.data())
+def test_keeping_up_equals_starting_over(data: st.DataObject) -> None:
+    session = open_cluster(data.draw)
+    statements: list[Statement] = []
+    for _ in range(data.draw(st.integers(1, 12))):
+        for _ in range(data.draw(st.integers(0, 9))):
+            change(session, data.draw, statements)
+        task = pick(session, data.draw, TaskStatus.PENDING)
+        if task is None:
+            return
+        kept, fresh = session.search_for(task), NodeSearch(session, task)
+        kept.refresh(ErrorCache(enabled=data.draw(st.booleans())))
+        same(kept, fresh, codes=True)
+
+
+@given(st.data())
+def test_within_one_error_cache_a_refused_node_stays_refused(data: st.DataObject) -> None:
+    session = open_cluster(data.draw)
+    cache = ErrorCache(enabled=True)
+    statements: list[Statement] = []
+    remembered: dict[str, dict[int, int]] = {}
+    for _ in range(data.draw(st.integers(1, 8))):
+        change(session, data.draw, statements)
+        task = pick(session, data.draw, TaskStatus.PENDING)
+        if task is None:
+            return
+        search = session.search_for(task)
+        search.refresh(cache)
+        known = remembered.setdefault(task.role, {})
+        for row, code in known.items():
+            assert search.codes[row] == code
+        known.update({row: int(search.codes[row]) for row in np.flatnonzero(search.codes).tolist()})
+
+
+@given(
+    st.one_of(st.integers(0, 2**62).map(float), st.floats(0.0, 1e18)),
+    st.one_of(st.floats(-1e18, 1e18), st.floats(-1.0, 1.0).map(lambda near: (near,))),
+)
+def test_one_comparison_says_what_the_difference_says(request: float, column: float | tuple[float]) -> None:
+    limit = most_too_small(request)
+    there = request + column[0] if isinstance(column, tuple) else column
+    for room in (there, limit, nextafter(limit, inf), nextafter(limit, -inf), request, request - 0.1):
+        assert (room > limit) == (request - room < 0.1)
+
+
+def test_what_a_plain_template_does_not_concern_has_nothing_to_say_about_it() -> None:
+    view = View()
+    for obj in (queue("q"), node("n0"), *gang("plain", queue="q", pods=1, phase="Inqueue")):
+        view.apply("ADDED", obj)
+    particular: dict[str, Any] = {"port": {"host_ports": [80]}, "picky": {"affinity": PREFER}}
+    for name, each in particular.items():
+        for obj in gang(name, queue="q", pods=1, phase="Inqueue", **each):
+            view.apply("ADDED", obj)
+    session = open_session(view.snapshot(), parse_scheduler_config(CONF, source="test"), Clock(1, 0.0), Carry())
+    tasks = {task.name: task for task in session.snapshot.tasks.handles if task is not None}
+    assert {name for name, task in tasks.items() if task.template.plain} == {"plain-0"}
+    left_out = 0
+    points: tuple[Any, ...] = (session.points.predicate, session.points.node_order, session.points.batch_node_order)
+    for point in points:
+        everybody, asked, asked_of_port = (
+            {f for _, group in groups for f in group}
+            for groups in (
+                point.named,
+                session.searches.asked(point, tasks["plain-0"].template),
+                session.searches.asked(point, tasks["port-0"].template),
+            )
+        )
+        assert asked_of_port == everybody
+        assert all(f.prepare(session, tasks["plain-0"]) is None for f in everybody - asked)
+        left_out += len(everybody - asked)
+    assert left_out > 3
+
+
+def test_pods_without_claims_share_a_search_beside_pods_with_claims_of_their_own() -> None:
+    view = View()
+    claiming = with_templates(pod("own", group="plain"), "t")
+    for obj in (queue("q"), node("n0"), *gang("plain", queue="q", pods=2, phase="Inqueue"), claiming):
+        view.apply("ADDED", obj)
+    session = open_session(view.snapshot(), parse_scheduler_config(CONF, source="test"), Clock(1, 0.0), Carry())
+    own, *plain = (
+        next(t for t in session.snapshot.tasks.handles if t and t.name == n) for n in ("own", "plain-0", "plain-1")
+    )
+    with pytest.raises(FitFailure):  # nobody has made its claim yet; now the filter knows of such claims
+        session.search_for(own)
+    assert session.search_for(plain[0]) is session.search_for(plain[1])
