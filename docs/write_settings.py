@@ -5,12 +5,10 @@ A test writes it again and compares.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
-
-import typer
+from typing import Final
 
 from config import pumice_arguments, settings
-from pumice.cli.app import app
+from pumice.cli.commands import load
 
 PAGE: Final = Path(__file__).with_name("settings.md")
 
@@ -61,8 +59,7 @@ def write() -> str:
 
 def run_options() -> set[str]:
     """The options that `pumice run` takes."""
-    group: Any = typer.main.get_command(app)
-    return {spelling for parameter in group.commands["run"].params for spelling in parameter.opts}
+    return {spelling for parameter in load("run").params for spelling in parameter.opts}
 
 
 def row(first: str, setting: pumice_arguments.Setting | settings.ProcessSetting) -> str:

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
-import typer
 
 from actors.api.faults.faults import KINDS as FAULTS
 from actors.system.roles import ROLES
 from docs import draw_actors as drawing
 from docs import list_built, write_settings
-from pumice.cli.app import app
+from pumice.cli.commands import COMMANDS, load
 from pumice.storm.script.profiles import profiles
 from tests.kit import source
 
@@ -60,8 +59,7 @@ def commands(document: str, line: str) -> Iterator[Command]:
 
 def known_commands() -> dict[str, Any]:
     """The commands of the command line by name, as typer has built them."""
-    group: Any = typer.main.get_command(app)
-    return dict(group.commands)
+    return {name: load(name) for name in COMMANDS}
 
 
 @pytest.mark.parametrize("command", list(shown()), ids=str)

@@ -1,4 +1,4 @@
-"""The commands in one visible table, and the way from an exception to an exit code."""
+"""The application: its own options, and the way from an exception to an exit code."""
 
 from __future__ import annotations
 
@@ -8,36 +8,25 @@ from typing import Annotated, Final
 import typer
 
 from pumice import __version__
-from pumice.cli import bench, conformance, decide, explain, journal, kubeconfig, replay, run, stress
+from pumice.cli.commands import CONTEXT, Commands
 from pumice.cli.exits import Exit
 
 app: Final = typer.Typer(
     name="pumice",
+    cls=Commands,
     help="The Volcano batch scheduler as one long-lived process made of actors.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,  # rich takes longer to import than a plain page of help takes altogether
+    context_settings=CONTEXT,
 )
-
-app.command("run", help=run.HELP, epilog=run.EXAMPLE)(run.run)
-app.command("decide", help=decide.HELP, epilog=decide.EXAMPLE)(decide.decide)
-app.command("conformance", help=conformance.HELP, epilog=conformance.EXAMPLE)(conformance.conformance)
-app.command("journal", help=journal.HELP, epilog=journal.EXAMPLE)(journal.journal)
-app.command("explain", help=explain.HELP, epilog=explain.EXAMPLE)(explain.explain)
-app.command("replay", help=replay.HELP, epilog=replay.EXAMPLE)(replay.replay)
-app.command("kubeconfig", help=kubeconfig.HELP, epilog=kubeconfig.EXAMPLE)(kubeconfig.kubeconfig)
-app.command("bench", help=bench.HELP, epilog=bench.EXAMPLE)(bench.bench)
 
 
 def _show_version(asked: bool) -> None:
     if asked:
         sys.stdout.write(f"pumice {__version__}\n")
         raise typer.Exit(Exit.DONE)
-
-
-app.command("stress", help=stress.HELP, epilog=stress.EXAMPLE)(stress.stress)
 
 
 @app.callback()

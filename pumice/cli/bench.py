@@ -15,13 +15,12 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Lenient, Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
 
-HELP: Final = "Measure a named scenario: " + "; ".join(f"{name} ({one.what})" for name, one in SCENARIOS.items()) + "."
-EXAMPLE: Final = "Example: [bold]pumice bench allocate --nodes 5000 --pods 2000 --gang 8 --runs 5[/bold]"
+OFFERED: Final = "; ".join(f"{name} ({one.what})" for name, one in SCENARIOS.items())
 
 
 @guarded
 def bench(
-    scenario: Annotated[str, typer.Argument(help="One of: " + ", ".join(SCENARIOS))],
+    scenario: Annotated[str, typer.Argument(help=f"One of: {OFFERED}.")],
     nodes: Annotated[int | None, typer.Option("--nodes", min=1, help="Nodes.", show_default=False)] = None,
     pods: Annotated[int | None, typer.Option("--pods", min=1, help="Pending pods.", show_default=False)] = None,
     gang: Annotated[int | None, typer.Option("--gang", min=1, help="Pods a gang.", show_default=False)] = None,

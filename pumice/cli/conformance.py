@@ -20,9 +20,6 @@ from pumice.conformance.inheritance import inherited
 from pumice.conformance.runner import run_suites
 from pumice.conformance.score import Score, Tally, score_of
 
-HELP: Final = "Run conformance cases and say, case by case, what differs from the real Volcano."
-EXAMPLE: Final = "Example: [bold]pumice conformance ../shared/conformance -k oracle/default --workers 2[/bold]"
-
 LINE_LENGTH: Final = 400
 
 

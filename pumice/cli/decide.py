@@ -6,7 +6,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import anyio
 import msgspec
@@ -30,9 +30,6 @@ from pumice.oneshot.moment import parse_moment
 from pumice.oneshot.pending import left_pending
 from pumice.oneshot.prepare import identity
 from pumice.replay.plugins import demand_plugins
-
-HELP: Final = "Say what the scheduler would do with these objects, and why it leaves tasks pending."
-EXAMPLE: Final = "Example: [bold]kubectl get nodes,pods,podgroups,queues -A -o yaml | pumice decide -f -[/bold]"
 
 
 @guarded

@@ -30,9 +30,6 @@ from storage import codec
 from storage.journal import CYCLE, DECISION
 from storage.sqlite import SqliteJournal
 
-HELP: Final = "Say why a pod or job is pending, was placed where it is, or was evicted, with counts that add up."
-EXAMPLE: Final = "Example: [bold]pumice explain --db pumice.db pod default/worker-0[/bold]"
-
 KINDS: Final = {"pod": "pod", "pods": "pod", "podgroup": "podgroup", "pg": "podgroup", "job": "job", "vcjob": "job"}
 
 

@@ -22,9 +22,6 @@ from pumice.history.story import CycleStory, Overview, cycle_of, overview_of, st
 from storage.journal import ChainReport, Journal
 from storage.sqlite import SqliteJournal
 
-HELP: Final = "Read a journal: in numbers, the story of a job or pod, one cycle, or the integrity of the chain."
-EXAMPLE: Final = "Example: [bold]pumice journal pumice.db --about default/test-job[/bold]"
-
 FOLLOW_PERIOD_S: Final = 0.3
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,6 @@ from pumice.cli.options import Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.runtime.kubeconfig import export_line, kubeconfig_of, text_of, write
 from pumice.runtime.serving import token_of
-
-HELP: Final = "Print (or write) a kubeconfig for a running `pumice run --http`."
-EXAMPLE: Final = "Example: [bold]pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig[/bold]"
 
 
 @guarded

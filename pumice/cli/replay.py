@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, cast
 
 import anyio
 import typer
@@ -27,11 +27,6 @@ from pumice.replay.rerun import Other, Second, second_run
 from pumice.replay.verify import ReplayReport, verify
 from pumice.runtime.journals import keep
 from storage.sqlite import SqliteJournal
-
-HELP: Final = (
-    "Decide every recorded cycle again and compare, or live through the same inputs under another configuration."
-)
-EXAMPLE: Final = "Example: [bold]pumice replay pumice.db --verify[/bold]"
 
 
 @guarded

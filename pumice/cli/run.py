@@ -38,9 +38,6 @@ from pumice.storm.live import LiveStorm, live_rates, simulated_only
 from pumice.storm.script.profiles import PACKAGED, profile
 from storage.retention import parse_keep
 
-HELP: Final = "Run the whole system: apply the manifests, schedule until told to stop, write the journal."
-EXAMPLE: Final = "Example: [bold]pumice run -f job.yaml --until idle[/bold]"
-
 LIVE_PERIOD_S: Final = 0.5
 MOST_WAITING: Final = 20
 """So many of what is left pending are listed."""

@@ -25,8 +25,6 @@ from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
 from pumice.storm.stress import Plan, Tally, run_storms
 
-HELP: Final = "Storm the scheduler with faults and crashes on virtual time, checking what must hold after every event."
-EXAMPLE: Final = "Example: [bold]pumice stress --profile storm --seeds 300[/bold], again: --seed 300 for the next ones"
 DEFAULTS: Final = Plan()
 CHOOSING: Final = {
     "profile_name": "--profile",

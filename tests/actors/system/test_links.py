@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 import pytest
 
@@ -53,8 +54,8 @@ def test_an_actor_is_handed_the_mailboxes_of_its_row_and_no_others() -> None:
         of_role = {role.name: system.switchboard.all(role.name) for role in ROLES}
         for name, role in system.switchboard.role.items():
             ports = system.ports(name)
-            boxes = {box.name for port in ports.values() for box in (port if isinstance(port, list) else [port])}
-            assert boxes == {box.name for receiver in LINKS[role] for box in of_role[receiver]}
+            boxes: list[Any] = [box for port in ports.values() for box in (port if isinstance(port, list) else [port])]
+            assert {box.name for box in boxes} == {box.name for receiver in LINKS[role] for box in of_role[receiver]}
         assert [box.name for box in system.ports("session-runner")["binders"]] == ["bind-worker:0", "bind-worker:1"]
         assert system.ports("bind-worker:1")["cache"].name == "cache"
         assert "session_runner" not in system.ports("cache")

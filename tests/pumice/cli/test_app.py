@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from typing import Final
+
 import pytest
 
 from pumice import __version__
+from pumice.cli.commands import COMMANDS, load
 from tests.pumice.cli.terminal import pumice
+
+HEAVY: Final = frozenset(
+    {"anyio", "httpx", "hypercorn", "msgspec", "numpy", "rich", "sqlite3", "starlette", "trio", "yaml"}
+)
 
 
 def test_version() -> None:
@@ -25,3 +34,30 @@ def test_unknown_command() -> None:
     said = pumice("rum")
     assert said.code == 2
     assert "rum" in said.err
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_what_it_says_of_itself_needs_nothing_that_commands_need(option: str) -> None:
+    """Each of these takes longer to import than the rest takes altogether."""
+    code = """if True:
+        import sys
+        from pumice.cli import main
+        try:
+            main()
+        except SystemExit as ending:
+            print(ending.code, *sys.modules, file=sys.stderr)
+    """
+    done = subprocess.run([sys.executable, "-c", code, option], capture_output=True, text=True, check=True)
+    ending, *modules = done.stderr.split()
+    assert ending == "0"
+    assert HEAVY.isdisjoint(modules)
+    assert [each for each in modules if each.startswith(("core.", "actors.", "storage."))] == ["storage.errors"]
+    assert len(modules) < 400
+
+
+def test_every_command_is_what_the_table_says() -> None:
+    for name in COMMANDS:
+        command = load(name)
+        assert (command.name, command.help) == (name, COMMANDS[name].help)
+        assert f"pumice {name}" in command.epilog
+        assert f"\n  {name}" in pumice("--help").out

@@ -1,0 +1,100 @@
+"""The commands, as a table: a command's module is imported when it is called, and not to say that there is one."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Row(NamedTuple):
+    """One command; the function of its name stands in the module `pumice.cli.<name>`."""
+
+    help: str
+    example: str
+
+
+COMMANDS: Final[Mapping[str, Row]] = {
+    "run": Row(
+        "Run the whole system: apply the manifests, schedule until told to stop, write the journal.",
+        "[bold]pumice run -f job.yaml --until idle[/bold]",
+    ),
+    "decide": Row(
+        "Say what the scheduler would do with these objects, and why it leaves tasks pending.",
+        "[bold]kubectl get nodes,pods,podgroups,queues -A -o yaml | pumice decide -f -[/bold]",
+    ),
+    "conformance": Row(
+        "Run conformance cases and say, case by case, what differs from the real Volcano.",
+        "[bold]pumice conformance ../shared/conformance -k oracle/default --workers 2[/bold]",
+    ),
+    "journal": Row(
+        "Read a journal: in numbers, the story of a job or pod, one cycle, or the integrity of the chain.",
+        "[bold]pumice journal pumice.db --about default/test-job[/bold]",
+    ),
+    "explain": Row(
+        "Say why a pod or job is pending, was placed where it is, or was evicted, with counts that add up.",
+        "[bold]pumice explain --db pumice.db pod default/worker-0[/bold]",
+    ),
+    "replay": Row(
+        "Decide every recorded cycle again and compare, or live through the same inputs under another configuration.",
+        "[bold]pumice replay pumice.db --verify[/bold]",
+    ),
+    "kubeconfig": Row(
+        "Print (or write) a kubeconfig for a running `pumice run --http`.",
+        "[bold]pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig[/bold]",
+    ),
+    "bench": Row(
+        "Measure a named scenario.",
+        "[bold]pumice bench allocate --nodes 5000 --pods 2000 --gang 8 --runs 5[/bold]",
+    ),
+    "stress": Row(
+        "Storm the scheduler with faults and crashes on virtual time, checking what must hold after every event.",
+        "[bold]pumice stress --profile storm --seeds 300[/bold], again: --seed 300 for the next ones",
+    ),
+}
+"""By name, in the order in which they are listed."""
+
+CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
+
+
+def load(name: str) -> Any:
+    """The command itself, with its options. Imports what it needs. Raises KeyError."""
+    row, function = COMMANDS[name], getattr(import_module(f"pumice.cli.{name}"), name)
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=CONTEXT)
+    alone.command(name, help=row.help, epilog=f"Example: {row.example}")(function)
+    return typer.main.get_command(alone)
+
+
+class Promise(TyperCommand):
+    """A command that is loaded when it is called."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the command itself, which is the one that is invoked then."""
+        assert self.name is not None
+        return load(self.name).make_context(info_name, args, parent, **extra)
+
+
+class Commands(TyperGroup):
+    """The group of them all."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        del ctx
+        return [*COMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Promise | None:
+        """One of them; None: there is none."""
+        del ctx
+        row = COMMANDS.get(cmd_name)
+        return None if row is None else Promise(cmd_name, help=row.help)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Each with all of its help, which would be cut to one line."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, row.help) for name, row in COMMANDS.items()])
