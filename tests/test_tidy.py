@@ -6,6 +6,7 @@ Lengths of functions are lines of code: blank lines, comments and docstrings do 
 import ast
 import re
 import statistics
+from collections import Counter
 from functools import cache
 from typing import Final
 
@@ -13,6 +14,7 @@ import pytest
 
 from tests.kit import source
 
+FOLDER_MODULES: Final = 25
 MODULE_LINES: Final = 300
 FUNCTION_LINES: Final = 60
 MEDIAN_LINES: Final = 8
@@ -77,6 +79,12 @@ def ratchet(measured: dict[str, int], limit: int, known: dict[str, int]) -> list
 def test_modules_are_short() -> None:
     lengths = {source.relative(path): len(path.read_text("utf-8").splitlines()) for path in source.files(".py")}
     assert ratchet(lengths, MODULE_LINES, LONG_MODULES) == []
+
+
+def test_folders_are_small() -> None:
+    """Who looks for something reads a folder's names at one glance; what is in its folders is theirs."""
+    modules = Counter(source.relative(path.parent) for path in source.files(".py"))
+    assert {folder: number for folder, number in modules.items() if number > FOLDER_MODULES} == {}
 
 
 def test_functions_are_short() -> None:

@@ -47,6 +47,10 @@ def test_roles_are_told_apart() -> None:
     assert len({role.name for role in ROLES}) == len(ROLES)
 
 
+def one_or_many(port: Any) -> list[Any]:
+    return list(port) if hasattr(port, "__iter__") else [port]
+
+
 def test_an_actor_is_handed_the_mailboxes_of_its_row_and_no_others() -> None:
     settings = SystemSettings(bind_workers=2, gateway=GATEWAY)
     system = System(settings, MemoryJournal(), RealClock())
@@ -54,7 +58,7 @@ def test_an_actor_is_handed_the_mailboxes_of_its_row_and_no_others() -> None:
         of_role = {role.name: system.switchboard.all(role.name) for role in ROLES}
         for name, role in system.switchboard.role.items():
             ports = system.ports(name)
-            boxes: list[Any] = [box for port in ports.values() for box in (port if isinstance(port, list) else [port])]
+            boxes = [box for port in ports.values() for box in one_or_many(port)]
             assert {box.name for box in boxes} == {box.name for receiver in LINKS[role] for box in of_role[receiver]}
         assert [box.name for box in system.ports("session-runner")["binders"]] == ["bind-worker:0", "bind-worker:1"]
         assert system.ports("bind-worker:1")["cache"].name == "cache"
