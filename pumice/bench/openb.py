@@ -7,10 +7,11 @@ from typing import Any, Final
 from pumice.bench.allocate import run_on_fresh_views
 from pumice.bench.cycle import stock_config
 from pumice.bench.figures import Advance, Parameters, Samples
+from pumice.errors import InputError
 from pumice.load.openb import PREFIX, pod_group_of, read_openb
 
-FOLDER: Final = "../shared/traces/openb"
-DEFAULTS: Final = Parameters(trace=f"{PREFIX}{FOLDER}/openb_node_list_gpu_node.csv,{FOLDER}/openb_pod_list_default.csv")
+UNNAMED: Final = f"{PREFIX}NODES.csv,PODS.csv"
+DEFAULTS: Final = Parameters(trace=UNNAMED)
 
 QUEUE: Final[dict[str, Any]] = {
     "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -23,6 +24,8 @@ QUEUE: Final[dict[str, Any]] = {
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     """Each run fills a fresh view with the trace and runs one cycle."""
+    if parameters.trace == UNNAMED:
+        raise InputError(f"name the trace's files with -f {UNNAMED}", path="openb")
     objects: list[dict[str, Any]] = [QUEUE]
     for obj in read_openb(parameters.trace):
         if obj["kind"] == "Pod":

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pumice.bench import api
 from pumice.bench.figures import Parameters, Samples
 from pumice.bench.idling import PERIOD_S, measure_idling
+from pumice.bench.scenarios import SCENARIOS
 from tests.pumice.cli.terminal import pumice
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n"
@@ -73,12 +75,52 @@ def test_a_table_for_a_person() -> None:
     assert "calibration" in said.out
 
 
+SIZES = ("nodes", "pods", "gang", "running", "queues")
+ONE = dict.fromkeys(SIZES, 1)
+ODD = {"nodes": 31, "pods": 9, "gang": 4, "running": 7, "queues": 3}
+
+
+QUICK = ("topology", "spread", "openb")
+"""The others are measured above, or slow."""
+
+
+@pytest.mark.parametrize("sizes", [ONE, ODD], ids=["one", "odd"])
+@pytest.mark.parametrize(
+    "scenario", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SCENARIOS]
+)
+def test_every_scenario_runs_small_and_odd(
+    scenario: str, sizes: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, count in (("CREATES", 60), ("GETS", 20), ("EVENTS", 5), ("LISTS", 1)):
+        monkeypatch.setattr(api, name, count)
+    arguments: list[object] = ["--runs", 1]
+    for name, size in sizes.items():
+        if getattr(SCENARIOS[scenario].defaults, name):
+            arguments += [f"--{name}", size]
+    if scenario == "openb":
+        (tmp_path / "n.csv").write_text(NODES)
+        (tmp_path / "p.csv").write_text(PODS)
+        arguments += ["-f", f"openb:{tmp_path / 'n.csv'},{tmp_path / 'p.csv'}"]
+    said = pumice("bench", scenario, *arguments, "-o", "json")
+    assert said.code == 0, said.err
+    assert said.json["figures"]
+
+
+def test_the_trace_is_to_be_named() -> None:
+    said = pumice("bench", "openb", "--runs", 1)
+    assert (said.code, said.out) == (2, "")
+    assert "-f openb:NODES.csv,PODS.csv" in said.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("fly",), "unknown scenario 'fly'"),
         (("allocate", "--running", 5), "--running"),
-        (("allocate", "--pods", 4, "--gang", 8), "--gang"),
+        *(
+            ((name, "--nodes", 1, "--pods", 4, "--gang", 900_000), "--gang")
+            for name in ("allocate", "steady", "topology", "spread", "pipeline", "preempt", "replay")
+        ),
         (("allocate", "--runs", 0), "--runs"),
     ],
 )
