@@ -28,9 +28,13 @@ COMMANDS: Final[Mapping[str, Row]] = {
         "Say what the scheduler would do with these objects, and why it leaves tasks pending.",
         "[bold]kubectl get nodes,pods,podgroups,queues -A -o yaml | pumice decide -f -[/bold]",
     ),
+    "check": Row(
+        "Say what every action, plugin and flag of a configuration will do, and what is without effect.",
+        "[bold]pumice check scheduler.conf[/bold]",
+    ),
     "conformance": Row(
         "Run conformance cases and say, case by case, what differs from the real Volcano.",
-        "[bold]pumice conformance ../shared/conformance -k oracle/default --workers 2[/bold]",
+        "[bold]pumice conformance cases/ -k allocate --workers 2[/bold]",
     ),
     "journal": Row(
         "Read a journal: in numbers, the story of a job or pod, one cycle, or the integrity of the chain.",

@@ -1,0 +1,1 @@
+"""What a scheduler configuration will do, and what of it will have no effect."""

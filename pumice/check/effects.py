@@ -1,0 +1,138 @@
+"""What of a configuration is without effect, or has another one than it seems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from config.known import FLAGS
+from config.schema import PluginOption, SchedulerConfig
+from pumice.check.words import IN_A_TREE, LISTENS, listens
+
+Places = list[tuple[int, PluginOption]]
+"""The plugins with their tiers, from 0."""
+QUOTAS: Final = ("proportion", "capacity")
+VICTIMS: Final = {"preempt": "Preemptable", "reclaim": "Reclaimable", "shuffle": "Victim"}
+"""Actions that evict, and the flag of those who say whom."""
+WHOLE_GANGS: Final = ("gangpreempt", "gangreclaim")
+NAMES_VICTIMS_OF_GANGS: Final = ("capacity", "conformance", "gang", "priority", "proportion")
+STARVING: Final = ("preempt", "reclaim", *WHOLE_GANGS)
+
+
+def without_effect(config: SchedulerConfig) -> list[str]:
+    """A sentence for each."""
+    places = [(number, option) for number, tier in enumerate(config.tiers) for option in tier.plugins]
+    return [sentence for rule in RULES for sentence in rule(config, places)]
+
+
+def _tiers(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    del places
+    for number, tier in enumerate(config.tiers):
+        if not tier.plugins:
+            yield f"tiers[{number}]: it names no plugin"
+
+
+def _twice(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    for name in dict.fromkeys(config.actions):
+        if config.actions.count(name) > 1:
+            yield f"action {name} runs {config.actions.count(name)} times in every cycle"
+    listed = [option.name for _, option in places]
+    for name in dict.fromkeys(listed):
+        if listed.count(name) > 1:
+            yield f"plugin {name} is listed {listed.count(name)} times: it is built once and asked each time"
+
+
+def _flags(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    """A flag is on where nobody says otherwise, but for two: what differs was written."""
+    del config
+    for number, option in places:
+        known = LISTENS.get(option.name)
+        if known is None:
+            continue
+        where = f"tiers[{number}], plugin {option.name}"
+        for flag in FLAGS:
+            if flag.point not in known and option.enabled.get(flag.point, flag.on_by_default) != flag.on_by_default:
+                yield f"{where}: {flag.key} is without effect: the plugin says nothing there"
+        if not any(option.is_enabled(flag.point) for flag in FLAGS if flag.point in known and flag.on_by_default):
+            yield f"{where}: all that it does is switched off"
+        if option.name in IN_A_TREE and not option.is_enabled("Hierarchy"):
+            yield f"{where}: enableHierarchy is off unless it is said to be on: nothing is said about queues"
+
+
+def _later_tiers(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    for action in ("preempt", "reclaim"):
+        asked = [(number, option.name) for number, option in places if _listens(option, VICTIMS[action])]
+        later = [name for number, name in asked if number > asked[0][0]]
+        if action in config.actions and later:
+            first = ", ".join(name for number, name in asked if number == asked[0][0])
+            yield (
+                f"{action} asks {', '.join(later)} about victims only where the tier before ({first}) has an opinion "
+                "on none of them"
+            )
+
+
+def _evictions(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    for action, point in VICTIMS.items():
+        if action in config.actions and not _any(places, point):
+            yield f"action {action} evicts nobody: no plugin says who may go"
+    for action in WHOLE_GANGS:
+        if action in config.actions and not any(option.name in NAMES_VICTIMS_OF_GANGS for _, option in places):
+            yield f"action {action} evicts nobody: no plugin says who may go"
+    for action in STARVING:
+        if action in config.actions and not _any(places, "JobStarving"):
+            yield f"action {action} evicts for nobody: no plugin says which job starves (gang, priority and tdm do)"
+    if "shuffle" not in config.actions:
+        for _, option in places:
+            if option.name == "rescheduling":
+                yield "plugin rescheduling is without effect: it needs the action shuffle"
+
+
+def _admission(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    judges = [option.name for _, option in places if _listens(option, "JobEnqueued")]
+    if "enqueue" in config.actions and not judges:
+        yield "action enqueue lets every PodGroup in: no plugin judges (overcommit, proportion, capacity, … do)"
+    if "enqueue" not in config.actions:
+        for name in judges:
+            if LISTENS.get(name) == ("JobEnqueued",):
+                yield f"plugin {name} is without effect: it needs the action enqueue"
+
+
+def _placing(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    names = {option.name for _, option in places}
+    if "allocate" not in config.actions:
+        yield "nothing is placed: there is no action allocate"
+    if "predicates" not in names:
+        yield "taints, selectors, affinity, ports and volumes are not looked at: there is no plugin predicates"
+    if "gang" not in names:
+        yield "minAvailable is not kept to: there is no plugin gang"
+    if names.isdisjoint(QUOTAS):
+        yield "queues have neither shares nor limits: there is no plugin proportion or capacity"
+    if names.issuperset(QUOTAS):
+        yield "proportion and capacity both divide the cluster: a queue has what both of them allow; use one"
+
+
+def _arguments(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    del places
+    for name in config.configurations:
+        if name not in config.actions:
+            yield f"configurations: {name} is without effect: the action is not among the actions"
+
+
+def _listens(option: PluginOption, point: str) -> bool:
+    return option.is_enabled(point) and listens(option, point)
+
+
+def _any(places: Places, point: str) -> bool:
+    return any(_listens(option, point) for _, option in places)
+
+
+RULES: Final[tuple[Callable[[SchedulerConfig, Places], Iterator[str]], ...]] = (
+    _placing,
+    _twice,
+    _tiers,
+    _flags,
+    _later_tiers,
+    _evictions,
+    _admission,
+    _arguments,
+)

@@ -1,0 +1,110 @@
+"""What each action, plugin and flag does, in a sentence; and which flags each plugin listens to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from config.schema import PluginOption
+
+ACTIONS: Final = {
+    "enqueue": "lets PodGroups in, queue by queue, as far as admission allows",
+    "allocate": "places the pods of jobs that were let in, whole gangs only, the queue with the smallest share first",
+    "backfill": "places pods that ask for no resources wherever the filters let them",
+    "preempt": "makes room for starving jobs by evicting less important tasks of the same queue",
+    "reclaim": "makes room for starving jobs of queues below their share by evicting tasks of other queues",
+    "gangpreempt": "makes room for a whole gang within a domain, in the same queue",
+    "gangreclaim": "makes room for a whole gang within a domain, from other queues",
+    "shuffle": "evicts running tasks that plugins want elsewhere",
+}
+
+PLUGINS: Final = {
+    "binpack": "prefers nodes that are full already",
+    "capacity": "gives each queue, in a tree, what it deserves, guarantees and may have at most, by resource",
+    "cdp": "protects pods that were placed a short while ago",
+    "conformance": "protects what Kubernetes itself needs",
+    "drf": "puts jobs with the smallest dominant share first",
+    "gang": "starts all of a job's minAvailable or nothing, and keeps gangs from falling below it",
+    "network-topology-aware": "keeps the tasks of a job close to each other in the network",
+    "nodegroup": "keeps queues to the groups of nodes that they may use",
+    "nodeorder": "scores nodes as kube-scheduler does",
+    "overcommit": "lets jobs in up to a multiple of what the cluster has",
+    "pdb": "protects pods whose disruption budget is used up",
+    "predicates": "filters nodes as kube-scheduler does: taints, selectors, affinity, ports, volumes, devices",
+    "priority": "puts the more important first, and lets it take from the less important",
+    "proportion": "divides the cluster among queues by weight, up to their capability",
+    "rescheduling": "wants pods moved off overused nodes, every so often",
+    "resource-strategy-fit": "scores nodes by how full each resource is, each in its own direction",
+    "resourcequota": "lets a job in only where the quotas of its namespace leave room",
+    "sla": "lets jobs in that have waited for longer than agreed, and keeps room for them",
+    "task-topology": "keeps tasks of a job together, or apart, by role",
+    "tdm": "lets revocable tasks use zones of nodes at certain hours only",
+    "usage": "keeps off nodes that are really busy",
+}
+
+FLAGS: Final = {
+    "JobOrder": "says which job goes first",
+    "Hierarchy": "goes by the tree of queues in their annotations",
+    "JobReady": "says when a job may start",
+    "JobPipelined": "says when a job may wait for room that is being made",
+    "TaskOrder": "says which task of a job goes first",
+    "Preemptable": "says who may be evicted for others of the queue",
+    "Reclaimable": "says who may be evicted for other queues",
+    "Preemptive": "says which queue may take from others",
+    "QueueOrder": "says which queue goes first",
+    "ClusterOrder": "says nothing in Volcano",
+    "Predicate": "says which nodes can do",
+    "BestNode": "says nothing in Volcano's own plugins",
+    "NodeOrder": "scores nodes",
+    "TargetJob": "says nothing in Volcano's own plugins",
+    "ReservedNodes": "says nothing in Volcano's own plugins",
+    "JobEnqueued": "says which job is let in",
+    "Victim": "says which running tasks are to go",
+    "JobStarving": "says which job others may be evicted for",
+    "Overused": "says which queue has enough",
+    "Allocatable": "says whether a queue may have a task",
+    "HyperNodeOrder": "scores domains of the network",
+    "SubJobReady": "says when a part of a job may start",
+    "SubJobPipelined": "says when a part of a job may wait for room",
+    "SubJobOrder": "says which part of a job goes first",
+    "HyperNodeGradient": "says in which order domains of the network are tried",
+}
+
+_QUEUES: Final = ("QueueOrder", "Reclaimable", "Preemptive", "Allocatable", "JobEnqueued")
+LISTENS: Final[dict[str, tuple[str, ...]]] = {
+    "binpack": ("NodeOrder",),
+    "capacity": (*_QUEUES, "Hierarchy"),
+    "cdp": ("Preemptable", "Reclaimable"),
+    "conformance": ("Preemptable", "Reclaimable"),
+    "drf": ("JobOrder", "Preemptable", "Hierarchy", "QueueOrder", "Reclaimable"),
+    "gang": (
+        "JobOrder", "JobReady", "JobPipelined", "JobStarving", "Preemptable", "Reclaimable", "SubJobOrder",
+        "SubJobReady", "SubJobPipelined",
+    ),
+    "network-topology-aware": ("NodeOrder", "HyperNodeOrder", "HyperNodeGradient"),
+    "nodegroup": ("Predicate", "NodeOrder", "Hierarchy"),
+    "nodeorder": ("NodeOrder",),
+    "overcommit": ("JobEnqueued",),
+    "pdb": ("Preemptable", "Reclaimable", "Victim"),
+    "predicates": ("Predicate",),
+    "priority": ("JobOrder", "TaskOrder", "SubJobOrder", "Preemptable", "JobStarving"),
+    "proportion": (*_QUEUES, "Overused"),
+    "rescheduling": ("Victim",),
+    "resource-strategy-fit": ("Predicate", "NodeOrder"),
+    "resourcequota": ("JobEnqueued",),
+    "sla": ("JobOrder", "JobEnqueued", "JobPipelined"),
+    "task-topology": ("TaskOrder", "NodeOrder"),
+    "tdm": ("JobOrder", "Predicate", "NodeOrder", "Preemptable", "Victim", "JobPipelined", "JobStarving"),
+    "usage": ("Predicate", "NodeOrder"),
+}  # fmt: skip
+"""Those of the other plugins, the users' own, are not known here."""
+
+
+IN_A_TREE: Final[dict[str, tuple[str, ...]]] = {"drf": ("QueueOrder", "Reclaimable")}
+"""What a plugin says only with enableHierarchy."""
+
+
+def listens(option: PluginOption, point: str) -> bool:
+    """Whether the plugin, as it is listed, may say something there; of a user's plugin nobody knows."""
+    if point in IN_A_TREE.get(option.name, ()) and not option.is_enabled("Hierarchy"):
+        return False
+    return point in LISTENS.get(option.name, (point,))

@@ -1,0 +1,125 @@
+"""What a configuration will do is told as it is, and what has no effect is found."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from config.known import FLAGS
+from config.load import parse_scheduler_config
+from core.actions import ACTIONS
+from core.plugins import PLUGINS
+from core.session.points.listed import FLAGS as FLAG_OF
+from pumice.check import words
+from pumice.check.effects import without_effect
+from pumice.check.review import review
+from tests.kit import source
+from tests.pumice.cli.terminal import pumice
+
+STOCK = (source.ROOT / "config" / "default.conf").read_text("utf-8")
+TRIALS = ("SimulateAddTask", "SimulateRemoveTask", "SimulatePredicate", "SimulateAllocatable")
+"""They go with another point of the same flag."""
+
+
+def warnings(text: str) -> list[str]:
+    return without_effect(parse_scheduler_config(text, source="some.conf", lenient=True))
+
+
+def test_every_action_plugin_and_flag_has_words() -> None:
+    assert words.ACTIONS.keys() == ACTIONS.keys()
+    assert words.PLUGINS.keys() == words.LISTENS.keys() == PLUGINS.keys()
+    assert words.FLAGS.keys() == {flag.point for flag in FLAGS}
+
+
+def rules_in(path: Path) -> set[str]:
+    """The flags of the points at which a module registers, and that of the tree where it asks for it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Constant) and node.value == "Hierarchy":
+            found.add("Hierarchy")
+        if isinstance(node, ast.Attribute) and node.attr == "add" and isinstance(node.value, ast.Attribute):
+            point = "".join(part.capitalize() for part in node.value.attr.split("_"))
+            flag = FLAG_OF.get(point)
+            if point in FLAG_OF and point not in TRIALS and flag is not None:
+                found.add(flag)
+    return found
+
+
+@pytest.mark.parametrize("name", list(PLUGINS))
+def test_what_a_plugin_listens_to_is_where_it_registers(name: str) -> None:
+    builder = PLUGINS[name]
+    module = Path(source.ROOT, *builder.__module__.split(".")).with_suffix(".py")
+    assert rules_in(module) == set(words.LISTENS[name])
+
+
+def test_the_stock_configuration_is_told_whole() -> None:
+    told = review(parse_scheduler_config(STOCK, source="default.conf"))
+    assert [action.name for action in told.actions] == ["enqueue", "allocate", "backfill"]
+    assert [(plugin.tier, plugin.name) for plugin in told.plugins][:4] == [
+        (0, "priority"), (0, "gang"), (0, "conformance"), (1, "overcommit")
+    ]  # fmt: skip
+    (gang,) = [plugin for plugin in told.plugins if plugin.name == "gang"]
+    flags = {flag.key: flag.on for flag in gang.flags}
+    assert flags["enableJobReady"] is True
+    assert "enableNodeOrder" not in flags
+
+
+FULL = """\
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("- plugins: [{name: ov", "- plugins: []\n- plugins: [{name: ov", "tiers[1]: it names no plugin"),
+        ("{name: gang}", "{name: gang, enableNodeOrder: false}", "plugin gang: enableNodeOrder is without effect"),
+        ("{name: gang}", "{name: gang, enableHierarchy: true}", "plugin gang: enableHierarchy is without effect"),
+        ("{name: nodeorder}", "{name: nodeorder, enableNodeOrder: false}", "all that it does is switched off"),
+        ("{name: proportion}", "{name: drf}", "plugin drf: enableHierarchy is off unless it is said to be on"),
+        ("{name: proportion}", "{name: proportion}, {name: capacity}", "proportion and capacity both divide"),
+        ("{name: proportion}, ", "", "queues have neither shares nor limits"),
+        ("{name: gang}, ", "", "minAvailable is not kept to"),
+        ("{name: predicates}, ", "", "taints, selectors, affinity"),
+        ("allocate, ", "", "nothing is placed"),
+        ("enqueue, ", "", "plugin overcommit is without effect: it needs the action enqueue"),
+        ("{name: nodeorder}", "{name: rescheduling}", "rescheduling is without effect: it needs the action shuffle"),
+        ("backfill", "backfill, shuffle", "action shuffle evicts nobody"),
+        ("backfill", "backfill, allocate", "action allocate runs 2 times in every cycle"),
+        ("{name: nodeorder}", "{name: priority}", "plugin priority is listed 2 times"),
+        (
+            "{name: nodeorder}]\n",
+            "{name: nodeorder}]\nconfigurations: [{name: shuffle}]\n",
+            "shuffle is without effect",
+        ),
+        ("{name: nodeorder}", "{name: cdp}", "preempt asks cdp about victims only where the tier before"),
+        ("{name: priority}, {name: gang}, {name: conformance}", "{name: sla}", "evicts for nobody: no plugin says"),
+    ],
+)
+def test_what_has_no_effect_is_said(old: str, new: str, sentence: str) -> None:
+    assert old in FULL
+    assert not any(sentence in each for each in warnings(FULL))
+    assert any(sentence in each for each in warnings(FULL.replace(old, new, 1)))
+
+
+def test_admission_without_a_judge() -> None:
+    text = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}]\n'
+    assert any("lets every PodGroup in" in each for each in warnings(text))
+
+
+def test_the_command(tmp_path: Path) -> None:
+    conf = tmp_path / "some.conf"
+    conf.write_text(FULL.replace("{name: proportion}", "{name: proportion}, {name: capacity}"), "utf-8")
+    table = pumice("check", conf, "-o", "table")
+    assert table.code == 0
+    assert "  enqueue: lets PodGroups in" in table.out
+    assert "warning: proportion and capacity both divide the cluster" in table.out
+    assert len(pumice("check", conf, "-o", "json").json["warnings"]) == 2
+    conf.write_text('actions: "enque"\n', "utf-8")
+    refused = pumice("check", conf)
+    assert (refused.code, "did you mean 'enqueue'" in refused.err) == (2, True)
