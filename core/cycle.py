@@ -14,6 +14,7 @@ from core.session.closing import close, report
 from core.session.closing.close import let_go
 from core.session.closing.report import tables_later
 from core.session.session import Session
+from core.session.trail.trail import SILENCE, Silence, Trail
 from core.state.sources import total as total_allocatable
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "Clock",
     "Session",
     "SessionOptions",
+    "Trail",
     "Watch",
     "close_session",
     "is_idle",
@@ -57,14 +59,15 @@ def open_session(
     *,
     report: bool = False,
     watch: Watch = unwatched,
+    trail: Silence = SILENCE,
 ) -> Session:
     """Open a session on the snapshot (which it takes over) and let the plugins register.
 
     `report`: also gather what only readers need. What was true at the opening is worked out when the session closes,
-    where nobody waits for it.
+    where nobody waits for it. `trail`: is told what is asked and answered; no decision depends on it.
     """
     total = total_allocatable(snapshot.derived).clone()
-    session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total)
+    session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total, trail)
     session.wants_report = report
     for tier in config.tiers:
         for option in tier.plugins:
@@ -91,6 +94,7 @@ def close_session(session: Session, watch: Watch = unwatched) -> CycleResult:
     """Let the plugins close, write phases, conditions and queue status, and hand over the decisions. The session is
     of no use afterwards.
     """
+    session.trail.end()
     status = _report.task_status(session) if session.wants_report else {}
     for name in sorted(session.plugins):
         watch(name, "OnSessionClose", session.plugins[name].on_session_close, session)

@@ -16,6 +16,7 @@ from core.life.pod_group import Phase
 from core.life.task import TaskStatus
 from core.session.action_arguments import caches_errors
 from core.session.heap import PriorityQueue
+from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from core.objects.queue import Queue
@@ -53,6 +54,7 @@ def _drain(session: Session, context: Context) -> None:
         queue = queues.pop()
         if session.points.overused(queue):
             session.fit.overused.add(queue.name)
+            session.trail.queue_ended(queue.name, Ending.QUEUE_OVERUSED)
             continue
         jobs = context.jobs.get(queue.name)
         if not jobs:
@@ -64,11 +66,15 @@ def _drain(session: Session, context: Context) -> None:
         # session's end.
         if statement is not None and session.job_ready(job):
             statement.commit()
+            session.trail.job_ended(job, Ending.COMMITTED)
             _settle(session, job, context.decisions)
             if not worksheet.empty:
                 jobs.push(job)
         elif statement is not None and "discard-pipelined-only" in session.config.pumice.fix:
             statement.discard()
+            session.trail.job_ended(job, Ending.DISCARDED)
+        else:
+            session.trail.job_ended(job, Ending.DISCARDED if statement is None else Ending.PROMISED)
         if not is_strict(session, queue) or session.job_ready(job):
             queues.push(queue)
 
@@ -86,9 +92,11 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Conte
         if (only is not None and job.row not in only) or not session.job_is_valid(job):
             continue
         if not session.topology.is_ready and session.topology.is_asked_for(job):
+            session.trail.job_ended(job, Ending.TOPOLOGY_UNFIT, session.topology.tree.problem)
             continue
         worksheet = organize(session, job)
         if worksheet.empty:
+            session.trail.job_ended(job, Ending.NOTHING_TO_PLACE)
             continue
         queue = session.queue_of(job)
         if queue.name not in context.jobs:

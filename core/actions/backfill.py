@@ -12,6 +12,7 @@ from core.session.action_arguments import caches_errors
 from core.session.heap import PriorityQueue
 from core.session.reasons import FitErrors, FitFailure
 from core.session.search.node_search import ErrorCache
+from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -41,13 +42,16 @@ def _backfill(session: Session, task: Task, cache: ErrorCache) -> None:
         search = session.search_for(task, room=False)
     except FitFailure as failure:
         session.fit.record(job, None, task, session.fit.everywhere(failure.reason))
+        session.trail.task_ended(task, Ending.NO_NODE)
         return
     search.refresh(cache)
     node, codes = search.choose()
     if node < 0:
         session.fit.record(job, None, task, FitErrors(session.reasons, codes.copy()))
+        session.trail.task_ended(task, Ending.NO_NODE)
         return
-    session.allocate_now(task, node)
+    if not session.allocate_now(task, node):
+        session.trail.task_ended(task, Ending.PLACEMENT_REFUSED, node=node)
 
 
 def pick_up(session: Session) -> list[Task]:

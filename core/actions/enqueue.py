@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from core.life.pod_group import Phase
 from core.objects.metadata import section
 from core.session.heap import PriorityQueue
+from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from core.objects.queue import Queue
@@ -42,6 +43,9 @@ def execute(session: Session) -> None:
             continue
         if _admit(session, jobs.pop()) or not is_strict(session, queue):
             queues.push(queue)
+    for name, jobs in waiting.items():
+        if jobs:
+            session.trail.queue_ended(name, Ending.NO_TURN)
 
 
 def is_strict(session: Session, queue: Queue) -> bool:
@@ -58,6 +62,8 @@ def _admit(session: Session, job: Job) -> bool:
     if rejecter is None:
         session.points.job_enqueued(job)
         session.jobs.admit(job)
+        session.trail.job_ended(job, Ending.ADMITTED)
         return True
     session.fit.not_admitted[job.row] = rejecter
+    session.trail.job_ended(job, Ending.NOT_ADMITTED, rejecter)
     return False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from core.actions.gangs.gang_eviction import GangEviction
 from core.actions.victims.starving import starving_jobs
 from core.life.task import TaskStatus
+from core.session.trail.records import Ending
 from core.session.victim_order import victim_queue_before
 
 if TYPE_CHECKING:
@@ -30,12 +31,17 @@ def execute(session: Session) -> None:
     starving = starving_jobs(session, every_queue=True)
     while len(starving.queues):
         queue = starving.queues.pop()
-        jobs = None if session.points.overused(queue) else starving.jobs.get(queue.name)
+        jobs = starving.jobs.get(queue.name)
+        if session.points.overused(queue):
+            session.trail.queue_ended(queue.name, Ending.QUEUE_OVERUSED)
+            jobs = None
         while jobs:
             job = jobs.pop()
             pending = eviction.pending(job)
             if not pending or session.points.preemptive(queue, pending):
                 eviction.run(job, pending)
+            else:
+                session.trail.job_ended(job, Ending.MAY_NOT_TAKE)
 
 
 def _accepts(session: Session) -> Callable[[Job, Task, Job], bool]:

@@ -17,6 +17,7 @@ from core.actions.victims.screen import movable, worth_trying
 from core.actions.victims.starving import pending_tasks, starving_jobs
 from core.session.action_arguments import caches_errors
 from core.session.reasons import FitFailure
+from core.session.trail.records import Ending
 from core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
@@ -83,8 +84,10 @@ class Preempt:
             assigned = yield from self._preempt(statement, tasks[job.row].pop(), own_job=False)
         if not session.job_pipelined(job):
             statement.discard()
+            session.trail.job_ended(job, Ending.DISCARDED)
             return
         statement.commit()
+        session.trail.job_ended(job, Ending.COMMITTED)
         if assigned and not self._pushes_once:
             jobs.push(job)
 
@@ -102,6 +105,7 @@ class Preempt:
         """Evict for one task and promise it the room. False: nothing has changed."""
         session = self._session
         if not is_eligible(session, task):
+            session.trail.task_ended(task, Ending.NEVER_PREEMPTS)
             return False
         try:
             search = session.search_for(task, room=False)
@@ -114,7 +118,9 @@ class Preempt:
             else:
                 placed = self._on_scored_nodes(statement, task, search, nodes, own_job=own_job)
             if placed:
+                session.trail.task_ended(task, Ending.ROOM_MADE)
                 return True
+        session.trail.task_ended(task, Ending.NO_VICTIMS)
         return False
 
     def _on_least_loss(self, statement: Statement, task: Task, best: Candidate | None) -> bool:
@@ -141,6 +147,7 @@ class Preempt:
         """Node by node, best score first, until one works out (normalPreempt)."""
         session, attempt = self._session, self._in_vain.attempt(task, search, nodes, own_job=own_job)
         if self._in_vain.foresees(attempt):
+            session.trail.task_ended(task, Ending.AS_BEFORE)
             return False
         accepts = of_own_job(session, task) if own_job else of_other_jobs(session, task)
         totals = search.scoring.totals(nodes)
@@ -165,6 +172,7 @@ class Preempt:
         session = self._session
         victims = session.points.preemptable(task, tasks_that(session, node, accepts))
         if not make_room(session, task, node, victims):
+            session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
             return False
         counts_best_effort = "best-effort-victims-count" in session.config.pumice.fix  # else they are no eviction
         trial, waiting, freed = session.statement(), victim_queue(session, victims, task), False
@@ -176,6 +184,7 @@ class Preempt:
             statement.merge(trial)
             return True
         trial.discard()
+        session.trail.task_ended(task, Ending.STILL_NO_ROOM, node=node)
         return False
 
     def _has_room(self, task: Task, search: NodeSearch, node: int) -> bool:

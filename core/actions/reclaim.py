@@ -14,6 +14,7 @@ from core.actions.victims.screen import reclaimable, worth_trying
 from core.actions.victims.starving import pending_tasks, starving_jobs
 from core.session.action_arguments import caches_errors
 from core.session.reasons import FitFailure
+from core.session.trail.records import Ending
 from core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def execute(session: Session) -> None:
     while len(starving.queues):
         queue = starving.queues.pop()
         if session.points.overused(queue):
+            session.trail.queue_ended(queue.name, Ending.QUEUE_OVERUSED)
             continue
         jobs = starving.jobs.get(queue.name)
         while jobs:
@@ -58,12 +60,18 @@ class Reclaim:
         statement, tasks = session.statement(), pending_tasks(session, job)
         while session.points.job_starving(job) and len(tasks):
             task = tasks.pop()
-            if task.template.preemption_policy != NEVER and session.points.preemptive(queue, [task]):
+            if task.template.preemption_policy == NEVER:
+                session.trail.task_ended(task, Ending.NEVER_PREEMPTS)
+            elif not session.points.preemptive(queue, [task]):
+                session.trail.task_ended(task, Ending.MAY_NOT_TAKE)
+            else:
                 self._for_task(statement, task)
         if session.job_pipelined(job):
             statement.commit()
+            session.trail.job_ended(job, Ending.COMMITTED)
         else:
             statement.discard()
+            session.trail.job_ended(job, Ending.DISCARDED)
 
     def _for_task(self, statement: Statement, task: Task) -> None:
         """The first node, unscored, where others can make room."""
@@ -75,10 +83,13 @@ class Reclaim:
         for nodes in CandidateNodes(session, cache_errors=self._cache_errors).find(task, search):
             attempt = self._in_vain.attempt(task, search, nodes)
             if self._in_vain.foresees(attempt):
+                session.trail.task_ended(task, Ending.AS_BEFORE)
                 continue
             if self._on_nodes(statement, task, nodes):
+                session.trail.task_ended(task, Ending.ROOM_MADE)
                 return
             self._in_vain.note(attempt)
+        session.trail.task_ended(task, Ending.NO_VICTIMS)
 
     def _on_nodes(self, statement: Statement, task: Task, nodes: RowArray) -> bool:
         session, accepts = self._session, of_other_queues(self._session, task)
@@ -92,9 +103,11 @@ class Reclaim:
 def _on_node(session: Session, statement: Statement, task: Task, node: int, accepts: Callable[[Task], bool]) -> bool:
     candidates = tasks_that(session, node, accepts)
     if not candidates:
+        session.trail.task_ended(task, Ending.NOBODY_TO_ASK, node=node)
         return False
     victims = session.points.reclaimable(task, candidates)
     if not make_room(session, task, node, victims):
+        session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
         return False
     room, waiting, trial = available(session, task, node, ()), victim_queue(session, victims, task), session.statement()
     while not fits(task, room) and len(waiting):
@@ -105,4 +118,5 @@ def _on_node(session: Session, statement: Statement, task: Task, node: int, acce
         statement.merge(trial)
         return True
     trial.discard()
+    session.trail.task_ended(task, Ending.STILL_NO_ROOM, node=node)
     return False

@@ -19,12 +19,14 @@ from core.session.jobs import SessionJobs
 from core.session.nodes import KubeNodes, SessionNodes
 from core.session.nominations import Nominations
 from core.session.points.all_points import Points
-from core.session.reasons import ReasonTable
+from core.session.reasons import FitFailure, ReasonTable
 from core.session.residents import Residents
 from core.session.search.searches import Searches
 from core.session.statement import LastTransaction, Statement
 from core.session.subjobs import SubJob, build_sub_jobs
 from core.session.topology import SessionTopology
+from core.session.trail.records import Ending
+from core.session.trail.trail import SILENCE, Silence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,12 +59,14 @@ class Session:
         carry: Carry,
         options: SessionOptions,
         total: Resource,
+        trail: Silence = SILENCE,
     ) -> None:
         self.snapshot = snapshot
         self.config = config
         self.clock = clock
         self.carry = carry
         self.options = options
+        self.trail = trail
         self.dims = snapshot.dimensions
         self.objects = snapshot.objects
         self.derived = snapshot.derived
@@ -93,6 +97,7 @@ class Session:
         self._voided: set[int] = set()  # rows of tasks whose nomination did not hold
         self.topology = SessionTopology(self)
         self.nominations = Nominations(self)
+        trail.begin(self)
 
     @cached_property
     def residents(self) -> Residents:
@@ -153,8 +158,12 @@ class Session:
     def search_for(self, task: Task, *, room: bool = True) -> NodeSearch:
         """PrePredicate, and the search of the task's template; raises FitFailure when no node can do."""
         self.pre_filtered.add(task.row)
-        self.points.pre_predicate(task)
-        return self.searches.get(task, room=room)
+        try:
+            self.points.pre_predicate(task)
+            return self.searches.get(task, room=room)
+        except FitFailure as failure:
+            self.trail.found_nowhere(task, failure)
+            raise
 
     def nominated_node(self, task: Task) -> str:
         """The node that an earlier cycle made room on for the task, "" for none."""
@@ -277,4 +286,7 @@ class Session:
 
     def job_is_valid(self, job: Job) -> bool:
         """JobValid found nothing."""
-        return self.points.job_valid(job) is None
+        verdict = self.points.job_valid(job)
+        if verdict is not None:
+            self.trail.job_ended(job, Ending.NOT_VALID, verdict.message)
+        return verdict is None

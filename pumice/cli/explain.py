@@ -30,6 +30,10 @@ from storage import codec
 from storage.journal import CYCLE, DECISION
 from storage.sqlite import SqliteJournal
 
+DIFFERS: Final = (
+    "cycle {} comes out otherwise now than it was recorded (pumice replay --verify tells more): what follows is what "
+    "would be decided, not what was"
+)
 KINDS: Final = {"pod": "pod", "pods": "pod", "podgroup": "podgroup", "pg": "podgroup", "job": "job", "vcjob": "job"}
 
 
@@ -109,7 +113,7 @@ def _present(objects: Sequence[dict[str, Any]], settings: SchedulerConfig, termi
         except RequestError as error:
             terminal.warn(f"{obj['kind']} {obj['metadata'].get('name')}: left out: {error}")
     options = SessionOptions(node_usage=usage_of(objects))
-    return Scene(view, settings, Clock(1, time.time(), 0), Carry(), recorded=False, options=options)
+    return Scene(view, settings, Clock(1, time.time(), 0), Carry(), options=options)
 
 
 async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
@@ -138,6 +142,8 @@ def show(console: Console, account: Account, *, recorded: bool = True) -> None:
     """The sentence first, then the counts."""
     where = f" in cycle {account.cycle}" if recorded else ""
     console.print(f"{account.kind} {account.name}{where}: {account.state}", markup=False)
+    if account.differs:
+        console.print(DIFFERS.format(account.cycle), markup=False, soft_wrap=True)
     if account.message:
         console.print(account.message, markup=False, soft_wrap=True)
     if account.nodes:

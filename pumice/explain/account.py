@@ -10,11 +10,13 @@ from config.schema import SchedulerConfig
 from core.life.task import TaskStatus
 from core.messages.decisions import Bind, Evict
 from core.session.carry import Carry, Clock, SessionOptions
+from core.session.trail.records import FITS, Election, Look
 from core.state.view import View
 from core.state.volumes import volume_rules
-from pumice.explain.look import FITS, Asked, Look, Watched, watch_cycle
-from pumice.explain.votes import Election
+from pumice.explain.watch import Asked, Watched, watch_cycle
 from pumice.history.rewind import Rewound
+from pumice.replay.compare import compare
+from storage.history import RecordedCycle
 
 Plain = dict[str, Any]
 BEST: Final = 3
@@ -37,8 +39,9 @@ class NotFoundError(RequestError):
 class Account:
     """See `commands.md`: `nodes` adds up to all nodes, `plugins` says who refused how many and who scored what.
 
-    `votes`: of an evicted pod, what each plugin said when it was chosen, tier by tier; `job`: its job as the cycle
-    found it.
+    `votes`: of an evicted pod, what each plugin that was asked said when it was chosen, tier by tier; `job`: its job as
+    the cycle found it. `differs`: the first decision of a recorded cycle that came out otherwise now; then what is told
+    is not what happened.
     """
 
     kind: str
@@ -53,6 +56,7 @@ class Account:
     tasks: dict[str, str] = field(default_factory=dict[str, str])
     votes: Plain = field(default_factory=dict[str, Any])
     job: Plain = field(default_factory=dict[str, Any])
+    differs: Plain = field(default_factory=dict[str, Any])
 
     def to_dict(self) -> Plain:
         """The JSON of `pumice explain`."""
@@ -61,13 +65,13 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a cycle is decided from. `recorded`: it was decided so; else it is what the next cycle would do."""
+    """What a cycle is decided from. `recorded`: what was decided then; None: it is what the next cycle would do."""
 
     view: View
     config: SchedulerConfig
     clock: Clock
     carry: Carry
-    recorded: bool = True
+    recorded: RecordedCycle | None = None
     options: SessionOptions | None = None
 
 
@@ -76,7 +80,7 @@ def scene_of(past: Rewound) -> Scene:
     record = past.cycle.record
     clock = Clock(record.cycle, record.now, record.seed)
     config = past.replayer.configurations.of(record.config_digest, record.rules)
-    return Scene(past.view, config, clock, Carry.from_dict(record.carry_before))
+    return Scene(past.view, config, clock, Carry.from_dict(record.carry_before), past.cycle)
 
 
 def account_of(scene: Scene, kind: str, name: str) -> Account:
@@ -91,14 +95,16 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot = view.snapshot(volume_rules(scene.config.pumice, ignored))
     watched = watch_cycle(snapshot, scene.config, scene.clock, scene.carry, asked, scene.options)
-    tasks = {pod: watched.statuses[pod] for pod in pods}
+    tasks = {pod: watched.trail.statuses[pod] for pod in pods}
     told = _worth_telling(pods, tasks, watched)
     account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks)
     if told:
         _tell(account, told, watched)
     _tell_job(account, watched)
-    if not scene.recorded:
+    if scene.recorded is None:
         _say_would(account, tasks.get(told, account.state))
+    elif (difference := compare(scene.recorded, watched.result)) is not None:
+        account.differs = difference.to_dict()
     return account
 
 
@@ -169,7 +175,7 @@ def _made_for(group: str, job: str) -> bool:
 
 
 def _tell(account: Account, pod: str, watched: Watched) -> None:
-    look, result = watched.looks.get(pod), watched.result
+    look, result = watched.look(pod), watched.result
     if look is not None:
         account.nodes = look.by_reason()
         account.plugins = {who: {"refused": count} for who, count in look.by_filter().items()}
@@ -184,7 +190,7 @@ def _tell(account: Account, pod: str, watched: Watched) -> None:
         account.state, account.reason = "Evicted", evict.reason or evict.action
         account.message = _evicted(pod, evict)
         account.plugins[evict.action or "evict"] = {"score": evict.score, "preemptor": evict.preemptor}
-        _tell_votes(account, watched.votes.of(pod, evict.preemptor))
+        _tell_votes(account, pod, watched.trail.elections.of(pod, evict.preemptor))
     elif pending is not None:
         account.reason, account.message = pending.reason, pending.message
         account.unblock = _help(look)
@@ -198,28 +204,41 @@ def _tell(account: Account, pod: str, watched: Watched) -> None:
         account.message = f"{pod} was {account.state.lower()} and this cycle changed nothing about it"
 
 
-def _tell_votes(account: Account, election: Election | None) -> None:
+def _tell_votes(account: Account, pod: str, election: Election | None) -> None:
+    """How the pod was chosen: `gave` + `kept` + `abstained` are all candidates, for every plugin that was asked."""
     if election is None:
         return
-    account.votes = election.to_dict()
-    for each in election.ballots:
-        said = {"tier": each.tier, "vote": each.vote, "gave": each.gave, "kept": each.kept}
+    candidates, ballots = len(election.candidates), list[Plain]()
+    for each in election.opinions:
+        vote = "abstains" if each.abstained else "evict" if pod in each.gave else "keep"
+        kept, abstained = (0, candidates) if each.abstained else (candidates - len(each.gave), 0)
+        said = {"tier": each.tier, "vote": vote, "gave": len(each.gave), "kept": kept}
+        ballots.append({"plugin": each.plugin, **said, "abstained": abstained})
         account.plugins.setdefault(each.plugin, {}).update(said)
-    sentence = election.sentence()
-    account.message += f"; {sentence}" if sentence else ""
+    account.votes = {
+        "point": election.point,
+        "preemptor": election.preemptor,
+        "candidates": candidates,
+        "victims": len(election.victims),
+        "tier": election.tier,
+        "ballots": ballots,
+    }
+    agreed = [each["plugin"] for each in ballots if (each["tier"], each["vote"]) == (election.tier, "evict")]
+    if agreed:
+        chosen = f"{len(election.victims)} of {candidates} candidates"
+        account.message += f"; in tier {election.tier} {' and '.join(agreed)} agreed ({chosen} could be had)"
 
 
 def _placed(pod: str, node: str, look: Look | None) -> str:
     if look is None:
         return f"{pod} was placed on {node}"
-    totals = look.totals()
-    fitting = look.nodes - len(look.refused)
+    if look.nominated == node:
+        return f"{pod} was placed on {node}: it was nominated, for room had been made there; no other node was asked"
+    totals, fitting = look.totals(), look.by_reason().get(FITS, 0)
     if node not in totals:
         return f"{pod} was placed on {node}, one of {fitting} of {look.nodes} nodes that could take it"
     best = sum(total == totals[node] for total in totals.values())
     among = f", the first by name of {best} with that score" if best > 1 else ""
-    if look.nominated == node:
-        among = ", and it was nominated: room had been made there"
     return f"{pod} was placed on {node}: {fitting} of {look.nodes} nodes fit, it scored {totals[node]:g}{among}"
 
 
@@ -227,8 +246,9 @@ def _score(account: Account, node: str, look: Look | None) -> None:
     if look is None:
         return
     best = sorted(look.totals().items(), key=lambda item: (-item[1], item[0]))[:BEST]
-    for plugin, scores in look.scores.items():
-        named = {name: scores[name] for name in dict.fromkeys([node, *(name for name, _ in best)]) if name in scores}
+    scores = {name: look.score_of(name) for name in dict.fromkeys([node, *(name for name, _ in best)])}
+    for plugin in look.scores:
+        named = {name: of_node[plugin] for name, of_node in scores.items() if plugin in of_node}
         account.plugins.setdefault(plugin, {})["scores"] = named
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from core.messages.decisions import CycleResult
     from core.session.session import Session
+    from core.session.trail.trail import Trail
     from core.state.jobs import Job
 
 WAITING = ("", "Pending")
@@ -20,8 +21,9 @@ WAITING = ("", "Pending")
 
 @dataclass
 class JobLook:
-    """`tasks`: label -> how many; `valid`: what is wrong with it, "" for nothing; `admission`: plugin -> vote;
-    `remark`: what the cycle said of it. `queue_state` is "missing" where there is no such queue.
+    """`tasks`: label -> how many; `valid`: what is wrong with it, "" for nothing; `admission`: plugin -> vote, of those
+    who were asked; `remark`: what the cycle said of it; `endings`: where each action ended for it and its tasks, in
+    order. `queue_state` is "missing" where there is no such queue.
     """
 
     name: str
@@ -33,6 +35,7 @@ class JobLook:
     valid: str = ""
     admission: dict[str, str] = field(default_factory=dict[str, str])
     remark: str = ""
+    endings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `pumice explain` prints it."""
@@ -75,7 +78,7 @@ def _look(session: Session, job: Job) -> JobLook:
     return look
 
 
-def conclude(looks: Mapping[str, JobLook], result: CycleResult, admission: Mapping[str, dict[str, str]]) -> None:
+def conclude(looks: Mapping[str, JobLook], result: CycleResult, trail: Trail) -> None:
     """What the cycle made of them."""
     for event in result.events:
         look = looks.get(f"{event.namespace}/{event.name}")
@@ -83,7 +86,9 @@ def conclude(looks: Mapping[str, JobLook], result: CycleResult, admission: Mappi
             look.remark = event.message
     for key, look in looks.items():
         look.phase = result.report.phases.get(key, look.phase)
-        look.admission = admission.get(key, {})
+        admission = trail.admissions.get(key)
+        look.admission = {plugin: vote for _, plugin, vote in admission.votes} if admission is not None else {}
+        look.endings = [asdict(ended) for ended in trail.of_job(key)]
 
 
 __all__ = ["JobLook", "conclude", "look_at_jobs"]

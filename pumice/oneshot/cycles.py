@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from config.schema import SchedulerConfig
-from core.cycle import close_session, open_session, run_action
+from core.cycle import Trail, close_session, open_session, run_action
 from core.messages.decisions import Bind, CycleResult, Evict
 from core.session.carry import Carry, Clock, SessionOptions
+from core.session.trail.trail import SILENCE, Silence
 from core.state.view import View
 from core.state.volumes import volume_rules
 from pumice.oneshot.between import Object, next_objects
@@ -23,7 +24,7 @@ class Setup:
     `objects` in order of arrival; `now` in seconds since the epoch; `first` is the number of the first cycle, `carry`
     and `in_flight` (decisions that the objects do not show yet) are what it starts from, `view` the very view of the
     first cycle when that is more than the objects say; without `close_hooks` the session ends after the job status
-    update (as Volcano's test harness reads it).
+    update (as Volcano's test harness reads it); with `trails` each cycle keeps one, of everything.
     """
 
     objects: Sequence[Object]
@@ -36,15 +37,17 @@ class Setup:
     view: View | None = None
     options: SessionOptions = field(default_factory=SessionOptions)
     close_hooks: bool = True
+    trails: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One cycle: the objects it saw, what core returned, and the same as an OUTCOME."""
+    """One cycle: the objects it saw, what core returned, and the same as an OUTCOME. `trail`: if one was asked for."""
 
     objects: Sequence[Object]
     result: CycleResult
     outcome: Outcome
+    trail: Trail | None = None
 
 
 def fill(objects: Sequence[Object], in_flight: Sequence[Bind | Evict] = ()) -> View:
@@ -65,8 +68,9 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
     objects, carry, in_flight = setup.objects, setup.carry, setup.in_flight
     for number in range(setup.first, setup.first + cycles):
         view = setup.view if setup.view is not None and number == setup.first else fill(objects, in_flight)
-        result = _run(setup, view, Clock(number, setup.now, setup.seed), carry)
-        yield Cycle(objects, result, outcome_of(result, standings_of(objects)))
+        trail = Trail(every_filter=True) if setup.trails else None
+        result = _run(setup, view, Clock(number, setup.now, setup.seed), carry, trail or SILENCE)
+        yield Cycle(objects, result, outcome_of(result, standings_of(objects)), trail)
         objects, carry, in_flight = (
             next_objects(objects, result, setup.now),
             Carry.from_dict(result.carry),
@@ -74,9 +78,9 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
         )
 
 
-def _run(setup: Setup, view: View, clock: Clock, carry: Carry) -> CycleResult:
+def _run(setup: Setup, view: View, clock: Clock, carry: Carry, trail: Silence) -> CycleResult:
     snapshot = view.snapshot(volume_rules(setup.config.pumice, setup.options.ignored_provisioners))
-    session = open_session(snapshot, setup.config, clock, carry, setup.options, report=True)
+    session = open_session(snapshot, setup.config, clock, carry, setup.options, report=True, trail=trail)
     for action in setup.config.actions:
         run_action(session, action)
     if not setup.close_hooks:

@@ -16,6 +16,7 @@ from core.actions.gangs.gang_trial import GangTrial
 from core.actions.placing.worksheet import organize, ungated
 from core.resources import MIN_RESOURCE
 from core.session.action_arguments import caches_errors
+from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,8 +91,10 @@ class GangEviction:
                 break
         if not session.job_pipelined(job):
             statement.discard()
+            session.trail.job_ended(job, Ending.DISCARDED if pending else Ending.NOTHING_TO_PLACE)
             return
         statement.commit()
+        session.trail.job_ended(job, Ending.COMMITTED, ", ".join(sorted(set(placed.values()))))
         if placed:
             session.nominations.set(job, placed)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from core.session.reasons import FitErrors, FitFailure
 from core.session.search.node_search import ErrorCache
+from core.session.trail.records import Ending
 from core.state.hypernodes import TOP
 
 if TYPE_CHECKING:
@@ -62,17 +63,22 @@ class TaskLoop:
         session, fit = self._session, self._session.fit
         if not self._may_grow(task):
             fit.held_back.add(task.row)
+            session.trail.task_ended(task, Ending.QUEUE_HAS_NO_ROOM)
             return False
         if task.gated:
+            session.trail.task_ended(task, Ending.GATED)
             return False
         if fit.role_has_failed(self._job, self._sub_job, task):
             text = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
             fit.record(self._job, self._sub_job, task, FitErrors(session.reasons, text=text))
+            session.trail.task_ended(task, Ending.ROLE_FAILED)
             return False
         node = self._find(task)
         if node == NO_NODE:
+            session.trail.task_ended(task, Ending.NO_NODE, "" if self._everywhere else self._domain.name)
             return not fit.worth_continuing(self._job, self._sub_job)
         if not self._place(task, node):
+            session.trail.task_ended(task, Ending.PLACEMENT_REFUSED, node=node)
             return False
         if self._sub_job.network_topology is not None:
             self._occupied = session.topology.after(task, node, self._occupied)
@@ -107,6 +113,7 @@ class TaskLoop:
         if task.nominated:
             nominated = self._nominated(search, task)
             if nominated != NO_NODE:
+                session.trail.looked_at_one(task, nominated)
                 return nominated  # no other node was looked at: the error cache learns nothing of them
         search.refresh(self._cache)
         if self._sub_job.network_topology is not None:

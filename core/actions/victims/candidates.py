@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.session.search.node_search import ErrorCache
+from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -43,8 +44,9 @@ class CandidateNodes:
         self, task: Task, search: NodeSearch, inside: BoolArray | None = None, lacking: BoolArray | None = None
     ) -> BoolArray:
         """The mask of the nodes taken: only those `inside`, and none that is `lacking`, when these are given."""
+        session = self._session
         search.refresh(NO_CACHE)
-        refused = self._session.reasons.are_terminal(search.codes)
+        refused = session.reasons.are_terminal(search.codes)
         if lacking is not None:
             refused |= lacking
         remembered = self._refused.get((task.job, task.role)) if self._cache_errors and task.role else None
@@ -56,6 +58,9 @@ class CandidateNodes:
         taken, seen = self._look(listed, ~refused)
         if self._cache_errors and task.role:
             self._refused[task.job, task.role] = refused & seen
+        session.trail.looked(search, taken)
+        if not taken.any():
+            session.trail.task_ended(task, Ending.NO_CANDIDATES)
         return taken
 
     def _listed(self, task: Task) -> RowArray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from core.life.task import TaskStatus
 from core.resources import MIN_RESOURCE
+from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,6 +73,8 @@ def worth_trying(
     rest = nodes[TRIED_FIRST:]
     if len(rest):
         passes = _makes_room(session, session.residents.on(rest.tolist()), task, rest, accepts, somebody=somebody)
+        for node in rest[~passes].tolist() if session.trail.listens else ():
+            session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
         yield from (np.flatnonzero(passes) + TRIED_FIRST).tolist()
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from core.life.task import TaskStatus
 from core.session.heap import PriorityQueue
+from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +38,12 @@ def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job
         if session.jobs.is_pending(job):
             continue
         queue = session.queue_of(job)
-        starves = session.points.job_starving(job) and (accepts is None or accepts(job))
+        starves = session.points.job_starving(job)
+        if not starves:
+            session.trail.job_ended(job, Ending.NOT_STARVING)
+        elif accepts is not None and not accepts(job):
+            session.trail.job_ended(job, Ending.ASKS_FOR_TOPOLOGY)
+            starves = False
         if not starves and (not every_queue or queue.name in seen):
             continue
         if not session.job_is_valid(job):

@@ -17,6 +17,7 @@ from core.state.derived import itself
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.session.points.victims import AsBatch
+    from core.session.trail.trail import Trail
     from core.state.derived import DerivedColumns
 
 
@@ -35,6 +36,12 @@ class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, Bin
         NodePoints.__init__(self, listed)
         BindingPoints.__init__(self, listed)
         self.unforeseeable = False
+
+    def tell(self, trail: Trail) -> None:
+        """From now on the trail hears what plugins say of victims and of who asks to be admitted."""
+        for point in (self.preemptable, self.reclaimable, self.unified_evictable, self.victim_tasks):
+            point.heard_by = trail.elections
+        self.job_enqueueable.heard_by = trail.admission
 
     def by_name(self) -> dict[str, Point[Any]]:
         """Volcano's name of each point -> the point."""

@@ -48,6 +48,12 @@ class Point(Generic[R]):
         tiers = [tuple([(name, heard[name]) for name in tier if name in heard]) for tier in self._listed]
         return tuple([tier for tier in tiers if tier])
 
+    @cached_property
+    def tier_numbers(self) -> tuple[int, ...]:
+        """Of each of them: the how manieth tier of the configuration it is."""
+        tiers = enumerate(self._listed, 1)
+        return tuple([number for number, tier in tiers if any(name in self._registered for name in tier)])
+
     def _heard(self) -> dict[str, R]:
         listener = self._listener
         if listener is None:

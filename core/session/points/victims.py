@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.points.batches import BoolArray, TaskBatch
     from core.session.points.listed import Listed
+    from core.session.trail.elections import Elections
     from core.state.jobs import Job
 
 S = TypeVar("S")
@@ -56,27 +57,33 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
     becomes empty is started anew by the next plugin (fix intersection-stays-empty: it is not).
     """
 
-    __slots__ = ("_as_batch", "_empty_vetoes", "_stays_empty")
+    __slots__ = ("_as_batch", "_empty_vetoes", "_stays_empty", "heard_by")
 
     def __init__(self, name: str, listed: Listed, fixes: frozenset[str], as_batch: AsBatch) -> None:
         super().__init__(name, listed)
         self._empty_vetoes = "empty-answer-vetoes" in fixes
         self._stays_empty = "intersection-stays-empty" in fixes
         self._as_batch = as_batch
+        self.heard_by: Elections | None = None
 
     def __call__(self, subject: S, candidates: Sequence[Task]) -> list[Task]:
         """Of the candidates on one node: in the order of the first plugin that counts."""
         batch: TaskBatch | None = None
-        for tier in self.tiers:
+        heard = None if self.heard_by is None else self.heard_by.hear(self.name, subject, candidates)
+        for number, tier in zip(self.tier_numbers, self.tiers, strict=True):
             victims: list[Task] | None = None
-            for _, rule in tier:
+            for plugin, rule in tier:
                 if isinstance(rule, Mask):
                     batch = batch or self._as_batch(candidates)
                     answer = batch.chosen(candidates, rule.ask(subject, batch))
                 else:
                     answer, vote = rule(subject, candidates)
                     if vote == Vote.ABSTAIN:
+                        if heard is not None:
+                            heard.abstained(number, plugin)
                         continue
+                if heard is not None:
+                    heard.gave(number, plugin, answer)
                 if not answer:
                     if self._empty_vetoes:
                         return []
@@ -86,19 +93,14 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
                 starts = victims is None or not (victims or self._stays_empty)
                 victims = answer if victims is None or starts else _intersection(victims, answer)
             if victims:
+                if heard is not None:
+                    heard.decided(number, victims)
                 return victims
         return []
 
-    def answer(self, rule: Mask[S] | Plain[S], subject: S, candidates: Sequence[Task]) -> Answer:
-        """What one plugin says of the candidates on one node."""
-        if not isinstance(rule, Mask):
-            return rule(subject, candidates)
-        batch = self._as_batch(candidates)
-        return batch.chosen(candidates, rule.ask(subject, batch)), Vote.PERMIT
-
     @cached_property
-    def _masks(self) -> list[list[Mask[S]]] | None:
-        tiers = [[rule for _, rule in tier if isinstance(rule, Mask)] for tier in self.tiers]
+    def _masks(self) -> list[list[tuple[str, Mask[S]]]] | None:
+        tiers = [[(name, rule) for name, rule in tier if isinstance(rule, Mask)] for tier in self.tiers]
         plain = [len(masks) < len(tier) for masks, tier in zip(tiers, self.tiers, strict=True)]
         return None if any(plain) or self._empty_vetoes or self._stays_empty else tiers
 
@@ -110,17 +112,22 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
     def over(self, subject: S, batch: TaskBatch) -> BoolArray:
         """Of the candidates on many nodes, [M]: what each node by itself gives. Only where `by_columns`."""
         assert self._masks is not None
+        heard = None if self.heard_by is None else self.heard_by.hear_many(self.name, subject, batch)
         victims = np.zeros(len(batch.rows), dtype=np.bool_)
         decided = np.zeros(batch.count, dtype=np.bool_)
-        for tier in self._masks:
+        for number, tier in zip(self.tier_numbers, self._masks, strict=True):
             so_far = np.zeros(len(batch.rows), dtype=np.bool_)
             out = decided.copy()
-            for mask in tier:
+            for plugin, mask in tier:
                 answer = mask.ask(subject, batch)
+                if heard is not None:
+                    heard.gave(number, plugin, answer, out)
                 starts = batch.per_node(so_far) == 0  # nobody answered yet, or nobody was left: start anew
                 so_far = answer & (so_far | starts[batch.node])
                 out |= batch.per_node(answer) == 0
             so_far &= ~out[batch.node]
+            if heard is not None:
+                heard.decided(number, so_far)
             victims |= so_far
             decided |= batch.per_node(so_far) > 0
             if decided.all():
@@ -136,16 +143,25 @@ def _intersection(victims: list[Task], answer: Sequence[Task]) -> list[Task]:
 class FirstTierUnion(Point["Sequence[Callable[[Sequence[Task]], Sequence[Task]]]"]):
     """Union inside a tier, the first tier with a victim decides. A plugin gives several functions."""
 
-    __slots__ = ()
+    __slots__ = ("heard_by",)
+
+    def __init__(self, name: str, listed: Listed) -> None:
+        super().__init__(name, listed)
+        self.heard_by: Elections | None = None
 
     def __call__(self, candidates: Sequence[Task]) -> list[Task]:
         """The victims, in the order in which they were named."""
-        for tier in self.tiers:
+        heard = None if self.heard_by is None else self.heard_by.hear(self.name, None, candidates)
+        for number, tier in zip(self.tier_numbers, self.tiers, strict=True):
             victims: dict[str, Task] = {}
-            for _, functions in tier:
-                for ask in functions:
-                    victims.update({task.uid: task for task in ask(candidates)})
+            for plugin, functions in tier:
+                named = {task.uid: task for ask in functions for task in ask(candidates)}
+                victims.update(named)
+                if heard is not None:
+                    heard.gave(number, plugin, list(named.values()))
             if victims:
+                if heard is not None:
+                    heard.decided(number, list(victims.values()))
                 return list(victims.values())
         return []
 

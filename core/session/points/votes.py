@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, TypeVarTuple
 
 from core.session.points.point import Point
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from core.objects.queue import Queue
     from core.session.points.listed import Listed
     from core.session.subjobs import SubJob
+    from core.session.trail.records import Admission
     from core.state.jobs import Job
 
 S = TypeVar("S")
@@ -30,6 +31,14 @@ class Vote(IntEnum):
     REJECT = -1
     ABSTAIN = 0
     PERMIT = 1
+
+
+WORDS: Final = {-1: "rejects", 0: "abstains", 1: "permits"}
+
+
+def sign(number: int) -> int:
+    """-1, 0 or 1."""
+    return (number > 0) - (number < 0)
 
 
 class Verdict(NamedTuple):
@@ -75,7 +84,11 @@ class FirstTierAgrees(Point[Callable[[S], bool]], Generic[S]):
 class Ballot(Point[Callable[[S], Vote]], Generic[S]):
     """A Reject decides at once, a Permit at the end of its tier; nobody decides: permitted."""
 
-    __slots__ = ()
+    __slots__ = ("heard_by",)
+
+    def __init__(self, name: str, listed: Listed) -> None:
+        super().__init__(name, listed)
+        self.heard_by: Callable[[S], Admission | None] | None = None
 
     def __call__(self, subject: S) -> bool:
         """Whether it is permitted."""
@@ -83,10 +96,13 @@ class Ballot(Point[Callable[[S], Vote]], Generic[S]):
 
     def rejecter(self, subject: S) -> str | None:
         """The plugin that rejects, None when it is permitted."""
-        for tier in self.tiers:
+        heard = None if self.heard_by is None else self.heard_by(subject)
+        for number, tier in zip(self.tier_numbers, self.tiers, strict=True):
             permitted = False
             for plugin, ask in tier:
                 answer = ask(subject)
+                if heard is not None:
+                    heard.votes.append((number, plugin, WORDS[sign(answer)]))
                 if answer < 0:
                     return plugin
                 permitted = permitted or answer > 0

@@ -64,9 +64,9 @@ class NodeSearch:
         self._room = room
         self.template = task.template
         self._too_little = most_too_little(self.template.items, len(session.nodes.idle))
-        self._filters = Filters(session, task)
+        self.filters = Filters(session, task)
         self.scoring = Scoring(session, task)
-        is_global = self._filters.is_global or self.scoring.is_global
+        is_global = self.filters.is_global or self.scoring.is_global
         self._by_row = not is_global and session.nodes.count + FEW >= RESCAN_FRACTION  # else one row means all
         self._cache: ErrorCache | None = None
         self._stale: set[int] = set()
@@ -162,7 +162,7 @@ class NodeSearch:
     def _judge(self, rows: Rows, count: int) -> tuple[IntArray, BoolArray]:
         """Reason numbers, and who is feasible with idle room, for some rows."""
         nodes = self.session.nodes
-        codes = self._filters.reject(rows, count)
+        codes = self.filters.reject(rows, count)
         if self._room:
             lacks = nodes.future[:, rows] <= self._too_little
             if np.count_nonzero(lacks):
@@ -200,11 +200,11 @@ class NodeSearch:
         if searches.hard_shard is not None and not searches.hard_shard[row]:
             return searches.outside_shard
         lacking = self.session.nodes.insufficient(row, self.task) if self._room else -1
-        return searches.insufficient(lacking) if lacking >= 0 else self._filters.reject_one(row)
+        return searches.insufficient(lacking) if lacking >= 0 else self.filters.reject_one(row)
 
     def filter_code(self, row: int) -> int:
         """The same without the question of room: what the filters alone say."""
-        return self._filters.reject_one(row)
+        return self.filters.reject_one(row)
 
     # --- answers -----------------------------------------------------------------------------------------------------
 

@@ -156,6 +156,12 @@ class Scoring:
         totals = self._sum(rows)
         return totals if totals.ndim else np.full(len(rows), totals)
 
+    def parts(self, rows: npt.NDArray[np.intp]) -> list[tuple[str, FloatArray | float]]:
+        """What each scorer adds to the totals of these candidates, by plugin."""
+        if self._stale:
+            self._score()
+        return [(plugin, self._finished(i, rows)) for i, plugin in enumerate(self.plugins)]
+
     def _finished(self, i: int, rows: Rows) -> FloatArray | float:
         score, raw = self._scores[i], self._raw[i]
         if score.constant is not None:

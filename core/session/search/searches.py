@@ -96,6 +96,7 @@ class Searches:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._search = session.trail.search
         self.sampling = _sampling(session.config, session.options)
         self.samples = self.sampling.applies(session.nodes.count)
         self.soft_shard = self._shard("soft")
@@ -145,10 +146,10 @@ class Searches:
         self.current = task
         kind = self._kind(task, room)
         if kind is None:
-            return NodeSearch(self._session, task, room=room)
+            return self._search(self._session, task, room=room)
         search = self._kept.get(kind)
         if kind != self._latest:  # tasks alike come one after the other
-            search = self._renew(kind, search or NodeSearch(self._session, task, room=room))
+            search = self._renew(kind, search or self._search(self._session, task, room=room))
         assert search is not None
         search.task = task
         return search

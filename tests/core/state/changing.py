@@ -42,6 +42,12 @@ def a_metrics(number: int, variant: int) -> Object:
     return {"kind": METRICS, "metadata": {"name": f"n{number}"}, "timestamp": NOW, "usage": usage}
 
 
+def a_csi_node(number: int, variant: int) -> Object:
+    """What a node can attach is allocatable there."""
+    driver = {"name": "disks", "allocatable": {"count": variant}}
+    return {"kind": "CSINode", "metadata": {"name": f"n{number}"}, "spec": {"drivers": [driver][: variant % 3]}}
+
+
 def a_rack(number: int, variant: int) -> Object:
     return hyper_node(f"r{number}", 1, nodes=[f"n{number}", f"n{variant}"][: 1 + (variant > 3)])
 
@@ -73,7 +79,7 @@ def a_pod(number: int, variant: int) -> Object:
     return found
 
 
-MAKERS = [a_node, a_node, a_node, a_queue, a_metrics, a_rack, a_group, a_pod, a_pod, a_pod]
+MAKERS = [a_node, a_node, a_node, a_queue, a_metrics, a_csi_node, a_rack, a_group, a_pod, a_pod, a_pod]
 EVENTS = st.tuples(
     st.sampled_from(MAKERS), st.integers(0, 3), st.integers(0, 5), st.sampled_from(["MODIFIED", "MODIFIED", "DELETED"])
 )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 import yaml
+from rich.console import Console
 
+from core.cycle import Trail, close_session, open_session, run_action
 from core.messages.decisions import Evict
-from core.session.carry import Carry, Clock
-from pumice.explain.look import Asked, watch_cycle
+from pumice.cli.explain import show
+from pumice.explain.account import Scene, account_of, scene_of
 from pumice.history.rewind import rewind_file
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
@@ -78,7 +83,7 @@ def test_every_plugin_says_how_it_voted_and_the_counts_add_up(evicted: tuple[Pat
         said = pumice("explain", "--db", db, "pod", victim, "-o", "json").json
         assert (said["cycle"], said["state"], said["votes"]["preemptor"]) == (number, "Evicted", one["preemptor"])
         ballots = {each["plugin"]: each for each in said["votes"]["ballots"]}
-        assert list(ballots) == ["priority", "gang", "conformance", "drf"]
+        assert list(ballots) == ["priority", "gang", "conformance"], "nobody asks drf when the first tier has decided"
         assert all(
             each["gave"] + each["kept"] + each["abstained"] == said["votes"]["candidates"] for each in ballots.values()
         )
@@ -97,14 +102,49 @@ def test_gang_keeps_as_many_as_the_job_needs(evicted: tuple[Path, int, list[dict
     assert gang_ballot["kept"] == 2
 
 
-def test_listening_changes_nothing(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
+def rewound(evicted: tuple[Path, int, list[dict[str, Any]]]) -> Scene:
+    """The cycle of the evictions."""
     db, number, _ = evicted
-    past = anyio.run(rewind_file, db, number)
-    record = past.cycle.record
-    config = past.replayer.configurations.of(record.config_digest, record.rules)
-    pods, jobs = frozenset(past.view.tasks.by_key), frozenset(past.view.jobs.by_key)
-    clock, carry = Clock(record.cycle, record.now, record.seed), Carry.from_dict(record.carry_before)
-    assert watch_cycle(past.view.snapshot(), config, clock, carry, Asked(pods, jobs)).result.digest == record.digest
+    return scene_of(anyio.run(rewind_file, db, number))
+
+
+def test_an_explanation_says_what_the_trail_of_the_cycle_says(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
+    scene = rewound(evicted)
+    everything = Trail()
+    session = open_session(scene.view.snapshot(), scene.config, scene.clock, scene.carry, trail=everything)
+    for action in scene.config.actions:
+        run_action(session, action)
+    result = close_session(session)
+    assert scene.recorded is not None
+    assert result.digest == scene.recorded.record.digest
+    told = {pod: account_of(scene, "pod", pod) for pod in scene.view.tasks.by_key}
+    looked = {pod: [look.by_reason() for look in looks] for pod, looks in everything.looks.items()}
+    assert looked
+    assert all(told[pod].nodes in looks for pod, looks in looked.items())
+    for evict in result.evicts:
+        pod = f"{evict.namespace}/{evict.name}"
+        election = everything.elections.of(pod, evict.preemptor)
+        assert election is not None
+        ballots = {each["plugin"]: (each["tier"], each["gave"]) for each in told[pod].votes["ballots"]}
+        assert ballots == {each.plugin: (each.tier, len(each.gave)) for each in election.opinions}
+    for account in told.values():
+        assert account.tasks == {account.name: everything.statuses[account.name]}
+        endings = [(one["action"], one["who"], one["ending"]) for one in account.job["endings"]]
+        job = account.job["name"]
+        assert endings == [(one.action, one.who, one.ending) for one in everything.of_job(job)]
+
+
+def test_a_cycle_that_comes_out_otherwise_is_called_so(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
+    scene = rewound(evicted)
+    assert scene.recorded is not None
+    pod = next(iter(scene.view.tasks.by_key))
+    assert account_of(scene, "pod", pod).differs == {}
+    other = msgspec.structs.replace(scene.recorded.record, digest="another")
+    account = account_of(replace(scene, recorded=replace(scene.recorded, record=other)), "pod", pod)
+    assert account.differs["recorded"] == {"digest": "another"}
+    shown = StringIO()
+    show(Console(file=shown, width=200), account)
+    assert f"cycle {account.cycle} comes out otherwise now" in shown.getvalue()
 
 
 def test_a_nominated_pod_says_why_it_is_where_it_is(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:

@@ -1,0 +1,107 @@
+"""A search that tells how it looked, and looks made of searches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.session.search.node_search import ALL, NodeSearch
+from core.session.trail.records import Answer, Look
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from core.objects.pod import Task
+    from core.session.points.batches import BoolArray, FloatArray
+    from core.session.reasons import FitFailure, IntArray
+    from core.session.session import Session
+
+
+class HeardSearch(NodeSearch):
+    """A NodeSearch whose choices are told to the session's trail."""
+
+    _group: BoolArray | None = None  # the candidates among whom the last choice was made
+
+    def choose(self) -> tuple[int, IntArray]:
+        """See NodeSearch."""
+        self._group = None
+        node, codes = super().choose()
+        self.session.trail.looked(self, self.idle if self._group is None else self._group, node)
+        return node, codes
+
+    def choose_within(self, rows: npt.NDArray[np.intp]) -> tuple[int, IntArray]:
+        """See NodeSearch."""
+        node, codes = super().choose_within(rows)
+        assert self._group is not None
+        self.session.trail.looked(self, self._group, node)
+        return node, codes
+
+    def best_of(self, group: BoolArray) -> int:
+        """See NodeSearch."""
+        self._group = group
+        return super().best_of(group)
+
+    def answers(self) -> list[Answer]:
+        """What each filter says of each node by itself: room first, one answer a resource, then filter by filter."""
+        nodes, found = self.session.nodes, list[Answer]()
+        own = self.session.searches.hard_shard
+        if own is not None:
+            found.append(Answer("shard", np.where(own, 0, self.session.searches.outside_shard).astype(np.int32)))
+        for dimension, _ in self.template.items if self._room else ():
+            lacks = nodes.future[dimension] <= self._too_little[dimension]
+            found.append(Answer("resources", lacks * np.int32(self.session.searches.insufficient(dimension))))
+        for plugin, checks in self.filters.by_plugin:
+            found += [Answer(plugin, check.reject(ALL).copy()) for check in checks]
+        return [answer for answer in found if answer.codes.any()]
+
+
+def look_of(search: HeardSearch, group: BoolArray, node: int, *, every_filter: bool) -> Look:
+    """What a search sees now. `group`: the candidates; `node`: the row that was chosen among them, or -1."""
+    session, fitting = search.session, np.flatnonzero(group)
+    return Look(
+        session.action,
+        search.task.key,
+        session.nodes.names,
+        session.reasons,
+        search.codes.copy(),
+        fitting,
+        chosen=session.nodes.names[node] if node >= 0 else "",
+        nominated=search.task.nominated,
+        every=search.answers() if every_filter else [],
+        scores=_scores(search, fitting),
+        lacking=_lacking(session, search.task),
+    )
+
+
+def look_of_nobody(session: Session, task: Task, failure: FitFailure) -> Look:
+    """No node was looked at: none can do."""
+    codes = np.full(session.nodes.count, session.reasons.intern(failure.reason), dtype=np.int32)
+    nobody = np.zeros(0, dtype=np.intp)
+    look = Look(session.action, task.key, session.nodes.names, session.reasons, codes, nobody)
+    look.nominated, look.every = task.nominated, [Answer(failure.reason.plugin, codes)]
+    return look
+
+
+def look_at_one(session: Session, task: Task, row: int) -> Look:
+    """Only the node that room had been made on was looked at, and taken."""
+    name = session.nodes.names[row]
+    codes, fitting = np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.intp)
+    return Look(session.action, task.key, [name], session.reasons, codes, fitting, chosen=name, nominated=name)
+
+
+def _scores(search: NodeSearch, fitting: npt.NDArray[np.intp]) -> dict[str, FloatArray]:
+    if not len(fitting):
+        return {}
+    found: dict[str, FloatArray] = {}
+    for plugin, score in search.scoring.parts(fitting):
+        found[plugin] = found[plugin] + score if plugin in found else np.broadcast_to(score, fitting.shape)
+    return found
+
+
+def _lacking(session: Session, task: Task) -> dict[str, tuple[float, float]]:
+    future = session.nodes.future
+    most = [(dimension, asked, float(future[dimension].max(initial=0.0))) for dimension, asked in task.template.items]
+    return {
+        session.dims.names[dimension]: (asked, amount) for dimension, asked, amount in most if asked - amount >= 0.1
+    }

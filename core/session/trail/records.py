@@ -1,0 +1,179 @@
+"""What a trail consists of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from core.session.points.nodes import FloatArray
+    from core.session.reasons import IntArray, Reason, ReasonTable
+
+FITS = "fits"
+
+
+class Ending(StrEnum):
+    """Where an action ended for a job, a task or a node."""
+
+    # of a job
+    ADMITTED = "admitted"
+    NOT_ADMITTED = "not admitted"
+    NO_TURN = "another job of its queue comes first"
+    NOT_VALID = "not valid"
+    QUEUE_OVERUSED = "its queue has all it may have"
+    TOPOLOGY_UNFIT = "the tree of HyperNodes cannot be used"
+    ASKS_FOR_TOPOLOGY = "it asks for a network topology, which this action does not heed"
+    NOTHING_TO_PLACE = "no task of it is to be placed"
+    NOT_STARVING = "not starving"
+    COMMITTED = "committed"
+    PROMISED = "promised room to come"
+    DISCARDED = "not enough of it found room: all was undone"
+    # of a task
+    QUEUE_HAS_NO_ROOM = "its queue has no room for it"
+    GATED = "gated"
+    ROLE_FAILED = "another task of its role found no node"
+    NO_NODE = "no node"
+    PLACEMENT_REFUSED = "a plugin refused its placement"
+    NEVER_PREEMPTS = "its preemption policy is Never, or room is being made for it already"
+    MAY_NOT_TAKE = "its queue may not take from others"
+    NO_CANDIDATES = "evictions would help on no node"
+    AS_BEFORE = "a task alike has just failed in the same state"
+    NO_VICTIMS = "nobody may be evicted for it"
+    ROOM_MADE = "room was made"
+    # of a node, for one task
+    TOO_LITTLE = "what could be evicted would not make room enough"
+    NOBODY_TO_ASK = "nobody there may be asked to go"
+    STILL_NO_ROOM = "all victims gone, its queue or the node has no room for it"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """`who`: the job ("namespace/name"), or its task; `node` where it ended there. `tasks`: how many of the job's tasks
+    have which status at that moment, of at least `minimum`.
+    """
+
+    action: str
+    who: str
+    ending: Ending
+    detail: str = ""
+    node: str = ""
+    tasks: dict[str, int] = field(default_factory=dict[str, int])
+    minimum: int = 0
+
+
+@dataclass(slots=True)
+class Opinion:
+    """What one plugin said of the candidates for eviction: it `gave` some and kept the others, or it `abstained`. Who
+    was not asked, because others had decided by then, gave none.
+    """
+
+    tier: int
+    plugin: str
+    gave: frozenset[str] = frozenset()
+    abstained: bool = False
+
+
+@dataclass(slots=True)
+class Election:
+    """One choice of victims, pods "namespace/name" throughout. `tier` (from 1) decided, 0: none did; `victims` could be
+    had, which is not yet that they were.
+    """
+
+    action: str
+    point: str
+    preemptor: str
+    candidates: tuple[str, ...]
+    node: str = ""
+    victims: tuple[str, ...] = ()
+    tier: int = 0
+    opinions: list[Opinion] = field(default_factory=list[Opinion])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, sorted."""
+        return {**asdict(self), "opinions": [{**asdict(each), "gave": sorted(each.gave)} for each in self.opinions]}
+
+
+@dataclass(slots=True)
+class Admission:
+    """`votes`: (tier, plugin, "permits", "abstains" or "rejects") of those who were asked."""
+
+    job: str
+    votes: list[tuple[int, str, str]] = field(default_factory=list["tuple[int, str, str]"])
+
+
+@dataclass(slots=True)
+class Answer:
+    """What one filter said: reason numbers, int32 [N], 0 where it is content."""
+
+    plugin: str
+    codes: IntArray
+
+
+@dataclass(slots=True)
+class Look:
+    """One look at the nodes for a task. `action` is "" where no action looked.
+
+    `codes` int32 [N]: the reason number that counted, of the first plugin that refuses; `every`: what each filter says
+    by itself, room first, where that was asked for. `scores`: plugin -> float64 over the rows `fitting`. `lacking`:
+    resource -> (what the task asks for, the most that any node has to come). `seen`: none of the other nodes was looked
+    at. `chosen`, `nominated`: names of nodes, or "".
+    """
+
+    action: str
+    task: str
+    names: list[str]
+    table: ReasonTable
+    codes: IntArray
+    fitting: npt.NDArray[np.intp]
+    chosen: str = ""
+    nominated: str = ""
+    every: list[Answer] = field(default_factory=list[Answer])
+    scores: dict[str, FloatArray] = field(default_factory=dict[str, "FloatArray"])
+    lacking: dict[str, tuple[float, float]] = field(default_factory=dict[str, "tuple[float, float]"])
+
+    @property
+    def nodes(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    def refused(self) -> dict[str, tuple[Reason, ...]]:
+        """Node -> the reasons that counted; every other node fits."""
+        return {self.names[row]: self.table.reasons(int(self.codes[row])) for row in np.flatnonzero(self.codes)}
+
+    def refusers(self, node: str) -> tuple[Reason, ...]:
+        """All reasons against a node, be it that an earlier filter had settled it already."""
+        return tuple(dict.fromkeys(self._reasons_at(self.names.index(node))))
+
+    def _reasons_at(self, row: int) -> Iterator[Reason]:
+        for answer in self.every:
+            yield from self.table.reasons(int(answer.codes[row]))
+
+    def by_reason(self) -> dict[str, int]:
+        """Reason -> nodes, and how many fit: the counts add up to all nodes."""
+        counts = Counter(" and ".join(r.text for r in reasons) for reasons in self.refused().values())
+        fitting = self.nodes - counts.total()
+        return {**dict(counts.most_common()), **({FITS: fitting} if fitting else {})}
+
+    def by_filter(self) -> dict[str, int]:
+        """Filter -> nodes that it was the first to refuse: the counts add up to the nodes that do not fit."""
+        return dict(Counter(reasons[0].plugin for reasons in self.refused().values()).most_common())
+
+    def score_of(self, node: str) -> dict[str, float]:
+        """Plugin -> what it adds to the node's total; {} for a node that does not fit."""
+        at = np.flatnonzero(self.fitting == self.names.index(node))
+        return {plugin: float(column[at[0]]) for plugin, column in self.scores.items()} if len(at) else {}
+
+    def totals(self) -> dict[str, float]:
+        """Node -> sum of its scores, of the nodes that fit."""
+        if not self.scores:
+            return {}
+        sums = np.add.reduce(list(self.scores.values()))
+        return {self.names[row]: total for row, total in zip(self.fitting.tolist(), sums.tolist(), strict=True)}

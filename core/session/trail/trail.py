@@ -1,0 +1,182 @@
+"""Who writes a trail. A session always has one to write to; unless somebody asked, it is silent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from core.life.task import LABELS, TaskStatus
+from core.session.reasons import FitFailure
+from core.session.search.node_search import NodeSearch
+from core.session.trail.elections import Elections
+from core.session.trail.looks import HeardSearch, look_at_one, look_of, look_of_nobody
+from core.session.trail.records import Admission, Ended
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from core.objects.pod import Task
+    from core.session.points.batches import BoolArray
+    from core.session.session import Session
+    from core.session.trail.records import Ending, Look
+    from core.state.jobs import Job
+
+
+class Silence:
+    """Nobody asked: nothing is kept. `listens`: whether it is worth finding out something just to tell it;
+    `search`: how nodes are searched.
+    """
+
+    listens = False
+    search: type[NodeSearch] = NodeSearch
+
+    def begin(self, session: Session) -> None:
+        """The session opens."""
+
+    def end(self) -> None:
+        """The last action is over."""
+
+    def job_ended(self, job: Job, ending: Ending, detail: str = "") -> None:
+        """The action is done with the job for now."""
+
+    def queue_ended(self, queue: str, ending: Ending) -> None:
+        """The action is done with a queue, and so with all its jobs of which it has said nothing."""
+
+    def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
+        """The action is done with the task, or with one node for it."""
+
+    def looked(self, search: NodeSearch, group: BoolArray, node: int = -1) -> None:
+        """It was looked for a node for a task; `group`: the candidates, `node`: the one chosen."""
+
+    def looked_at_one(self, task: Task, row: int) -> None:
+        """Only the nominated node was looked at, and it would do."""
+
+    def found_nowhere(self, task: Task, failure: FitFailure) -> None:
+        """Before any node was looked at it was plain that none can do."""
+
+
+class Everything:
+    """Contains whatever there is."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+EVERYTHING: Final = Everything()
+SILENCE: Final = Silence()
+
+
+class Trail(Silence):
+    """What one session did about `tasks` and `jobs`, "namespace/name" each (all of them unless said otherwise).
+    `every_filter`: what each filter says of each node, be it that an earlier one had refused it already.
+
+    `looks`: by task, in order; `admissions`: by job; `endings`: in order, by the job's name; `elections` in which one
+    of the tasks might have had to go, or room was to be made for one of the tasks or jobs; `statuses`: what tasks have
+    come to after the last action.
+    """
+
+    listens = True
+    search = HeardSearch
+
+    def __init__(
+        self, tasks: Container[str] = EVERYTHING, jobs: Container[str] = EVERYTHING, *, every_filter: bool = False
+    ) -> None:
+        self.tasks, self.jobs, self.every_filter = tasks, jobs, every_filter
+        self.looks: dict[str, list[Look]] = {}
+        self.admissions: dict[str, Admission] = {}
+        self.endings: dict[str, list[Ended]] = {}
+        self.elections = Elections(self)
+        self.statuses: dict[str, str] = {}
+        self._of_queues: list[tuple[str, Ended]] = []
+        self._queues: dict[str, str] = {}  # job -> its queue
+        self._session: Session | None = None
+
+    @property
+    def session(self) -> Session:
+        """The one that is being followed."""
+        assert self._session is not None
+        return self._session
+
+    def begin(self, session: Session) -> None:
+        """Follow this session from here on."""
+        self._session = session
+        self._queues = {job.key: job.pod_group.queue for job in session.jobs.in_order if job.key in self.jobs}
+        session.points.tell(self)
+
+    def end(self) -> None:
+        """The last action is over: the session is let go of."""
+        session, self._session = self.session, None
+        status = session.jobs.status
+        tasks = (task for task in session.snapshot.tasks.handles if task is not None and task.key in self.tasks)
+        self.statuses = {task.key: LABELS[status[task.row]] for task in tasks}
+
+    def of_job(self, name: str) -> list[Ended]:
+        """Where each action ended for the job or its tasks, in order; or for its whole queue."""
+        own = self.endings.get(name, [])
+        heard = {each.action for each in own}
+        mine = self._queues.get(name)
+        return [*own, *[one for queue, one in self._of_queues if queue == mine and one.action not in heard]]
+
+    # --- what the session tells
+
+    def job_ended(self, job: Job, ending: Ending, detail: str = "") -> None:
+        """See Silence."""
+        if job.key in self.jobs:
+            self._ended(job.key, job.key, ending, detail, "")
+
+    def queue_ended(self, queue: str, ending: Ending) -> None:
+        """See Silence."""
+        self._of_queues.append((queue, Ended(self.session.action, queue, ending)))
+
+    def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
+        """See Silence."""
+        if task.key in self.tasks or task.job in self.jobs:
+            self._ended(task.job, task.key, ending, detail, self.session.nodes.names[node] if node >= 0 else "")
+
+    def _ended(self, job: str, who: str, ending: Ending, detail: str, node: str) -> None:
+        known = self.session.snapshot.jobs.handles
+        row = next((each.row for each in known if each is not None and each.key == job), -1)
+        counts = self.session.jobs.counts
+        tasks = {LABELS[status]: n for status in TaskStatus if (n := int(counts[status][row]))} if row >= 0 else {}
+        minimum = self.session.jobs.min_member[row] if row >= 0 else 0
+        ended = Ended(self.session.action, who, ending, detail, node, tasks, minimum)
+        self.endings.setdefault(job, []).append(ended)
+
+    def looked(self, search: NodeSearch, group: BoolArray, node: int = -1) -> None:
+        """See Silence."""
+        if search.task.key in self.tasks:
+            assert isinstance(search, HeardSearch)
+            self._keep(look_of(search, group, node, every_filter=self.every_filter))
+
+    def looked_at_one(self, task: Task, row: int) -> None:
+        """See Silence."""
+        if task.key in self.tasks:
+            self._keep(look_at_one(self.session, task, row))
+
+    def found_nowhere(self, task: Task, failure: FitFailure) -> None:
+        """See Silence."""
+        if task.key in self.tasks:
+            self._keep(look_of_nobody(self.session, task, failure))
+
+    def _keep(self, look: Look) -> None:
+        self.looks.setdefault(look.task, []).append(look)
+
+    def admission(self, job: Job) -> Admission | None:
+        """A job asks to be admitted; None when nobody asks about it."""
+        if job.key not in self.jobs:
+            return None
+        found = self.admissions[job.key] = Admission(job.key)
+        return found
+
+    # --- what nobody looked at
+
+    def look_anyway(self, task: Task) -> None:
+        """What a search for the task would see now, as if an action "" had looked."""
+        session = self.session
+        session.action = ""
+        try:
+            session.points.pre_predicate(task)
+            search = HeardSearch(session, task)
+        except FitFailure as failure:
+            self.found_nowhere(task, failure)
+            return
+        self.looked(search, search.codes == 0)

@@ -1,0 +1,71 @@
+"""One cycle decided with a trail of what is asked about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from core.cycle import Trail, close_session, open_session, run_action
+from core.life.task import TaskStatus
+from pumice.explain.jobs import JobLook, conclude, look_at_jobs
+
+if TYPE_CHECKING:
+    from config.schema import SchedulerConfig
+    from core.messages.decisions import CycleResult
+    from core.session.carry import Carry, Clock, SessionOptions
+    from core.session.session import Session
+    from core.session.trail.records import Look
+    from core.state.snapshot import Snapshot
+
+PLACING: Final = ("allocate", "backfill")
+"""Actions that place tasks themselves; others look where evictions might help."""
+
+
+@dataclass
+class Watched:
+    """A cycle that was watched: its result, its trail, and the jobs ("namespace/name") that were asked about."""
+
+    result: CycleResult
+    trail: Trail
+    jobs: dict[str, JobLook]
+
+    def look(self, pod: str) -> Look | None:
+        """The look that says most about a pod: the last that was to place it, else the last there was."""
+        looks = self.trail.looks.get(pod, [])
+        placing = (look for look in reversed(looks) if look.action in PLACING)
+        return next(placing, looks[-1] if looks else None)
+
+
+class Asked(NamedTuple):
+    """Pods and jobs (PodGroups) that are asked about, "namespace/name" each."""
+
+    pods: frozenset[str]
+    jobs: frozenset[str] = frozenset()
+
+
+def watch_cycle(
+    snapshot: Snapshot,
+    config: SchedulerConfig,
+    clock: Clock,
+    carry: Carry,
+    asked: Asked,
+    options: SessionOptions | None = None,
+) -> Watched:
+    """Run the cycle. Pods that wait and for which no action looked are looked for when the last action is over."""
+    trail = Trail(asked.pods, asked.jobs, every_filter=True)
+    session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail)
+    jobs = look_at_jobs(session, sorted(asked.jobs))
+    for action in config.actions:
+        run_action(session, action)
+    _look_for_others(session, trail)
+    result = close_session(session)
+    conclude(jobs, result, trail)
+    return Watched(result, trail, jobs)
+
+
+def _look_for_others(session: Session, trail: Trail) -> None:
+    for task in session.snapshot.tasks.handles:
+        if task is None or task.key not in trail.tasks or task.key in trail.looks:
+            continue
+        if session.jobs.status[task.row] == TaskStatus.PENDING:
+            trail.look_anyway(task)

@@ -1,0 +1,228 @@
+"""What a trail says of small clusters: who refused what, who voted how, and where every action ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from config.schema import SchedulerConfig
+from core.cycle import Trail, close_session, open_session, run_action
+from core.messages.decisions import CycleResult
+from core.objects.metadata import parse_time
+from core.session.carry import Carry, Clock
+from core.session.trail.records import Ending
+from tests.core.actions.crowds import with_arguments
+from tests.core.plugins.world import NOW, configuration, view_of
+from tests.kit import gang, node, nodes, pod, pod_group, priority_class, queue, taint
+
+Object = dict[str, Any]
+
+ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
+TIERS = (
+    ["priority", "gang", "conformance"],
+    ["drf", "predicates", "proportion", "nodeorder"],
+)
+CONFIG = configuration(*TIERS, actions=ACTIONS)
+
+
+def decided(trail: Trail, *objects: Object | list[Object], config: SchedulerConfig = CONFIG) -> CycleResult:
+    """One cycle with that trail."""
+    clock = Clock(1, parse_time(NOW))
+    session = open_session(view_of(*objects).snapshot(), config, clock, Carry(), trail=trail)
+    for action in config.actions:
+        run_action(session, action)
+    return close_session(session)
+
+
+# --- looks
+
+TAINTED = node("tainted", cpu="1", taints=[taint("a"), taint("b")], unschedulable=True)
+WANTING = pod("p", group="j", cpu="4", node_selector={"zone": "z"})
+GROUP = pod_group("j", phase="Inqueue")
+
+
+def test_every_filter_says_what_it_has_against_a_node() -> None:
+    trail = Trail(every_filter=True)
+    decided(trail, TAINTED, node("free", labels={"zone": "z"}), queue("default"), GROUP, WANTING)
+    (look,) = trail.looks["default/p"]
+    assert (look.action, look.chosen) == ("allocate", "free")
+    assert [reason.plugin for reason in look.refused()["tainted"]] == ["resources"]
+    said = {reason.text for reason in look.refusers("tainted")}
+    assert said == {
+        "Insufficient cpu",
+        "node(s) were unschedulable",
+        "node(s) didn't match Pod's node affinity/selector",
+        "node(s) had untolerated taint(s)",
+    }
+    assert look.refusers("free") == ()
+    assert look.by_reason() == {"Insufficient cpu": 1, "fits": 1}
+    assert look.by_filter() == {"resources": 1}
+
+
+def test_what_every_filter_says_costs_nothing_unless_it_is_asked_for() -> None:
+    trail = Trail()
+    decided(trail, TAINTED, node("free", labels={"zone": "z"}), queue("default"), GROUP, WANTING)
+    (look,) = trail.looks["default/p"]
+    assert look.every == []
+    assert look.refused()
+
+
+def test_scores_add_up_to_what_chose_the_node() -> None:
+    trail = Trail()
+    busy = pod("b", node="n0", cpu="6")
+    result = decided(trail, node("n0"), node("n1"), queue("default"), GROUP, pod("p", group="j"), busy)
+    (look,) = trail.looks["default/p"]
+    totals = look.totals()
+    assert result.binds[0].node == look.chosen == max(totals, key=lambda name: totals[name])
+    assert totals == {name: sum(look.score_of(name).values()) for name in ("n0", "n1")}
+    assert set(look.score_of("n0")) == {"nodeorder"}
+
+
+def test_what_no_node_has_enough_of_is_told() -> None:
+    trail = Trail()
+    decided(trail, node("n0", cpu="2"), node("n1", cpu="3"), queue("default"), GROUP, pod("p", group="j", cpu="4"))
+    looks = trail.looks["default/p"]
+    assert looks[0].lacking == {"cpu": (4000.0, 3000.0)}
+    assert looks[0].chosen == ""
+    assert [look.action for look in looks] == ["allocate", "preempt", "preempt", "reclaim"], (
+        "for others' room, then for its own job's"
+    )
+
+
+def test_only_what_is_asked_about_is_kept() -> None:
+    trail = Trail(frozenset({"default/j-0"}), frozenset({"default/j"}))
+    decided(trail, node("n0"), queue("default"), gang("j", pods=2), gang("k", pods=2))
+    assert list(trail.looks) == ["default/j-0"]
+    assert list(trail.endings) == ["default/j"]
+    assert list(trail.statuses) == ["default/j-0"]
+
+
+# --- votes
+
+
+def crowd(*, minimum: int) -> list[Object]:
+    """A full node, whose job keeps so many, and a more important one that waits."""
+    classes = [priority_class("low", 1), priority_class("high", 100)]
+    low = gang("low", pods=4, min_member=minimum, cpu="2", priority_class="low", nodes=["n0"] * 4, phase="Running")
+    high = gang("high", pods=1, cpu="2", priority_class="high", phase="Inqueue")
+    return [node("n0"), queue("default"), *classes, *low, *high]
+
+
+def test_victims_are_told_plugin_by_plugin() -> None:
+    trail = Trail()
+    result = decided(trail, crowd(minimum=2))
+    (evict,) = result.evicts
+    victim = f"default/{evict.name}"
+    election = trail.elections.of(victim, evict.preemptor)
+    assert election is not None
+    assert (election.action, election.point, election.node) == ("preempt", "Preemptable", "n0")
+    assert election.preemptor == evict.preemptor == "default/high-0"
+    assert (election.tier, len(election.candidates), len(election.victims)) == (1, 4, 2)
+    said = {each.plugin: len(each.gave) for each in election.opinions}
+    assert said == {"priority": 4, "gang": 2, "conformance": 4}, "nobody asks the second tier"
+    assert victim in election.victims
+
+
+def test_a_tier_that_cannot_agree_leaves_it_to_the_next() -> None:
+    trail = Trail()
+    (evict,) = decided(trail, crowd(minimum=4)).evicts
+    election = trail.elections.of(f"default/{evict.name}", evict.preemptor)
+    assert election is not None
+    said = {each.plugin: (each.tier, bool(each.gave)) for each in election.opinions}
+    assert said == {"priority": (1, True), "gang": (1, False), "drf": (2, True)}
+    assert election.tier == 2
+
+
+def test_who_keeps_whom_is_told_where_nobody_goes() -> None:
+    trail = Trail()
+    config = configuration(["priority", "gang", "conformance"], ["predicates"], actions=("preempt",))
+    assert not decided(trail, crowd(minimum=4), config=config).evicts
+    (first, *_) = trail.elections.held
+    said = {each.plugin: (each.tier, len(each.gave)) for each in first.opinions}
+    assert said["gang"] == (1, 0)
+    assert "conformance" not in said, "an empty answer ends its tier"
+    assert (first.tier, first.victims) == (0, ())
+    ends = [(one.action, one.who, one.ending) for one in trail.of_job("default/high")]
+    assert ("preempt", "default/high-0", Ending.TOO_LITTLE) in ends
+    assert ("preempt", "default/high", Ending.DISCARDED) in ends
+
+
+@pytest.mark.parametrize("minimum", [2, 4])
+def test_many_nodes_at_once_are_told_as_one_by_one(minimum: int) -> None:
+    """A topology-aware preemption asks by columns where every rule is a mask; a fix makes it ask node by node."""
+    by_columns, one_by_one = (_elections(minimum, fix) for fix in ((), ("empty-answer-vetoes",)))
+    assert by_columns
+    assert one_by_one == by_columns
+
+
+def _elections(minimum: int, fix: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    plain = configuration(["priority", "gang", "conformance"], ["predicates"], actions=("preempt",), fix=fix)
+    config = with_arguments(plain, "preempt", enableTopologyAwarePreemption=True)
+    trail = Trail()
+    decided(trail, crowd(minimum=minimum), config=config)
+    return {election.node: election.to_dict() for election in trail.elections.held}
+
+
+# --- admission and endings
+
+
+def test_who_votes_on_admission_is_told() -> None:
+    trail = Trail()
+    small = queue("small", capability={"cpu": "1"})
+    wanting = pod_group("j", queue="small", min_resources={"cpu": "4"})
+    decided(trail, node("n0"), small, wanting, pod("p", group="j", cpu="4"))
+    assert trail.admissions["default/j"].votes == [(2, "proportion", "rejects")]
+    (ended,) = trail.of_job("default/j")
+    assert (ended.action, ended.ending, ended.detail) == ("enqueue", Ending.NOT_ADMITTED, "proportion")
+    assert (ended.tasks, ended.minimum) == ({"Pending": 1}, 1)
+
+
+SMALL, TWIN = node("n0", cpu="2"), node("n1", cpu="2")
+CASES: dict[str, tuple[list[Object | list[Object]], str, tuple[str, Ending]]] = {
+    "no node": ([SMALL, TWIN, gang("j", pods=1, cpu="3")], "default/j-0", ("allocate", Ending.NO_NODE)),
+    "its role has failed": (
+        [*nodes(4, cpu="2"), gang("j", pods=2, cpu="3", min_member=1)],
+        "default/j-1",
+        ("allocate", Ending.ROLE_FAILED),
+    ),
+    "undone": ([SMALL, gang("j", pods=2, cpu="2", min_member=2)], "default/j", ("allocate", Ending.DISCARDED)),
+    "committed": ([SMALL, gang("j", pods=1, cpu="1")], "default/j", ("allocate", Ending.COMMITTED)),
+    "not valid": ([SMALL, gang("j", pods=1, min_member=3)], "default/j", ("allocate", Ending.NOT_VALID)),
+    "not starving": ([SMALL, gang("j", pods=1, cpu="1")], "default/j", ("preempt", Ending.NOT_STARVING)),
+    "nobody to evict": ([SMALL, gang("j", pods=1, cpu="4")], "default/j-0", ("preempt", Ending.NO_VICTIMS)),
+    "its queue is full": ([SMALL, gang("j", pods=1, cpu="4")], "default/j-0", ("allocate", Ending.QUEUE_HAS_NO_ROOM)),
+    "best effort": (
+        [node("n0", taints=[taint("a")]), gang("j", pods=1, cpu=None, memory=None)],
+        "default/j-0",
+        ("backfill", Ending.NO_NODE),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_action_says_where_it_ended(name: str) -> None:
+    objects, who, (action, ending) = CASES[name]
+    trail = Trail()
+    decided(trail, queue("default"), *objects)
+    ends = [(one.who, one.action, one.ending) for one in trail.of_job("default/j")]
+    assert (who, action, ending) in ends, ends
+
+
+def test_what_ends_for_a_queue_ends_for_its_jobs() -> None:
+    trail = Trail()
+    strict = queue("q", capability={"cpu": "4"})
+    strict["spec"]["dequeueStrategy"] = "fifo"
+    groups = [pod_group(name, queue="q", min_resources={"cpu": amount}) for name, amount in (("a", "8"), ("j", "1"))]
+    config = configuration(*TIERS, actions=("enqueue",), fix=("dequeue-strategy",))
+    decided(trail, node("n0"), strict, queue("r"), groups, pod("p", group="j"), pod("q", group="a"), config=config)
+    assert [(one.who, one.ending) for one in trail.of_job("default/a")] == [("default/a", Ending.NOT_ADMITTED)]
+    assert [(one.who, one.ending) for one in trail.of_job("default/j")] == [("q", Ending.NO_TURN)]
+
+
+def test_a_trail_lets_go_of_its_session() -> None:
+    trail = Trail()
+    decided(trail, node("n0"), queue("default"), gang("j", pods=1))
+    with pytest.raises(AssertionError):
+        assert trail.session
+    assert trail.statuses == {"default/j-0": "Binding"}
