@@ -21,7 +21,7 @@ Path = tuple[str | int, ...]
 
 _PLAIN = "plain"
 _QUOTED = "quoted"
-_MOST_VALUES = 100_000  # aliases can make a small text enormous
+_MOST_ALIASED = 10_000  # beyond one value a letter: aliases can make a small text enormous
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -98,8 +98,9 @@ def _scalar_tag(event: Any) -> str:
 class _Reader:
     """Builds one Document from its root node."""
 
-    def __init__(self, source: str, first_line: int) -> None:
+    def __init__(self, source: str, first_line: int, size: int) -> None:
         self._source = source
+        self._most = size + _MOST_ALIASED
         self._first_line = first_line
         self._values = 0
         self._open: set[int] = set()
@@ -116,8 +117,8 @@ class _Reader:
 
     def _value(self, node: yaml.Node, path: Path) -> Any:
         self._values += 1
-        if self._values > _MOST_VALUES:
-            raise self._error(node, f"more than {_MOST_VALUES} values")
+        if self._values > self._most:
+            raise self._error(node, f"more than {self._most} values")
         if len(path) > DEEPEST:  # aliases of aliases
             raise self._error(node, f"nested deeper than {DEEPEST} levels")
         self.lines.setdefault(path, self._line(node))
@@ -186,7 +187,7 @@ def read_documents(text: str, source: str, first_line: int = 1) -> list[Document
     Raises ConfigSyntaxError with the line.
     """
     try:
-        return [_Reader(source, first_line).document(root) for root in _roots(text)]
+        return [_Reader(source, first_line, len(text)).document(root) for root in _roots(text)]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = int(mark.line) + first_line if mark is not None else 0

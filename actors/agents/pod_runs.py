@@ -9,6 +9,7 @@ from msgspec import Struct
 from actors.agents.pod_life import State
 from config.durations import duration_s
 from core.objects.metadata import parse_time, section, text_map
+from core.whole_numbers import whole_number
 
 Object = dict[str, Any]
 
@@ -79,8 +80,7 @@ def _duration(meta: Object, annotations: dict[str, str], default_s: float) -> fl
 
 
 def _exit_code(annotations: dict[str, str]) -> int:
-    text = annotations.get(EXIT_CODE, "")
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return whole_number(annotations.get(EXIT_CODE, "")) or 0
 
 
 def _scheduled(status: Object) -> str:

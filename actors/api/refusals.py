@@ -48,6 +48,11 @@ def unsupported(field: str, value: object, known: Sequence[str]) -> Cause:
     return Cause(field, "FieldValueNotSupported", f"Unsupported value: {_shown(value)}: supported values: {listed}")
 
 
+def too_many(field: str, count: int, most: int) -> Cause:
+    """More than may be; as Kubernetes says it."""
+    return Cause(field, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
+
+
 def missing(field: str, value: object, why: str) -> Cause:
     """The value names something that does not exist."""
     return Cause(field, "FieldValueNotFound", f"Not found: {_shown(value)}: {why}")

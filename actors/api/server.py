@@ -13,6 +13,7 @@ or any watcher woken: what has been acknowledged, or seen, is on disk.
 from __future__ import annotations
 
 import logging
+from time import thread_time
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -48,6 +49,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         super().__init__(name, mailbox, context)
         self.store = store
         self._recorder = recorder
+        self._longest = context.longest
         self._pulls = Pulls(name, self._readable())
 
     async def run(self) -> None:
@@ -92,6 +94,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
                 return refusals.timed_out()
             decision = request.sequence
             entries += self._entries()
+        began = thread_time()
         try:
             return self.store.apply(request, now)
         except Exception as error:
@@ -99,6 +102,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             log.exception("bug in Pumice: the api could not carry out %s", type(request).__name__)
             return replies.Refused(500, "InternalError", f"bug in Pumice: {error!r}")
         finally:
+            self._longest.note(began, type(request).__name__, "at the api server")
             if decision is not None:
                 entries += self._entries(decision)
 

@@ -44,6 +44,9 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         exchange = Exchange(scope, receive, send)
+        await self._site.longest.timed(self._serve(exchange), exchange.method, exchange.path)
+
+    async def _serve(self, exchange: Exchange) -> None:
         try:
             with self._site.open.request():
                 await self._answer(exchange)

@@ -45,7 +45,7 @@ class Gateway(Actor[Poke, Done]):
         super().__init__(name, mailbox, context)
         limits = {"ring_events": settings.ring_events, "ring_bytes": settings.ring_bytes}
         hub = Hub(api, shelf, context, **limits)
-        self.site = Site(api, metrics, shelf, context.clock, hub, settings)
+        self.site = Site(api, metrics, shelf, context.clock, hub, settings, context.longest)
         self._stop = anyio.Event()
         self._stopped = anyio.Event()
 

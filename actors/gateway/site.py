@@ -20,6 +20,7 @@ from actors.gateway.request.selection import Selection, traits_of
 from actors.gateway.settings import GatewaySettings
 from actors.gateway.streams import Open
 from actors.runtime.clock import Clock
+from actors.runtime.longest import Longest
 from actors.runtime.shelf import Shelf
 from actors.system.ports import ApiPort, MetricsPort
 from core.messages import commands, replies
@@ -43,6 +44,7 @@ class Site:
     clock: Clock
     hub: Hub
     settings: GatewaySettings
+    longest: Longest = field(default_factory=Longest)
     kinds: KindTable = field(default_factory=KindTable)
     kept: KeptListings = field(default_factory=KeptListings)
     open: Open = field(default_factory=Open)

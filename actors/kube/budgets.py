@@ -9,8 +9,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from actors.kube.times import timestamp
-from core.kube.selectors import SelectorError, label_selector
+from core.kube.selectors import NOTHING, LabelSelector, SelectorError, label_selector
 from core.objects.metadata import Object, parse_time, section, text_map
+from core.whole_numbers import whole_number
 
 STALE_S: Final = 120.0
 """A pod whose eviction was granted and that has not gone after so long is counted again."""
@@ -33,12 +34,16 @@ def _rows(holder: Object, name: str) -> list[Object]:
     return holder.get(name) or []
 
 
-def covers(budget: Object, pod: Object) -> bool:
-    """Whether the budget's selector selects the pod: {} selects every pod of the namespace, no selector none."""
+def selector_of(budget: Object) -> LabelSelector:
+    """What it covers: {} selects every pod of the namespace; none at all, or one that cannot be read, no pod."""
     try:
-        selector = label_selector(section(budget, "spec").get("selector"))
+        return label_selector(section(budget, "spec").get("selector"))
     except SelectorError:
-        return False
+        return NOTHING
+
+
+def covers(selector: LabelSelector, pod: Object) -> bool:
+    """Whether a budget's selector selects the pod."""
     return selector.matches(text_map(section(pod, "metadata").get("labels")))
 
 
@@ -96,8 +101,7 @@ def share(amount: int | str | None, whole: int) -> int:
     """A number of pods, or a percentage of the whole, rounded up; what is neither counts as 0."""
     if isinstance(amount, int):
         return amount
-    digits = (amount or "").removesuffix("%")
-    return ceil(int(digits) * whole / 100) if digits.isascii() and digits.isdigit() else 0
+    return ceil((whole_number((amount or "").removesuffix("%")) or 0) * whole / 100)
 
 
 def _disrupted(noted: dict[str, Any], pods: Sequence[Object], now: float) -> dict[str, str]:

@@ -71,6 +71,13 @@ class Families:
             "pumice_mailbox_blocked_senders", "Senders that wait for room", ["actor"], registry=registry
         )
 
+        self._longest = Gauge(
+            "pumice_request_longest_seconds",
+            "Processor time of the longest step of a request, for which everybody else waited",
+            ["request"],
+            registry=registry,
+        )
+
     # --- what is measured
 
     def cycle(self, measured: CycleMeasured) -> None:
@@ -107,6 +114,12 @@ class Families:
             self._high.labels(each.name).set(each.high_water)
             self._received.labels(each.name).set(each.received)
             self._blocked.labels(each.name).set(each.blocked_senders)
+
+    def longest(self, seconds: float, request: str) -> None:
+        """Show which request held the loop longest so far."""
+        if request:
+            self._longest.clear()
+            self._longest.labels(request).set(seconds)
 
     def _attempts_with(self, result: str) -> Counter:
         """The library makes sure of the labels, slowly, at every call; results are few."""

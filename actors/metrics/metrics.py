@@ -47,6 +47,7 @@ class Metrics(Actor[Expose | MetricsEvent, Exposition]):
         self._families = Families()
         self._sources = sources
         self._queues = queues
+        self._longest = context.longest
 
     async def handle(self, message: Expose | MetricsEvent) -> Exposition | None:
         """One measurement, or the whole exposition."""
@@ -58,6 +59,7 @@ class Metrics(Actor[Expose | MetricsEvent, Exposition]):
             case Expose():
                 self._families.mailboxes(self._sources())
                 self._families.queues(self._queues())
+                self._families.longest(self._longest.seconds, self._longest.request)
                 return Exposition(generate_latest(self._families.registry))
             case _:
                 assert_never(message)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from actors.runtime.activity import Activity
 from actors.runtime.alarm import Alarm
 from actors.runtime.clock import Clock
+from actors.runtime.longest import Longest
 from storage.shared_objects import SharedObjects
 
 
@@ -15,10 +16,11 @@ from storage.shared_objects import SharedObjects
 class Context:
     """What every actor gets: the wall clock, the activity board, and what many read, decoded once.
 
-    `alarm` makes something to sleep by.
+    `alarm` makes something to sleep by; `longest` knows the request that held the loop longest.
     """
 
     clock: Clock
     alarm: Callable[[], Alarm] = Alarm
     activity: Activity = field(default_factory=Activity)
     objects: SharedObjects = field(default_factory=SharedObjects)
+    longest: Longest = field(default_factory=Longest)

@@ -17,6 +17,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
+from anyio import lowlevel
 
 from actors.runtime.actor import Actor
 from actors.runtime.watcher import Changes, Watcher
@@ -168,6 +169,8 @@ class Reconciler(Actor[Poke, Done]):
             async with self._lock:
                 with self.activity.busy():
                     await self._work()
+            if self._wait_s() <= 0:
+                await lowlevel.checkpoint()  # there is more to do at once, and others have waited
 
     def _wait_s(self) -> float:
         earliest = FOREVER

@@ -10,6 +10,7 @@ from core.objects.metadata import Object, key_of, parse_bool, parse_time, sectio
 from core.objects.pod_state import pod_state
 from core.objects.pod_template import PodTemplate, read_template, with_scalars
 from core.state.dimensions import Dimensions
+from core.whole_numbers import whole_number
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 TASK_SPEC = "volcano.sh/task-spec"
@@ -184,8 +185,8 @@ def pod_index(name: str) -> int | None:
     if len(parts) < 3:
         return None
     last = parts[-1]
-    digits = last[1:] if last[:1] in ("+", "-") else last
-    return int(last) if digits.isdigit() and digits.isascii() else None
+    number = whole_number(last[1:] if last[:1] in ("+", "-") else last)
+    return -number if number and last[0] == "-" else number
 
 
 def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:

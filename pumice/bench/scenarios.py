@@ -9,6 +9,7 @@ from typing import Final
 from pumice.bench import (
     allocate,
     api,
+    fuzz,
     journal,
     openb,
     opening,
@@ -45,5 +46,6 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "replay": Scenario("a journal decided again, and a restart from it", replay.DEFAULTS, replay.measure),
     "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
     "api": Scenario("the HTTP gateway: creates, gets, watches, a long list", api.DEFAULTS, api.measure),
+    "fuzz": Scenario("how long one hostile request holds the event loop", fuzz.DEFAULTS, fuzz.measure),
     "storm": Scenario("simulated bind storms a second", storm.DEFAULTS, storm.measure),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from actors.api.names import qualified_name_problem
-from actors.api.refusals import Cause, invalid_value
+from actors.api.refusals import Cause, invalid_value, too_many
 from core.errors import QuantityError
 from core.quantity import Quantity, quantity_of
 from core.short_texts import remembers
@@ -15,6 +15,9 @@ _IN_UNITS: Final = ("memory", "ephemeral-storage", "storage", "pods")  # the res
 
 _BEYOND: Final = 20  # 10**20 is above every int64
 _TENS: Final[tuple[int, ...]] = tuple(10**exponent for exponent in range(_BEYOND + 1))
+
+MOST_RESOURCES: Final = 64
+"""Names of resources in one object: each that the cluster has never heard of is one more column over all nodes."""
 
 Amount = str | int | float
 
@@ -61,6 +64,8 @@ def settle_amounts(amounts: dict[str, Any]) -> None:
 
 def amount_problems(amounts: dict[str, Any], path: str) -> list[Cause]:
     """What is wrong with a mapping of resource names to amounts."""
+    if len(amounts) > MOST_RESOURCES:
+        return [too_many(path, len(amounts), MOST_RESOURCES)]
     found: list[Cause] = []
     for name, amount in amounts.items():
         if problem := qualified_name_problem(name):

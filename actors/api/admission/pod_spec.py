@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.amounts import amount_problems, exceeds, quantity_total_too_large, settle_amounts
+from actors.api.admission.amounts import (
+    MOST_RESOURCES,
+    amount_problems,
+    exceeds,
+    quantity_total_too_large,
+    settle_amounts,
+)
 from actors.api.fields import containers_of, rows, section
 from actors.api.metadata import label_problems
 from actors.api.names import label_problem
-from actors.api.refusals import Cause, duplicate, invalid_value, required, unsupported
+from actors.api.refusals import Cause, duplicate, invalid_value, required, too_many, unsupported
 
 _RESTART: Final = ("Always", "OnFailure", "Never")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -125,8 +131,11 @@ def _resource_problems(resources: dict[str, Any], path: str) -> list[Cause]:
 
 def _sum_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     containers = rows(spec, "containers")
-    if len(containers) < 2:
+    if len(containers) + len(rows(spec, "initContainers")) < 2:
         return []
+    asked = {name for each in (*containers, *rows(spec, "initContainers")) for name in _names(each)}
+    if len(asked) > MOST_RESOURCES:
+        return [too_many(f"{path}.containers", len(asked), MOST_RESOURCES)]
     requests = [section(section(container, "resources"), "requests") for container in containers]
     names = dict.fromkeys(name for each in requests for name in each)
     return [
@@ -134,6 +143,12 @@ def _sum_problems(spec: dict[str, Any], path: str) -> list[Cause]:
         for name in names
         if quantity_total_too_large(name, [each[name] for each in requests if name in each])
     ]
+
+
+def _names(container: dict[str, Any]) -> set[str]:
+    """Of the resources that a container asks for."""
+    resources = section(container, "resources")
+    return section(resources, "requests").keys() | section(resources, "limits").keys()
 
 
 def _port_problems(port: dict[str, Any], path: str) -> list[Cause]:

@@ -14,6 +14,7 @@ from actors.api.admission.run_annotations import DURATIONS, EXIT_CODE, run_probl
 from actors.api.fields import annotations_of, rows, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value
 from core.objects.metadata import Object
+from core.whole_numbers import whole_number
 from storage.codec import repack, unpack
 
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -23,6 +24,8 @@ _BUDGETS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailab
 _JUDGED: Final = (*DURATIONS, EXIT_CODE, *_BUDGETS)
 """Annotations that can be wrong."""
 _KEPT: Final = 64
+_REMEMBERED: Final = 16 * 1024
+"""Bytes of a spec of which the verdict is remembered."""
 _MUTABLE: Final = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "terminationGracePeriodSeconds")
 
 
@@ -76,7 +79,8 @@ def validate(pod: Object, lookup: Lookup) -> list[Cause]:
     del lookup
     annotations = annotations_of(pod)
     said = {name: annotations[name] for name in _JUDGED if name in annotations} if annotations else {}
-    return list(_problems(repack([pod["spec"], said])))
+    blob = repack([pod["spec"], said])
+    return list(_problems(blob) if len(blob) <= _REMEMBERED else _problems.__wrapped__(blob))
 
 
 @lru_cache(maxsize=_KEPT)
@@ -98,7 +102,7 @@ def budget_problems(annotations: dict[str, str]) -> list[Cause]:
     for key in given:
         text = annotations[key]
         digits, percent = text.removesuffix("%"), text.endswith("%")
-        number = int(digits) if digits.isascii() and digits.isdigit() else 0
+        number = whole_number(digits) or 0
         if number <= 0 or (percent and number >= 100):
             why = "must be a positive integer or a percentage between 1% and 99%"
             found.append(invalid_value(f"{path}[{key}]", text, why))

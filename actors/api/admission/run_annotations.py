@@ -6,6 +6,7 @@ from typing import Final
 
 from actors.api.refusals import Cause, invalid_value
 from config.durations import duration_s
+from core.whole_numbers import whole_number
 
 DURATIONS: Final = ("pumice.dev/duration", "pumice.dev/termination")
 EXIT_CODE: Final = "pumice.dev/exit-code"
@@ -22,7 +23,8 @@ def run_problems(annotations: dict[str, str], path: str) -> list[Cause]:
             why = "expected a duration of at least 0, such as 90s, 1h30m or 0"
             found.append(invalid_value(f"{path}.annotations[{name}]", annotations[name], why))
     code = annotations.get(EXIT_CODE)
-    if code is not None and not (code.isascii() and code.isdigit() and int(code) <= _MOST_EXIT_CODE):
+    number = 0 if code is None else whole_number(code)
+    if number is None or number > _MOST_EXIT_CODE:
         why = f"expected a number from 0 to {_MOST_EXIT_CODE}"
         found.append(invalid_value(f"{path}.annotations[{EXIT_CODE}]", code, why))
     return found

@@ -11,7 +11,7 @@ from actors.api.verbs.deletion import Deletion
 from actors.api.verbs.placement import set_condition
 from actors.api.verbs.requests import Moment
 from actors.api.verbs.scales import Scales
-from actors.kube.budgets import budget_status, covers, is_ready
+from actors.kube.budgets import budget_status, covers, is_ready, selector_of
 from core.messages.commands import RequestEviction, StatusCondition
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object, section
@@ -53,7 +53,9 @@ class Eviction:
         return Accepted(self._tables.revision, blob, uid=uid)
 
     def _ask_budget(self, pod: Found, moment: Moment, *, dry_run: bool) -> Refused | None:
-        budgets = [each for each in self._registry.lookup.all(_BUDGETS.key, pod.key[1]) if covers(each, pod.obj)]
+        budgets = [
+            each for each in self._registry.lookup.all(_BUDGETS.key, pod.key[1]) if covers(selector_of(each), pod.obj)
+        ]
         if len(budgets) > 1:
             why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             return Refused(500, "InternalError", why)
@@ -75,7 +77,8 @@ class Eviction:
         if (status.get("observedGeneration") or 0) >= budget["metadata"]["generation"] and status.keys() >= _COUNTED:
             return dict(status)
         pods = self._registry.lookup.all(_PODS.key, budget["metadata"]["namespace"])
-        covered = [each for each in pods if covers(budget, each)]
+        selector = selector_of(budget)
+        covered = [each for each in pods if covers(selector, each)]
         return budget_status(budget, covered, self._scales.of_pod, moment.now)
 
     def _spend(self, budget: Object, status: dict[str, Any], pod: str, moment: Moment) -> None:

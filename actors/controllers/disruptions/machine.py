@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from actors.kube.budgets import STALE_S, Scale, budget_status, covers, is_ready
+from actors.kube.budgets import STALE_S, Scale, budget_status, covers, is_ready, selector_of
 from actors.kube.merge_patch import diff_patch
+from core.kube.selectors import LabelSelector
 from core.messages.commands import ApiRequest, UpdateStatus
 from core.messages.replies import ApiReply
 from core.objects.metadata import parse_time, section
@@ -21,6 +22,8 @@ Name = tuple[str, str]
 BUDGET: Final = "PodDisruptionBudget"
 SCALED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 USER: Final = "disruption-controller"
+MOST_CHECKS: Final = 10_000
+"""Labels of pods that are held against requirements of selectors in one step: a new budget may be about every pod."""
 _READY: Final = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
@@ -33,6 +36,9 @@ class DisruptionMachine:
         self._budgets: dict[Name, Object] = {}
         self._pods: dict[str, dict[str, Object]] = {}
         self._scales: dict[str, tuple[int, str]] = {}
+        self._covers: dict[Name, LabelSelector] = {}
+        self._covered: dict[Name, dict[str, None]] = {}  # names of the pods, as far as they have been looked at
+        self._unseen: dict[Name, list[str]] = {}  # pods that a new selector has not been held against
         self._stale: dict[Name, None] = {}
         self._asked: dict[Name, str] = {}
 
@@ -44,13 +50,23 @@ class DisruptionMachine:
             self._stale[name] = None
             if deleted:
                 self._budgets.pop(name, None)
-                self._asked.pop(name, None)
+                for known in (self._asked, self._covers, self._covered, self._unseen):
+                    known.pop(name, None)
             else:
                 self._budgets[name] = obj
+                self._cover(name, obj)
         elif kind == "Pod":
             self._pod(name, obj, deleted=deleted)
         else:
             self._scale(obj, deleted=deleted)
+
+    def _cover(self, name: Name, budget: Object) -> None:
+        """Look at every pod again when the budget is about others than before."""
+        selector = selector_of(budget)
+        if self._covers.get(name) != selector:
+            self._covers[name] = selector
+            self._covered[name] = {}
+            self._unseen[name] = list(self._pods.get(name[0], ()))
 
     def _pod(self, name: Name, pod: Object, *, deleted: bool) -> None:
         namespace, own = name
@@ -60,8 +76,19 @@ class DisruptionMachine:
         if after is not None:
             held[own] = after
         if before != after:
-            seen = [each for each in (before, after) if each is not None]
-            self._mark(namespace, seen)
+            for budget, selector in self._covers.items():
+                if budget[0] == namespace:
+                    self._recover(budget, selector, own, after)
+
+    def _recover(self, budget: Name, selector: LabelSelector, pod: str, after: Object | None) -> None:
+        """A pod is no longer what it was."""
+        covered = self._covered[budget]
+        if pod in covered:
+            self._stale[budget] = None
+            del covered[pod]
+        if after is not None and covers(selector, after):
+            self._stale[budget] = None
+            covered[pod] = None
 
     def _scale(self, controller: Object, *, deleted: bool) -> None:
         meta = controller["metadata"]
@@ -73,25 +100,21 @@ class DisruptionMachine:
         if after is not None:
             self._scales[uid] = after
         if before != after:
-            self._mark(meta.get("namespace", ""), None)
-
-    def _mark(self, namespace: str, pods: Sequence[Object] | None) -> None:
-        """What is to be counted again: the budgets of these pods, or all of the namespace."""
-        for name, budget in self._budgets.items():
-            if name[0] != namespace or name in self._stale:
-                continue
-            if pods is None or any(covers(budget, pod) for pod in pods):
-                self._stale[name] = None
+            self._stale |= {name: None for name in self._budgets if name[0] == meta.get("namespace", "")}
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """See `Machine`."""
-        stale, self._stale = {*self._stale, *self._overdue(now)}, {}
+        self._look()
+        stale = {*self._stale, *self._overdue(now)} - self._unseen.keys()
+        self._stale = {name: None for name in self._stale if name in self._unseen}
         requests: list[ApiRequest] = []
         for name in sorted(stale):
             budget = self._budgets.get(name)
             if budget is None:
                 continue
-            pods = [pod for pod in self._pods.get(name[0], {}).values() if covers(budget, pod)]
+            held = self._pods.get(name[0], {})
+            covered = self._covered[name]
+            pods = [pod for own, pod in held.items() if own in covered]
             before = section(budget, "status")
             patch = diff_patch(before, budget_status(budget, pods, self._scale_of, now))
             if patch:
@@ -99,12 +122,29 @@ class DisruptionMachine:
                 requests.append(UpdateStatus(BUDGET, *name, pack(patch), revision, USER))
         return requests
 
+    def _look(self) -> None:
+        """Hold new selectors against pods, some at a time."""
+        left = MOST_CHECKS
+        while self._unseen and left > 0:
+            name, pods = next(iter(self._unseen.items()))
+            selector, covered, held = self._covers[name], self._covered[name], self._pods.get(name[0], {})
+            cost = 1 + len(selector.requirements)
+            for _ in range(min(len(pods), left // cost + 1)):
+                pod = pods.pop()
+                left -= cost
+                if pod in held and covers(selector, held[pod]):
+                    covered[pod] = None
+            if not pods:
+                del self._unseen[name]
+
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """See `Machine`: after a conflict the newer budget is on its way here."""
         del request, reply, now
 
     def next_due(self) -> float | None:
-        """When the next granted eviction is given up."""
+        """When the next granted eviction is given up; at once while pods are to be looked at."""
+        if self._unseen:
+            return 0.0
         return min((at for _, at in self._granted()), default=None)
 
     def running_timers(self) -> int:

@@ -15,6 +15,7 @@ from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStat
 from core.messages.replies import ApiReply, Refused
 from core.objects.metadata import section, text_map
 from core.objects.parts import GROUP_MADE, POD_UNGROUPED, QUEUE_STATES
+from core.whole_numbers import whole_number
 from storage.codec import repack
 
 Object = dict[str, Any]
@@ -210,8 +211,8 @@ def _owners_of_group(pod: Object) -> list[Object]:
 
 
 def _min_member(inherited: dict[str, str]) -> int:
-    text = inherited.get(MIN_MEMBER, "")
-    return int(text) if text.isascii() and text.isdigit() else 1
+    number = whole_number(inherited.get(MIN_MEMBER, ""))
+    return 1 if number is None else number
 
 
 def _topology(annotations: dict[str, str]) -> Object | None:
@@ -219,8 +220,8 @@ def _topology(annotations: dict[str, str]) -> Object | None:
     if mode is None and tier is None:
         return None
     topology: Object = {"mode": mode.lower() if mode and mode.lower() in ("hard", "soft") else "hard"}
-    if tier is not None and tier.isascii() and tier.isdigit():
-        topology["highestTierAllowed"] = int(tier)
+    if tier is not None and (highest := whole_number(tier)) is not None:
+        topology["highestTierAllowed"] = highest
     return topology
 
 

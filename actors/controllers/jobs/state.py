@@ -17,6 +17,7 @@ from actors.controllers.jobs.policies import (
     Trigger,
 )
 from core.objects.metadata import section, text_map
+from core.whole_numbers import whole_number
 
 Object = dict[str, Any]
 JobKey = tuple[str, str]
@@ -93,7 +94,7 @@ def view_of(pod: Object, revision: int) -> PodView | None:
     meta = pod["metadata"]
     annotations: dict[str, str] = meta.get("annotations") or {}
     version = annotations.get(keys.JOB_VERSION, "")
-    if not version.isdigit() or keys.TASK_SPEC not in annotations or keys.JOB_NAME not in annotations:
+    if whole_number(version) is None or keys.TASK_SPEC not in annotations or keys.JOB_NAME not in annotations:
         return None
     owner = controlling_job(meta)
     if owner is None:

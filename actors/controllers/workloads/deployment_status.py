@@ -6,6 +6,7 @@ from typing import Any
 
 from actors.kube.times import timestamp
 from core.objects.metadata import section
+from core.whole_numbers import whole_number
 
 Object = dict[str, Any]
 
@@ -60,6 +61,5 @@ def _may_miss(deployment: Object, wanted: int) -> int:
         return 0
     most = section(strategy, "rollingUpdate").get("maxUnavailable", "25%")
     if isinstance(most, str):
-        digits = most.removesuffix("%")
-        return wanted * int(digits) // 100 if digits.isdigit() else 0
+        return wanted * (whole_number(most.removesuffix("%")) or 0) // 100
     return min(int(most), wanted)

@@ -18,6 +18,9 @@ from actors.gateway.protobuf.wire import Value, fields, text_of, varint
 from core.objects.metadata import Object
 
 _DEEPEST: Final = 64
+_MOST_MESSAGES: Final = 3_000
+_BYTES_EACH: Final = 64
+"""A body may have so many messages, and one more for so many bytes: an empty one stands for many defaults."""
 _ZEROS: Final[dict[str, Any]] = {
     "string": "",
     "boolean": False,
@@ -32,10 +35,28 @@ _VARINTS: Final = ("int32", "int64", "boolean")
 _SCHEMA: Final = "apiextensions.v1.JSONSchemaProps"
 
 
-def read_message(name: str, data: memoryview, depth: int = 0) -> Object:
+class Depth:
+    """How deep a message stands in its body, and how many of them there may be yet."""
+
+    __slots__ = ("_left", "_level")
+
+    def __init__(self, size: int, level: int = 0, left: list[int] | None = None) -> None:
+        self._level = level
+        self._left = [_MOST_MESSAGES + size // _BYTES_EACH] if left is None else left
+
+    def deeper(self) -> Depth:
+        """Where a message inside this one stands. Raises MalformedBodyError."""
+        self._left[0] -= 1
+        if self._level >= _DEEPEST:
+            raise MalformedBodyError(f"the message is nested more than {_DEEPEST} deep")
+        if self._left[0] < 0:
+            raise MalformedBodyError("the body is of very many small messages: send it as application/json")
+        return Depth(0, self._level + 1, self._left)
+
+
+def read_message(name: str, data: memoryview, depth: Depth | None = None) -> Object:
     """The message's fields as JSON. Raises MalformedBodyError."""
-    if depth > _DEEPEST:
-        raise MalformedBodyError(f"the message is nested more than {_DEEPEST} deep")
+    depth = depth or Depth(len(data))
     found = fields(data)
     result: Object = {}
     for field, absent in _plan(name):
@@ -44,7 +65,7 @@ def read_message(name: str, data: memoryview, depth: int = 0) -> Object:
             if absent is not None:
                 result.update(_copied(absent))
         elif "i" in field.flags:
-            result.update(read_message(field.type, joined(values), depth + 1))
+            result.update(read_message(field.type, joined(values), depth.deeper()))
         else:
             value = _read_field(field, values, depth)
             if value is not None and not _left_out(field, value):
@@ -75,7 +96,7 @@ def _left_out(field: Field, value: Any) -> bool:
     return bool({"o", "z"} & set(field.flags)) and value in ("", 0, False, [], {})
 
 
-def _read_field(field: Field, values: list[Value], depth: int) -> Any:
+def _read_field(field: Field, values: list[Value], depth: Depth) -> Any:
     type_ = field.type
     if type_.startswith("[]"):
         return _read_list(type_[2:], values, depth)
@@ -83,17 +104,17 @@ def _read_field(field: Field, values: list[Value], depth: int) -> Any:
         entries = dict(_entry(type_[2:], value, depth) for value in values)
         return {key: value for key, value in entries.items() if value is not None} or None
     if is_message(type_):
-        return read_message(type_, joined(values), depth + 1)
+        return read_message(type_, joined(values), depth.deeper())
     return read_value(type_, values[-1], depth)
 
 
-def _read_list(type_: str, values: list[Value], depth: int) -> list[Any]:
+def _read_list(type_: str, values: list[Value], depth: Depth) -> list[Any]:
     if type_ in _VARINTS:
         values = [single for value in values for single in unpacked(value)]
     return [read_value(type_, value, depth) for value in values]
 
 
-def read_value(type_: str, value: Value, depth: int) -> Any:
+def read_value(type_: str, value: Value, depth: Depth) -> Any:
     """One value of a type; None for a null."""
     if type_.startswith("@"):
         return [read_value(type_[1:], each, depth) for each in fields(raw(value)).get(1, [])]
@@ -101,27 +122,30 @@ def read_value(type_: str, value: Value, depth: int) -> Any:
         return READERS[type_](value)
     if type_.startswith("SchemaOr"):
         return _schema_or(type_, value, depth)
-    return read_message(type_, raw(value), depth + 1)
+    return read_message(type_, raw(value), depth.deeper())
 
 
-def _entry(type_: str, value: Value, depth: int) -> tuple[str, Any]:
+def _entry(type_: str, value: Value, depth: Depth) -> tuple[str, Any]:
     """One entry of a map: a message of a key and a value."""
     found = fields(raw(value))
     key = text_of(raw(found[1][-1])) if 1 in found else ""
     return key, read_value(type_, found[2][-1], depth) if 2 in found else zero(type_)
 
 
-def _schema_or(type_: str, value: Value, depth: int) -> Any:
+def _schema_or(type_: str, value: Value, depth: Depth) -> Any:
     """A schema of a CRD, or what may stand in its place: a boolean, a list of schemas, a list of names."""
     found = fields(raw(value))
     other: Any
     if type_ == "SchemaOrBool":
         schema, other = found.get(2, []), bool(whole(found[1][-1])) if 1 in found else False
     elif type_ == "SchemaOrArray":
-        schema, other = found.get(1, []), [read_message(_SCHEMA, raw(each), depth + 1) for each in found.get(2, [])]
+        schema, other = (
+            found.get(1, []),
+            [read_message(_SCHEMA, raw(each), depth.deeper()) for each in found.get(2, [])],
+        )
     else:
         schema, other = found.get(1, []), [text_of(raw(each)) for each in found.get(2, [])]
-    return read_message(_SCHEMA, joined(schema), depth + 1) if schema else other
+    return read_message(_SCHEMA, joined(schema), depth.deeper()) if schema else other
 
 
 def unpacked(value: Value) -> list[Value]:

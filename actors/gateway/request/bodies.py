@@ -15,14 +15,15 @@ from config.errors import ConfigError
 from config.yaml_tree import read_documents
 from core.messages.replies import Refused
 from core.objects.metadata import Object
+from core.objects.soundness import MOST_DEPTH, unsound
 from storage import codec
 from storage.errors import CodecError
 
 JSON: Final = "application/json"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 YAML: Final = ("application/yaml", "text/yaml", "application/apply-patch+yaml")
-QUICK_YAML: Final = 16_384
-"""Bytes of YAML that are read on the loop; more goes to a thread, for it takes its time."""
+QUICK: Final = 2_048
+"""Bytes of YAML or protobuf that are read on the loop; more goes to a thread, for it takes its time."""
 
 
 def media_type(exchange: Exchange) -> str:
@@ -48,23 +49,26 @@ async def read_value(exchange: Exchange, limit: int, known: Sequence[str] = BODY
     if media in YAML:
         return await parse_yaml(body)
     if media == PROTOBUF:
-        return parse_protobuf(body)
+        return await parse_protobuf(body)
     raise unsupported_media(media, known)
 
 
 def parse_json(body: bytes) -> Any:
     """Raises ApiError (400)."""
     try:
-        return msgspec.json.decode(body)
+        found = msgspec.json.decode(body)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise bad_request(f"the object provided is not JSON: {error}") from error
+    if body.count(b"{") + body.count(b"[") > MOST_DEPTH and (problem := unsound({"": found})):
+        raise bad_request(f"the object provided cannot be kept: {problem.removeprefix('.')}")
+    return found
 
 
 async def parse_yaml(body: bytes) -> Any:
     """One document of YAML, or of JSON, which is YAML too. Raises ApiError (400)."""
     if body.lstrip()[:1] in (b"{", b"["):
         return parse_json(body)
-    if len(body) <= QUICK_YAML:
+    if len(body) <= QUICK:
         return _yaml(body)
     return await anyio.to_thread.run_sync(_yaml, body)
 
@@ -79,8 +83,12 @@ def _yaml(body: bytes) -> Any:
     return documents[0].data
 
 
-def parse_protobuf(body: bytes) -> Object:
+async def parse_protobuf(body: bytes) -> Object:
     """An object in Kubernetes' protobuf envelope. Raises ApiError (400, 415)."""
+    return _protobuf(body) if len(body) <= QUICK else await anyio.to_thread.run_sync(_protobuf, body)
+
+
+def _protobuf(body: bytes) -> Object:
     try:
         return protobuf.decode(body)
     except protobuf.UnknownProtobufKindError as error:

@@ -9,7 +9,7 @@ import msgspec
 
 from actors.gateway.tables.ages import since
 from actors.gateway.tables.column import NAME, Column, Printer
-from actors.gateway.tables.json_path import JsonPathError, find
+from actors.gateway.tables.json_path import Effort, JsonPathError, find
 from actors.gateway.tables.words import name_of
 from core.objects.metadata import Object
 
@@ -24,7 +24,8 @@ def custom_printer(columns: Sequence[Mapping[str, Any]] | None) -> Printer:
     paths = [(str(one.get("type", "")), str(one.get("jsonPath", ""))) for one in wanted]
 
     def cells(obj: Object, now: float) -> list[Any]:
-        return [name_of(obj), *(_cell(of, path, obj, now) for of, path in paths)]
+        effort = Effort()
+        return [name_of(obj), *(_cell(of, path, obj, now, effort) for of, path in paths)]
 
     return Printer((NAME, *map(_column, wanted)), cells)
 
@@ -40,10 +41,10 @@ def _column(given: Mapping[str, Any]) -> Column:
     )
 
 
-def _cell(column_type: str, path: str, obj: Object, now: float) -> Any:
+def _cell(column_type: str, path: str, obj: Object, now: float, effort: Effort) -> Any:
     """The first result as the column's type has it; null where there is none or it is of another type."""
     try:
-        found = find(path, obj)
+        found = find(path, obj, effort)
     except JsonPathError:
         return None
     if not found or found[0] is None:

@@ -21,7 +21,19 @@ Step = Callable[[list[Any]], list[Any]]
 LONGEST: Final = 512
 """Letters of an expression."""
 MOST_FOUND: Final = 5_000
-"""Values that a step may come to: two unions or two descents in a row multiply them."""
+"""Values that all steps may come to together: two unions or two descents in a row multiply them."""
+MOST_INSIDE: Final = 500
+"""Values that a step inside brackets may come to, for one item."""
+
+
+class Effort:
+    """How many more values may be found, by all the columns of one row."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MOST_FOUND
+
 
 _FIELD: Final = re.compile(r"((?:\\.|[^\s.,\[\]$@{}\\])*)")
 _KEY: Final = re.compile(r"'([^']*)'")
@@ -44,16 +56,23 @@ def compile_path(path: str) -> tuple[Step, ...]:
     return tuple(_parse(path))
 
 
-def find(path: str, obj: object) -> list[Any]:
-    """Everything the expression names in the object, in order. Raises JsonPathError."""
-    return _walk(compile_path(path), [obj])
+def find(path: str, obj: object, effort: Effort | None = None) -> list[Any]:
+    """Everything the expression names in the object, in order. Raises JsonPathError, also when it is too much."""
+    effort = effort or Effort()
+    values = [obj]
+    for step in compile_path(path):
+        values = step(values) if effort.left > 0 else []
+        effort.left -= len(values)
+        if effort.left <= 0:
+            raise JsonPathError(f"more than {MOST_FOUND} values")
+    return values
 
 
 def _walk(steps: Iterable[Step], values: list[Any]) -> list[Any]:
     for step in steps:
         values = step(values)
-        if len(values) > MOST_FOUND:
-            raise JsonPathError(f"more than {MOST_FOUND} values")
+        if len(values) > MOST_INSIDE:
+            raise JsonPathError(f"more than {MOST_INSIDE} values")
     return values
 
 

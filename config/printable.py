@@ -1,0 +1,16 @@
+"""Texts of others on a terminal or in a log: what would move the cursor or begin a line of its own is spelled out."""
+
+from __future__ import annotations
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""The text with control characters, line ends and whatever reorders letters as ``\n``, ``\x1b``, ``\u202e``.
+
+    ``keep``: characters that stay as they are, such as a line end in a text of several lines.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or letter in keep else letter.encode("unicode_escape").decode()
+        for letter in text
+    )

@@ -1,0 +1,95 @@
+"""`fuzz`: how long one request of at most 64 KiB holds the event loop of a large cluster, whatever it asks for.
+
+The whole system runs in this process, with a memory journal; a client in a thread sends one request after another.
+What counts is the processor time of the loop's thread between two of its turns, from the request to some while after
+its answer: the gateway's part, the api server's, and what others make of the change.
+"""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Iterable
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+from actors.gateway.server import listen
+from actors.gateway.settings import GatewaySettings
+from actors.runtime.clock import RealClock
+from actors.system.settings import SystemSettings
+from actors.system.system import System
+from core.messages.replies import Refused
+from pumice.bench.cluster import nodes
+from pumice.bench.figures import Advance, Parameters, Samples, settled
+from pumice.bench.hostile_bodies import NAMESPACE, pod
+from pumice.bench.hostile_requests import Request, requests
+from pumice.bench.pauses import pauses
+from storage.memory import MemoryJournal
+
+DEFAULTS: Final = Parameters(nodes=5_000, pods=50_000, runs=1, backend="asyncio")
+BATCH: Final = 500
+AFTER_S: Final = 0.05
+"""So long is looked at what others make of a change."""
+SHOWN: Final = 10
+SERVER_ERROR: Final = 500
+
+
+def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
+    """`runs` are so many seeds."""
+    for seed in range(parameters.runs):
+        anyio.run(_run, parameters, samples, seed, backend=parameters.backend)
+        advance(1)
+
+
+async def _run(parameters: Parameters, samples: Samples, seed: int) -> None:
+    with listen("127.0.0.1", 0) as listener:
+        settings = SystemSettings(gateway=GatewaySettings(listener))
+        async with System(settings, MemoryJournal(), RealClock()).running() as system:
+            await _fill(system, parameters)
+            with settled():
+                await _ask_all(listener.getsockname()[1], samples, requests(seed), system)
+
+
+async def _fill(system: System, parameters: Parameters) -> None:
+    namespaces = (NAMESPACE, f"{NAMESPACE}-other")
+    objects: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces
+    ]
+    objects += nodes(parameters.nodes)
+    objects += (pod(f"stored-{number:06d}", {"app": "bench"}) for number in range(parameters.pods))
+    for first in range(0, len(objects), BATCH):
+        for answer in await system.submit(objects[first : first + BATCH]):
+            if isinstance(answer, Refused):
+                raise RuntimeError(answer.message)
+
+
+async def _ask_all(port: int, samples: Samples, asked: Iterable[Request], system: System) -> None:
+    found: list[tuple[float, str]] = []
+    failed = 0
+    for request in asked:
+        async with pauses() as stood:
+            code = await anyio.to_thread.run_sync(_ask, port, request)
+            await anyio.sleep(AFTER_S)
+        failed += code >= SERVER_ERROR
+        found.append((stood.longest_cpu_s, request.name))
+        samples.add("hold_s", stood.longest_cpu_s, "s")
+    samples.add("server_errors", failed, "answers")
+    samples.add("longest_step_s", system.context.longest.seconds, "s")
+    for seconds, name in sorted(found, reverse=True)[:SHOWN]:
+        samples.add(f"hold_s of {name!r}", seconds, "s")
+
+
+def _ask(port: int, request: Request) -> int:
+    """The answer's code; 0 where the connection was closed instead."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    try:
+        connection.request(request.method, request.path, request.body or None, request.headers)
+        answer = connection.getresponse()
+        while answer.read(1 << 20):
+            continue
+        return answer.status
+    except (http.client.HTTPException, OSError):
+        return 0
+    finally:
+        connection.close()

@@ -1,0 +1,63 @@
+"""Which request held the loop longest."""
+
+from __future__ import annotations
+
+import time
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from actors.runtime.longest import Longest
+
+
+def spin(seconds: float) -> None:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+@pytest.mark.anyio
+async def test_steps_count_one_by_one_and_waiting_does_not() -> None:
+    longest = Longest()
+
+    async def work() -> str:
+        for _ in range(3):
+            spin(0.02)
+            await anyio.sleep(0.03)
+        return "done"
+
+    assert await longest.timed(work(), "GET", "/a\n\x1b[31m") == "done"
+    assert 0.02 <= longest.seconds < 0.04
+    assert longest.request == "GET /a\\n\\x1b[31m"
+
+    async def short() -> None:
+        spin(0.001)
+
+    await longest.timed(short(), "GET", "/b")
+    assert longest.request.startswith("GET /a")
+    longest.forget()
+    assert (longest.seconds, longest.request) == (0.0, "")
+
+
+@pytest.mark.anyio
+async def test_errors_and_cancellation_pass_through() -> None:
+    longest = Longest()
+    seen: list[str] = []
+
+    async def fail() -> None:
+        await anyio.lowlevel.checkpoint()
+        raise ValueError("no")
+
+    async def sleep() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            seen.append("left")
+
+    with pytest.raises(ValueError, match="no"):
+        await longest.timed(fail(), "GET", "/")
+    with anyio.move_on_after(0.02) as scope:
+        await longest.timed(sleep(), "GET", "/")
+    assert scope.cancelled_caught
+    assert seen == ["left"]
