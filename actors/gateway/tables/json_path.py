@@ -37,7 +37,7 @@ class Effort:
 
 _FIELD: Final = re.compile(r"((?:\\.|[^\s.,\[\]$@{}\\])*)")
 _KEY: Final = re.compile(r"'([^']*)'")
-_SLICE: Final = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?")
+_SLICE: Final = re.compile(r"((?:-?\d+)?)(:(?:-?\d+)?)?(:(?:-?\d+)?)?")
 _COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)")
 _NUMBER: Final = re.compile(r"[+-]?[0-9][0-9.]*")
 _WORD: Final = re.compile(r"\w+")

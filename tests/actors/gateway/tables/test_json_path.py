@@ -96,3 +96,9 @@ def test_the_columns_of_a_row_share_what_they_may_find() -> None:
     assert len(find(".a[*]", {"a": [0] * 3_000}, effort)) == 3_000
     with pytest.raises(JsonPathError, match="more than 5000 values"):
         find(".a[*]", {"a": [0] * 3_000}, effort)
+
+
+@pytest.mark.parametrize("path", ["[-]", "[1:-]", "[::-]", "[--1]"])
+def test_a_sign_alone_is_no_index(path: str) -> None:
+    with pytest.raises(JsonPathError, match="invalid array index"):
+        compile_path(path)
