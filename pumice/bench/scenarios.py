@@ -9,7 +9,6 @@ from typing import Final
 from pumice.bench import (
     allocate,
     api,
-    fuzz,
     journal,
     openb,
     opening,
@@ -22,6 +21,7 @@ from pumice.bench import (
     topology,
 )
 from pumice.bench.figures import Advance, Parameters, Samples
+from pumice.bench.hostile import fuzz
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from pumice.bench.hostile_bodies import NAMESPACE, pod
-from pumice.bench.hostile_requests import MOST_BYTES, PODS, Request, requests
+from pumice.bench.hostile.bodies import NAMESPACE, pod
+from pumice.bench.hostile.requests import MOST_BYTES, PODS, Request, requests
 from tests.actors.gateway.rig import Web, serving
 
 SEEDS = int(os.environ.get("PUMICE_TEST_FUZZ", "40")) // 20

@@ -22,8 +22,8 @@ from actors.system.system import System
 from core.messages.replies import Refused
 from pumice.bench.cluster import nodes
 from pumice.bench.figures import Advance, Parameters, Samples, settled
-from pumice.bench.hostile_bodies import NAMESPACE, pod
-from pumice.bench.hostile_requests import Request, requests
+from pumice.bench.hostile.bodies import NAMESPACE, pod
+from pumice.bench.hostile.requests import Request, requests
 from pumice.bench.pauses import pauses
 from storage.memory import MemoryJournal
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from pumice.bench import hostile_bodies as bodies
+from pumice.bench.hostile import bodies
 
 MOST_BYTES: Final = 64 * 1024
 JSON: Final = "application/json"

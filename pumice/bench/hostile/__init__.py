@@ -1,0 +1,1 @@
+"""One request of at most 64 KiB, and how long it holds a large cluster."""
