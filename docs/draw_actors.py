@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT = 1160, 640
+WIDTH, HEIGHT = 1160, 840
 PICTURE: Final = Path(__file__).with_name("actors.svg")
 
 
@@ -37,11 +37,33 @@ class Arrow(NamedTuple):
 BINDERS: Final = "bind workers × N"
 EFFECTS: Final = (BINDERS, "evict workers × N", "status writer")
 
+SHARED: Final = tuple(
+    Box(what, note, 150 + 287 * (number % 4), 665 + 64 * (number // 4), 270, 50, "shared")
+    for number, (what, note) in enumerate(
+        (
+            ("activity board", "everybody: what is left to do"),
+            ("clock", "everybody: the time"),
+            ("decoded objects", "the api server and who watches it"),
+            ("longest step", "api server, gateway"),
+            ("listings", "api server, gateway"),
+            ("snapshots", "cache, session runner"),
+            ("view version", "cache, session runner"),
+            ("sessions", "session runner, action workers"),
+            ("core", "session runner, action workers"),
+            ("dry runs", "action workers, dry-run workers"),
+            ("journal", "recorder, checkpointer"),
+            ("newest record", "recorder, checkpointer"),
+        )
+    )
+)
+"""What is held together by reference (`actors.system.references`), and by whom: at the bottom, without lines."""
+
 BOXES: Final = (
     Box("manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),
     Box("gateway", "kubectl and the like", 575, 60, 150),
-    Box("metrics", "reads statistics() of all", 820, 60),
+    Box("metrics", "Volcano's names", 820, 60),
     Box("supervisor", "starts, restarts, stops all", 1050, 60),
+    Box("config watcher", "follows a ConfigMap", 110, 60),
     Box("controllers", "jobs, groups, queues, volumes", 110, 160),
     Box("usage collector", "asks a Prometheus", 110, 380),
     Box("node agents", "run pods to their end", 110, 270),
@@ -57,11 +79,36 @@ BOXES: Final = (
     Box("recorder", "group commit: what it acknowledges is on disk", 580, 575, 660),
     Box("checkpointer", "states, from the journal", 110, 575, 190),
     Box("SQLite journal", "hash-chained", 1050, 575, 170, 54, "outside"),
+    *SHARED,
 )
 
 
 ARROWS: Final = (
     Arrow(((320, 80), (320, 188)), "create", (280, 138)),
+    Arrow(
+        ((195, 50), (206, 50), (206, 24), (695, 24), (695, 195), (735, 195)),
+        "a new configuration",
+        (380, 18),
+        ("config watcher",),
+        ("session runner",),
+    ),
+    Arrow(((195, 70), (310, 128), (310, 188)), "watch", (203, 98), ("config watcher",), ("api server",), both=True),
+    Arrow(((905, 60), (965, 60)), "counts", (915, 53), ("metrics",), ("supervisor",)),
+    Arrow(((1050, 188), (1050, 87)), "hung workers", (1056, 142), ("action workers",), ("supervisor",)),
+    Arrow(
+        ((370, 188), (370, 105), (1020, 105), (1020, 87)),
+        "planted crashes",
+        (880, 99),
+        ("api server",),
+        ("supervisor",),
+    ),
+    Arrow(
+        ((1135, 60), (1150, 60), (1150, 490), (890, 490), (890, 548)),
+        "lives of actors",
+        (1040, 484),
+        ("supervisor",),
+        ("recorder",),
+    ),
     Arrow(
         ((560, 87), (560, 125), (390, 125), (390, 188)), "requests, watches", (430, 119), ("gateway",), ("api server",)
     ),
@@ -97,6 +144,7 @@ STYLE: Final = """
   rect { stroke: #33475b; stroke-width: 1.4; }
   .actor { fill: #e8f1fa; }
   .outside { fill: #ffffff; stroke-dasharray: 5 4; }
+  .shared { fill: #f3f7ee; stroke-dasharray: 2 3; }
   .group { fill: #f6f7f9; stroke: #9aa7b4; }
   text { font-family: Helvetica, Arial, sans-serif; fill: #1d2b38; }
   .title { font-size: 14px; font-weight: 600; text-anchor: middle; }

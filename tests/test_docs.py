@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from actors.api.faults.faults import KINDS as FAULTS
+from actors.system.references import REFERENCES
 from actors.system.roles import ROLES
 from docs import draw_actors as drawing
 from docs import list_built, write_settings
@@ -131,6 +132,14 @@ def test_the_picture_shows_who_sends_to_whom() -> None:
     wanted = {(box[role.name], box[receiver]) for role in ROLES for receiver in role.sends.values()}
     drawn = [link for arrow in drawing.ARROWS for link in product(arrow.senders, arrow.receivers)]
     assert sorted(drawn) == sorted(wanted)
+
+
+def test_the_picture_shows_what_is_held_together_and_by_whom() -> None:
+    box = {role.name: role.box for role in ROLES}
+    for reference in REFERENCES:
+        (note,) = [each.note for each in drawing.BOXES if (each.title, each.style) == (reference.what, "shared")]
+        titles = {box[role].removesuffix(" × N") for role in reference.roles}
+        assert len(titles) > 3 or all(title in note for title in titles)
 
 
 def test_the_settings_are_what_the_script_writes() -> None:

@@ -5,6 +5,7 @@ Not an actor: `actors.system.system` and the benchmarks hold it, and put its act
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from actors.dry_run.driver import TRY_ROWS, DryRunDriver
@@ -14,12 +15,12 @@ from actors.runtime.shelf import Shelf
 from storage import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from actors.dry_run.pool import Finding
     from actors.runtime.context import Context
     from actors.scheduling.decider import DryRun
-    from actors.system.ports import DryRunPort
+    from actors.system.ports import DryRunPort, SupervisorPort
     from actors.system.settings import SystemSettings
 
 
@@ -28,17 +29,18 @@ class DryRunCrew:
 
     def __init__(self, settings: SystemSettings) -> None:
         self._settings = settings
-        self._shelf: Shelf[DryRun] = Shelf()
+        self.shelf: Shelf[DryRun] = Shelf()
 
     def worker(self, name: str, mailbox: DryRunPort, context: Context) -> DryRunWorker:
         """One that tries rows: on the very session the action works on, which only waits meanwhile."""
-        return DryRunWorker(name, mailbox, context, functions={TRY_ROWS: self._try_rows})
+        return DryRunWorker(name, mailbox, context, functions={TRY_ROWS: partial(_try_rows, self.shelf)})
 
-    def driver(self, workers: Sequence[DryRunPort], replace: Callable[[str], None]) -> DryRunDriver:
-        """For the worker of an action; `replace(name)` as the pool wants it."""
+    def driver(self, workers: Sequence[DryRunPort], supervisor: SupervisorPort) -> DryRunDriver:
+        """For the worker of an action; `supervisor` as the pool wants it."""
         rows, deadline_s = self._settings.dry_run_chunk_rows, self._settings.dry_run_deadline_s
-        return DryRunDriver(DryRunPool(workers, replace, chunk_rows=rows, deadline_s=deadline_s), self._shelf)
+        return DryRunDriver(DryRunPool(workers, supervisor, chunk_rows=rows, deadline_s=deadline_s), self.shelf)
 
-    def _try_rows(self, argument: bytes, first: int, last: int) -> Sequence[Finding]:
-        """Raises KeyError when nobody waits for these rows any more."""
-        return self._shelf.get(codec.unpack(argument)).try_rows(first, last)
+
+def _try_rows(shelf: Shelf[DryRun], argument: bytes, first: int, last: int) -> Sequence[Finding]:
+    """Raises KeyError when nobody waits for these rows any more."""
+    return shelf.get(codec.unpack(argument)).try_rows(first, last)

@@ -18,11 +18,12 @@ import anyio
 from actors.errors import ActorFailedError, ActorStoppedError, DryRunLostError
 from core.messages.commands import Chunk
 from core.messages.replies import Candidates
+from core.messages.supervision import Restart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from actors.system.ports import DryRunPort
+    from actors.system.ports import DryRunPort, SupervisorPort
 
 Finding = tuple[int, bytes]
 ATTEMPTS = 3
@@ -31,7 +32,7 @@ MARGIN = 8
 
 
 class DryRunPool:
-    """`replace(name)` has a hung worker taken away and a new one put on its mailbox (the supervisor's restart).
+    """The supervisor takes a hung worker away and puts a new one on its mailbox.
 
     `chunk_rows`: no chunk is smaller, but the last of a wave.
     """
@@ -39,13 +40,13 @@ class DryRunPool:
     def __init__(
         self,
         workers: Sequence[DryRunPort],
-        replace: Callable[[str], None],
+        supervisor: SupervisorPort,
         *,
         chunk_rows: int = 128,
         deadline_s: float = 5.0,
     ) -> None:
         self._workers = workers
-        self._replace = replace
+        self._supervisor = supervisor
         self._chunk_rows = chunk_rows
         self._deadline_s = deadline_s
         self._requests = 0
@@ -82,7 +83,7 @@ class DryRunPool:
                     request.failed(chunk, reply.error)
             if deadline.cancelled_caught:
                 request.failed(chunk, f"{worker.name} gave no answer in {self._deadline_s} s")
-                self._replace(worker.name)
+                await self._supervisor.tell(Restart(worker.name))
 
 
 class _Request:

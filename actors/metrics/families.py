@@ -17,9 +17,9 @@ from actors.metrics.queue_families import QueueFamilies
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.runtime.mailbox import MailboxStatistics
     from core.messages.events import CycleMeasured, TasksBound
     from core.messages.queue_tables import QueueTables
+    from core.messages.supervision import MailboxStatistics
 
 
 def bounds(least: float, most: float, count: int) -> tuple[float, ...]:

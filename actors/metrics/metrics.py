@@ -1,9 +1,8 @@
 """The metrics actor: Volcano's metric names in a Prometheus registry of our own.
 
 Owns: the registry.
-Accepts: `CycleMeasured`, `TasksBound`; `Expose`, which it answers with the text format.
-Sends: nothing. It reads the `statistics()` of other actors' mailboxes, never their state, and what the newest session
-left to be told of the queues.
+Accepts: `CycleMeasured`, `TasksBound`, `QueuesMeasured`; `Expose`, which it answers with the text format.
+Sends: asks the supervisor how full the mailboxes are.
 When full: the session runner waits.
 Stops: after what is queued. After a crash counters start from zero, as Prometheus expects of a restart.
 """
@@ -16,50 +15,39 @@ from prometheus_client import generate_latest
 
 from actors.metrics.families import Families
 from actors.runtime.actor import Actor
+from actors.system.ports import MetricsMessage
 from core.messages.commands import Expose
-from core.messages.events import CycleMeasured, MetricsEvent, TasksBound
+from core.messages.events import CycleMeasured, TasksBound
+from core.messages.queue_tables import QueuesMeasured
 from core.messages.replies import Exposition
+from core.messages.supervision import MeasureProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from actors.runtime.context import Context
-    from actors.runtime.mailbox import MailboxStatistics
-    from actors.system.ports import MetricsPort
-    from core.messages.queue_tables import QueueTables
+    from actors.system.ports import MetricsPort, SupervisorPort
 
 
-class Metrics(Actor[Expose | MetricsEvent, Exposition]):
-    """`sources` gives the statistics of every mailbox at the moment of the call, `queues` the newest numbers of all
-    queues.
-    """
+class Metrics(Actor[MetricsMessage, Exposition]):
+    """See the module."""
 
-    def __init__(
-        self,
-        name: str,
-        mailbox: MetricsPort,
-        context: Context,
-        *,
-        sources: Callable[[], Sequence[MailboxStatistics]],
-        queues: Callable[[], tuple[QueueTables, ...]],
-    ) -> None:
+    def __init__(self, name: str, mailbox: MetricsPort, context: Context, *, supervisor: SupervisorPort) -> None:
         super().__init__(name, mailbox, context)
         self._families = Families()
-        self._sources = sources
-        self._queues = queues
-        self._longest = context.longest
+        self._supervisor = supervisor
 
-    async def handle(self, message: Expose | MetricsEvent) -> Exposition | None:
+    async def handle(self, message: MetricsMessage) -> Exposition | None:
         """One measurement, or the whole exposition."""
         match message:
             case CycleMeasured():
                 self._families.cycle(message)
             case TasksBound():
                 self._families.bound(message)
+            case QueuesMeasured():
+                self._families.queues(message.tables)
             case Expose():
-                self._families.mailboxes(self._sources())
-                self._families.queues(self._queues())
-                self._families.longest(self._longest.seconds, self._longest.request)
+                measured = await self._supervisor.ask(MeasureProcess())
+                self._families.mailboxes(measured.mailboxes)
+                self._families.longest(measured.longest_s, measured.longest_request)
                 return Exposition(generate_latest(self._families.registry))
             case _:
                 assert_never(message)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.runtime.mailbox import MailboxStatistics
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
@@ -89,10 +88,6 @@ class Actor(Generic[M, R]):
             await self._serve()
             await self.on_stop()
             tasks.cancel_scope.cancel()
-
-    def statistics(self) -> MailboxStatistics:
-        """Counts of its mailbox."""
-        return self.mailbox.statistics()
 
     async def _serve(self) -> None:
         while True:

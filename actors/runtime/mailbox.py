@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict, deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 import anyio
@@ -23,6 +22,7 @@ from actors.runtime.envelope import NO_ANSWER, Answer, Envelope, Received, error
 from actors.runtime.fresh_events import FreshEvents
 from core.messages.message import Message
 from core.messages.replies import Failed
+from core.messages.supervision import MailboxStatistics
 from storage import codec
 
 if TYPE_CHECKING:
@@ -36,20 +36,6 @@ A = TypeVar("A")
 
 BATCH = 256
 """Messages in one envelope at most: longer batches are cut, so that a mailbox stays bounded in messages too."""
-
-
-@dataclass(frozen=True, slots=True)
-class MailboxStatistics:
-    """Counts of one mailbox; `high_water` is the largest number of envelopes that were ever found waiting."""
-
-    name: str
-    capacity: int
-    queued: int
-    sent: int
-    received: int
-    blocked_senders: int
-    high_water: int
-    closed: bool
 
 
 class Mailbox(Generic[M, R]):

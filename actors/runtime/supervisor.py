@@ -1,6 +1,7 @@
 """The supervisor: starts actors, starts them again when they crash, and stops them in order.
 
-Owns: every actor's task. Accepts no messages: `restart(name)` and `stop()` are calls from the process that runs it.
+Owns: every actor's task.
+Accepts: `Restart`; `MeasureProcess`, which it answers. `stop()` is a call from the process that runs it.
 Sends: tells the recorder what becomes of actors.
 Stops: sources first, each only when it has handled what was queued; the recorder last. Those of one rank, who do not
 send to each other, stop together.
@@ -13,15 +14,19 @@ started again: its crash ends `run`, and with it the process.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, assert_never
 
 import anyio
 
 from actors.errors import ActorFailedError, ActorStoppedError, HungActorError, chief
 from actors.runtime.level_signal import LevelSignal
+from actors.runtime.mailbox import Mailbox
 from core.messages.events import ActorCrashed, ActorStarted, ActorStopped
+from core.messages.supervision import MeasureProcess, ProcessMeasured, Restart, SupervisorCommand
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -30,7 +35,8 @@ if TYPE_CHECKING:
 
     from actors.runtime.actor import Actor
     from actors.runtime.context import Context
-    from actors.runtime.mailbox import Mailbox
+    from actors.runtime.envelope import Received
+    from actors.system.ports import SupervisorPort
     from core.messages.events import ActorEvent
 
 FIRST_S = 0.01
@@ -72,12 +78,18 @@ class _Running:
 class Supervisor:
     """`children`: receivers before senders. `note` has events written to the journal, together.
 
-    That all of them started is one note, and that those of one rank have stopped another one.
+    That all of them started is one note, and that those of one rank have stopped another one. `mailbox`: its own, where
+    others have it already.
     """
 
     def __init__(
-        self, children: Sequence[Child], context: Context, note: Callable[[Sequence[ActorEvent]], Awaitable[None]]
+        self,
+        children: Sequence[Child],
+        context: Context,
+        note: Callable[[Sequence[ActorEvent]], Awaitable[None]],
+        mailbox: SupervisorPort | None = None,
     ) -> None:
+        self.mailbox = mailbox or Mailbox("supervisor", SupervisorCommand, ProcessMeasured, activity=context.activity)
         self._children = children
         self._context = context
         self._note = note
@@ -104,23 +116,47 @@ class Supervisor:
                     running = self._running[child.name] = _Running(child, began)
                     tasks.start_soon(self._look_after, running)
                 await self._begun.wait_beyond(len(self._children) - 1)
+                tasks.start_soon(self._serve)
                 task_status.started()
                 await self._stop.wait()
                 for _, rank in groupby(sorted(self._children, key=_rank, reverse=True), _rank):
                     await self._stop_rank([self._running[child.name] for child in rank])
+                self.mailbox.close()
         finally:
-            for child in self._children:
-                child.mailbox.abort()
+            for mailbox in self._mailboxes():
+                mailbox.abort()
 
     def stop(self) -> None:
         """Have everything stop in order; `run` returns when it has."""
         self._stop.set()
 
-    def restart(self, name: str, *, injected: bool = False) -> None:
-        """Take a hung actor away and put a new instance on its mailbox. `injected`: it is a storm's doing, no bug."""
-        running = self._running[name]
-        running.replaced, running.injected = True, injected
-        _cancel(running)
+    async def _serve(self) -> None:
+        """Until its mailbox is closed, after those of all others."""
+        with suppress(anyio.EndOfStream):
+            while True:
+                batch = await self.mailbox.receive()
+                for item in batch:
+                    self._handle(item)
+                self.mailbox.handled(len(batch))
+
+    def _handle(self, item: Received[SupervisorCommand, ProcessMeasured]) -> None:
+        match item.message:
+            case Restart(actor=actor, injected=injected):
+                running = self._running.get(actor)
+                if running is not None:
+                    running.replaced, running.injected = True, injected
+                    _cancel(running)
+            case MeasureProcess():
+                counts = [mailbox.statistics() for mailbox in self._mailboxes()]
+                longest = self._context.longest
+                item.reply(
+                    ProcessMeasured(tuple(sorted(counts, key=attrgetter("name"))), longest.seconds, longest.request)
+                )
+            case message:
+                assert_never(message)
+
+    def _mailboxes(self) -> list[Mailbox[Any, Any]]:
+        return [*(child.mailbox for child in self._children), self.mailbox]
 
     async def _stop_rank(self, rank: Sequence[_Running]) -> None:
         for running in rank:

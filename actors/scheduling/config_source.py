@@ -6,7 +6,7 @@ What somebody offers meanwhile (a ConfigMap of the cluster) is taken in place of
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -60,6 +60,8 @@ class ConfigSource:
         self._path = path
         self._user_plugins = user_plugins or {}
         self._parse = partial(_parsed, lenient, _hashable(built_actions), _hashable(built_plugins))
+        self.check: Callable[[str, str], str] = partial(_problem, self._parse)
+        """(text, name) -> why it would be refused; "" when it would not."""
         self._stamp = _stamp(path)
         self._offered: str | None = None
         self._offers = offers
@@ -71,14 +73,9 @@ class ConfigSource:
         """Whether there is a file to look at, or somebody who may offer another one."""
         return self._path is not None or self._offers
 
-    def offer(self, text: str, name: str) -> str:
-        """A text to be taken at the next look; why it will be refused then ("" when it will not)."""
+    def offer(self, text: str, name: str) -> None:
+        """A text to be taken at the next look."""
         self._offered, self.name = text, name
-        try:
-            self._parse(text, name)
-        except ConfigError as error:
-            return str(error)
-        return ""
 
     def look(self) -> LoadedConfig | None:
         """The new configuration when it changed, else None. Raises ConfigError for a bad one, once."""
@@ -109,6 +106,14 @@ class ConfigSource:
 def _parsed(lenient: bool, actions: Names, plugins: Names, text: str, source: str) -> SchedulerConfig:
     """A text is parsed once for all the systems that it sets up: the outcome is frozen. Raises ConfigError."""
     return parse_scheduler_config(text, source=source, lenient=lenient, built_actions=actions, built_plugins=plugins)
+
+
+def _problem(parse: Callable[[str, str], SchedulerConfig], text: str, name: str) -> str:
+    try:
+        parse(text, name)
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 def _hashable(names: Collection[str] | None) -> Names:

@@ -1,7 +1,7 @@
 """The session runner: one scheduling cycle at a time.
 
 Owns: the cycle number, the carry, the configuration in force, and the session whenever no action worker holds it.
-Accepts: `RunCycle` (run one now, changed or not).
+Accepts: `RunCycle` (run one now, changed or not), `OfferConfig`.
 Sends: asks the cache (snapshot, assume), the recorder (append) and the action workers (the baton; an action that would
 find nothing to do is run here); tells the bind and evict workers, the status writer and the metrics.
 When full: askers of `RunCycle` wait.
@@ -17,7 +17,7 @@ the next process resolves it against the api.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import anyio
 
@@ -31,8 +31,9 @@ from actors.scheduling.measure import Measure
 from config import rules
 from config.errors import ConfigError
 from core import digest
-from core.messages.commands import RunAction, RunCycle, TakeSnapshot
+from core.messages.commands import OfferConfig, RunAction, RunCycle, RunnerCommand, TakeSnapshot
 from core.messages.events import ConfigLoaded, CycleDropped, CycleRecord
+from core.messages.queue_tables import QueuesMeasured
 from core.messages.replies import ActionFailed, Done, SnapshotTaken
 from core.state.volumes import volume_rules
 
@@ -56,7 +57,7 @@ FIRST_PAUSE_S = 0.01
 log = logging.getLogger(__name__)
 
 
-class SessionRunner(Actor[RunCycle, Done]):
+class SessionRunner(Actor[RunnerCommand, Done]):
     """`memory` outlives a restart of this actor: cycle numbers, carry, and what was seen last."""
 
     def __init__(
@@ -93,9 +94,15 @@ class SessionRunner(Actor[RunCycle, Done]):
         """Cycles, and looking at the configuration file."""
         return (self._cycles, self._reloads)
 
-    async def handle(self, message: RunCycle) -> Done:
-        """Run a cycle now."""
-        await self.run_cycle()
+    async def handle(self, message: RunnerCommand) -> Done:
+        """Run a cycle now, or keep a configuration for the next one."""
+        match message:
+            case RunCycle():
+                await self.run_cycle()
+            case OfferConfig():
+                self._settings.source.offer(message.text, message.source)
+            case _:
+                assert_never(message)
         return Done()
 
     async def on_stop(self) -> None:
@@ -150,7 +157,8 @@ class SessionRunner(Actor[RunCycle, Done]):
         await self._commit.record(self._record(taken, loaded.digest, moment, result), result, memory)
         await self._commit.carry_out(memory)
         self._settle(taken.version, result)
-        await self._metrics.tell(measure.finish(result, moment.now))
+        queues = QueuesMeasured(self._decider.queue_tables())
+        await self._metrics.tell(measure.finish(result, moment.now), queues)
         memory.cycles.raise_to(moment.cycle)
 
     async def _decide(self, snapshot: Any, config: SchedulerConfig, moment: Moment, measure: Measure) -> CycleResult:

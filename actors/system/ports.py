@@ -7,7 +7,8 @@ decides whose they are.
 from __future__ import annotations
 
 from actors.runtime.mailbox import Mailbox
-from core.messages import commands, events, orders, replies
+from core.messages import commands, events, orders, replies, supervision
+from core.messages.queue_tables import QueuesMeasured
 
 ApiPort = Mailbox[commands.ApiRequest, replies.ApiReply]
 RecorderPort = Mailbox[commands.RecorderCommand, replies.Appended]
@@ -21,4 +22,6 @@ BindPort = Mailbox[orders.BindWorkerCommand, replies.Done]
 EvictPort = Mailbox[orders.EvictWorkerCommand, replies.Done]
 StatusPort = Mailbox[orders.StatusWriterCommand, replies.Done]
 PokePort = Mailbox[commands.Poke, replies.Done]
-MetricsPort = Mailbox[commands.MetricsCommand | events.MetricsEvent, replies.Exposition]
+MetricsMessage = commands.MetricsCommand | events.MetricsEvent | QueuesMeasured
+MetricsPort = Mailbox[MetricsMessage, replies.Exposition]
+SupervisorPort = Mailbox[supervision.SupervisorCommand, supervision.ProcessMeasured]

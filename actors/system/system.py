@@ -1,7 +1,7 @@
 """The whole system: started, used and stopped. Who there is and who may speak to whom stands in `actors.system.roles`.
 
-What is not stated there: answers fill a slot and never block, news of the api and the view are level signals, metrics
-read statistics.
+What is not stated there: answers fill a slot and never block. What is held by reference stands in
+`actors.system.references`.
 """
 
 from __future__ import annotations

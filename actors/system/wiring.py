@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from actors.api.faults.network import Network
@@ -25,7 +26,6 @@ from storage.shared_objects import SharedObjects
 if TYPE_CHECKING:
     from actors.runtime.actor import Actor
     from actors.runtime.clock import Clock
-    from actors.runtime.mailbox import MailboxStatistics
     from actors.scheduling.decider import Decider
     from actors.system.settings import SystemSettings
     from config.schema import SchedulerConfig
@@ -50,14 +50,15 @@ class Role:
 
     `port`: the type of its mailboxes, a `Mailbox[what it accepts, what it answers]`. `sends`: to which roles it sends
     and waits for room (tell and ask), by the argument that takes their mailboxes: one, or a list where there may be
-    several. `crashes`: the actors of this role that a storm may crash. `box`: the title of its box in
-    docs/actors.svg. `wanted`: whether a system with these settings has the role. `instances`: set where there may be
-    several actors; they are called `role:what`. `vital`: its crash ends the process.
+    several. `build`: None for the supervisor, who has the others built. `crashes`: the actors of this role that a storm
+    may crash. `box`: the title of its box in docs/actors.svg. `wanted`: whether a system with these settings has the
+    role. `instances`: set where there may be several actors; they are called `role:what`. `vital`: its crash ends the
+    process.
     """
 
     name: str
     port: Any
-    build: Build
+    build: Build | None
     box: str
     sends: Mapping[str, str] = field(default_factory=dict[str, str])
     crashes: tuple[str, ...] = ()
@@ -122,7 +123,7 @@ class Wiring:
         self.waiting_binds = WaitingBinds()
         self.written = LevelSignal()
         self.switchboard = self._switchboard()
-        self.supervisor = Supervisor(self._children(), self.context, note)
+        self.supervisor = Supervisor(self._children(), self.context, note, self.switchboard.mailboxes["supervisor"])
 
     def own(self, name: str) -> tuple[str, Any, Context]:
         """What every actor is handed first: its name, its mailbox, the context."""
@@ -136,10 +137,6 @@ class Wiring:
             for argument, role in sends.items()
         }
 
-    def statistics(self) -> list[MailboxStatistics]:
-        """Of every mailbox, by name."""
-        return [mailbox.statistics() for _, mailbox in sorted(self.switchboard.mailboxes.items())]
-
     def _switchboard(self) -> Switchboard:
         config, actions, roles = self.source.loaded.config, self.decider.actions, self.roles.values()
         return Switchboard(
@@ -151,11 +148,10 @@ class Wiring:
         )
 
     def _children(self) -> list[Child]:
-        board = self.switchboard
-        return [self._child(self.roles[board.role[name]], name) for name in board.mailboxes]
-
-    def _child(self, role: Role, name: str) -> Child:
-        board = self.switchboard
-        return Child(
-            name, board.mailboxes[name], lambda: role.build(self, name), vital=role.vital, rank=board.rank[role.name]
-        )
+        children: list[Child] = []
+        for name, mailbox in self.switchboard.mailboxes.items():
+            role = self.roles[self.switchboard.role[name]]
+            if role.build is not None:
+                rank, build = self.switchboard.rank[role.name], partial(role.build, self, name)
+                children.append(Child(name, mailbox, build, vital=role.vital, rank=rank))
+        return children

@@ -184,20 +184,9 @@ class OpenListing(Message, frozen=True):
 
 
 StoreRequest = (
-    Create
-    | Update
-    | UpdateStatus
-    | ReportStatus
-    | Patch
-    | Delete
-    | RequestEviction
-    | BindPod
-    | EvictPod
-    | Get
-    | List
-    | OpenListing
-    | ReadRevision
-)
+    Create | Update | UpdateStatus | ReportStatus | Patch | Delete | RequestEviction | BindPod | EvictPod | Get | List |
+    OpenListing | ReadRevision
+)  # fmt: skip
 ApiRequest = StoreRequest | Pull  # which may have to wait
 
 # --- to the cache (its events are in core.messages.events) --------------------------------------------------------
@@ -254,7 +243,14 @@ class RunCycle(Message, frozen=True):
     """Run a cycle now, changed or not. Reply: Done after it."""
 
 
-RunnerCommand = RunCycle
+class OfferConfig(Message, frozen=True):
+    """A configuration's text and where it stands: to be taken over before the next cycle, unless it is bad."""
+
+    text: str
+    source: str
+
+
+RunnerCommand = RunCycle | OfferConfig
 
 
 class RunAction(Message, frozen=True):

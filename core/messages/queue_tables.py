@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from core.messages.message import Message
 from core.messages.queue_columns import QueueColumns
 from core.state.dimensions import CPU, MEMORY, PODS
 
@@ -92,6 +93,12 @@ class QueueTables(Struct, frozen=True, gc=False):
         for dimension in range(PODS, len(lines)):
             if anybody[dimension]:
                 _set(values, f"{metric}_scalar_resources:{self.dimensions[dimension]}", lines[dimension])
+
+
+class QueuesMeasured(Message, frozen=True):
+    """The gauges of all queues after a cycle."""
+
+    tables: tuple[QueueTables, ...] = ()
 
 
 def readable(tables: Iterable[QueueTables]) -> QueueColumns:

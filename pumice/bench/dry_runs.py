@@ -38,7 +38,7 @@ async def driving(workers: int) -> AsyncGenerator[DryRunDriver]:
     supervisor = Supervisor(children, context, _noted_nowhere)
     async with anyio.create_task_group() as tasks:
         await tasks.start(supervisor.run)
-        yield crew.driver(boxes, supervisor.restart)
+        yield crew.driver(boxes, supervisor.mailbox)
         supervisor.stop()
 
 

@@ -7,7 +7,6 @@ this actor; at the end it is delivered at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -20,6 +19,7 @@ from actors.api.faults.network import Held, Network
 from actors.api.server import ApiServer
 from actors.errors import words_of
 from core.messages import commands, replies
+from core.messages.supervision import Restart
 
 if TYPE_CHECKING:
     from actors.api.faults.faults import Fault, Faults
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from actors.api.watch import ChangeLog
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.system.ports import ApiPort, RecorderPort
+    from actors.system.ports import ApiPort, RecorderPort, SupervisorPort
 
 
 REFUSALS: Final = {
@@ -47,7 +47,7 @@ class _Step(Struct):
 
 
 class FaultyApiServer(ApiServer):
-    """`network` outlives this actor; `crash` takes an actor away by name."""
+    """`network` outlives this actor; the supervisor takes away whom it crashes."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class FaultyApiServer(ApiServer):
         recorder: RecorderPort,
         faults: Faults,
         network: Network,
-        crash: Callable[[str], None],
+        supervisor: SupervisorPort,
     ) -> None:
         self._faults = faults
         self._network = network
         super().__init__(name, mailbox, context, store=store, recorder=recorder)
-        self._crash = crash
+        self._supervisor = supervisor
         self._lock = anyio.Lock(fast_acquire=True)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
@@ -141,8 +141,7 @@ class FaultyApiServer(ApiServer):
             actor, steps = self._network.crashes.pop(0)
             for _ in range(steps):
                 await lowlevel.checkpoint()
-            with suppress(KeyError):  # not started yet
-                self._crash(actor)
+            await self._supervisor.tell(Restart(actor, injected=True))
 
     async def _deliver(self, held: Sequence[Held]) -> None:
         if not held:
@@ -193,9 +192,8 @@ def api_server(
     ports: dict[str, Any],
     faults: Faults | None,
     network: Network,
-    crash: Callable[[str], None],
 ) -> ApiServer:
     """The plain server, or one with faults before it."""
     if faults is None:
-        return ApiServer(*own, **ports)
-    return FaultyApiServer(*own, **ports, faults=faults, network=network, crash=crash)
+        return ApiServer(*own, store=ports["store"], recorder=ports["recorder"])
+    return FaultyApiServer(*own, **ports, faults=faults, network=network)

@@ -2,7 +2,7 @@
 
 Owns: which text it has handed over last (`actors.controllers.configuration.machine`).
 Accepts: `Poke`.
-Sends: asks the api. The text goes to the configuration's source, where the session runner finds it.
+Sends: asks the api; tells the session runner the text.
 When full and how it stops: see `actors.runtime.reconciler`.
 """
 
@@ -11,16 +11,37 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors.controllers.configuration.machine import ConfigMachine
-from actors.runtime.reconciler import Reconciler
+from actors.runtime.reconciler import Machine, Reconciler
+from core.messages.commands import OfferConfig
 
 if TYPE_CHECKING:
-    from actors.controllers.configuration.machine import Offer
+    from collections.abc import Sequence
+
+    from actors.controllers.configuration.machine import Offer as Check
     from actors.runtime.context import Context
-    from actors.system.ports import ApiPort, PokePort
+    from actors.system.ports import ApiPort, PokePort, RunnerPort
+    from core.messages.commands import ApiRequest
 
 
 class ConfigWatcher(Reconciler):
-    """`offer` takes the text, and says what is wrong with it."""
+    """`check` says what is wrong with a text from somewhere, "" when nothing is. The runner gets it all the same: it
+    says so in the journal.
+    """
 
-    def __init__(self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, offer: Offer) -> None:
-        super().__init__(name, mailbox, context, api=api, machines=(ConfigMachine(offer),))
+    def __init__(
+        self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, runner: RunnerPort, check: Check
+    ) -> None:
+        self._runner = runner
+        self._check = check
+        self._offers: list[OfferConfig] = []
+        super().__init__(name, mailbox, context, api=api, machines=(ConfigMachine(self._offer),))
+
+    def _offer(self, text: str, source: str) -> str:
+        self._offers.append(OfferConfig(text, source))
+        return self._check(text, source)
+
+    async def _ask(self, machine: Machine, requests: Sequence[ApiRequest]) -> float:
+        """The runner first: what is said of the ConfigMap has been done then."""
+        offers, self._offers = self._offers, []
+        await self._runner.tell(*offers)
+        return await super()._ask(machine, requests)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from actors.agents.node_agents import NodeAgents
@@ -18,9 +17,8 @@ if TYPE_CHECKING:
 
 
 def _api_server(wiring: Wiring, name: str) -> ApiServer:
-    faults, crash = wiring.settings.faults, partial(wiring.supervisor.restart, injected=True)
     given = {**wiring.ports(name), "store": wiring.store}
-    return api_server(wiring.own(name), given, faults, wiring.network, crash)
+    return api_server(wiring.own(name), given, wiring.settings.faults, wiring.network)
 
 
 def _gateway(wiring: Wiring, name: str) -> Gateway:
@@ -37,7 +35,7 @@ def _node_agents(wiring: Wiring, name: str) -> NodeAgents:
 API_SERVER: Final = Role(
     name="api-server",
     port=ports.ApiPort,
-    sends={"recorder": "recorder"},
+    sends={"recorder": "recorder", "supervisor": "supervisor"},
     build=_api_server,
     crashes=("api-server",),
     box="api server",

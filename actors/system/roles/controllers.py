@@ -1,4 +1,4 @@
-"""The controllers: each watches the api and writes to it, and to nobody else."""
+"""The controllers: each watches the api and writes to it, and but for the config watcher to nobody else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _config_watcher(wiring: Wiring, name: str) -> ConfigWatcher:
-    return ConfigWatcher(*wiring.own(name), **wiring.ports(name), offer=wiring.source.offer)
+    return ConfigWatcher(*wiring.own(name), **wiring.ports(name), check=wiring.source.check)
 
 
 def _pod_events(wiring: Wiring, name: str) -> PodEvents:
@@ -54,7 +54,12 @@ DISRUPTION_CONTROLLER: Final = _controller(
 
 # Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there.
 WORKLOAD_CONTROLLER: Final = _controller("workload-controller", plainly(WorkloadController), controlling, crashes=False)
-CONFIG_WATCHER: Final = _controller(
-    "config-watcher", _config_watcher, lambda settings: settings.follows_cluster, crashes=False
+CONFIG_WATCHER: Final = Role(
+    name="config-watcher",
+    port=ports.PokePort,
+    sends={"api": "api-server", "runner": "session-runner"},
+    build=_config_watcher,
+    wanted=lambda settings: settings.follows_cluster,
+    box="config watcher",
 )
 POD_EVENTS: Final = _controller("pod-events", _pod_events, serving, crashes=False, box="node agents")

@@ -9,7 +9,7 @@ from actors.journal.recorder import Recorder
 from actors.metrics.metrics import Metrics
 from actors.runtime.clock import VirtualClock
 from actors.system import ports
-from actors.system.wiring import Role
+from actors.system.wiring import Role, plainly
 
 if TYPE_CHECKING:
     from actors.system.wiring import Wiring
@@ -25,14 +25,21 @@ def _checkpointer(wiring: Wiring, name: str) -> Checkpointer:
     return Checkpointer(*wiring.own(name), wiring.journal, wiring.written, every, wiring.settings.retention, in_thread)
 
 
-def _metrics(wiring: Wiring, name: str) -> Metrics:
-    return Metrics(*wiring.own(name), sources=wiring.statistics, queues=wiring.decider.queue_tables)
-
-
 RECORDER: Final = Role(name="recorder", port=ports.RecorderPort, build=_recorder, vital=True, box="recorder")
 
 CHECKPOINTER: Final = Role(
     name="checkpointer", port=ports.PokePort, build=_checkpointer, crashes=("checkpointer",), box="checkpointer"
 )
 
-METRICS: Final = Role(name="metrics", port=ports.MetricsPort, build=_metrics, crashes=("metrics",), box="metrics")
+METRICS: Final = Role(
+    name="metrics",
+    port=ports.MetricsPort,
+    sends={"supervisor": "supervisor"},
+    build=plainly(Metrics),
+    crashes=("metrics",),
+    box="metrics",
+)
+
+SUPERVISOR: Final = Role(
+    name="supervisor", port=ports.SupervisorPort, sends={"note": "recorder"}, build=None, box="supervisor"
+)

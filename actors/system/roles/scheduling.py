@@ -55,7 +55,7 @@ def _action_worker(wiring: Wiring, name: str) -> ActionWorker:
         *wiring.own(name),
         sessions=wiring.sessions,
         decider=wiring.decider,
-        dry_runs=wiring.crew.driver(**wiring.ports(name), replace=wiring.supervisor.restart),
+        dry_runs=wiring.crew.driver(**wiring.ports(name)),
         stopwatch=wiring.settings.stopwatch,
     )
 
@@ -65,7 +65,7 @@ def _dry_run_worker(wiring: Wiring, name: str) -> DryRunWorker:
 
 
 def _usage_collector(wiring: Wiring, name: str) -> UsageCollector:
-    return UsageCollector(*wiring.own(name), **wiring.ports(name), metrics=wiring.source.loaded.config.metrics)
+    return UsageCollector(*wiring.own(name), **wiring.ports(name), metrics=dict(wiring.source.loaded.config.metrics))
 
 
 CACHE: Final = Role(
@@ -100,7 +100,7 @@ SESSION_RUNNER: Final = Role(
 ACTION_WORKER: Final = Role(
     name="action-worker",
     port=ports.ActionPort,
-    sends={"workers": "dry-run-worker"},
+    sends={"workers": "dry-run-worker", "supervisor": "supervisor"},
     build=_action_worker,
     wanted=scheduling,
     instances=lambda settings, config, actions: actions,

@@ -85,7 +85,7 @@ async def pooled(
     supervisor = Supervisor(children, context, note)
     async with anyio.create_task_group() as tasks:
         await tasks.start(supervisor.run)
-        yield DryRunPool(boxes, supervisor.restart, chunk_rows=chunk_rows, deadline_s=0.2)
+        yield DryRunPool(boxes, supervisor.mailbox, chunk_rows=chunk_rows, deadline_s=0.2)
         supervisor.stop()
 
 

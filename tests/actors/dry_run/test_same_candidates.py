@@ -17,6 +17,7 @@ from actors.system.system import System
 from core.messages.commands import Chunk
 from core.messages.decisions import Decision, Evict
 from core.messages.replies import Candidates, DryRunFailed
+from core.messages.supervision import Restart
 from storage.memory import MemoryJournal
 from tests.actors.rig import PATIENCE_S, cycles, journaled, placed, started
 from tests.core.actions.crowds import PREEMPTABLE, classes, running, waiting
@@ -95,7 +96,7 @@ def troubled(trouble: Trouble, systems: list[System]) -> type[DryRunWorker]:
                 await anyio.sleep_forever()
             if which in trouble.kill:
                 trouble.kill.discard(which)
-                systems[0].supervisor.restart(self.name)
+                await systems[0].supervisor.mailbox.tell(Restart(self.name))
                 await anyio.sleep_forever()
             return await super().handle(message)
 

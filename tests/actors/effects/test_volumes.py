@@ -13,6 +13,7 @@ from actors.runtime.mailbox import expected
 from core.messages.commands import BindPod, Create, StoreRequest, Update
 from core.messages.events import BindRefused, Bound, Mutation, Outcome
 from core.messages.replies import ApiReply, Refused
+from core.messages.supervision import Restart
 from core.messages.watch import Pull, Pulled
 from pumice.replay.verify import verify
 from storage import codec
@@ -213,7 +214,7 @@ async def test_a_volume_on_its_way_to_one_pod_is_not_given_to_another(crashing: 
             await met.wait()
         await system.submit(gang_with("b", lambda pod, _: using(pod, "b"), pods=1))
         if crashing:
-            system.supervisor.restart(crashing)
+            await system.supervisor.mailbox.tell(Restart(crashing))
         for _ in range(3):
             await system.run_cycle()
         assert placed(system) == {}

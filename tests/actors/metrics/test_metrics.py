@@ -11,10 +11,10 @@ from actors.metrics.families import Families
 from actors.metrics.histogram_family import HistogramFamily
 from actors.metrics.job_families import MOST
 from actors.metrics.queue_families import AMOUNTS
-from actors.runtime.mailbox import MailboxStatistics
 from core.messages.decisions import BindingJob
 from core.messages.events import CycleMeasured, TasksBound
 from core.messages.queue_tables import QueueTables
+from core.messages.supervision import MailboxStatistics
 from tests.actors.rig import idle, started, three_nodes
 from tests.kit.jobs import gang
 

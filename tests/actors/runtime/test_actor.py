@@ -19,6 +19,7 @@ from actors.runtime.supervisor import Child, Supervisor
 from core.messages.commands import TakeSnapshot
 from core.messages.events import ActorCrashed, ActorEvent, ActorStarted, ActorStopped
 from core.messages.replies import ViewChecked
+from core.messages.supervision import Restart
 
 pytestmark = pytest.mark.anyio
 CRASH, HANG, SILENT = 1_000_001, 1_000_002, 1_000_003
@@ -154,7 +155,7 @@ async def test_a_hung_actor_can_be_taken_away() -> None:
 
             tasks.start_soon(ask_hang)
             await anyio.wait_all_tasks_blocked()
-            stage.supervisor.restart("echo")
+            await stage.supervisor.mailbox.tell(Restart("echo"))
         assert await stage.ask(6) == ("6",)
     assert "taken away" in stage.crashes()[0].error
 

@@ -41,4 +41,4 @@ def test_what_is_built_counts_for_each(built: dict[str, Any]) -> None:
 def test_an_error_is_told_each_time_and_names_its_source() -> None:
     source = ConfigSource("", offers=True)
     for name in ("one", "other", "one"):
-        assert source.offer("actions: 5", name).startswith(name)
+        assert source.check("actions: 5", name).startswith(name)

@@ -23,6 +23,7 @@ from core.messages.events import (
     Outcome,
 )
 from core.messages.replies import Accepted, ApiReply, Refused
+from core.messages.supervision import Restart
 from storage import codec
 from storage.journal import Record
 from storage.memory import MemoryJournal
@@ -150,7 +151,9 @@ async def test_a_session_is_handed_over_only_for_an_action_that_has_something_to
         await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
         await idle(system)
         assert len(placed(system)) == 2
-        received = {each.name: each.received for each in system.statistics()}
+        received = {
+            each.name: each.received for each in (box.statistics() for box in system.switchboard.mailboxes.values())
+        }
         text = (await system.metrics_text()).decode()
     assert ran == ["enqueue", "allocate", "backfill"] * system.memory.cycle  # wherever it is
     assert received["action-worker:backfill"] == 0
@@ -205,7 +208,7 @@ async def test_any_restarted_actor_leaves_a_system_that_works(actor: str) -> Non
     async with started() as system:
         await system.submit([*three_nodes(), *gang("g", pods=4, duration="0")])
         await idle(system)
-        system.supervisor.restart(actor)
+        await system.supervisor.mailbox.tell(Restart(actor))
         await anyio.sleep(0.05)
         await system.submit(gang("h", pods=4, duration="0"))
         await idle(system)

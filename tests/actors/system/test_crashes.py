@@ -20,13 +20,14 @@ from core.messages.commands import BindPod, StoreRequest
 from core.messages.decisions import Bind, Decision
 from core.messages.events import BindTimedOut, Mutation, Outcome
 from core.messages.replies import ApiReply
+from core.messages.supervision import Restart
 from storage import codec
 from storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, cycles, idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang
 
 pytestmark = pytest.mark.trio
-MORTAL = sorted(set(LINKS) - {"recorder"})  # the recorder's end is the process's
+MORTAL = sorted(set(LINKS) - {"recorder", "supervisor"})  # the end of these is the process's
 GANGS = 8
 
 
@@ -37,7 +38,7 @@ async def take_away(system: System, chance: random.Random, crashes: int) -> None
         await anyio.sleep(chance.random() * 0.004)
         for _ in range(chance.randrange(4)):
             await anyio.lowlevel.checkpoint()
-        system.supervisor.restart(chance.choice(names))
+        await system.supervisor.mailbox.tell(Restart(chance.choice(names)))
 
 
 async def submit(system: System, objects: Sequence[dict[str, Any]]) -> None:

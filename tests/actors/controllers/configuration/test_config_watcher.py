@@ -101,7 +101,8 @@ def test_an_offer_is_taken_at_the_next_look() -> None:
     source = ConfigSource("", offers=True)
     assert source.can_change
     assert source.look() is None
-    assert source.offer(GOOD, "somewhere") == ""
+    assert source.check(GOOD, "somewhere") == ""
+    source.offer(GOOD, "somewhere")
     loaded = source.look()
     assert loaded is not None
     assert (loaded.text, loaded.source, list(loaded.config.actions)) == (GOOD, "somewhere", ["enqueue", "allocate"])
@@ -110,7 +111,8 @@ def test_an_offer_is_taken_at_the_next_look() -> None:
 
 def test_a_bad_offer_is_refused_once_and_the_old_one_kept() -> None:
     source = ConfigSource(GOOD, offers=True)
-    assert "nonsense" in source.offer(BAD, "somewhere")
+    assert "nonsense" in source.check(BAD, "somewhere")
+    source.offer(BAD, "somewhere")
     with pytest.raises(ConfigError, match="nonsense"):
         source.look()
     assert source.look() is None

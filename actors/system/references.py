@@ -1,0 +1,132 @@
+"""The second table beside who sends to whom: what actors of a process hold together, by reference and not by message.
+
+Whoever is in no row but those of EVERYBODY could live in another process, with a board, a clock and a table of decoded
+objects there. A test walks through all that the actors of a built system can reach, and refuses anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from actors.runtime.activity import Activity
+from actors.runtime.clock import Clock
+from actors.runtime.level_signal import LevelSignal
+from actors.runtime.longest import Longest
+from actors.runtime.shelf import Shelf
+from actors.scheduling.decider import Decider
+from actors.system.roles import ROLES
+from storage.journal import Journal
+from storage.shared_objects import SharedObjects
+
+if TYPE_CHECKING:
+    from actors.system.wiring import Wiring
+
+EVERYBODY: Final = tuple(role.name for role in ROLES if role.build is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """`what`: the title of its box in docs/actors.svg. `kind`: its type. `of`: the one of a system.
+
+    `roles`: who holds it. `gives`: what they get from each other through it, and why nobody is surprised by a change.
+    """
+
+    what: str
+    kind: Any
+    of: Callable[[Wiring], object]
+    roles: tuple[str, ...]
+    gives: str
+
+
+REFERENCES: Final = (
+    Reference(
+        what="activity board",
+        kind=Activity,
+        of=lambda wiring: wiring.context.activity,
+        roles=EVERYBODY,
+        gives="counts of what is left to do: each writes its own, and only who waits for idleness reads",
+    ),
+    Reference(
+        what="clock",
+        kind=Clock,
+        of=lambda wiring: wiring.context.clock,
+        roles=EVERYBODY,
+        gives="the time, which nobody sets",
+    ),
+    Reference(
+        what="decoded objects",
+        kind=SharedObjects,
+        of=lambda wiring: wiring.context.objects,
+        roles=(
+            "api-server", "cache", "config-watcher", "disruption-controller", "gateway", "job-controller",
+            "node-agents", "pod-events", "pod-group-controller", "pre-bind-worker", "queue-controller",
+            "status-writer", "volume-controller", "workload-controller",
+        ),
+        gives="what the bytes of a message say, decoded once: nobody may change it",
+    ),
+    Reference(
+        what="longest step",
+        kind=Longest,
+        of=lambda wiring: wiring.context.longest,
+        roles=("api-server", "gateway"),
+        gives="nothing: each notes whose request held the event loop longest, and the supervisor says so",
+    ),
+    Reference(
+        what="listings",
+        kind=Shelf,
+        of=lambda wiring: wiring.store.listings,
+        roles=("api-server", "gateway"),
+        gives="tuples of bytes by number, as long as they were when they were laid there",
+    ),
+    Reference(
+        what="snapshots",
+        kind=Shelf,
+        of=lambda wiring: wiring.snapshots,
+        roles=("cache", "session-runner"),
+        gives="values of the view by number; who takes one is the only one that has it",
+    ),
+    Reference(
+        what="view version",
+        kind=LevelSignal,
+        of=lambda wiring: wiring.memory.changed,
+        roles=("cache", "session-runner"),
+        gives="a number that only rises, raised by the cache",
+    ),
+    Reference(
+        what="sessions",
+        kind=Shelf,
+        of=lambda wiring: wiring.sessions,
+        roles=("action-worker", "session-runner"),
+        gives="sessions by number: only the holder of the baton touches one",
+    ),
+    Reference(
+        what="core",
+        kind=Decider,
+        of=lambda wiring: wiring.decider,
+        roles=("action-worker", "session-runner"),
+        gives="the steps of a cycle, of which one runs at a time",
+    ),
+    Reference(
+        what="dry runs",
+        kind=Shelf,
+        of=lambda wiring: wiring.crew.shelf,
+        roles=("action-worker", "dry-run-worker"),
+        gives="dry runs by number, which only read a session that waits meanwhile",
+    ),
+    Reference(
+        what="journal",
+        kind=Journal,
+        of=lambda wiring: wiring.journal,
+        roles=("checkpointer", "recorder"),
+        gives="records, of which the recorder alone writes new ones, and checkpoints, which are the checkpointer's",
+    ),
+    Reference(
+        what="newest record",
+        kind=LevelSignal,
+        of=lambda wiring: wiring.written,
+        roles=("checkpointer", "recorder"),
+        gives="a number that only rises, raised by the recorder",
+    ),
+)  # fmt: skip

@@ -1,0 +1,114 @@
+"""What actors hold together stands in the table of references; nothing else of one can be reached from another."""
+
+from __future__ import annotations
+
+import socket
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actors.api.faults.faults import SeededFaults
+from actors.gateway.settings import GatewaySettings
+from actors.runtime.clock import RealClock
+from actors.runtime.mailbox import Mailbox
+from actors.system.references import EVERYBODY, REFERENCES
+from actors.system.roles import CRASHABLE
+from actors.system.settings import SystemSettings
+from actors.system.system import System
+from storage.memory import MemoryJournal
+from tests.actors.system.reaching import is_fixed, reached
+
+pytestmark = pytest.mark.anyio
+
+COLLECTING = (
+    'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\nmetrics:\n  type: prometheus\n  address: http://p\n'
+)
+SETTINGS = {
+    "served": SystemSettings(bind_workers=2, gateway=GatewaySettings(socket.socket.__new__(socket.socket))),
+    "struck": SystemSettings(faults=SeededFaults(1, {"bind-lost": 0.1}, crashable=CRASHABLE), config_text=COLLECTING),
+}
+
+
+def holders(system: System) -> dict[int, tuple[Any, set[str]]]:
+    """By id, what can be reached from an actor and changed, and the actors that can reach it."""
+    ends = [reference.of(system) for reference in REFERENCES]
+    found: dict[int, tuple[Any, set[str]]] = {}
+    for name, role in system.switchboard.role.items():
+        build = system.roles[role].build
+        actor = None if build is None else build(system, name)
+        for number, thing in reached(actor, ends).items():
+            found.setdefault(number, (thing, set()))[1].add(name)
+    return found
+
+
+def strangers(system: System) -> list[str]:
+    """What several actors can reach, may change, and do not have by a row of the table."""
+    known = {id(reference.of(system)): reference for reference in REFERENCES}
+    problems: list[str] = []
+    for number, (thing, names) in holders(system).items():
+        roles = {system.switchboard.role[name] for name in names}
+        if len(names) > 1 and not isinstance(thing, Mailbox) and number not in known and not is_fixed(thing):
+            problems.append(f"{type(thing).__name__} of {', '.join(sorted(roles))}")
+        elif number in known and not roles.issubset(known[number].roles):
+            problems.append(f"{known[number].what} of {', '.join(sorted(roles.difference(known[number].roles)))}")
+    return problems
+
+
+def boxes_beyond(system: System) -> list[str]:
+    """Mailboxes that an actor can reach though its role's record does not give them."""
+    own: dict[str, set[str]] = {}
+    for name in system.switchboard.mailboxes:
+        ports = system.ports(name).values()
+        own[name] = {name, *(box.name for port in ports for box in (port if isinstance(port, list) else [port]))}
+    boxes = [(thing.name, names) for thing, names in holders(system).values() if isinstance(thing, Mailbox)]
+    return [f"{name} reaches {box}" for box, names in boxes for name in names if box not in own[name]]
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+async def test_actors_hold_nothing_together_but_what_the_table_says(settings: SystemSettings) -> None:
+    system = System(settings, MemoryJournal(), RealClock())
+    assert strangers(system) == []
+    assert boxes_beyond(system) == []
+
+
+async def test_every_row_is_true() -> None:
+    held: dict[str, set[str]] = defaultdict(set)
+    for settings in SETTINGS.values():
+        system = System(settings, MemoryJournal(), RealClock())
+        found = holders(system)
+        for reference in REFERENCES:
+            thing = reference.of(system)
+            assert getattr(reference.kind, "_is_protocol", False) or isinstance(thing, reference.kind)
+            held[reference.what] |= {system.switchboard.role[name] for name in found[id(thing)][1]}
+    assert {what: tuple(sorted(roles)) for what, roles in held.items()} == {
+        reference.what: tuple(sorted(reference.roles)) for reference in REFERENCES
+    }
+
+
+async def test_who_is_in_no_other_row_could_live_elsewhere() -> None:
+    here = {role for reference in REFERENCES if reference.roles != EVERYBODY for role in reference.roles}
+    assert set(EVERYBODY) - here == {"bind-worker", "evict-worker", "metrics", "usage-collector"}
+
+
+@pytest.mark.parametrize("what", ["state", "row", "mailbox"])
+async def test_anything_else_is_found(what: str) -> None:
+    system = System(SystemSettings(), MemoryJournal(), RealClock())
+    role = system.roles["metrics"]
+    build = role.build
+    assert build is not None
+    handed: Any = {
+        "state": (system.store, "Store of api-server, metrics"),
+        "row": (system.snapshots, "snapshots of metrics"),
+        "mailbox": (system.switchboard.mailboxes["cache"], "metrics reaches cache"),
+    }
+    thing, words = handed[what]
+
+    def nosy(wiring: Any, name: str) -> Any:
+        actor = build(wiring, name)
+        vars(actor)["looks_at"] = [lambda: thing]
+        return actor
+
+    system.roles["metrics"] = replace(role, build=nosy)
+    assert words in [*strangers(system), *boxes_beyond(system)]
