@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+LINE_ENDS: Final = "\n\t"
+"""What a text of several lines may keep."""
+
 
 def printable(text: str, keep: str = "") -> str:
     r"""The text with control characters, line ends and whatever reorders letters as ``\n``, ``\x1b``, ``\u202e``.

@@ -29,6 +29,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _host_of(origin: str) -> str | None:
+    """Host and port; None for what is no address of anything."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
+
+
 class Doorkeeper:
     """`token` "" asks for none; `host` is where the server listens."""
 
@@ -40,7 +48,7 @@ class Doorkeeper:
     def admit(self, exchange: Exchange) -> None:
         """Raises ApiError (401, 403)."""
         origin = exchange.header("origin")
-        if origin and urlsplit(origin).netloc != exchange.header("host"):
+        if origin and _host_of(origin) != exchange.header("host"):
             raise forbidden(f"requests of web pages are not served (Origin: {origin[:200]})")
         self._check(exchange)
 

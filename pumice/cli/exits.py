@@ -13,6 +13,7 @@ from typing import Final, ParamSpec
 import typer
 
 from config.errors import ConfigError, InternalError, PumiceError, RequestError
+from config.printable import LINE_ENDS, printable
 from storage.errors import ForeignFileError, MissingFileError, NewerPayloadError, NewerSchemaError
 
 P = ParamSpec("P")
@@ -96,7 +97,7 @@ def _say(error: BaseException) -> None:
         return
     if isinstance(error, InternalError):
         traceback.print_exception(error, file=sys.stderr)
-    sys.stderr.write(f"pumice: {describe(error)}\n")
+    sys.stderr.write(f"pumice: {printable(describe(error), keep=LINE_ENDS)}\n")
 
 
 def describe(error: BaseException) -> str:

@@ -18,7 +18,7 @@ from core.messages.decisions import Bind, Evict
 from core.session.carry import Carry, Clock, SessionOptions
 from core.state.view import View
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.inputs import load_config, take_manifests
+from pumice.cli.inputs import load_config, take_manifests, warn_of_token
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account, Scene, account_of, is_waiting, scene_of
@@ -70,6 +70,7 @@ def explain(
 ) -> int:
     """Decide the cycle again and tell what it did about the object."""
     terminal = Terminal(output, quiet, log_level)
+    warn_of_token(token, terminal)
     known = KINDS.get(kind.lower())
     if known is None:
         raise UsageError(f"cannot explain a {kind!r}; known: {', '.join(sorted(set(KINDS.values())))}", path="KIND")

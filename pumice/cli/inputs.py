@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,12 @@ def load_manifests(paths: Sequence[str], terminal: Terminal) -> Loaded:
     for remark in remarks(loaded):
         terminal.warn(remark)
     return loaded
+
+
+def warn_of_token(token: str | None, terminal: Terminal) -> None:
+    """A token among a command's words is no secret."""
+    if token and token != os.environ.get("PUMICE_TOKEN"):
+        terminal.warn("--token is shown to everybody on this machine by ps; use --token-file or PUMICE_TOKEN")
 
 
 def load_config(

@@ -10,6 +10,7 @@ import typer
 
 from config.settings import read_process_settings
 from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.inputs import warn_of_token
 from pumice.cli.options import Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.runtime.kubeconfig import export_line, kubeconfig_of, text_of, write
@@ -34,6 +35,7 @@ def kubeconfig(
     flags: dict[str, object] = {"http": http, "token": token, "token_file": token_file, "tls_cert": tls_cert}
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, log_level)
+    warn_of_token(token, terminal)
     certificate = Path(settings.tls_cert) if settings.tls_cert else None
     url = server or _url(settings.http, secure=certificate is not None)
     found = kubeconfig_of(url, token_of(settings), certificate)

@@ -21,7 +21,7 @@ from config.settings import ProcessSettings, process_settings, read_process_sett
 from core.messages.replies import Refused
 from core.objects.metadata import parse_time
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
-from pumice.cli.inputs import load_config, load_manifests
+from pumice.cli.inputs import load_config, load_manifests, warn_of_token
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
 from pumice.cli.stress import show_faults
 from pumice.cli.terminal import Terminal
@@ -105,6 +105,7 @@ def run(
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
     if Path(settings.db).exists():
         terminal.say(f"continuing the journal {settings.db}")
+    warn_of_token(token, terminal)
     loaded = load_manifests(manifests, terminal) if manifests else Loaded()
     if manifests and loaded.problems and not loaded.objects:
         raise UsageError("no object could be used")

@@ -3,19 +3,54 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import yaml
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 
+from config.printable import LINE_ENDS, printable
 from pumice.cli.options import Format, LogLevel
 
 Advance = Callable[[int], None]
+
+
+_UNSEEN: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""What JSON may hold raw and a terminal takes for orders."""
+
+
+class PlainConsole(Console):
+    """A console on which no text can move the cursor: what is not printable is spelled out."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """See `Console.render`."""
+        for segment in super().render(renderable, options):
+            text = segment.text
+            if segment.control or text == "\n" or text.isprintable():
+                yield segment
+            else:
+                yield Segment(printable(text, keep="\n"), segment.style)
+
+
+class PlainLines(logging.Filter):
+    """Makes one line of a record, whatever names are in it; a traceback has lines of its own."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """See `logging.Filter`."""
+        record.msg, record.args = printable(record.getMessage()), ()
+        if record.exc_info and not record.exc_text:
+            record.exc_text = _PLAIN.formatException(record.exc_info)
+        record.exc_text = record.exc_text and printable(record.exc_text, keep=LINE_ENDS)
+        return True
+
+
+_PLAIN: Final = logging.Formatter()
 
 
 class Terminal:
@@ -27,8 +62,8 @@ class Terminal:
     def __init__(self, output: Format | None, quiet: bool, level: LogLevel) -> None:
         self.format = output or (Format.TABLE if sys.stdout.isatty() else Format.JSON)
         self.quiet = quiet
-        self.out = Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
-        self.err = Console(file=sys.stderr, highlight=False, soft_wrap=not sys.stderr.isatty())
+        self.out = PlainConsole(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+        self.err = PlainConsole(file=sys.stderr, highlight=False, soft_wrap=not sys.stderr.isatty())
         _configure_log(level, quiet)
 
     @property
@@ -39,7 +74,8 @@ class Terminal:
     def emit(self, result: dict[str, Any], table: Callable[[Console], None]) -> None:
         """Print the result once: as JSON or YAML, or through `table`."""
         if self.format is Format.JSON:
-            sys.stdout.write(msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n")
+            text = msgspec.json.format(msgspec.json.encode(result), indent=2).decode()
+            sys.stdout.write(_UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
         elif self.format is Format.YAML:
             sys.stdout.write(yaml.safe_dump(msgspec.to_builtins(result), sort_keys=False, allow_unicode=True))
         else:
@@ -49,11 +85,11 @@ class Terminal:
     def say(self, text: str) -> None:
         """A line about the work, on stderr; --quiet drops it."""
         if not self.quiet:
-            self.err.print(text, markup=False)
+            self.err.print(printable(text), markup=False)
 
     def error(self, text: str) -> None:
         """Input that could not be used while the rest goes on; --quiet does not drop it."""
-        self.err.print(f"error: {text}", markup=False)
+        self.err.print(printable(f"error: {text}"), markup=False)
 
     def warn(self, text: str) -> None:
         """Something the user should know and the work survived."""
@@ -77,4 +113,6 @@ def _ignore(step: int) -> None:
 
 def _configure_log(level: LogLevel, quiet: bool) -> None:
     number = logging.ERROR if quiet else getattr(logging, level.name)
-    logging.basicConfig(stream=sys.stderr, level=number, format="%(levelname)s %(name)s: %(message)s", force=True)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(PlainLines())
+    logging.basicConfig(handlers=[handler], level=number, format="%(levelname)s %(name)s: %(message)s", force=True)

@@ -158,15 +158,18 @@ def _shape_problem(value: Any, place: Place) -> InputError | None:
         return place.error(f"expected an object (a mapping with apiVersion and kind), was {describe(value)}")
     obj = value
     for key in ("apiVersion", "kind"):
-        if not isinstance(obj.get(key), str):
+        if not isinstance(obj.get(key), str) or not obj[key].isprintable():
             return place.error(f"expected a text, was {describe(obj.get(key))}", key)
     who = obj["kind"]
     if not isinstance(obj.get("metadata"), dict):
         return place.error(f"expected a mapping, was {describe(obj.get('metadata'))}", f"{who}: metadata")
     metadata: Object = obj["metadata"]
     name = metadata.get("name", metadata.get("generateName"))
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not name.isprintable() or not name:
         return place.error(f"expected a name, was {describe(name)}", f"{who}: metadata.name")
+    namespace = metadata.get("namespace")
+    if namespace is not None and not (isinstance(namespace, str) and namespace.isprintable()):
+        return place.error(f"expected a name, was {describe(namespace)}", f"{who} {name}: metadata.namespace")
     for key in ("spec", "status"):
         if not isinstance(obj.get(key, {}), (dict, type(None))):
             return place.error(f"expected a mapping, was {describe(obj[key])}", f"{who} {name}: {key}")

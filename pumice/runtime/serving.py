@@ -38,10 +38,17 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
 def token_of(settings: ProcessSettings) -> str:
     """The token, or what the file of it holds. Raises ConflictError, OSError."""
     if settings.token_file is None:
-        return settings.token or ""
+        return _sendable(settings.token or "", "--token")
     if settings.token is not None:
         raise ConflictError("give --token or --token-file", path="--token")
-    token = Path(settings.token_file).read_text().strip()
+    token = Path(settings.token_file).read_text(encoding="utf-8", errors="replace").strip()
     if not token:
         raise ConflictError("expected a token in the file, found nothing", path="--token-file")
+    return _sendable(token, "--token-file")
+
+
+def _sendable(token: str, path: str) -> str:
+    """A token that clients can put into a header."""
+    if not all("!" <= letter <= "~" for letter in token):
+        raise ConflictError("expected a token of printable ASCII without spaces: no other can be sent", path=path)
     return token

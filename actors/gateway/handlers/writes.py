@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 
 from actors.api.kinds import Kind
 from actors.gateway.forms import encode, writer
-from actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media
+from actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media, wrong_method
 from actors.gateway.request.bodies import media_type, packed, parse_yaml, read_object, read_value
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.negotiation import negotiate
@@ -104,7 +104,9 @@ async def delete(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
 
 
 async def delete_collection(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
-    """DELETE of all objects that a list would show."""
+    """DELETE of all objects that a list would show, in one namespace. Raises ApiError (405) where that is not said."""
+    if row.namespaced and not target.namespace:
+        raise wrong_method(exchange.method)
     chosen = list_options(exchange.query)
     selected = selection(row, target.namespace, chosen.labels, chosen.fields)
     options = await delete_options(site, exchange)

@@ -203,3 +203,10 @@ def test_addresses() -> None:
 def test_a_taken_port() -> None:
     with listen("127.0.0.1", 0) as listener, pytest.raises(ListenError, match="in use"):
         listen("127.0.0.1", listener.getsockname()[1])
+
+
+@anyio
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "http://evil.example", "null", "//[", "http://a]"])
+async def test_an_origin_that_is_no_address_is_a_web_page_too(origin: str) -> None:
+    async with serving() as web:
+        assert await refused(web, 403, origin=origin) == "Forbidden"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import httpx
+import pytest
 import yaml
 
 from tests.kit.serving import PASSIVE, served
@@ -61,3 +62,10 @@ def test_a_run_with_a_gateway_ends_when_idle(tmp_path: Path) -> None:
     said = pumice("run", "--db", tmp_path / "p.db", "--http", "127.0.0.1:0", "--until", "idle", "-o", "json")
     assert said.code == 0
     assert said.json["pods"]["bound"] == 0
+
+
+def test_a_token_among_the_words_of_a_command_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("kubeconfig", "--server", "https://example.com")
+    assert "shown to everybody on this machine by ps" in pumice(*asked, "--token", "t").err
+    monkeypatch.setenv("PUMICE_TOKEN", "t")
+    assert "ps" not in pumice(*asked).err.split()

@@ -110,3 +110,11 @@ def test_what_does_not_fit_is_found_wherever_it_stands(beside: Any, number: floa
 def test_any_text_is_objects_or_problems(text: str) -> None:
     found = loaded(text + "\n---\n" + GOOD % "after")
     assert all(problem.line for problem in found.problems)
+
+
+@pytest.mark.parametrize("part", ["name", "namespace"])
+def test_names_that_would_write_lines_of_their_own_are_refused(part: str) -> None:
+    bad = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", part: "x\n\x1b[31mERROR"}}
+    found = loaded(json.dumps(bad) + GOOD.join(("\n---\n", "")) % "good", "f.yaml")
+    assert names(found) == ["good"]
+    assert all(str(problem).isprintable() for problem in found.problems)

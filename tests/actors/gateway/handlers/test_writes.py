@@ -238,3 +238,14 @@ async def test_revisions_never_go_back() -> None:
         assert [item["metadata"]["name"] for item in again["items"]] == ["a"]
     async with serving() as web:
         assert int((await web.get(PODS))["metadata"]["resourceVersion"]) > first
+
+
+@pytest.mark.anyio
+async def test_a_collection_is_deleted_in_one_namespace_only() -> None:
+    async with serving() as web:
+        await web.create_pods("a")
+        refused = await web.send("DELETE", "/api/v1/pods", code=405)
+        assert refused["reason"] == "MethodNotAllowed"
+        assert len((await web.get(PODS))["items"]) == 1
+        assert (await web.send("DELETE", "/api/v1/nodes"))["status"] == "Success"  # of no namespace at all
+        assert (await web.send("DELETE", PODS))["status"] == "Success"
