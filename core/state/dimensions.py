@@ -1,5 +1,7 @@
 """Which row of a column stands for which resource."""
 
+from __future__ import annotations
+
 from core.resources import Resource
 
 CPU, MEMORY, PODS = 0, 1, 2
@@ -14,6 +16,12 @@ class Dimensions:
     def __init__(self) -> None:
         self.names: list[str] = ["cpu", "memory", "pods"]
         self._index: dict[str, int] = {name: i for i, name in enumerate(self.names)}
+
+    def copy(self) -> Dimensions:
+        """The same names at the same places, free to grow by itself."""
+        twin = Dimensions()
+        twin.names, twin._index = list(self.names), dict(self._index)
+        return twin
 
     def __len__(self) -> int:
         return len(self.names)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from core.objects.metadata import Object, object_key
 from core.objects.pod_group import PodGroupSpec, read_pod_group, renewed_pod_group
 from core.objects.queue import Queue, read_queue
+from core.resources import Resource
 from core.state.jobs import NO_QUEUE
 from core.state.priorities import PriorityClasses
 from core.state.sources import limits_of
 
 if TYPE_CHECKING:
     from core.state.jobs import Job, JobTable
+
+
+NOTHING: Final = Resource()
 
 
 class Groups:
@@ -60,6 +64,8 @@ class Groups:
         changed = deleted or known is None
         if known is None or deleted or limits_of(known) != limits_of(queue):
             self.limits_version += 1
+            for limit in (queue.capability, queue.deserved, queue.guarantee):
+                self._jobs.dimensions.items(limit or NOTHING)  # a queue may be the first to name a scalar
         if deleted:
             self.queues.pop(queue.name, None)
         else:

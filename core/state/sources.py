@@ -44,7 +44,7 @@ class NodeSpecs:
 class Allocatable:
     """What the nodes can allocate: `amounts` float64 [dimension, node], `max_pods` int64 [node], `each` as a Resource.
 
-    `dimensions` only grows, and a name keeps its place.
+    `dimensions`: a name keeps its place while there is the view.
     """
 
     amounts: FloatArray
@@ -94,7 +94,7 @@ def limits_of(queue: LimitedQueue) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """The queues in name order, the cluster's total, and the names of the resources (which may grow by new ones)."""
+    """The queues in name order, the cluster's total, and the resources, among them all that these name."""
 
     queues: Sequence[LimitedQueue]
     total: Resource

@@ -57,6 +57,7 @@ class View(Tables):
             self._apply_node(obj, deleted)
         elif kind == "Queue":
             self.groups.apply_queue(obj, deleted)
+            self._fit_dimensions()
         elif kind == "PriorityClass":
             self.groups.apply_priority_class(obj, deleted)
         elif kind:
@@ -221,9 +222,10 @@ class View(Tables):
             placed = node != NOWHERE
             node[placed] = moved[node[placed]]
         nodes, queues, objects = self.nodes.columns(), self.groups.in_name_order(), self.others.share()
+        dimensions = self.dimensions.copy()
         snapshot = Snapshot(
             version=self.version,
-            dimensions=self.dimensions,
+            dimensions=dimensions,
             tasks=self.tasks.columns(),
             nodes=nodes,
             jobs=self.jobs.columns(),
@@ -231,7 +233,7 @@ class View(Tables):
             node_tasks=self.seats.share(),
             objects=objects,
             promised=self._assumed.share(),
-            derived=self._derived.lend(Material(nodes, queues, self.dimensions, objects), self._versions()),
+            derived=self._derived.lend(Material(nodes, queues, dimensions, objects), self._versions()),
         )
         self.jobs.epoch += 1
         self.touched = Touched(everything=moved is not None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -69,9 +68,6 @@ def kept_limits(known: QueueLimits, hierarchical: bool) -> KeptLimits:
         limits = {queue.name: flat_limits(queue, free) for queue in queues}
         shown = [idle_limits(queue, free) for queue in queues]
     rows = [] if limits is None else [limits[queue.name] for queue in queues]
-    of_rows = ((one.guarantee, one.deserved, one.capability, one.real_capability) for one in rows)
-    for resource in chain(*of_rows, *shown):
-        dims.items(resource)  # a queue may be the first to name a scalar
     return KeptLimits(
         limits,
         guarantee=_columns([one.guarantee for one in rows], dims),

@@ -70,8 +70,6 @@ def limits_of(known: QueueLimits) -> Limits:
     free = exceeded_part(total, total_guarantee(queues))
     guarantees = [queue.guarantee or Resource() for queue in queues]
     reals = [real_capability(queue, free) for queue in queues]
-    for resource in (*guarantees, *reals):
-        dims.items(resource)  # a queue may be the first to name a scalar
     guaranteed = _named(guarantees, dims)
     named = guaranteed.copy()
     named[[dims.index(name) for name in total.scalars or ()]] = True

@@ -31,7 +31,12 @@ def a_node(number: int, variant: int) -> Object:
 
 
 def a_queue(number: int, variant: int) -> Object:
-    found = queue(f"q{number}", weight=1 + variant % 2, guarantee={"cpu": str(variant)}, capability={"cpu": "20"})
+    found = queue(
+        f"q{number}",
+        weight=1 + variant % 2,
+        guarantee={"cpu": str(variant)},
+        capability={"cpu": "20", f"example.com/{variant}": "1"},
+    )
     found["spec"]["affinity"] = {"nodeGroupAffinity": {REQUIRED: ["g0", "g1", "g2"]}}
     found["status"]["allocated"] = {"cpu": str(variant)}
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from core.state.sources import ALLOCATABLE, NODES, Allocatable, NodeSpecs
 from core.state.view import View
 from tests.core.plugins.world import configuration, view_of
 from tests.core.state.changing import BEGINNING, EVENTS, NOW, a_metrics, a_node, a_pod, a_queue, a_rack
+from tests.kit import pod
 
 Object = dict[str, Any]
 
@@ -59,9 +61,16 @@ def same(one: Any, other: Any) -> bool:
         return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
     if is_dataclass(one):
         return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
-    if type(one).__module__.startswith("core.") and hasattr(one, "__dict__"):
-        return same(vars(one), vars(other))
+    if type(one).__module__.startswith("core.") and not isinstance(one, Enum):
+        return same(parts_of(one), parts_of(other))
     return bool(one == other)
+
+
+def parts_of(thing: Any) -> dict[str, Any]:
+    """What an object of ours holds."""
+    slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
+    names = [*getattr(thing, "__struct_fields__", slots), *getattr(thing, "__dict__", ())]
+    return {name: getattr(thing, name, None) for name in names if not name.startswith("_")}
 
 
 @given(rounds=st.lists(st.lists(EVENTS, max_size=4), min_size=1, max_size=4), config=st.sampled_from(CONFIGS))
@@ -93,6 +102,21 @@ def test_a_session_that_is_handed_columns_decides_like_one_that_starts_without(
         snapshot = view.snapshot()
         one, other = (run_cycle(each, config, CLOCK, Carry(), report=True) for each in (twin(snapshot), snapshot))
         assert msgspec.json.encode(one) == msgspec.json.encode(other)
+
+
+@given(events=st.lists(EVENTS, max_size=8), config=st.sampled_from(CONFIGS))
+@settings(max_examples=20)
+def test_a_cycle_leaves_the_view_as_it_was(events: list[Any], config: SchedulerConfig) -> None:
+    worked, untouched = view_of(BEGINNING), view_of(BEGINNING)
+    for make, number, variant, event in events:
+        for view in (worked, untouched):
+            view.apply(event, make(number, variant))
+    untouched.snapshot()
+    run_cycle(worked.snapshot(), config, CLOCK, Carry())
+    ours, theirs = worked.snapshot(), untouched.snapshot()
+    for name in ("version", "dimensions", "tasks", "nodes", "jobs", "queues", "node_tasks", "objects", "promised"):
+        assert same(getattr(ours, name), getattr(theirs, name)), name
+    assert worked.check() == []
 
 
 def test_what_is_kept_is_much_of_what_there_is() -> None:
@@ -136,6 +160,16 @@ def test_a_session_has_its_columns_to_itself_until_it_closes() -> None:
         close_session(session)
     assert list(view.snapshot().derived.values()), "what the last one gave back"
     assert not list(view.snapshot().derived.values()), "the one before has not given anything back"
+
+
+def test_a_resource_that_a_session_is_the_first_to_name_is_its_own() -> None:
+    """A plugin's argument may name it: what is named after that in the view keeps the place that it would have had."""
+    view = view_of(BEGINNING)
+    session = open_session(view.snapshot(), CONFIGS[0], CLOCK, Carry())
+    place = session.dims.index("example.com/only-an-argument")
+    view.apply("ADDED", pod("p9", extra={"example.com/new": "1"}))
+    assert view.dimensions.index("example.com/new") == place
+    assert "example.com/only-an-argument" not in view.dimensions.names
 
 
 def test_what_a_session_that_is_over_still_does_reaches_nobody() -> None:
