@@ -136,6 +136,7 @@ ARROWS: Final = (
     Arrow(((320, 242), (320, 548)), "mutations", (258, 440), ("api server",), ("recorder",)),
     Arrow(((560, 512), (560, 548)), "outcomes", (566, 535), EFFECTS, ("recorder",)),
     Arrow(((850, 242), (850, 548)), "cycles, decisions", (856, 440), ("session runner",), ("recorder",)),
+    Arrow(((205, 575), (250, 575)), "", (0, 0), ("checkpointer",), ("recorder",)),
     Arrow(((910, 575), (965, 575)), "", (0, 0)),
 )
 

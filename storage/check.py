@@ -20,7 +20,16 @@ async def check(journal: Journal) -> ChainReport:
     verifier = Verifier.of(head)
     while verifier.first_bad is None and verifier.sequence < head.written:
         await _check_chunk(journal, head, verifier)
+    if verifier.first_bad is None:
+        await _check_checkpoints(journal, verifier)
     return verifier.report()
+
+
+async def _check_checkpoints(journal: Journal, verifier: Verifier) -> None:
+    try:
+        await journal.checkpoints()
+    except DamagedError as damage:
+        verifier.breaks(damage.sequence, damage.why)
 
 
 async def _check_chunk(journal: Journal, head: Head, verifier: Verifier) -> None:

@@ -11,7 +11,8 @@ config.errors.WorldError
     ├── DiskFullError           an append did not fit; nothing of it was written
     ├── ReadOnlyError           the disk became read-only; nothing was written
     ├── DiskFailedError         the disk failed; what an append in flight left is known only after opening again
-    ├── ClosedError             used after close, or after DiskFailedError
+    ├── GoneError               its files were removed or replaced while it was open
+    ├── ClosedError             used after close, or after DiskFailedError or GoneError
     ├── DamagedError            a record was edited or lost: carries its sequence number
     └── CodecError              not MessagePack, not the expected shape, or not plain data
         └── NewerPayloadError       a message whose version is newer than the ones known here
@@ -72,6 +73,10 @@ class ReadOnlyError(StorageError):
 
 class DiskFailedError(StorageError):
     """Reading or writing failed below SQLite. The journal takes no more appends until it is opened again."""
+
+
+class GoneError(StorageError):
+    """The journal's files are no longer the ones that were opened. It takes no more appends."""
 
 
 class ClosedError(StorageError):

@@ -29,6 +29,7 @@ OUTCOME: Final = "outcome"
 ACTOR: Final = "actor"
 CONFIG: Final = "config"
 CHECKPOINT: Final = "checkpoint"
+"""A checkpoint was taken: what is in it stands in no record, so its hash does."""
 KINDS: Final = (API, CYCLE, DECISION, OUTCOME, ACTOR, CONFIG, CHECKPOINT)
 """Kinds of records; a reader skips kinds it does not know. What is in them: `core.messages.events`."""
 
@@ -120,16 +121,23 @@ class Journal(Protocol):
         """Read everything and verify the chain (`storage.check`)."""
         ...
 
-    async def save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint, durably; earlier ones may be dropped, the newest but one is kept."""
+    async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
+        """Keep a checkpoint, durably; earlier ones may be dropped, the newest but one is kept.
+
+        A record of its hash is written in the same transaction, unless there is one: the number of the newest record.
+        """
         ...
 
     async def checkpoints(self) -> Sequence[Checkpoint]:
-        """The checkpoints there are, newest first."""
+        """The checkpoints there are, newest first. Raises DamagedError for one that is not what its record says."""
         ...
 
     async def cut(self, through: int) -> int:
         """Forget the records up to `through`, at most to the oldest checkpoint kept; the last record forgotten."""
+        ...
+
+    async def confirm(self) -> None:
+        """Raises GoneError when the journal is no longer where it was opened."""
         ...
 
     async def close(self) -> None:

@@ -14,6 +14,7 @@ from storage.chain import link
 from storage.check import check
 from storage.errors import ClosedError
 from storage.journal import Checkpoint, Head, Stored
+from storage.vouching import is_vouched, voucher
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -91,10 +92,14 @@ class MemoryJournal:
         """Verify the chain."""
         return await check(self)
 
-    async def save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Keep it and the one before."""
+    async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
+        """Keep it and the one before; the number of the newest record."""
         self._ready()
+        self._chain()
+        if not is_vouched(checkpoint, self._records[max(0, checkpoint.sequence - self._head.cut) :]):
+            self._unchained.append(voucher(checkpoint))
         self._checkpoints = newest([*self._checkpoints, checkpoint])
+        return self._chain().sequence
 
     async def checkpoints(self) -> Sequence[Checkpoint]:
         """Newest first."""
@@ -112,6 +117,9 @@ class MemoryJournal:
         del self._records[: len(gone)]
         self._head = Head(head.sequence, head.hash, through, gone[-1].hash, head.written)
         return through
+
+    async def confirm(self) -> None:
+        """It is where it was."""
 
     async def close(self) -> None:
         """Refuse further use until `reopen`."""

@@ -26,7 +26,7 @@ ALONE: Final = {
     "actors/api/patches/operations.py": {"jsonpatch"},
     "core/kube/patterns.py": {"re2"},
     "storage/codec.py": {"msgpack"},
-    "storage/sqlite.py": {"aiosqlite"},
+    "storage/sqlite/database.py": {"aiosqlite"},
 }
 
 # Parts of the standard library that do something, or come out differently each time.

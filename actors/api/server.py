@@ -21,7 +21,7 @@ import anyio
 from actors.api import refusals
 from actors.api.pulls import Pulls
 from actors.runtime.actor import Actor
-from core.messages import commands, replies, watch
+from core.messages import commands, recording, replies, watch
 from storage import codec
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """Apply, make durable, answer, wake."""
         requests = self._without_pulls(batch)
         now = self.clock.now()
-        entries: list[commands.Entry] = []
+        entries: list[recording.Entry] = []
         answers = [self._apply(item.message, now, entries) for item in requests]
         entries += self._entries()
         await self._record(entries)
@@ -86,7 +86,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             self._pulls.take(item)
         return [item for item in batch if type(item.message) is not watch.Pull] if pulls else batch
 
-    def _apply(self, request: commands.StoreRequest, now: float, entries: list[commands.Entry]) -> replies.ApiReply:
+    def _apply(self, request: commands.StoreRequest, now: float, entries: list[recording.Entry]) -> replies.ApiReply:
         """Carry out a request of a batch; what a decision comes to is an entry with its number, apart from all else."""
         decision: int | None = None
         if isinstance(request, _DECIDED):
@@ -106,16 +106,16 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             if decision is not None:
                 entries += self._entries(decision)
 
-    def _entries(self, cause: int = 0) -> list[commands.Entry]:
+    def _entries(self, cause: int = 0) -> list[recording.Entry]:
         """What has changed in the store since this was last asked; `cause`: the journal number of what decided it."""
         if not self.store.tables.outbox:  # mostly, before what a decision comes to
             return []
-        return [commands.Entry("api", payload, cause) for payload in codec.encode_many(self.store.drain())]
+        return [recording.Entry("api", payload, cause) for payload in codec.encode_many(self.store.drain())]
 
-    async def _record(self, entries: Sequence[commands.Entry]) -> None:
+    async def _record(self, entries: Sequence[recording.Entry]) -> None:
         """What is in the store is in the journal, whoever takes this actor away in between."""
         if entries:
-            await self._recorder.ask(commands.Append(tuple(entries)), through=True)
+            await self._recorder.ask(recording.Append(tuple(entries)), through=True)
 
     def _readable(self) -> ChangeLog:
         """What watchers read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from core.messages.commands import Append, Entry
+from core.messages.recording import Append, Entry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from actors.kube.events import event
 from actors.runtime.actor import Actor
-from core.messages.commands import ApiRequest, Append, Create, Entry, Get, ReportStatus
+from core.messages.commands import ApiRequest, Create, Get, ReportStatus
 from core.messages.events import StatusRefused
 from core.messages.orders import WriteStatus
+from core.messages.recording import Append, Entry
 from core.messages.replies import Accepted, Done, Refused
 from core.messages.watch import ReadRevision, RevisionRead
 from storage import codec

@@ -1,8 +1,8 @@
 """The checkpointer: states from which a restart needs only what follows, and the cutting of what nobody needs.
 
-Owns: a state folded from the journal (`storage.checkpoint.State`), and the journal's checkpoints; it writes no record.
+Owns: a state folded from the journal (`storage.checkpoint.State`); it reads the journal, and cuts it.
 Accepts: `Poke` (take one now).
-Sends: nothing. That there is something to read is a level signal, raised by the recorder.
+Sends: asks the recorder to keep a checkpoint. That there is something to read is a level signal, which it raises.
 When full: whoever pokes waits.
 Stops: at once; a checkpoint that is not finished is as if it had never been begun.
 
@@ -21,6 +21,7 @@ import anyio.to_thread
 
 from actors.runtime.actor import Actor
 from core.messages.commands import Poke
+from core.messages.recording import SaveCheckpoint
 from core.messages.replies import Done
 from storage.checkpoint import State
 from storage.errors import StorageError
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from actors.runtime.context import Context
     from actors.runtime.level_signal import LevelSignal
-    from actors.system.ports import PokePort
+    from actors.system.ports import PokePort, RecorderPort
     from storage.journal import Journal
     from storage.retention import Retention
 
@@ -50,6 +51,7 @@ class Checkpointer(Actor[Poke, Done]):
         name: str,
         mailbox: PokePort,
         context: Context,
+        recorder: RecorderPort,
         journal: Journal,
         written: LevelSignal,
         every: int,
@@ -57,6 +59,7 @@ class Checkpointer(Actor[Poke, Done]):
         in_thread: bool = True,
     ) -> None:
         super().__init__(name, mailbox, context)
+        self._recorder = recorder
         self._journal = journal
         self._written = written
         self._every = every
@@ -89,16 +92,23 @@ class Checkpointer(Actor[Poke, Done]):
                 await self._checkpoint()
             except StorageError as error:
                 log.warning("no checkpoint was taken: %s", error)
-                self._state = None
-                self._taken = self._written.value
+                self._try_later()
+
+    def _try_later(self) -> None:
+        self._state = None
+        self._taken = self._written.value
 
     async def _checkpoint(self) -> None:
         state = await self._caught_up()
         if state.sequence <= self._taken:
             return
         make = partial(state.checkpoint, self.clock.now())
-        await self._journal.save_checkpoint(await anyio.to_thread.run_sync(make) if self._in_thread else make())
-        self._taken = state.sequence
+        made = await anyio.to_thread.run_sync(make) if self._in_thread else make()
+        kept = await self._recorder.ask(SaveCheckpoint(made.sequence, made.at, made.content))
+        if not kept.last:
+            self._try_later()
+            return
+        self._taken = kept.last
         through = await cut_point(self._journal, self._retention, self.clock.now())
         if through:
             await self._journal.cut(through)

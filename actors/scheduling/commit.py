@@ -10,9 +10,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 from actors.scheduling.cycle_memory import Unsent
-from core.messages.commands import Append, Assume, Entry
+from core.messages.commands import Assume
 from core.messages.message import Message
 from core.messages.orders import BindOrder, EvictOrder, WriteStatus
+from core.messages.recording import Append, Entry
 from storage import codec
 
 if TYPE_CHECKING:

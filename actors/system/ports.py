@@ -7,11 +7,11 @@ decides whose they are.
 from __future__ import annotations
 
 from actors.runtime.mailbox import Mailbox
-from core.messages import commands, events, orders, replies, supervision
+from core.messages import commands, events, orders, recording, replies, supervision
 from core.messages.queue_tables import QueuesMeasured
 
 ApiPort = Mailbox[commands.ApiRequest, replies.ApiReply]
-RecorderPort = Mailbox[commands.RecorderCommand, replies.Appended]
+RecorderPort = Mailbox[recording.RecorderCommand, replies.Appended]
 CacheMessage = commands.CacheCommand | events.CacheEvent
 CacheReply = replies.SnapshotTaken | replies.Assumed | replies.ViewChecked
 CachePort = Mailbox[CacheMessage, CacheReply]

@@ -28,6 +28,7 @@ class SystemSettings:
     `alarm` makes something to sleep by.
     `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it
     is the last of its wave. No result depends on either.
+    `journal_look_s`: seconds between two looks whether the journal is still there (0: nobody looks).
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     `user_plugins`: plugins of users, and what tells one version of them from another.
     `uid_seed`: instead of `seed` for uids and generated names, where others of that seed are there already.
@@ -60,6 +61,7 @@ class SystemSettings:
     alarm: Callable[[], Alarm] = Alarm
     faults: Faults | None = None
     news_delay_s: float = 0.0
+    journal_look_s: float = 0.0
     checkpoint_every: int | None = None
     retention: Retention = field(default_factory=Retention)
     user_plugins: Mapping[str, str] = field(default_factory=dict[str, str])

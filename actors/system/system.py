@@ -29,7 +29,7 @@ from actors.system.restart import recover, resolve
 from actors.system.roles import ROLES
 from actors.system.settings import SystemSettings
 from actors.system.wiring import Wiring
-from core.messages import commands, replies
+from core.messages import commands, recording, replies
 from core.messages.message import Message
 from storage import codec
 from storage.journal import CONFIG, Journal, Record
@@ -134,6 +134,6 @@ class System(Wiring):
 
     async def _note(self, events: Sequence[Message]) -> None:
         """Events in the lives of actors; its own end finds the recorder gone."""
-        entries = tuple([commands.Entry("actor", codec.encode(event)) for event in events])
+        entries = tuple([recording.Entry("actor", codec.encode(event)) for event in events])
         with suppress(ActorStoppedError):
-            await self.switchboard.mailboxes["recorder"].tell(commands.Append(entries))
+            await self.switchboard.mailboxes["recorder"].tell(recording.Append(entries))

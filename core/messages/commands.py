@@ -214,28 +214,6 @@ class CheckView(Message, frozen=True):
 
 CacheCommand = TakeSnapshot | Assume | CheckView
 
-# --- to the recorder ----------------------------------------------------------------------------------------------
-
-
-class Entry(Struct, frozen=True, gc=False):
-    """One record for the journal; `payload` is the very bytes that travelled.
-
-    `cause` is the sequence number of the record it follows from (0: none; -k: the k-th entry of the same Append).
-    """
-
-    kind: str
-    payload: bytes
-    cause: int = 0
-
-
-class Append(Message, frozen=True):
-    """Write these records, in order, in one transaction. Reply (when asked): Appended, once they are on disk."""
-
-    entries: tuple[Entry, ...]
-
-
-RecorderCommand = Append
-
 # --- to the session runner, the action and dry-run workers --------------------------------------------------------
 
 

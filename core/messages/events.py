@@ -194,6 +194,13 @@ class ConfigLoaded(Message, frozen=True):
     plugins: dict[str, str] = field(default_factory=dict[str, str])
 
 
+class CheckpointTaken(Message, frozen=True):
+    """Kind "checkpoint": a state was kept that stands for all records up to `sequence`; the BLAKE2b of its bytes."""
+
+    sequence: int
+    hash: bytes
+
+
 class ActorStarted(Message, frozen=True):
     """Kind "actor"."""
 

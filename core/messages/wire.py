@@ -45,7 +45,8 @@ WIRE: Final[dict[str, Wire]] = {
     "EvictRefused": Wire("EvictRefused"),
     "EvictTimedOut": Wire("EvictTimedOut"),
     "StatusRefused": Wire("StatusRefused"),
-    # what became of configurations and actors
+    # what became of configurations and actors, and which checkpoints were taken
+    "CheckpointTaken": Wire("CheckpointTaken"),
     "ConfigLoaded": Wire("ConfigLoaded"),
     "ActorStarted": Wire("ActorStarted"),
     "ActorCrashed": Wire("ActorCrashed"),

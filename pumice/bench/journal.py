@@ -14,8 +14,8 @@ from actors.runtime.clock import RealClock
 from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox
 from actors.system.ports import RecorderPort
-from core.messages.commands import Append, Entry, RecorderCommand
 from core.messages.decisions import Bind
+from core.messages.recording import Append, Entry, RecorderCommand
 from core.messages.replies import Appended
 from pumice.bench.figures import Advance, Parameters, Samples
 from storage import codec

@@ -36,6 +36,8 @@ Object = dict[str, Any]
 
 CONFLICT = 409
 AGAIN_S = 0.05
+LOOK_S = 1.0
+"""How often somebody looks whether the journal is still there."""
 BATCH = 500
 """So many objects are handed in at a time."""
 
@@ -112,7 +114,8 @@ def _clock(start: float | None, last: float) -> VirtualClock:
 
 async def _run_on_file(plan: Plan, watching: Watching) -> Outcome:
     async with file_journal(plan.db) as journal:
-        return await _run(plan, watching, journal, RealClock())
+        settings = replace(plan.settings, journal_look_s=LOOK_S)
+        return await _run(replace(plan, settings=settings), watching, journal, RealClock())
 
 
 async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -> Outcome:

@@ -49,9 +49,9 @@ class WatchedJournal:
         """As `inner`."""
         return await self._inner.check()
 
-    async def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+    async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
         """As `inner`."""
-        await self._inner.save_checkpoint(checkpoint)
+        return await self._inner.save_checkpoint(checkpoint)
 
     async def checkpoints(self) -> Sequence[Checkpoint]:
         """As `inner`."""
@@ -60,6 +60,10 @@ class WatchedJournal:
     async def cut(self, through: int) -> int:
         """As `inner`."""
         return await self._inner.cut(through)
+
+    async def confirm(self) -> None:
+        """As `inner`."""
+        await self._inner.confirm()
 
     async def close(self) -> None:
         """As `inner`."""

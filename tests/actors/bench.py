@@ -11,7 +11,7 @@ from actors.runtime.clock import Clock, RealClock
 from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox
 from actors.system.ports import ApiPort, RecorderPort
-from core.messages import commands, replies
+from core.messages import commands, recording, replies
 from core.messages.events import Mutation
 from storage import codec
 
@@ -30,9 +30,9 @@ class Bench:
             capacity=capacity,
             activity=self.context.activity,
         )
-        self.recorder: RecorderPort = Mailbox("recorder", commands.RecorderCommand, replies.Appended)
+        self.recorder: RecorderPort = Mailbox("recorder", recording.RecorderCommand, replies.Appended)
         self.store = Store()
-        self.written: list[commands.Entry] = []
+        self.written: list[recording.Entry] = []
         self.appends = 0
         self.may_write = anyio.Event()
         self.may_write.set()

@@ -24,8 +24,8 @@ from actors.runtime.watcher import Changes, Watcher
 from actors.scheduling.cache import Cache
 from core.kube.devices import Allocator
 from core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, Phase
-from core.messages.commands import Append, Entry
 from core.messages.events import BindTimedOut, Bound, Mutation
+from core.messages.recording import Append, Entry
 from core.messages.watch import ReadRevision, RevisionRead
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from storage.errors import ClosedError
-from storage.journal import GENESIS, ChainReport, Checkpoint, Head, Record
+from storage.journal import CHECKPOINT, GENESIS, ChainReport, Checkpoint, Head, Record
 from tests.storage.examples import contents, everything, record, records
 
 if TYPE_CHECKING:
@@ -86,22 +86,24 @@ async def test_cutting_forgets_what_the_checkpoints_stand_for(journal: Journal) 
     whole = await everything(journal)
     for sequence in (25, 40):
         await journal.save_checkpoint(Checkpoint(sequence, 0.0, b"state"))
+    whole = await everything(journal)
+    assert [each.kind for each in whole[40:]] == [CHECKPOINT, CHECKPOINT]
     cut = await journal.cut(35)
     assert cut in {20, 25}, "at most to the oldest checkpoint, and where a pack ends"
     assert list(await everything(journal)) == whole[cut:]
-    assert await journal.check() == ChainReport(True, 40 - cut)
+    assert await journal.check() == ChainReport(True, 42 - cut)
     head = await journal.head()
-    assert (head.sequence, head.cut, head.cut_hash) == (40, cut, whole[cut - 1].hash)
-    assert await journal.append(records(1)) == 41
-    assert await journal.check() == ChainReport(True, 41 - cut)
+    assert (head.sequence, head.cut, head.cut_hash) == (42, cut, whole[cut - 1].hash)
+    assert await journal.append(records(1)) == 43
+    assert await journal.check() == ChainReport(True, 43 - cut)
 
 
 async def test_cutting_everything_keeps_the_count(journal: Journal) -> None:
     await journal.append(records(10))
-    await journal.save_checkpoint(Checkpoint(10, 0.0, b"state"))
+    assert await journal.save_checkpoint(Checkpoint(10, 0.0, b"state")) == 11
     before = await journal.head()
     assert await journal.cut(10) == 10
     after = await journal.head()
-    assert (after.sequence, after.hash) == (10, before.hash)
-    assert await journal.append(records(1)) == 11
+    assert (after.sequence, after.hash) == (11, before.hash)
+    assert await journal.append(records(1)) == 12
     assert (await journal.check()).whole

@@ -86,7 +86,7 @@ async def examine(path: Path) -> int:
 
 
 def assert_batches_are_whole(stored: list[Stored]) -> None:
-    starts = [index for index, each in enumerate(stored) if each.cause == 0]
+    starts = [index for index, each in enumerate(stored) if each.cause == 0 and each.kind == "api"]
     for start in starts:
         size = int(stored[start].payload.split()[1])
         assert [each.cause for each in stored[start : start + size]] == list(range(size))

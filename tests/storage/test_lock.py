@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from storage.lock import FileLock
+from storage.sqlite.lock import FileLock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from storage.lock import FileLock
+from storage.sqlite.lock import FileLock
 lock = FileLock(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(60)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from storage.errors import OpenError
-from storage.migrations import APPLICATION_ID, MIGRATIONS
+from storage.journal import CHECKPOINT
 from storage.sqlite import SqliteJournal
+from storage.sqlite.migrations import APPLICATION_ID, MIGRATIONS
 from tests.storage.examples import contents, make, records, run_sql
+from tests.storage.test_golden import copied
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +53,26 @@ async def test_a_step_that_fails_changes_nothing(path: Path) -> None:
         assert (await journal.check()).records == 50
 
 
-async def test_an_old_file_is_not_read_by_a_reader(path: Path) -> None:
-    await make(path)
-    with pytest.raises(OpenError, match="old"):
-        await SqliteJournal.open(path, read_only=True, migrations=(*MIGRATIONS, COLOUR))
+async def test_an_old_file_is_read_as_it_is(tmp_path: Path) -> None:
+    """Of version 1, which knew neither identities nor records of checkpoints."""
+    path = copied("checkpoints", tmp_path)
+    before = path.read_bytes()
+    async with await SqliteJournal.open(path, read_only=True) as journal:
+        assert (await journal.check()).whole
+        assert len(await journal.checkpoints()) == 2
+    assert path.read_bytes() == before
+    assert run_sql(path, "PRAGMA user_version") == [(1,)]
+
+
+async def test_an_old_file_gets_an_identity_and_records_of_its_checkpoints(tmp_path: Path) -> None:
+    path = copied("checkpoints", tmp_path)
+    async with await SqliteJournal.open(path) as journal:
+        kinds = [each.kind for each in await journal.read(1015)]
+        assert kinds[-2:] == [CHECKPOINT, CHECKPOINT]
+        assert (await journal.check()).whole
+        assert len(await journal.checkpoints()) == 2
+        last = (await journal.head()).sequence
+    async with await SqliteJournal.open(path) as journal:
+        assert (await journal.head()).sequence == last, "once is enough"
+    [(identity,)] = run_sql(path, "SELECT identity FROM anchor")
+    assert len(identity) == 16

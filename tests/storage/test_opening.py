@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from storage.opening import uri
+from storage.sqlite.opening import uri
 
 
 @pytest.fixture
@@ -33,4 +33,4 @@ def test_not_when_a_log_is_waiting_to_be_read(sealed: Path) -> None:
 
 def test_elsewhere_somebody_may_be_writing(tmp_path: Path) -> None:
     assert uri(tmp_path / "journal.db", read_only=True).endswith("?mode=ro")
-    assert uri(tmp_path / "journal.db", read_only=False).endswith("?mode=rwc")
+    assert uri(tmp_path / "journal.db", read_only=False).endswith("?mode=rw")

@@ -10,7 +10,6 @@ from unittest.mock import Mock
 import anyio
 import pytest
 
-from storage import opening
 from storage.errors import (
     ClosedError,
     DamagedError,
@@ -25,8 +24,8 @@ from storage.errors import (
     UnwritableError,
 )
 from storage.journal import Record
-from storage.migrations import APPLICATION_ID, MIGRATIONS
-from storage.sqlite import SqliteJournal
+from storage.sqlite import SqliteJournal, opening
+from storage.sqlite.migrations import APPLICATION_ID, MIGRATIONS
 from tests.storage.examples import contents, everything, make, record, records, run_sql
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ async def test_a_database_of_another_program_is_left_alone(path: Path, mark: str
 async def test_a_newer_schema_is_refused_by_name(path: Path) -> None:
     await make(path)
     run_sql(path, "PRAGMA user_version = 99")
-    with pytest.raises(NewerSchemaError, match="schema version 99 is newer than 1") as refusal:
+    with pytest.raises(NewerSchemaError, match="schema version 99 is newer than 2") as refusal:
         await SqliteJournal.open(path)
     assert (refusal.value.found, refusal.value.known) == (99, len(MIGRATIONS))
 

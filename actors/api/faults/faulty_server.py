@@ -18,7 +18,7 @@ from actors.api.faults.faulty_log import FaultyLog
 from actors.api.faults.network import Held, Network
 from actors.api.server import ApiServer
 from actors.errors import words_of
-from core.messages import commands, replies
+from core.messages import commands, recording, replies
 from core.messages.supervision import Restart
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class FaultyApiServer(ApiServer):
 
     async def _carry_out(self, steps: Sequence[_Step]) -> None:
         now = self.clock.now()
-        entries: list[commands.Entry] = []
+        entries: list[recording.Entry] = []
         for step in steps:
             if step.answer is None and step.request is not _NOTHING:
                 step.answer = self._apply(step.request, now, entries)

@@ -16,19 +16,26 @@ if TYPE_CHECKING:
 
 
 def _recorder(wiring: Wiring, name: str) -> Recorder:
-    return Recorder(*wiring.own(name), wiring.journal, wiring.recovered.sequence, wiring.written)
+    look_s = wiring.settings.journal_look_s
+    return Recorder(*wiring.own(name), wiring.journal, wiring.recovered.sequence, wiring.written, look_s)
 
 
 def _checkpointer(wiring: Wiring, name: str) -> Checkpointer:
     every = wiring.settings.records_between(wiring.source.loaded.config.pumice)
     in_thread = not isinstance(wiring.context.clock, VirtualClock)  # which would take a thread's work for idleness
-    return Checkpointer(*wiring.own(name), wiring.journal, wiring.written, every, wiring.settings.retention, in_thread)
+    whose, recorder = wiring.own(name), wiring.ports(name)["recorder"]
+    return Checkpointer(*whose, recorder, wiring.journal, wiring.written, every, wiring.settings.retention, in_thread)
 
 
 RECORDER: Final = Role(name="recorder", port=ports.RecorderPort, build=_recorder, vital=True, box="recorder")
 
 CHECKPOINTER: Final = Role(
-    name="checkpointer", port=ports.PokePort, build=_checkpointer, crashes=("checkpointer",), box="checkpointer"
+    name="checkpointer",
+    port=ports.PokePort,
+    sends={"recorder": "recorder"},
+    build=_checkpointer,
+    crashes=("checkpointer",),
+    box="checkpointer",
 )
 
 METRICS: Final = Role(

@@ -72,7 +72,7 @@ async def test_a_checkpoint_that_cannot_be_written_stops_nothing(
     anyio_backend: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Full(MemoryJournal):
-        async def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
             raise DiskFullError("the disk is full")
 
     journal = Full()

@@ -14,7 +14,7 @@ from actors.runtime.clock import VirtualClock
 from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox
 from actors.system.ports import RecorderPort
-from core.messages.commands import Append, Entry, RecorderCommand
+from core.messages.recording import Append, Entry, RecorderCommand
 from core.messages.replies import Appended
 from storage.memory import MemoryJournal
 

@@ -19,7 +19,7 @@ from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox, expected
 from actors.runtime.watcher import Changes, Watcher
 from actors.system.ports import ApiPort, RecorderPort
-from core.messages import commands, replies, watch
+from core.messages import commands, recording, replies, watch
 from core.messages.events import Mutation
 from core.objects.parts import POD_PLACED
 from storage import codec
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 @asynccontextmanager
 async def serving(log_capacity: int = 1000) -> AsyncGenerator[tuple[ApiPort, Context]]:
     context = Context(RealClock())
-    recorder: RecorderPort = Mailbox("recorder", commands.Append, replies.Appended, activity=context.activity)
+    recorder: RecorderPort = Mailbox("recorder", recording.RecorderCommand, replies.Appended, activity=context.activity)
     api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply, activity=context.activity)
     store = Store(log_capacity=log_capacity)
     async with anyio.create_task_group() as tasks:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pumice.cli import main
-from storage import queries
 from storage.rows import COLUMNS
-from storage.sqlite import _Database  # pyright: ignore[reportPrivateUsage]
+from storage.sqlite import queries
+from storage.sqlite.database import Database
 
 WHEN: Final = ("before", "inside", "after")
 """Inside: another thread kills while SQLite writes; after: it is written, and nobody has heard of it yet."""
@@ -55,9 +55,9 @@ def writes(what: str, sql: str, values: Sequence[Any]) -> bool:
 
 def arm(when: str, what: str, count: int) -> None:
     """From here on the process is mortal."""
-    original, left = _Database._rows, [count]  # pyright: ignore[reportPrivateUsage]
+    original, left = Database._rows, [count]  # pyright: ignore[reportPrivateUsage]
 
-    async def rows(database: _Database, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    async def rows(database: Database, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         left[0] -= writes(what, sql, values)
         if left[0] > 0 or not writes(what, sql, values):
             return await original(database, sql, values)
@@ -69,7 +69,7 @@ def arm(when: str, what: str, count: int) -> None:
         die()
         raise AssertionError("still alive")
 
-    setattr(_Database, "_rows", rows)  # noqa: B010
+    setattr(Database, "_rows", rows)  # noqa: B010
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The SQL of the journal, as text and values; `storage.sqlite` runs it."""
+"""The SQL of the journal, as text and values; `storage.sqlite.database` runs it."""
 
 from __future__ import annotations
 
@@ -20,39 +20,47 @@ PRAGMAS: Final = """
 PRAGMA synchronous = FULL;
 PRAGMA wal_autocheckpoint = 2000;
 """
+INTO_FILE: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
+"""All that is in the write-ahead file goes into the main one."""
 PROBE: Final = "BEGIN IMMEDIATE; PRAGMA user_version = 0; ROLLBACK;"
 """Fails where nothing can be written. Opening and beginning do not: SQLite falls back to read-only without a word."""
 
-IDENTITY: Final = (
+WHOSE: Final = (
     "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), "
     "(SELECT count(*) FROM sqlite_master)"
 )
 # SQLite lets anybody put anything in any column; the casts make it a value of ours, and the chain finds it wrong.
 HEAD: Final = (
-    "SELECT CAST(anchor.sequence AS INTEGER), CAST(anchor.hash AS BLOB), "
+    "SELECT ifnull(CAST(anchor.sequence AS INTEGER), 0), ifnull(CAST(anchor.hash AS BLOB), x''), "
     "(SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = 'journal'), "
     "(SELECT max(sequence) FROM journal), "
-    "(SELECT CAST(hash AS BLOB) FROM journal ORDER BY sequence DESC LIMIT 1) FROM anchor"
+    "(SELECT ifnull(CAST(hash AS BLOB), x'') FROM journal ORDER BY sequence DESC LIMIT 1) FROM anchor"
 )
+IDENTITY: Final = "SELECT ifnull(CAST(identity AS BLOB), x'') FROM anchor"
 ROWS: Final = (
-    "SELECT sequence, CAST(kind AS TEXT), CAST(cause AS INTEGER), CAST(at AS REAL), CAST(lead AS INTEGER), "
-    "CAST(start AS INTEGER), CAST(size AS INTEGER), CAST(hash AS BLOB) FROM journal"
+    "SELECT sequence, ifnull(CAST(kind AS TEXT), ''), ifnull(CAST(cause AS INTEGER), 0), "
+    "ifnull(CAST(at AS REAL), 0.0), ifnull(CAST(lead AS INTEGER), -1), ifnull(CAST(start AS INTEGER), -1), "
+    "ifnull(CAST(size AS INTEGER), -1), ifnull(CAST(hash AS BLOB), x'') FROM journal"
 )
 PACKS: Final = (
-    "SELECT sequence, CAST(packing AS INTEGER), CAST(content AS BLOB) FROM journal "
+    "SELECT sequence, ifnull(CAST(packing AS INTEGER), -1), CAST(content AS BLOB) FROM journal "
     "WHERE sequence BETWEEN ? AND ? AND content IS NOT NULL"
 )
-DICTIONARIES: Final = "SELECT number, CAST(content AS BLOB) FROM dictionary WHERE number > ?"
+DICTIONARIES: Final = "SELECT number, ifnull(CAST(content AS BLOB), x'') FROM dictionary WHERE number > ?"
 LAST_OF_KIND: Final = "SELECT sequence FROM journal WHERE kind = ? ORDER BY sequence DESC LIMIT 1"
-CHECKPOINTS: Final = "SELECT sequence, CAST(at AS REAL), CAST(content AS BLOB) FROM checkpoint ORDER BY sequence DESC"
+CHECKPOINTS: Final = (
+    "SELECT sequence, ifnull(CAST(at AS REAL), 0.0), ifnull(CAST(content AS BLOB), x'') FROM checkpoint "
+    "ORDER BY sequence DESC"
+)
 OLDEST_CHECKPOINT: Final = "SELECT coalesce(min(sequence), 0) FROM checkpoint"
 SAVE_CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?)"
 DROP_CHECKPOINTS: Final = (
     "DELETE FROM checkpoint WHERE sequence NOT IN (SELECT sequence FROM checkpoint ORDER BY sequence DESC LIMIT ?)"
 )
 SAVE_DICTIONARY: Final = "INSERT INTO dictionary VALUES (?, ?)"
-LEAD: Final = "SELECT lead FROM journal WHERE sequence = ?"
-HASH: Final = "SELECT hash FROM journal WHERE sequence = ?"
+LEAD: Final = "SELECT ifnull(CAST(lead AS INTEGER), 0) FROM journal WHERE sequence = ?"
+HASH: Final = "SELECT ifnull(CAST(hash AS BLOB), x'') FROM journal WHERE sequence = ?"
+OPENED: Final = "UPDATE anchor SET opened = opened + 1"
 ANCHOR: Final = "UPDATE anchor SET sequence = ?, hash = ?"
 FORGET: Final = "DELETE FROM journal WHERE sequence <= ?"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,9 @@ from storage.errors import (
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+MANGLED: Final = (TypeError, ValueError, OverflowError, LookupError, struct.error)
+"""What making something of values comes to that are not what was written."""
+
 PRIMARY: Final = 0xFF
 """The low byte of SQLite's extended codes is the primary one."""
 
@@ -36,6 +40,8 @@ def failing_to_open(path: str) -> Generator[None]:
         raise LockedError(path, f"the journal is open in {problem}") from problem
     except OSError as problem:
         raise UnwritableError(path, f"cannot be written: {problem.strerror or problem}") from problem
+    except (DamagedError, *MANGLED) as problem:
+        raise OpenError(path, f"cannot be read: {problem}") from problem
 
 
 @contextmanager
@@ -45,6 +51,16 @@ def using() -> Generator[None]:
         yield
     except sqlite3.Error as problem:
         raise _use_error(problem) from problem
+
+
+@contextmanager
+def reading() -> Generator[None]:
+    """While making something of what a file holds: whatever was changed in it, it is damage and nobody's mistake."""
+    with using():
+        try:
+            yield
+        except MANGLED as problem:
+            raise DamagedError(0, f"the database file itself is broken ({problem})") from problem
 
 
 def _open_error(path: str, problem: sqlite3.Error) -> OpenError:

@@ -31,8 +31,22 @@ CREATE TABLE checkpoint (sequence INTEGER PRIMARY KEY, at REAL NOT NULL, content
 INSERT INTO anchor VALUES (1, 0, zeroblob(16));
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (VERSION_1,)
+VERSION_2: Final = """
+-- Which journal this is, and how often it was opened to be written: so what every writer writes ahead says whose it is
+-- as long as all its records are there, and later their hashes do.
+ALTER TABLE anchor ADD COLUMN identity BLOB;
+ALTER TABLE anchor ADD COLUMN opened INTEGER NOT NULL DEFAULT 0;
+UPDATE anchor SET identity = randomblob(16);
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (VERSION_1, VERSION_2)
 """Step i leads from version i to version i + 1."""
+
+IDENTIFIED: Final = 2
+"""From this version on a journal has an identity."""
+
+VOUCHED: Final = 2
+"""From this version on every checkpoint has a record in the chain that vouches for it."""
 
 
 def scripts(version: int, migrations: tuple[str, ...] = MIGRATIONS) -> list[str]:

@@ -1,0 +1,294 @@
+"""Everything that happens to the journal's database, in one asyncio loop: the only module that knows aiosqlite.
+
+One append (up to 1,024 records) is **one INSERT of many rows** in autocommit, not BEGIN, executemany, COMMIT. SQLite
+lets go of the interpreter's lock around every step it makes and must win it back from a busy main thread, 5 ms each: a
+batch of 1,024 rows took 285 ms by executemany and takes 8 ms as one statement (both 2 ms when the process is idle).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any, Final
+
+import aiosqlite
+import anyio
+
+from storage.chain import Verifier
+from storage.dictionary import Dictionary, Sampler
+from storage.errors import ClosedError, DamagedError, GoneError, OpenError
+from storage.journal import CHECKPOINT, Checkpoint, Head
+from storage.memory import KEPT_CHECKPOINTS
+from storage.rows import PACK_RECORDS, PackReader, Row, pack_rows, packs
+from storage.sqlite import opening, queries
+from storage.sqlite.failures import reading, using
+from storage.sqlite.lock import beside
+from storage.sqlite.loop_thread import unbroken
+from storage.sqlite.mark import Mark, read_mark
+from storage.sqlite.migrations import VOUCHED
+from storage.sqlite.presence import Presence, leave_open
+from storage.vouching import demand_vouched, is_vouched, voucher
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from storage.journal import Record, Stored
+    from storage.sqlite.lock import JournalLock
+    from storage.sqlite.opening import Found
+
+CUT_STEP: Final = 50_000
+CACHED_STATEMENTS: Final = 32
+"""An INSERT of 1,024 rows takes some 300 kB when prepared, and there is one for every number of rows."""
+VERIFIED: Final = 4096
+"""Records at a time."""
+
+
+class Database:
+    """Everything that happens in the portal's loop."""
+
+    def __init__(
+        self, connection: aiosqlite.Connection, path: Path, found: Found, dictionaries: dict[int, bytes]
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._found = found
+        self._head = found.head
+        self._dictionaries = dictionaries
+        self._newest = max(map(Dictionary._make, dictionaries.items()), default=None)
+        self._sampler = Sampler(len(dictionaries))
+        self._turn = anyio.Lock()
+        self._failed: Exception | None = None
+        self._lock: JournalLock | None = None
+        self._presence: Presence | None = None
+        self._spare: sqlite3.Connection | None = None
+
+    @classmethod
+    async def open(cls, path: Path, name: str, lock: JournalLock | None, migrations: tuple[str, ...]) -> Database:
+        """The database at `path` (free of symbolic links), which the user calls `name`; to read without a lock."""
+        if lock is None:
+            return await cls._connected(path, name, migrations, read_only=True)
+        if opening.log_waits(path):
+            # Who may write makes one file of both when it closes: what must not be done is found out by who may not.
+            looking = await cls._connected(path, name, migrations, read_only=True, may_be_empty=True)
+            try:
+                await looking._demand_whole(name)
+            finally:
+                await looking.close()
+        database = await cls._connected(path, name, migrations, read_only=False, may_be_empty=True)
+        try:
+            await database._make_ready(name, lock, migrations)
+        except BaseException:
+            await database.close()
+            raise
+        return database
+
+    @classmethod
+    async def _connected(
+        cls, path: Path, name: str, migrations: tuple[str, ...], *, read_only: bool, may_be_empty: bool = False
+    ) -> Database:
+        uri = opening.uri(path, read_only)
+        connection = await aiosqlite.connect(uri, uri=True, isolation_level=None, cached_statements=CACHED_STATEMENTS)
+        connection.text_factory = queries.text
+        try:
+            found = await opening.inspect(connection, path, name, len(migrations), may_be_empty=may_be_empty)
+            return cls(connection, path, found, await opening.dictionaries(connection) if found.version else {})
+        except BaseException:
+            await connection.close()
+            raise
+
+    async def _make_ready(self, name: str, lock: JournalLock, migrations: tuple[str, ...]) -> None:
+        found = self._found
+        opening.demand_whole(found, self._path, name)
+        await opening.make_ready(self._connection, name, found, migrations)
+        self._spare = sqlite3.connect(opening.uri(self._path, True), uri=True, check_same_thread=False)
+        self._spare.execute(queries.WHOSE)
+        identity = await opening.identity_of(self._connection)
+        self._found = found._replace(identity=identity, version=max(found.version, len(migrations)))
+        self._presence, self._lock = Presence(self._path), lock
+        if 0 < found.version < VOUCHED:
+            await self._vouch_for_old()
+        self._note()
+
+    async def _demand_whole(self, name: str) -> None:
+        opening.demand_whole(self._found, self._path, name)
+        if self._found.alone is not None:
+            await self._demand_continued(name, self._found.alone.sequence, self._found.alone.hash)
+
+    async def _demand_continued(self, name: str, sequence: int, hash_: bytes) -> None:
+        """What the write-ahead file adds to the main one must be what comes after it. Raises OpenError."""
+        verifier = Verifier.of(self._head)
+        try:
+            if sequence > self._head.cut:
+                verifier = Verifier(sequence, hash_)
+                last = await self.read(sequence - 1, None, 1)
+                if not last or (last[0].sequence, last[0].hash) != (sequence, hash_):
+                    verifier.breaks(sequence, "it is not the one in the main file")
+            while verifier.first_bad is None and verifier.sequence < self._head.sequence:
+                for record in await self.read(verifier.sequence, None, VERIFIED):
+                    if not verifier.follow(record):
+                        break
+        except DamagedError as problem:
+            raise OpenError(name, f"{problem}; it can only be read") from problem
+        if verifier.first_bad is not None:
+            bad = verifier.first_bad
+            whose = "its write-ahead file (-wal) is damaged or another journal's; it can only be read"
+            raise OpenError(name, f"record {bad.sequence} does not follow the one before ({bad.why}): {whose}")
+
+    async def _vouch_for_old(self) -> None:
+        """Checkpoints from before they had records get theirs, from what they are now."""
+        for row in await self._rows(queries.CHECKPOINTS):
+            await self._append([voucher(Checkpoint(*row))])
+
+    async def append(self, records: Sequence[Record]) -> int:
+        async with self._turn:
+            with using():
+                await unbroken(self._append(records))
+            return self._head.sequence
+
+    async def _append(self, records: Sequence[Record], *more: queries.Statement) -> None:
+        """In one transaction with `more`."""
+        head = self._head
+        sequence, previous = head.sequence, head.hash
+        proposal = self._sampler.proposal
+        statements: list[queries.Statement] = [(queries.SAVE_DICTIONARY, proposal)] if proposal else []
+        for pack in packs(records):
+            packed = pack_rows(pack, sequence + 1, previous, proposal or self._newest)
+            sequence, previous = sequence + len(pack), packed.hash
+            statements.append(queries.inserting(packed.columns))
+            self._sampler.note(pack, packed.bytes)
+        await self._write(*statements, *more)
+        if proposal:
+            self._sampler.adopt(proposal)
+            self._newest = proposal
+        self._head = Head(sequence, previous, head.cut, head.cut_hash, sequence)
+        await self.confirm()
+        self._note()
+
+    def _note(self) -> None:
+        """Tell beside the journal how far it has come."""
+        if self._lock is not None and self._found.identity is not None:
+            self._lock.note(Mark(self._found.identity, self._head.sequence, self._head.hash))
+
+    async def confirm(self) -> None:
+        """Raises GoneError when the files are not where they were: who looks for them finds nothing new."""
+        gone = self._presence.gone() if self._presence is not None else ""
+        if gone:
+            self._failed = GoneError(f"the journal is gone: {gone}; what was written since may be lost")
+            raise self._failed
+
+    async def _write(self, *statements: queries.Statement) -> None:
+        """All of them in one transaction; a single statement is one by itself."""
+        if self._failed is not None:
+            raise ClosedError("the journal failed earlier; open it again") from self._failed
+        try:
+            if len(statements) == 1:
+                await self._rows(*statements[0])
+            elif statements:
+                await self._rows("BEGIN IMMEDIATE")
+                for statement in statements:
+                    await self._rows(*statement)
+                await self._rows("COMMIT")
+        except aiosqlite.Error as problem:
+            await self._undo(problem)
+            raise
+
+    async def _undo(self, problem: Exception) -> None:
+        """After a failed write. When what was there cannot be read, or is not what it was, trust nothing any more."""
+        try:
+            if self._connection.in_transaction:
+                await self._connection.rollback()
+            if await opening.head(self._connection) == self._head:
+                return
+        except aiosqlite.Error:
+            pass
+        self._failed = problem
+
+    async def begin_after(self, sequence: int, hash_: bytes) -> None:
+        async with self._turn:
+            with using():
+                if self._head.written:
+                    raise ValueError("only an empty journal can begin elsewhere")
+                await unbroken(self._write((queries.ANCHOR, (sequence, hash_))))
+                self._head = Head(sequence, hash_, sequence, hash_, sequence)
+                self._note()
+
+    async def read(self, after: int, kinds: Collection[str] | None, limit: int) -> list[Stored]:
+        with reading():
+            rows = [Row(*row) for row in await self._rows(*queries.select_rows(after, kinds, limit))]
+            if not rows:
+                return []
+            for number, content in await self._rows(queries.DICTIONARIES, (len(self._dictionaries),)):
+                self._dictionaries[number] = content
+            first = min(row.sequence - max(0, min(row.lead, PACK_RECORDS)) for row in rows)
+            contents = await self._rows(queries.PACKS, (first, rows[-1].sequence))
+            return queries.readable(rows, PackReader(contents, self._dictionaries))
+
+    async def last(self, kind: str) -> Stored | None:
+        with reading():
+            found = await self._rows(queries.LAST_OF_KIND, (kind,))
+        return (await self.read(found[0][0] - 1, None, 1))[0] if found else None
+
+    async def head(self) -> Head:
+        """As it is in the file now; `written` is the highest number that it, or what stands beside it, tells of."""
+        mark = read_mark(beside(self._path)) if self._lock is None else None
+        with reading():
+            head = await opening.head(self._connection)
+        told = mark.sequence if mark is not None and mark.identity == self._found.identity else 0
+        if self._found.lost and head.sequence == self._found.head.sequence:
+            told = max(told, head.sequence + 1)
+        return Head(head.sequence, head.hash, head.cut, head.cut_hash, max(head.written, told))
+
+    async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
+        values = (checkpoint.sequence, checkpoint.at, checkpoint.content)
+        kept = ((queries.SAVE_CHECKPOINT, values), (queries.DROP_CHECKPOINTS, (KEPT_CHECKPOINTS,)))
+        async with self._turn:
+            known = is_vouched(checkpoint, await self.read(checkpoint.sequence - 1, (CHECKPOINT,), VERIFIED))
+            with using():
+                await unbroken(self._append([] if known else [voucher(checkpoint)], *kept))
+            return self._head.sequence
+
+    async def checkpoints(self) -> list[Checkpoint]:
+        with reading():
+            found = [Checkpoint(*row) for row in await self._rows(queries.CHECKPOINTS)]
+        if found and self._found.version >= VOUCHED:
+            demand_vouched(found, await self.read(found[-1].sequence - 1, (CHECKPOINT,), VERIFIED))
+        return found
+
+    async def cut(self, through: int) -> int:
+        """In steps, so that appends get their turn and no transaction is large."""
+        with reading():
+            oldest = (await self._rows(queries.OLDEST_CHECKPOINT))[0][0]
+            through = await self._pack_boundary(min(through, oldest))
+        while self._head.cut < through:
+            async with self._turn:
+                with using():
+                    step = await self._pack_boundary(self._head.cut + CUT_STEP)
+                    await unbroken(self._cut(min(through, step)))
+        return self._head.cut
+
+    async def _pack_boundary(self, through: int) -> int:
+        """The last record at or before `through` after which a pack begins: the rest of a pack needs its first row."""
+        found = await self._rows(queries.LEAD, (through + 1,))
+        return through - found[0][0] if found else through
+
+    async def _cut(self, through: int) -> None:
+        found = await self._rows(queries.HASH, (through,))
+        if not found:
+            raise DamagedError(through, "lost: retention cannot cut here")
+        await self._write((queries.ANCHOR, (through, found[0][0])), (queries.FORGET, (through,)))
+        self._head = await opening.head(self._connection)
+
+    async def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        return list(await self._connection.execute_fetchall(sql, values))
+
+    async def close(self) -> bool:
+        """Whether everything is in the main file now."""
+        async with self._turn:
+            gone = isinstance(self._failed, GoneError)
+            if self._spare is not None and gone:
+                leave_open(self._spare)
+            elif self._spare is not None:
+                self._spare.close()
+            with using():
+                await unbroken(self._connection.close())
+            return self._failed is None

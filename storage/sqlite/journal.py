@@ -1,0 +1,120 @@
+"""The journal in a SQLite file, from any event loop.
+
+aiosqlite needs asyncio, so it lives in one thread with an asyncio loop of its own, reached through an anyio portal: the
+journal is the same under trio and asyncio. A transaction is one shielded function in that loop, so that a cancelled
+append is whole or absent.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from storage.check import check
+from storage.errors import ForeignFileError, MissingFileError
+from storage.sqlite.database import Database
+from storage.sqlite.failures import failing_to_open
+from storage.sqlite.lock import JournalLock
+from storage.sqlite.loop_thread import LoopThread, unbroken
+from storage.sqlite.migrations import MIGRATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from storage.journal import ChainReport, Checkpoint, Head, Record, Stored
+
+
+class SqliteJournal:
+    """A journal file, from any event loop. See `storage.journal.Journal`; made by `open`, an async context manager."""
+
+    def __init__(self, thread: LoopThread, database: Database, lock: JournalLock | None) -> None:
+        self._thread = thread
+        self._database = database
+        self._lock = lock
+
+    @classmethod
+    async def open(
+        cls, path: str | Path, *, read_only: bool = False, migrations: tuple[str, ...] = MIGRATIONS
+    ) -> SqliteJournal:
+        """Open the journal at `path`, making or migrating it when opened for writing. Raises OpenError.
+
+        Any number of read-only journals may be open beside the one that writes.
+        """
+        name, path = str(path), Path(path)
+        with ExitStack() as undo, failing_to_open(name):
+            if path.is_dir():
+                raise ForeignFileError(name, "this is a folder, not a journal")
+            if read_only and not path.exists():
+                raise MissingFileError(name, "there is no such file")
+            path, lock = path.resolve(), None
+            if not read_only:
+                lock = JournalLock(path)
+                undo.callback(lock.release, clean=False)
+            thread = LoopThread("pumice journal")
+            undo.callback(thread.stop)
+            database = await unbroken(thread.call(Database.open, path, name, lock, migrations))
+            undo.pop_all()
+            return cls(thread, database, lock)
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """Write the records in one transaction, on disk when this returns; the number of the last one."""
+        return await self._thread.call(self._database.append, records)
+
+    async def begin_after(self, sequence: int, hash_: bytes) -> None:
+        """Let an empty journal begin with the record after that one, whose hash this is, as though it had been cut."""
+        await self._thread.call(self._database.begin_after, sequence, hash_)
+
+    async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
+        """At most `limit` records (of these kinds) numbered above `after`."""
+        return await self._thread.call(self._database.read, after, kinds, limit)
+
+    async def last(self, kind: str) -> Stored | None:
+        """The newest record of a kind."""
+        return await self._thread.call(self._database.last, kind)
+
+    async def head(self) -> Head:
+        """Both ends, as they are in the file now."""
+        return await self._thread.call(self._database.head)
+
+    async def check(self) -> ChainReport:
+        """Verify the chain."""
+        return await check(self)
+
+    async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
+        """Keep it and the one before; the number of the newest record."""
+        return await self._thread.call(self._database.save_checkpoint, checkpoint)
+
+    async def checkpoints(self) -> Sequence[Checkpoint]:
+        """Newest first. Raises DamagedError for one that is not what its record says."""
+        return await self._thread.call(self._database.checkpoints)
+
+    async def cut(self, through: int) -> int:
+        """Forget records up to `through`, at most to the oldest checkpoint kept and where a pack ends."""
+        return await self._thread.call(self._database.cut, through)
+
+    async def confirm(self) -> None:
+        """Raises GoneError when its files are not where they were."""
+        await self._thread.call(self._database.confirm)
+
+    async def close(self) -> None:
+        """Finish what is in flight and let go of file, lock and thread. A second call does nothing."""
+        if self._thread.stopped:
+            return
+        clean = False
+        try:
+            clean = await unbroken(self._thread.call(self._database.close))
+        finally:
+            self._thread.stop()
+            if self._lock is not None:
+                self._lock.release(clean=clean)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

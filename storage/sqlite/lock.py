@@ -1,0 +1,169 @@
+"""One writer a journal: advisory locks that the system drops when their holder dies.
+
+One is on the journal's file itself, whatever name or link it was found by. The other is on a file beside it, which says
+who holds it and how far the journal has come (`storage.sqlite.mark`), and is gone after a clean stop.
+
+SQLite's own locks are of the process, and closing any handle on the file drops them. So the handle that holds the first
+lock is closed after SQLite's, and within one process a second writer is refused without opening the file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Final
+
+from storage.sqlite.mark import OFFSET, read_mark
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from storage.sqlite.mark import Mark
+
+if sys.platform == "win32":
+    import msvcrt
+
+    FAR: Final = 1 << 62
+    """A byte that nobody reads or writes: locks are mandatory here."""
+
+    def _seize(handle: int) -> None:
+        os.lseek(handle, FAR, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _seize(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+PRIVATE: Final = 0o600
+"""Journals hold Secrets."""
+SUFFIX: Final = "-lock"
+_OPEN: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+
+_ours: set[tuple[int, int]] = set()
+"""Device and inode of the journals that this process writes."""
+_registering: Final = threading.Lock()
+
+
+def beside(journal: Path) -> Path:
+    """The lock file of a journal."""
+    return journal.with_name(journal.name + SUFFIX)
+
+
+class JournalLock:
+    """Held from construction to `release`; a file that is not there is made, empty and private.
+
+    `journal` is free of symbolic links. Raises BlockingIOError naming the holder, OSError otherwise.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
+        self._claimed: tuple[int, int] | None = None
+        self._handle = -1
+        self._beside = FileLock(beside(journal))
+        try:
+            self._handle = self._take()
+        except BaseException:
+            self.release(clean=False)
+            raise
+
+    def _take(self) -> int:
+        with _registering:
+            if self._journal.exists():
+                self._claim(self._journal.stat())
+            handle = os.open(self._journal, _OPEN, PRIVATE)
+            if self._claimed is None:
+                self._claim(os.fstat(handle))
+        try:
+            _seize_or_say_who(handle)
+        except BaseException:
+            os.close(handle)
+            raise
+        return handle
+
+    def _claim(self, found: os.stat_result) -> None:
+        inode = (found.st_dev, found.st_ino)
+        if inode in _ours:
+            raise BlockingIOError(f"process {os.getpid()}")
+        _ours.add(inode)
+        self._claimed = inode
+
+    def note(self, mark: Mark) -> None:
+        """The journal has come as far."""
+        self._beside.write(mark.packed(), OFFSET)
+
+    def release(self, *, clean: bool) -> None:
+        """Let go. `clean`: all is in the journal's own file, so nobody needs the mark any more. Once is enough."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+        if self._claimed is not None:
+            _ours.discard(self._claimed)
+            self._claimed = None
+        self._beside.release(keep=not clean and read_mark(self._beside.path) is not None)
+
+
+class FileLock:
+    """The lock on a file that is there for nothing else, and the number of the process that holds it.
+
+    Held from construction to `release`. Raises BlockingIOError when someone else holds it, OSError otherwise.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._handle = self._take()
+
+    def _take(self) -> int:
+        while True:
+            handle = os.open(self.path, _OPEN, PRIVATE)
+            try:
+                _seize_or_say_who(handle)
+                if self._is_still_there(handle):
+                    _write(handle, f"{os.getpid()}\n".ljust(OFFSET).encode(), 0)
+                    return handle
+            except BaseException:
+                os.close(handle)
+                raise
+            os.close(handle)
+
+    def _is_still_there(self, handle: int) -> bool:
+        """Whether the file was not removed by the holder before us between our opening and our locking it."""
+        try:
+            return os.path.samestat(os.fstat(handle), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def write(self, data: bytes, offset: int) -> None:
+        """Put something into the file."""
+        _write(self._handle, data, offset)
+
+    def release(self, *, keep: bool = False) -> None:
+        """Remove the file, unless it is to be kept, then let go: in this order nobody can hold the lock of a file that
+        is gone.
+        """
+        if self._handle >= 0:
+            if not keep and self._is_still_there(self._handle):
+                self.path.unlink(missing_ok=True)
+            os.close(self._handle)
+            self._handle = -1
+
+
+def _seize_or_say_who(handle: int) -> None:
+    try:
+        _seize(handle)
+    except (BlockingIOError, PermissionError) as problem:
+        raise BlockingIOError(_holder(handle)) from problem
+
+
+def _holder(handle: int) -> str:
+    """A lock file begins with the number of the process."""
+    os.lseek(handle, 0, os.SEEK_SET)
+    number = os.read(handle, 20).partition(b"\n")[0]
+    return f"process {number.decode()}" if number.isdigit() else "another process"
+
+
+def _write(handle: int, data: bytes, offset: int) -> None:
+    os.lseek(handle, offset, os.SEEK_SET)
+    os.write(handle, data)

@@ -1,0 +1,142 @@
+"""Opening a journal's database: whose file it is, whether it is whole, what it needs, and where it ends."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from storage.errors import DamagedError, ForeignFileError, NewerSchemaError, OpenError, UnwritableError
+from storage.journal import Head
+from storage.sqlite import queries
+from storage.sqlite.lock import beside
+from storage.sqlite.mark import read_mark
+from storage.sqlite.migrations import APPLICATION_ID, IDENTIFIED, scripts
+from storage.sqlite.tail import alone, lost_commits
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterable
+    from pathlib import Path
+
+    from storage.sqlite.tail import Alone
+
+
+class Connection(Protocol):
+    """The part of an aiosqlite connection that is needed here."""
+
+    def execute_fetchall(self, sql: str, parameters: Iterable[Any] | None = None, /) -> Awaitable[Iterable[Any]]:
+        """Run one statement; all its rows."""
+        ...
+
+    def executescript(self, sql_script: str, /) -> Awaitable[Any]:
+        """Run several."""
+        ...
+
+
+class Found(NamedTuple):
+    """What was opened: the version of its schema, the journal's identity (None in files of version 1), both ends.
+
+    `alone` is what the main file holds without the write-ahead file that lay there (None: there was none, or nothing in
+    the main file). `lost`: transactions that the write-ahead file held once.
+    """
+
+    version: int
+    identity: bytes | None
+    head: Head
+    alone: Alone | None
+    lost: int
+
+
+def uri(path: Path, read_only: bool) -> str:
+    """How SQLite is told what it may do to the file, which is there.
+
+    Even to read, it wants to lay a file beside one in write-ahead mode; where it may not, and no log is waiting there,
+    nobody can be writing either.
+    """
+    if not read_only:
+        return f"{path.absolute().as_uri()}?mode=rw"
+    alone = not path.with_name(f"{path.name}-wal").exists()
+    still = "&immutable=1" if alone and not os.access(path.absolute().parent, os.W_OK) else ""
+    return f"{path.absolute().as_uri()}?mode=ro{still}"
+
+
+def log_waits(path: Path) -> bool:
+    """Whether there is something in a write-ahead file."""
+    log = path.with_name(f"{path.name}-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+async def inspect(connection: Connection, path: Path, name: str, newest: int, *, may_be_empty: bool) -> Found:
+    """Whose file it is and what is in it, before anything changes it. `name` is what the user calls it.
+
+    Raises OpenError for what cannot be read; what may still be read and not written is for `demand_whole`.
+    """
+    only = alone(path) if log_waits(path) else None
+    version = await _version(connection, name, newest)
+    if not version and not may_be_empty:
+        raise ForeignFileError(name, "this file is empty, and no journal")
+    identity = await identity_of(connection) if version >= IDENTIFIED else None
+    if only is not None and identity is not None and only.identity not in (None, identity):
+        raise OpenError(name, "the write-ahead file beside it (-wal) is another journal's: put its own there, or none")
+    return Found(version, identity, await head(connection) if version else Head(), only, lost_commits(path))
+
+
+def demand_whole(found: Found, path: Path, name: str) -> None:
+    """Raises OpenError for a journal that has lost records at its end: it must not go on as if nothing had been."""
+    end, mark = found.head, read_mark(beside(path))
+    missing = mark.missing(found.identity, end) if mark is not None and found.identity is not None else ""
+    remedy = f"; to go on without them, remove {beside(path).name}" if missing and not found.lost else ""
+    if found.lost:
+        missing = (
+            missing or f"its write-ahead file is damaged: {found.lost} appends after record {end.sequence} are lost"
+        )
+    if end.written > end.sequence:
+        missing = missing or f"records {end.sequence + 1} to {end.written} are lost"
+    if missing:
+        raise OpenError(name, f"{missing}; it can only be read{remedy}")
+
+
+async def make_ready(connection: Connection, name: str, found: Found, migrations: tuple[str, ...]) -> None:
+    """Make sure that it can be written, and bring it up to date. Raises OpenError."""
+    await connection.executescript(queries.PROBE)
+    [(mode,)] = await connection.execute_fetchall("PRAGMA journal_mode = WAL")
+    if mode != "wal":
+        raise UnwritableError(name, "its file system does not allow SQLite's write-ahead log")
+    await connection.executescript(queries.PRAGMAS)
+    steps = scripts(found.version, migrations)
+    for script in steps:
+        await connection.executescript(script)
+    if steps:  # so that the main file says by itself whose it is
+        await connection.execute_fetchall(queries.INTO_FILE)
+    await connection.execute_fetchall(queries.OPENED)
+
+
+async def _version(connection: Connection, path: str, newest: int) -> int:
+    """The schema version; 0 for an empty file. Raises OpenError when the file is not ours or newer than we are."""
+    [(application, version, tables)] = await connection.execute_fetchall(queries.WHOSE)
+    if application != APPLICATION_ID and (application or version or tables):
+        raise ForeignFileError(path, "this SQLite database belongs to another program; it was left alone")
+    if version > newest:
+        raise NewerSchemaError(path, version, newest)
+    return int(version)
+
+
+async def identity_of(connection: Connection) -> bytes:
+    """Which journal it is; empty when it does not say."""
+    found = list(await connection.execute_fetchall(queries.IDENTITY))
+    return found[0][0] if found else b""
+
+
+async def dictionaries(connection: Connection) -> dict[int, bytes]:
+    """The compression dictionaries there are, by number."""
+    return dict(await connection.execute_fetchall(queries.DICTIONARIES, (0,)))
+
+
+async def head(connection: Connection) -> Head:
+    """Both ends, as they are in the file. Raises DamagedError."""
+    found = list(await connection.execute_fetchall(queries.HEAD))
+    if not found:
+        raise DamagedError(0, "it does not say where it begins")
+    [(cut, cut_hash, written, sequence, hash_)] = found
+    if sequence is None:
+        return Head(cut, cut_hash, cut, cut_hash, written or cut)
+    return Head(sequence, hash_, cut, cut_hash, written or sequence)

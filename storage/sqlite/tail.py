@@ -1,0 +1,93 @@
+"""What a journal's files hold apart from each other: SQLite shows only what it makes of them together.
+
+The write-ahead file is laid over the main file as far as its checksums agree, whoever wrote it. So what follows a
+broken page is looked for, and what the main file holds alone must be what the whole begins with.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEADER: Final = struct.Struct(">4sIII8sII")
+"""Magic, format, page size, checkpoint number, salts, checksum: https://sqlite.org/fileformat.html#walformat."""
+FRAME: Final = struct.Struct(">II8s8s")
+"""Page number, pages of the database after a commit (0: no commit), salts, checksum; the page follows."""
+INDEX: Final = struct.Struct("=16xI12x8s")
+"""Of the first 40 bytes of the index: the last frame that holds, and the salts as they are in the write-ahead file."""
+TRIES: Final = 3
+PAUSE_S: Final = 0.01
+
+
+class Alone(NamedTuple):
+    """What the main file says: the journal's identity (None: a file of an old version), and its end."""
+
+    identity: bytes | None
+    sequence: int
+    hash: bytes
+
+
+def lost_commits(path: Path) -> int:
+    """Transactions in the write-ahead file after the first one that SQLite does not accept.
+
+    One that was being written when the power went is not accepted either, and nobody was told of it: 0, unless there
+    is another one after it, which nobody begins before the one before is on the disk.
+    """
+    log, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    try:
+        with log.open("rb") as file:
+            head = file.read(HEADER.size)
+            if len(head) < HEADER.size:
+                return 0
+            _, _, page, _, salts, *_ = HEADER.unpack(head)
+            commits: list[int] = []
+            frames = (log.stat().st_size - HEADER.size) // (FRAME.size + page)
+            for number in range(frames):
+                file.seek(HEADER.size + number * (FRAME.size + page))
+                _, pages, own, _ = FRAME.unpack(file.read(FRAME.size))
+                if pages and own == salts:
+                    commits.append(number + 1)
+        with index.open("rb") as file:
+            last, indexed = INDEX.unpack(file.read(INDEX.size))
+    except (OSError, struct.error, ZeroDivisionError):
+        return 0
+    if indexed != salts:  # a writer has begun it anew meanwhile
+        return 0
+    lost = sum(number > last for number in commits)
+    return lost if lost > 1 else 0
+
+
+def alone(path: Path) -> Alone | None:
+    """What the main file holds without the write-ahead file; None: nothing yet. Raises sqlite3.Error.
+
+    A writer may be at it: what cannot be read at once is tried again.
+    """
+    for attempt in range(TRIES):
+        try:
+            return _alone(path)
+        except sqlite3.Error:
+            if attempt == TRIES - 1:
+                raise
+            time.sleep(PAUSE_S)
+    return None
+
+
+def _alone(path: Path) -> Alone | None:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as only:
+        tables = {name for (name,) in only.execute("SELECT name FROM sqlite_master")}
+        if "anchor" not in tables or "journal" not in tables:
+            return None
+        columns = {row[1] for row in only.execute("PRAGMA table_info(anchor)")}
+        identity = only.execute("SELECT CAST(identity AS BLOB) FROM anchor") if "identity" in columns else None
+        [(sequence, hash_)] = only.execute(
+            "SELECT ifnull(max(sequence), 0), CAST(hash AS BLOB) FROM (SELECT sequence, hash FROM journal "
+            "ORDER BY sequence DESC LIMIT 1)"
+        )
+        found = identity.fetchone() if identity is not None else None
+        return Alone(found[0] if found else None, sequence, hash_ or b"")
