@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from actors.runtime.fresh_events import FreshEvents
-
-if TYPE_CHECKING:
-    import anyio
+import anyio
 
 
 class LevelSignal:
@@ -15,7 +10,6 @@ class LevelSignal:
 
     def __init__(self, value: int = 0) -> None:
         self.value = value
-        self._events = FreshEvents()
         self._waited_for: dict[int, anyio.Event] = {}
 
     def raise_to(self, value: int) -> None:
@@ -31,6 +25,6 @@ class LevelSignal:
         """Wait until the level is above `value`; returns it."""
         while self.value <= value:
             if value not in self._waited_for:
-                self._waited_for[value] = self._events.make()
+                self._waited_for[value] = anyio.Event()
             await self._waited_for[value].wait()
         return self.value

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from core.resources import MIN_RESOURCE
 from core.session.search.filters import Filters
-from core.session.search.room import most_too_little
 from core.session.search.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ class NodeSearch:
         self.task = task
         self._room = room
         self.template = task.template
-        self._too_little = most_too_little(self.template.items, len(session.nodes.idle))
         self.filters = Filters(session, task)
         self.scoring = Scoring(session, task)
         is_global = self.filters.is_global or self.scoring.is_global
@@ -80,7 +79,12 @@ class NodeSearch:
     # --- keeping up --------------------------------------------------------------------------------------------------
 
     def refresh(self, cache: ErrorCache) -> None:
-        """Bring codes, idle and scores up to the session's present state, under that error cache."""
+        """Bring codes, idle and scores up to the session's present state, under that error cache.
+
+        Only rows that were touched are looked at. To look at all of them each time says the same (so the tests) and
+        takes an allocation of 2,000 pods 2.7 times as long on 1,000 nodes, 4.7 times on 5,000, and that of openb, whose
+        pods are all different, 1.3 times.
+        """
         role = self.task.role
         known = cache if cache.enabled and role else None
         before = known.by_role.get(role) if known is not None else None
@@ -164,13 +168,13 @@ class NodeSearch:
         nodes = self.session.nodes
         codes = self.filters.reject(rows, count)
         if self._room:
-            lacks = nodes.future[:, rows] <= self._too_little
-            if np.count_nonzero(lacks):
-                for dimension, _ in reversed(self.template.items):  # the first that lacks is the reason
-                    np.copyto(codes, self.session.searches.insufficient(dimension), where=lacks[dimension])
+            for dimension, value in reversed(self.template.items):  # the first that lacks is the reason
+                lacks = value - nodes.future[dimension, rows] >= MIN_RESOURCE
+                np.copyto(codes, self.session.searches.insufficient(dimension), where=lacks)
         feasible: BoolArray = codes == 0
         if nodes.has_future and self._room:
-            feasible &= np.logical_and.reduce(nodes.idle[:, rows] > self._too_little)
+            for dimension, value in self.template.items:
+                feasible &= value - nodes.idle[dimension, rows] < MIN_RESOURCE
         own = self.session.searches.hard_shard
         if own is not None:
             codes[~own[rows]] = self.session.searches.outside_shard

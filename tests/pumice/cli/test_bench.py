@@ -36,6 +36,7 @@ def test_preemption_decides_the_same_by_itself_and_through_workers(scenario: str
             {"cycle_s", "open_s", "idle_cycle_s", "first_open_s"},
         ),
         ("open", ("--nodes", 20, "--running", 200, "--gang", 4), {"open_s", "first_open_s"}),
+        ("topology", ("--nodes", 50, "--pods", 16, "--gang", 8), {"search_s", "next_search_s", "open_s"}),
         (
             "preempt",
             ("--nodes", 20, "--running", 200, "--pods", 8, "--gang", 4),

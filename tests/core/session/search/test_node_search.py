@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf, nextafter
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from core.life.task import TaskStatus
 from core.objects.pod import Task
 from core.session.reasons import FitFailure
 from core.session.search.node_search import ErrorCache, NodeSearch
-from core.session.search.room import most_too_small
 from core.session.statement import Statement
 from core.state.view import View
 from tests.kit.jobs import gang
@@ -130,17 +128,6 @@ def test_within_one_error_cache_a_refused_node_stays_refused(data: st.DataObject
         for row, code in known.items():
             assert search.codes[row] == code
         known.update({row: int(search.codes[row]) for row in np.flatnonzero(search.codes).tolist()})
-
-
-@given(
-    st.one_of(st.integers(0, 2**62).map(float), st.floats(0.0, 1e18)),
-    st.one_of(st.floats(-1e18, 1e18), st.floats(-1.0, 1.0).map(lambda near: (near,))),
-)
-def test_one_comparison_says_what_the_difference_says(request: float, column: float | tuple[float]) -> None:
-    limit = most_too_small(request)
-    there = request + column[0] if isinstance(column, tuple) else column
-    for room in (there, limit, nextafter(limit, inf), nextafter(limit, -inf), request, request - 0.1):
-        assert (room > limit) == (request - room < 0.1)
 
 
 def test_what_a_plain_template_does_not_concern_has_nothing_to_say_about_it() -> None:
