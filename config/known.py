@@ -71,6 +71,14 @@ ACTION_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Every action and the arguments it reads."""
 
+UNBUILT_ARGUMENTS: Final = (
+    "deviceshare.AscendHAMiVNPUEnable",
+    "deviceshare.AscendMindClusterVNPUEnable",
+    "deviceshare.GPUExclusiveRules",
+    "deviceshare.NodeLockEnable",
+)
+"""Arguments of built plugins that this release cannot heed yet: what they switch on is refused."""
+
 PLUGIN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "binpack": ("binpack.weight", "binpack.cpu", "binpack.memory", "binpack.resources", "binpack.resources.*"),
     "capacity": (

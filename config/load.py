@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -23,6 +23,7 @@ from config.known import (
     METRICS_KEYS,
     PLUGIN_ARGUMENTS,
     PUMICE,
+    UNBUILT_ARGUMENTS,
     is_argument,
 )
 from config.pumice_arguments import DEFAULT, PumiceArguments, read_pumice_arguments
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 _POINTS = {flag.key: flag.point for flag in FLAGS}
 _DEFAULTS = {flag.point: True for flag in FLAGS if flag.on_by_default}
 _TOP = ("actions", "tiers", "configurations", "metrics")
+OFF: Final[tuple[Any, ...]] = (None, False, "0", "f", "F", "false", "False", "FALSE", "", [])
+"""What switches an argument off, however it is written."""
+EXCLUSIVE_DEVICES: Final = ("deviceshare.GPUSharingEnable", "deviceshare.GPUNumberEnable", "deviceshare.VGPUEnable")
 _CONFLICT = (
     "proportion and drf with enableHierarchy conflict in one tier: both order queues and decide who may reclaim; "
     "drop one of them or turn enableHierarchy off"
@@ -184,6 +188,10 @@ class _Loader:
         if not self._is_usable(place.at("name"), "plugin", name):
             return None
         arguments = self._arguments(place.at("arguments"), entries.pop("arguments", None), PLUGIN_ARGUMENTS.get(name))
+        exclusive = [key for key in EXCLUSIVE_DEVICES if arguments.get(key) not in OFF]
+        if self._check_conflicts and len(exclusive) > 1:
+            problem = f"Volcano does not start with both {exclusive[0]} and {exclusive[1]}: leave one of them out"
+            raise place.at("arguments").error(ConflictError, problem)
         said = {_POINTS[key]: switch(place.at(key), item) for key, item in entries.items()}
         enabled = self._defaults | {point: on for point, on in said.items() if on is not None}
         return PluginOption(name, enabled, arguments)
@@ -199,6 +207,9 @@ class _Loader:
             kind = kind_of(key) if is_argument(key, known) else None
             if kind is not None and not kind.holds(item):
                 self._strictness.pass_over(place.at(key).wrong(kind.expected, item))
+            elif key in UNBUILT_ARGUMENTS and item not in OFF:
+                problem = f"the argument {key!r} is Volcano's but not supported yet: leave it out"
+                self._strictness.refuse(place.at(key).error(NotBuiltError, problem))
         return found
 
     def _configurations(self, place: Place, value: object) -> tuple[dict[str, dict[str, Any]], PumiceArguments]:

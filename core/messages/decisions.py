@@ -167,11 +167,12 @@ class CycleReport(Struct, frozen=True, gc=False):
     """What a reader wants to know beside the decisions. Without report=True there are only `unready` (tasks short of a
     gang's minimum), `binding` and `created`.
 
-    Keys are "namespace/pod" (pipelined, uncommitted, pending, tasks_at_open) or "namespace/podgroup" (phases,
-    task_status, conditions). `queues` holds the gauges at opening under Volcano's metric names, `queue_amounts` what
-    Volcano knows of a queue and has no metric for (and who is overused at the end). `binding` are the jobs of the
-    binds, `created` when the pod of each bind was made. `timings` (seconds by OnSessionOpen and OnSessionClose, and
-    plugin) is left empty by the core.
+    Keys are "namespace/pod" (pipelined, uncommitted, pending, tasks_at_open, pod_annotations) or "namespace/podgroup"
+    (phases, task_status, conditions). `queues` holds the gauges at opening under Volcano's metric names,
+    `queue_amounts` what Volcano knows of a queue and has no metric for (and who is overused at the end). `binding` are
+    the jobs of the binds, `created` when the pod of each bind was made. `pod_annotations`: what plugins assigned to
+    pods, bound or not; `numa_allocatable` (node -> resource -> CPUs): what is free in the nodes' NUMA cells at the end.
+    `timings` (seconds by OnSessionOpen and OnSessionClose, and plugin) is left empty by the core.
     """
 
     pipelined: dict[str, str] = field(default_factory=dict[str, str])
@@ -187,6 +188,8 @@ class CycleReport(Struct, frozen=True, gc=False):
     binding: dict[str, BindingJob] = field(default_factory=dict[str, BindingJob])
     created: tuple[float, ...] = ()
     timings: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    pod_annotations: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    numa_allocatable: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
 
 
 class CycleResult(Message, frozen=True):

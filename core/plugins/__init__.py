@@ -4,6 +4,7 @@ from core.plugins.binpack import Binpack
 from core.plugins.capacity import Capacity
 from core.plugins.cdp import Cdp
 from core.plugins.conformance import Conformance
+from core.plugins.deviceshare import DeviceShare
 from core.plugins.drf import Drf
 from core.plugins.gang import Gang
 from core.plugins.network_topology_aware import NetworkTopologyAware
@@ -28,6 +29,7 @@ PLUGINS: dict[str, PluginBuilder] = {
     "capacity": Capacity,
     "cdp": Cdp,
     "conformance": Conformance,
+    "deviceshare": DeviceShare,
     "drf": Drf,
     "gang": Gang,
     "network-topology-aware": NetworkTopologyAware,

@@ -27,5 +27,6 @@ WATCHED: Final = (
     "ResourceClaim",
     "ResourceSlice",
     "DeviceClass",
+    "ConfigMap",
 )
 """In the order of a new list: pods find their nodes, queues and groups when they come."""

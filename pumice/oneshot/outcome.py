@@ -31,8 +31,15 @@ def outcome_of(result: CycleResult, before: Mapping[str, Standing]) -> Outcome:
         "nominated": _nominated(result, before),
         "conditions": _conditions(report),
         "podConditions": _pod_conditions(result, before),
+        "podAnnotations": {pod: _lasting(said) for pod, said in sorted(report.pod_annotations.items())},
+        "numaAllocatable": dict(sorted(report.numa_allocatable.items())),
         "queueAllocated": {queue.name: dict(queue.allocated) for queue in result.queues},
     }
+
+
+def _lasting(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Without the times."""
+    return {name: value for name, value in annotations.items() if not name.endswith("-time")}
 
 
 def at_open(report: CycleReport) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Source: Volcano `updateQueueStatus`.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,14 +19,19 @@ from core.state.dimensions import PODS
 from core.state.sources import QUEUE_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from core.objects.pod import Task
     from core.objects.queue import Queue
     from core.session.session import Session
 
 ROOT = "root"
-Texts = tuple[list[float], dict[str, str]]
-"""What a queue has allocated, and how that is written."""
+NOTHING: Final = frozenset[str]()
+Texts = tuple[tuple[list[float], frozenset[str]], dict[str, str]]
+"""What a queue has allocated with the resources that are named even where it has none of them, and how that is written.
+"""
+Owned = dict[str, dict[str, float]]
+"""Queue -> resource -> what its pods have by their devices beyond what they asked for."""
 
 # queues come back to the amounts that they had
 _milli, _bytes = lru_cache(maxsize=4096)(format_milli), lru_cache(maxsize=4096)(format_bytes)
@@ -35,12 +40,14 @@ _milli, _bytes = lru_cache(maxsize=4096)(format_milli), lru_cache(maxsize=4096)(
 def queue_statuses(session: Session) -> list[QueueStatus]:
     """The queues whose status.allocated changed, in name order."""
     names = list(session.queues)
-    told = _told(session)
+    told, owned = _told(session), _owned(session)
+    allocated, named = _with_owned(session, _allocated_by_queue(session), names, owned), _named(session, owned)
     written: list[QueueStatus] = []
-    for name, amounts in _rolled_up(session, _allocated_by_queue(session), names).items():
+    for name, amounts in _rolled_up(session, allocated, names).items():
         known = last = told.get(name)
-        if known is None or known[0] != amounts:
-            known = told[name] = amounts, _texts(session.dims.names, amounts)
+        seen = amounts, named.get(name, NOTHING)
+        if known is None or known[0] != seen:
+            known = told[name] = seen, _texts(session.dims.names, *seen)
         said = session.queues[name].allocated
         if said == known[1]:
             continue
@@ -65,6 +72,42 @@ def _allocated_by_queue(session: Session) -> list[list[float]]:
     tasks = np.add.reduce(columns.counts.take(OF_ALLOCATED, axis=0))
     by_queue: list[list[float]] = session.jobs.by_queue.sums(tasks[None], columns.allocated).T.tolist()
     return by_queue
+
+
+def _owned(session: Session) -> Owned:
+    """What plugins know of the devices of allocated pods: it takes the place of what those pods asked for."""
+    found: Owned = {}
+    for plugin in session.plugins.values():
+        owned: Callable[[], Iterable[tuple[Task, dict[str, float]]]] | None = getattr(plugin, "owned", None)
+        for task, amounts in owned() if owned is not None else ():
+            job = session.job_of(task)
+            if job is not None:
+                of_queue, asked = found.setdefault(job.pod_group.queue, {}), task.template.request.scalars or {}
+                for name, amount in amounts.items():
+                    of_queue[name] = of_queue.get(name, 0.0) + amount - asked.get(name, 0.0)
+    return found
+
+
+def _with_owned(session: Session, by_row: list[list[float]], names: list[str], owned: Owned) -> list[list[float]]:
+    """The sums by queue with them."""
+    if not owned:
+        return by_row
+    places = {name: session.dims.index(name) + 1 for amounts in owned.values() for name in amounts}
+    longest = len(session.dims) + 1
+    wider = [[*amounts, *[0.0] * (longest - len(amounts))] for amounts in by_row]
+    for row, queue in enumerate(names):
+        for name, more in owned.get(queue, {}).items():
+            wider[row][places[name]] += more
+    return wider
+
+
+def _named(session: Session, owned: Owned) -> dict[str, frozenset[str]]:
+    """By queue, parents included: the resources that its pods' devices name."""
+    found: dict[str, frozenset[str]] = {}
+    for queue, amounts in owned.items():
+        for each in (queue, *(_ancestors(session.queues, queue) if ROOT in session.queues else ())):
+            found[each] = found.get(each, NOTHING) | amounts.keys()
+    return found
 
 
 def _rolled_up(session: Session, by_row: list[list[float]], names: list[str]) -> dict[str, list[float]]:
@@ -93,14 +136,14 @@ def _ancestors(queues: dict[str, Queue], name: str) -> list[str]:
     return path
 
 
-def _texts(dimensions: list[str], amounts: list[float]) -> dict[str, str]:
-    """Of the number of tasks, then the amounts by dimension."""
+def _texts(dimensions: list[str], amounts: list[float], named: frozenset[str]) -> dict[str, str]:
+    """Of the number of tasks, then the amounts by dimension; `named` are written even where they are 0."""
     tasks, cpu, memory, pods, *scalars = amounts
     texts = {"cpu": _milli(int(cpu)), "memory": _bytes(int(memory))}
     if tasks:
         texts["pods"] = format_whole(int(pods))
     for name, amount in zip(dimensions[PODS + 1 :], scalars, strict=False):
-        if amount:
+        if amount or name in named:
             texts[name] = _milli(int(amount))
     return texts
 

@@ -142,7 +142,19 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         tasks_at_open=opening.tasks,
         binding=binding_jobs(session),
         created=tuple(task.created for task in session.bound),
+        pod_annotations=_told_by(plugins, "annotated"),
+        numa_allocatable=_told_by(plugins, "numa_allocatable"),
     )
+
+
+def _told_by(plugins: Iterable[Plugin], question: str) -> dict[str, dict[str, str]]:
+    """What plugins say of pods or nodes, for those that can be asked."""
+    found: dict[str, dict[str, str]] = {}
+    for plugin in plugins:
+        ask: Callable[[], dict[str, dict[str, str]]] | None = getattr(plugin, question, None)
+        for name, said in (ask() if ask is not None else {}).items():
+            found.setdefault(name, {}).update(said)
+    return found
 
 
 def pending_reasons(session: Session) -> dict[str, PendingReason]:

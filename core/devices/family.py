@@ -1,0 +1,119 @@
+"""What every family of shared devices can be asked. Source: Volcano `api/shared_device_pool.go` (Devices)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from core.objects.metadata import section
+from core.quantity import quantity_of
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
+
+BoolArray = npt.NDArray[np.bool_]
+Notes = dict[str, str]
+"""A pod's annotations as the session has them."""
+
+
+class DeviceError(Exception):
+    """Devices cannot be assigned; the text is Volcano's."""
+
+
+class Family(Protocol):
+    """Devices of one kind on all nodes [N]. `name`: Volcano's name of the kind."""
+
+    name: str
+
+    def concerns(self, template: PodTemplate) -> bool:
+        """Whether pods of a template ask for such devices (HasDeviceRequest)."""
+        ...
+
+    def kind(self, task: Task) -> Hashable:
+        """What it reads of a task beside its template."""
+        ...
+
+    @property
+    def present(self) -> BoolArray:
+        """The nodes that have any [N]."""
+        ...
+
+    def fitting(self, task: Task) -> BoolArray:
+        """The nodes that have what the task asks for, of those that have any [N] (FilterNode)."""
+        ...
+
+    def fits(self, task: Task, row: int) -> bool:
+        """The same of one node."""
+        ...
+
+    def refusal(self, row: int) -> str:
+        """What is said of a node where it does not fit."""
+        ...
+
+    def score(self, task: Task, row: int) -> float:
+        """How well it fits there (ScoreNode)."""
+        ...
+
+    def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """Count what the notes say that the pod has (AddResource)."""
+        ...
+
+    def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """The reverse (SubResource)."""
+        ...
+
+    def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
+        """Choose devices and count them: what is written on the pod (Allocate). Where Volcano's copy of the pod is told
+        too, so are the notes. Raises DeviceError.
+        """
+        ...
+
+    def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
+        """Give back what the pod was assigned: the annotations that go (Release)."""
+        ...
+
+    def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
+        """What of the node's scalars the pod has by its notes, in milli-units: it replaces the pod's request in the
+        sums of queues (AddQueueResource).
+        """
+        ...
+
+    def trial(self, row: int) -> Family:
+        """A copy that has only that node, as row 0: what is done to it stays there."""
+        ...
+
+
+def limits_of(container: Mapping[str, Any]) -> dict[str, Any]:
+    """resources.limits of a container."""
+    return section(section(dict(container), "resources"), "limits")
+
+
+def requests_of(container: Mapping[str, Any]) -> dict[str, Any]:
+    """resources.requests of a container."""
+    return section(section(dict(container), "resources"), "requests")
+
+
+def containers(template: PodTemplate, kind: str = "containers") -> Iterator[dict[str, Any]]:
+    """The containers of a pod; `kind` "initContainers" for the others."""
+    yield from template.spec.get(kind) or ()
+
+
+def amount(quantities: Mapping[str, Any], name: str) -> int:
+    """A whole number of something, rounded up; 0 where it is not named."""
+    return quantity_of(quantities[name]).value() if name in quantities else 0
+
+
+def whole(quantities: Mapping[str, Any], name: str) -> int | None:
+    """A quantity that is a whole number (AsInt64); None where it is not."""
+    quantity = quantity_of(quantities[name])
+    return quantity.value() if quantity.value() * 1000 == quantity.milli_value() else None
+
+
+def whole_number(text: str) -> int | None:
+    """Go's Atoi: None for what is no number."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    return int(text) if digits.isascii() and digits.isdigit() else None

@@ -1,0 +1,10 @@
+"""Virtual GPUs (`volcano.sh/vgpu-*`): cards that pods share by memory and cores, through HAMi-core or as MIG slices.
+
+Source: Volcano `api/devices/nvidia/vgpu`, `api/devices/config`.
+"""
+
+from core.devices.vgpu.cards import VgpuCards, cards_of
+from core.devices.vgpu.settings import VgpuSettings, settings_of
+from core.devices.vgpu.sharing import Vgpu
+
+__all__ = ["Vgpu", "VgpuCards", "VgpuSettings", "cards_of", "settings_of"]

@@ -1,0 +1,96 @@
+"""What a pod asks of virtual GPUs. Source: Volcano `devices.ExtractResourceRequest`, `vgpu/utils.go`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from core.devices.family import containers, limits_of, requests_of, whole
+
+if TYPE_CHECKING:
+    from core.devices.vgpu.settings import VgpuSettings
+    from core.objects.pod_template import PodTemplate
+
+USE: Final = "nvidia.com/use-gputype"
+AVOID: Final = "nvidia.com/nouse-gputype"
+MODE: Final = "volcano.sh/vgpu-mode"
+POLICY: Final = "volcano.sh/vgpu-podgroup-policy"
+APART: Final = "spread"
+GROUPS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+READ: Final = (USE, AVOID, MODE, POLICY, *GROUPS)
+"""The annotations that what a pod may have depends on."""
+NVIDIA: Final = "NVIDIA"
+UNSAID: Final = 101
+WHOLE: Final = 100
+
+
+class Asked(NamedTuple):
+    """What one container asks for: cards, MiB of each or per cent of its memory (UNSAID: the MiB count), cores in per
+    cent.
+    """
+
+    cards: int
+    memory: int
+    percent: int
+    cores: int
+
+    def memory_of(self, card: int) -> int:
+        """MiB that it would take of a card with so many."""
+        return self.memory if self.percent == UNSAID else int(float(card) * float(self.percent) / 100.0)
+
+
+def asks_any(template: PodTemplate, settings: VgpuSettings) -> bool:
+    """Whether a container has a limit of cards or of their memory."""
+    wanted = {settings.memory, settings.number}
+    return any(not wanted.isdisjoint(limits_of(each)) for each in containers(template))
+
+
+def asked_of(template: PodTemplate, settings: VgpuSettings) -> tuple[Asked, ...]:
+    """What the containers ask for, those that ask for nothing left out."""
+    found: list[Asked] = []
+    for each in containers(template):
+        limits, requests = limits_of(each), requests_of(each)
+        if settings.number in limits:
+            cards = whole(limits, settings.number) or 0
+        elif settings.memory in limits:
+            cards = 1
+        else:
+            continue
+        memory = _either(limits, requests, settings.memory) or 0
+        percent = _either(limits, requests, settings.percentage)
+        percent = UNSAID if percent is None else percent
+        if percent == UNSAID and memory == 0:
+            percent = WHOLE
+        found.append(Asked(cards, memory, percent, _either(limits, requests, settings.cores) or 0))
+    return tuple(found)
+
+
+def _either(limits: Mapping[str, Any], requests: Mapping[str, Any], name: str) -> int | None:
+    if not name:
+        return None
+    for quantities in (limits, requests):
+        if name in quantities:
+            return whole(quantities, name)
+    return None
+
+
+def likes(annotations: Mapping[str, str], card_type: str) -> bool:
+    """Whether the pod may use cards of a type."""
+    if NVIDIA not in card_type:
+        return False
+    for name, answer in ((USE, True), (AVOID, False)):
+        if name in annotations:
+            found = any(part.upper() in card_type.upper() for part in annotations[name].split(","))
+            return found is answer
+    return True
+
+
+def group_of(namespace: str, annotations: Mapping[str, str]) -> str:
+    """The pod's group as cards remember it, "" for none."""
+    name = annotations.get(GROUPS[0]) or annotations.get(GROUPS[1])
+    return f"{namespace}/{name}" if name else ""
+
+
+def kept_apart(namespace: str, annotations: Mapping[str, str]) -> str:
+    """The group of which no two pods may share a card, "" when they may."""
+    return group_of(namespace, annotations) if annotations.get(POLICY) == APART else ""

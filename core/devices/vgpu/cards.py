@@ -1,0 +1,82 @@
+"""The cards of all nodes as columns, and the part of them that pods have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.devices.family import amount
+from core.devices.vgpu.codec import HAMI, MIG, REGISTER, Registered, registered
+from core.devices.vgpu.settings import CORES, MEMORY, NUMBER, Geometry, VgpuSettings
+from core.objects.metadata import section
+
+if TYPE_CHECKING:
+    from core.devices.family import BoolArray
+    from core.objects.node import NodeSpec
+
+IntArray = npt.NDArray[np.int64]
+NEEDED: Final = (NUMBER, CORES, MEMORY)
+"""A node without one of these counts as having no cards."""
+
+
+@dataclass(frozen=True, slots=True)
+class VgpuCards:
+    """`memory` MiB, `split` (most sharers) and `kind` (number of the type in `types`, -1: no card) int64 [N, C].
+
+    `cards`: of each node; `mode`: how they are shared, "" without cards; `ways`: for MIG, how each can be cut.
+    """
+
+    memory: IntArray
+    split: IntArray
+    kind: IntArray
+    types: list[str]
+    cards: list[tuple[Registered, ...]]
+    mode: list[str]
+    ways: list[tuple[tuple[Geometry, ...], ...]]
+    present: BoolArray
+
+    def alone(self, row: int) -> VgpuCards:
+        """One node of them."""
+        at = slice(row, row + 1)
+        columns = self.memory[at], self.split[at], self.kind[at]
+        return VgpuCards(*columns, self.types, self.cards[at], self.mode[at], self.ways[at], self.present[at])
+
+
+def cards_of(specs: Sequence[NodeSpec], settings: VgpuSettings) -> VgpuCards:
+    """The cards of nodes, in their order."""
+    cards = [_of_node(spec) for spec in specs]
+    shape = len(specs), max(map(len, cards), default=0)
+    memory, split = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    kind = np.full(shape, -1, dtype=np.int64)
+    types: dict[str, int] = {}
+    for row, each in enumerate(cards):
+        if each:
+            memory[row, : len(each)] = [card.memory for card in each]
+            split[row, : len(each)] = [card.split for card in each]
+            kind[row, : len(each)] = [types.setdefault(card.type, len(types)) for card in each]
+    shared = [_mode(each, settings) for each in cards]
+    modes, ways = [mode for mode, _ in shared], [way for _, way in shared]
+    present = np.array([bool(each) for each in cards], dtype=np.bool_)
+    return VgpuCards(memory, split, kind, list(types), cards, modes, ways, present)
+
+
+def _of_node(spec: NodeSpec) -> tuple[Registered, ...]:
+    text = spec.annotations.get(REGISTER)
+    if text is None:
+        return ()
+    allocatable = section(section(spec.node, "status"), "allocatable")
+    return registered(text) if all(amount(allocatable, name) for name in NEEDED) else ()
+
+
+def _mode(cards: tuple[Registered, ...], settings: VgpuSettings) -> tuple[str, tuple[tuple[Geometry, ...], ...]]:
+    """The last card decides for the node; a card of MIG of which no geometry is known is shared like the others."""
+    mode, ways = "", list[tuple[Geometry, ...]]()
+    for card in cards:
+        known = settings.geometry_of(card.type) if card.mode == MIG else None
+        mode = MIG if known is not None else HAMI
+        ways.append(known or ())
+    return mode, tuple(ways)

@@ -1,0 +1,143 @@
+"""Which cards a pod gets. Source: Volcano `vgpu/utils.go` (checkNodeGPUSharingPredicateAndScore)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from core.devices.vgpu import slices
+from core.devices.vgpu.asking import MODE, NVIDIA, READ, Asked, likes
+from core.devices.vgpu.codec import Assigned
+from core.devices.vgpu.occupancy import Occupancy
+
+BINPACK, SPREAD = "binpack", "spread"
+FULL: Final = 100
+
+
+class Wanted(NamedTuple):
+    """What a task asks for: by container, and the annotations that it depends on."""
+
+    containers: tuple[Asked, ...]
+    annotations: Mapping[str, str]
+    apart: str  # the group whose pods share no card
+
+
+class Row:
+    """The cards of one node while something is tried on them: sharers, MiB and cores in use, by card."""
+
+    __slots__ = ("cores", "memory", "sharers")
+
+    def __init__(self, state: Occupancy, row: int) -> None:
+        count = len(state.cards.cards[row])
+        self.sharers: list[int] = state.sharers[row, :count].tolist()
+        self.memory: list[int] = state.memory[row, :count].tolist()
+        self.cores: list[int] = state.cores[row, :count].tolist()
+
+    def write(self, state: Occupancy, row: int) -> None:
+        """Keep what was tried."""
+        count = len(self.sharers)
+        state.sharers[row, :count] = self.sharers
+        state.memory[row, :count] = self.memory
+        state.cores[row, :count] = self.cores
+
+    def undo(self, tried: Sequence[tuple[int, int, int]]) -> None:
+        """Take back (card, MiB, cores) each: never below nothing."""
+        for card, memory, cores in tried:
+            self.sharers[card] = max(self.sharers[card] - 1, 0)
+            self.memory[card] = max(self.memory[card] - memory, 0)
+            self.cores[card] = max(self.cores[card] - cores, 0)
+
+
+class Choosing(Occupancy):
+    """What the containers of a pod get on one node, by the policy."""
+
+    def _chosen(self, wanted: Wanted, row: int, tried: Row) -> tuple[list[list[Assigned]], float] | None:
+        """What each container gets, and the score; `tried` is as if it had been given. None: it does not fit, and
+        `tried` has what Volcano leaves behind.
+        """
+        mode = wanted.annotations.get(MODE)
+        if mode is not None and mode != self.cards.mode[row]:
+            return None
+        given: list[list[Assigned]] = []
+        taken: list[tuple[int, int, int]] = []
+        score = 0.0
+        for asked in wanted.containers:
+            found = self._for_container(asked, wanted, row, tried, taken)
+            if found is None:
+                tried.undo(taken)
+                return None
+            given.append(found[0])
+            score += found[1]
+        return given, score
+
+    def _for_container(
+        self, asked: Asked, wanted: Wanted, row: int, tried: Row, taken: list[tuple[int, int, int]]
+    ) -> tuple[list[Assigned], float] | None:
+        if asked.cards > len(tried.sharers):
+            return None
+        devices: list[Assigned] = []
+        missing, score, liked = asked.cards, 0.0, self._likes(wanted.annotations)
+        memory_of, kinds = self.cards.memory[row].tolist(), self.cards.kind[row].tolist()
+        for card in self._in_order(tried):
+            memory = asked.memory_of(memory_of[card])
+            if not (self._has_room(asked, memory, row, card, tried) and liked[kinds[card]]):
+                continue
+            if wanted.apart and self._has_group(row, card, wanted.apart):
+                continue
+            name, size = self._try(row, card, memory) or ("", 0)
+            if not name:
+                continue
+            tried.sharers[card] += 1
+            tried.memory[card] += size
+            tried.cores[card] += asked.cores
+            taken.append((card, memory, asked.cores))
+            if missing > 0:
+                missing -= 1
+                devices.append(Assigned(name, NVIDIA, memory, asked.cores))
+                score += self._liking(memory_of[card], card, tried)
+            if missing == 0:
+                break
+        return None if missing > 0 else (devices, score)
+
+    def _in_order(self, tried: Row) -> list[int]:
+        """The cards, those first that the policy likes best; without one from the last to the first."""
+        cards = range(len(tried.sharers))
+        if self._policy == BINPACK:
+            return sorted(cards, key=lambda card: -tried.memory[card])
+        if self._policy == SPREAD:
+            return sorted(cards, key=lambda card: tried.sharers[card])
+        return list(reversed(cards))
+
+    def _has_room(self, asked: Asked, memory: int, row: int, card: int, tried: Row) -> bool:
+        known = self.cards.cards[row][card]
+        if known.split <= tried.sharers[card] or known.memory - tried.memory[card] < memory:
+            return False
+        if tried.cores[card] + asked.cores > FULL:
+            return False
+        if asked.cores == FULL and tried.sharers[card] > 0:
+            return False
+        return not (tried.cores[card] == FULL and asked.cores == 0)
+
+    def _try(self, row: int, card: int, memory: int) -> tuple[str, int] | None:
+        """(name, MiB) of what a pod would get of a card."""
+        uuid = self.cards.cards[row][card].uuid
+        if not self._sliced[row]:
+            return uuid, memory
+        factor = self._settings.factor
+        found = slices.find(
+            uuid, memory * factor if factor > 1 else memory, self._cut(row, card), self._ways(row, card)
+        )
+        return None if found is None else (found[0], self._scaled(found[1]))
+
+    def _liking(self, memory: int, card: int, tried: Row) -> float:
+        if self._policy == BINPACK:
+            return 100.0 * (float(tried.memory[card]) / float(memory)) if memory else 0.0
+        return 100.0 if self._policy == SPREAD and tried.sharers[card] == 0 else 0.0
+
+    def _likes(self, annotations: Mapping[str, str]) -> list[bool]:
+        """Whether cards of each type will do."""
+        said = tuple(annotations.get(name) for name in READ[:2])
+        found = self._liked.get(said)
+        if found is None:
+            found = self._liked[said] = [likes(annotations, kind) for kind in self.cards.types]
+        return found

@@ -1,0 +1,86 @@
+"""The annotations of virtual GPUs: what device plugins register on nodes, and what pods have been assigned.
+
+Source: Volcano `api/devices/nvidia/vgpu/utils.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from core.devices.family import whole_number
+from core.objects.metadata import parse_bool
+
+REGISTER: Final = "volcano.sh/node-vgpu-register"
+IDS: Final = "volcano.sh/vgpu-ids-new"
+TO_ALLOCATE: Final = "volcano.sh/devices-to-allocate"
+NODE: Final = "volcano.sh/vgpu-node"
+TIME: Final = "volcano.sh/vgpu-time"
+BIND_TIME: Final = "volcano.sh/bind-time"
+BIND_PHASE: Final = "volcano.sh/bind-phase"
+ASSIGNED: Final = (NODE, IDS, TO_ALLOCATE, TIME, BIND_TIME, BIND_PHASE)
+HAMI, MIG = "hami-core", "mig"
+_FIELDS: Final = 6
+_INT32: Final = 2**31
+
+
+class Registered(NamedTuple):
+    """A card as its device plugin registered it: how many may share it, its MiB."""
+
+    uuid: str
+    split: int
+    memory: int
+    type: str
+    healthy: bool
+    mode: str
+
+
+class Assigned(NamedTuple):
+    """What a container has of a card; a slice of MIG stands behind the card's uuid."""
+
+    uuid: str
+    type: str
+    memory: int
+    cores: int
+
+
+@lru_cache(maxsize=16384)
+def registered(text: str) -> tuple[Registered, ...]:
+    """The cards that a node registered; none when one of them is told of too briefly."""
+    cards: list[Registered] = []
+    for part in text.split(":") if ":" in text else ():
+        if "," not in part:
+            continue
+        items = part.split(",")
+        if len(items) < _FIELDS:
+            return ()
+        split, memory = whole_number(items[1]) or 0, whole_number(items[2]) or 0
+        mode = MIG if items[5] == MIG else HAMI
+        cards.append(Registered(items[0], split, memory, items[3], bool(parse_bool(items[4])), mode))
+    return tuple(cards)
+
+
+@lru_cache(maxsize=16384)
+def assigned(text: str) -> tuple[tuple[Assigned, ...], ...]:
+    """What each container has."""
+    return tuple(_of_container(part) for part in text.split(";")) if text else ()
+
+
+def _of_container(text: str) -> tuple[Assigned, ...]:
+    found: list[Assigned] = []
+    for part in text.split(":"):
+        if "," in part:
+            uuid, kind, memory, cores = [*part.split(","), "", "", ""][:4]
+            found.append(Assigned(uuid, kind, _int32(memory), _int32(cores)))
+    return tuple(found)
+
+
+def _int32(text: str) -> int:
+    """ParseInt to 32 bits: what is too large is the largest, what is no number is 0."""
+    return min(max(whole_number(text) or 0, -_INT32), _INT32 - 1)
+
+
+def encoded(containers: Sequence[Sequence[Assigned]]) -> str:
+    """The annotation of what containers have."""
+    return ";".join("".join(f"{d.uuid},{d.type},{d.memory},{d.cores}:" for d in devices) for devices in containers)

@@ -1,0 +1,122 @@
+"""Who has how much of which card. Source: Volcano `vgpu/device_info.go`, `vgpu/hamicore.go`, `vgpu/mig.go`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.devices.family import Notes
+from core.devices.vgpu import slices
+from core.devices.vgpu.asking import group_of
+from core.devices.vgpu.codec import IDS, MIG, Assigned, assigned
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from core.devices.vgpu.asking import Asked
+    from core.devices.vgpu.cards import IntArray, VgpuCards
+    from core.devices.vgpu.settings import Geometry, VgpuSettings
+    from core.objects.pod import Task
+
+
+@dataclass(slots=True)
+class Usage:
+    """What a pod has of a card, and its group."""
+
+    memory: int = 0
+    cores: int = 0
+    group: str = ""
+
+
+class Occupancy:
+    """`sharers`, `memory` (MiB) and `cores` (per cent) in use are int64 [N, C]."""
+
+    def __init__(self, names: Sequence[str], cards: VgpuCards, settings: VgpuSettings, policy: str) -> None:
+        self.cards, self._names, self._settings, self._policy = cards, names, settings, policy
+        self.sharers: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
+        self.memory: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
+        self.cores: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
+        self._users: dict[tuple[int, int], dict[str, Usage]] = {}
+        self._cuts: dict[tuple[int, int], slices.Cut] = {}
+        self._asked: dict[int, tuple[Asked, ...] | None] = {}
+        self._liked: dict[Hashable, list[bool]] = {}
+        self._sliced = np.array([mode == MIG for mode in cards.mode], dtype=np.bool_)
+
+    def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """See `Family`: what its first container has of a card goes, and the pod with it."""
+        for card, device in self._devices(row, notes):
+            if task.uid not in self._users.get((row, card), {}):
+                continue
+            size = device.memory
+            if self._sliced[row]:
+                place = slices.named(device.uuid)
+                if place is None:
+                    continue
+                cut = self._cuts.setdefault((row, card), slices.Cut())
+                size = self._scaled(slices.give_back(cut, *place, self._ways(row, card)))
+            self._shift(row, card, size, device.cores, -1)
+            del self._users[row, card][task.uid]
+
+    def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """See `Family`. A pod counts once a card, whatever its containers have."""
+        for card, device in self._devices(row, notes):
+            if task.uid in self._users.get((row, card), {}):
+                size = None
+            elif self._sliced[row]:
+                size = self._take_slice(row, card, device)
+            else:
+                size = device.memory
+            if size is not None:
+                usage = Usage(size, device.cores, group_of(task.namespace, notes))
+                self._users.setdefault((row, card), {})[task.uid] = usage
+                self._shift(row, card, size, device.cores, 1)
+
+    def _scaled(self, size: int) -> int:
+        return size // self._settings.factor if self._settings.factor > 1 else size
+
+    def _ways(self, row: int, card: int) -> Sequence[Geometry]:
+        return self.cards.ways[row][card]
+
+    def _cut(self, row: int, card: int) -> slices.Cut:
+        return self._cuts.get((row, card)) or slices.Cut()
+
+    def _has_group(self, row: int, card: int, group: str) -> bool:
+        users = self._users.get((row, card), {}).values()
+        return any(each.group == group and (each.memory > 0 or each.cores > 0) for each in users)
+
+    def _note_users(self, row: int, task: Task, notes: Notes) -> None:
+        """What was assigned is counted already; whose it is is not."""
+        group = group_of(task.namespace, notes)
+        for devices in assigned(notes[IDS]):
+            for device in devices:
+                for card, known in enumerate(self.cards.cards[row]):
+                    if known.uuid in device.uuid:
+                        usage = self._users.setdefault((row, card), {}).setdefault(task.uid, Usage())
+                        usage.memory, usage.cores = usage.memory + device.memory, usage.cores + device.cores
+                        usage.group = group
+
+    def _shift(self, row: int, card: int, memory: int, cores: int, sign: int) -> None:
+        self.sharers[row, card] += sign
+        self.memory[row, card] += sign * memory
+        self.cores[row, card] += sign * cores
+
+    def _devices(self, row: int, notes: Mapping[str, str]) -> list[tuple[int, Assigned]]:
+        """(card, what was assigned of it): the first card whose uuid is in the name."""
+        cards = self.cards.cards[row]
+        found: list[tuple[int, Assigned]] = []
+        for devices in assigned(notes.get(IDS, "")) if cards else ():
+            for device in devices:
+                card = next((index for index, card in enumerate(cards) if card.uuid in device.uuid), None)
+                if card is not None:
+                    found.append((card, device))
+        return found
+
+    def _take_slice(self, row: int, card: int, device: Assigned) -> int | None:
+        place = slices.named(device.uuid)
+        if place is None:
+            return None
+        cut = self._cuts.setdefault((row, card), slices.Cut())
+        return self._scaled(slices.take(cut, *place, self._ways(row, card)))

@@ -1,0 +1,142 @@
+"""Virtual GPUs as a family of devices. Source: Volcano `vgpu/device_info.go`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from core.devices.family import DeviceError, Notes
+from core.devices.vgpu.asking import MODE, READ, UNSAID, Asked, asked_of, asks_any, kept_apart
+from core.devices.vgpu.choosing import FULL, Choosing, Row, Wanted
+from core.devices.vgpu.codec import ASSIGNED, BIND_PHASE, BIND_TIME, IDS, NODE, TIME, TO_ALLOCATE, assigned, encoded
+
+if TYPE_CHECKING:
+    from core.devices.family import BoolArray
+    from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
+
+REFUSAL: Final = "hami-vgpuDeviceSharing error"
+
+
+class Vgpu(Choosing):
+    """See `Family`."""
+
+    name = "hamivgpu"
+
+    @property
+    def present(self) -> BoolArray:
+        """See `Family`."""
+        return self.cards.present
+
+    def concerns(self, template: PodTemplate) -> bool:
+        """See `Family`."""
+        return self._asks(template) is not None
+
+    def _asks(self, template: PodTemplate) -> tuple[Asked, ...] | None:
+        if template.number not in self._asked:
+            asks = asks_any(template, self._settings)
+            self._asked[template.number] = asked_of(template, self._settings) if asks else None
+        return self._asked[template.number]
+
+    def kind(self, task: Task) -> Hashable:
+        """The annotations that say which cards will do."""
+        if self._asks(task.template) is None:
+            return None
+        said = tuple(task.annotations.get(name) for name in READ)
+        return (task.namespace, *said) if kept_apart(task.namespace, task.annotations) else said[:3]
+
+    def _wanted(self, task: Task) -> Wanted:
+        return Wanted(self._asks(task.template) or (), task.annotations, kept_apart(task.namespace, task.annotations))
+
+    # --- what fits
+
+    def fitting(self, task: Task) -> BoolArray:
+        """See `Family`. Where one container asks, and cards are not cut, all nodes are looked at at once."""
+        wanted = self._wanted(task)
+        one_by_one = self._sliced if len(wanted.containers) == 1 and not wanted.apart else self.present
+        fits: BoolArray = self.present.copy()
+        if len(wanted.containers) == 1 and not wanted.apart:
+            (asked,) = wanted.containers
+            enough = np.count_nonzero(self._usable(asked, wanted), axis=1) >= max(asked.cards, 0)
+            fits &= enough & (np.count_nonzero(self.cards.kind >= 0, axis=1) >= asked.cards)
+            mode = wanted.annotations.get(MODE)
+            if mode is not None:
+                fits &= np.array([each == mode for each in self.cards.mode], dtype=np.bool_)
+        for row in np.flatnonzero(one_by_one).tolist():
+            fits[row] = self._chosen(wanted, row, Row(self, row)) is not None
+        return fits
+
+    def _usable(self, asked: Asked, wanted: Wanted) -> BoolArray:
+        cards = self.cards
+        if asked.percent != UNSAID:
+            memory = (cards.memory * float(asked.percent) / 100.0).astype(np.int64)
+        else:
+            memory = np.full(cards.memory.shape, asked.memory, dtype=np.int64)
+        liked = np.array([*self._likes(wanted.annotations), False], dtype=np.bool_)  # the last one: no card
+        usable: BoolArray = (cards.split > self.sharers) & (cards.memory - self.memory >= memory) & liked[cards.kind]
+        usable &= self.cores + asked.cores <= FULL
+        if asked.cores == FULL:
+            usable &= self.sharers == 0
+        if asked.cores == 0:
+            usable &= self.cores != FULL
+        return usable
+
+    def fits(self, task: Task, row: int) -> bool:
+        """See `Family`."""
+        return self._chosen(self._wanted(task), row, Row(self, row)) is not None
+
+    def refusal(self, row: int) -> str:
+        """See `Family`."""
+        del row
+        return REFUSAL
+
+    def score(self, task: Task, row: int) -> float:
+        """See `Family`: how full the chosen cards get, or how many have no other user."""
+        found = self._chosen(self._wanted(task), row, Row(self, row))
+        return 0.0 if found is None else found[1]
+
+    # --- who has what
+
+    def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
+        """See `Family`."""
+        name = self._names[row]
+        if notes.get(NODE) == name and notes.get(IDS):
+            return {}  # it has them already
+        tried = Row(self, row)
+        found = self._chosen(self._wanted(task), row, tried)
+        tried.write(self, row)
+        if found is None:
+            raise DeviceError(REFUSAL)
+        ids, moment = encoded(found[0]), str(int(now))
+        said = {NODE: name, TIME: moment, IDS: ids, TO_ALLOCATE: ids, BIND_PHASE: "allocating", BIND_TIME: moment}
+        notes.update(said)
+        self._note_users(row, task, notes)
+        return said
+
+    def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
+        """See `Family`: a pod that has been given its devices by the node keeps its annotations."""
+        self.remove(row, task, notes)
+        return () if notes.get(BIND_PHASE) == "success" else tuple(name for name in ASSIGNED if name in notes)
+
+    def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
+        """See `Family`."""
+        found: dict[str, float] = {}
+        for devices in assigned(notes.get(IDS, "")):
+            for device in devices:
+                for _ in (card for card in self.cards.cards[row] if card.uuid in device.uuid):
+                    for name, value in ((self._settings.memory, device.memory), (self._settings.cores, device.cores)):
+                        found[name] = found.get(name, 0.0) + float(value * 1000)
+        return found
+
+    def trial(self, row: int) -> Vgpu:
+        """See `Family`."""
+        twin, at = copy(self), slice(row, row + 1)
+        twin.cards, twin._names, twin._sliced = self.cards.alone(row), self._names[at], self._sliced[at]
+        twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()
+        users = [(card, users) for (where, card), users in self._users.items() if where == row]
+        twin._users = {(0, card): {uid: copy(usage) for uid, usage in each.items()} for card, each in users}
+        twin._cuts = {(0, card): cut.copy() for (where, card), cut in self._cuts.items() if where == row}
+        return twin

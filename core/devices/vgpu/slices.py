@@ -1,0 +1,109 @@
+"""Slices of a card under MIG: which there are, which are taken, which fits. Source: Volcano `vgpu/mig.go`.
+
+A slice is called `UUID[group-position]`; positions count through the instances of a group in their order.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from core.devices.family import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.devices.vgpu.settings import Geometry
+
+UNCUT: Final = -1
+
+
+@dataclass(slots=True)
+class Cut:
+    """How a card is cut: which of its geometries (UNCUT: none yet), and of each kind of slice the places taken, by name
+    in the order in which kinds were first taken.
+    """
+
+    way: int = UNCUT
+    taken: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+
+    def copy(self) -> Cut:
+        """An independent one."""
+        return deepcopy(self)
+
+
+def named(slice_id: str) -> tuple[str, int] | None:
+    """(group, position) of a slice; None for what is no name of one."""
+    start, end = slice_id.find("["), slice_id.find("]")
+    if start < 0 or end < start:
+        return None
+    parts = slice_id[start + 1 : end].split("-")
+    position = whole_number(parts[1]) if len(parts) == 2 else None
+    return None if position is None else (parts[0], position)
+
+
+def find(uuid: str, memory: int, cut: Cut, ways: Sequence[Geometry]) -> tuple[str, int] | None:
+    """(name, MiB) of a slice with so much memory: of the geometry in use, else of the first that has one."""
+    for way in [ways[cut.way]] if cut.way != UNCUT else ways:
+        found = _pick(way, cut.taken if cut.way != UNCUT else {}, memory)
+        if found is not None:
+            position, size = found
+            return f"{uuid}[{way.group}-{position}]", size
+    return None
+
+
+def _pick(way: Geometry, taken: dict[str, list[int]], memory: int) -> tuple[int, int] | None:
+    """(position, MiB) of the smallest slice that will do. Once a card is cut only kinds that are in use are looked at;
+    an empty list of what is in use allows all kinds again.
+    """
+    for index, kind in sorted(enumerate(way.instances), key=lambda each: each[1].memory):
+        used = taken.get(kind.name)
+        allowed = not taken or (used is not None and len(used) < kind.most)
+        if allowed and kind.memory >= memory:
+            before = sum(each.most for each in way.instances[:index])
+            free = next((place for place in range(kind.most) if place not in (used or ())), 0)
+            return before + free, kind.memory
+    return None
+
+
+def take(cut: Cut, group: str, position: int, ways: Sequence[Geometry]) -> int:
+    """The MiB of a slice that is taken from now on; 0 where the card has no such group."""
+    for number, way in enumerate(ways):
+        if way.group == group:
+            cut.way = number
+            kind, place = _place(way, position)
+            used = cut.taken.setdefault(way.instances[kind].name, [])
+            if place not in used:
+                used.append(place)
+                used.sort()
+            return way.instances[kind].memory
+    return 0
+
+
+def give_back(cut: Cut, group: str, position: int, ways: Sequence[Geometry]) -> int:
+    """The reverse. A card stays cut as it is even when nobody has a slice any more."""
+    for number, way in enumerate(ways):
+        if way.group == group:
+            cut.way = number
+            kind, place = _place(way, position)
+            name = way.instances[kind].name
+            used = cut.taken.get(name)
+            if used is None:
+                return 0
+            if place in used:
+                used.remove(place)
+            if not used:
+                del cut.taken[name]
+            return way.instances[kind].memory
+    return 0
+
+
+def _place(way: Geometry, position: int) -> tuple[int, int]:
+    """(kind, place within it) of a position."""
+    before = 0
+    for index, kind in enumerate(way.instances):
+        if position < before + kind.most:
+            return index, position - before
+        before += kind.most
+    return len(way.instances) - 1, position - before

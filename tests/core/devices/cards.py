@@ -1,0 +1,57 @@
+"""Nodes with cards and pods that ask for them, and the families over them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from core.devices import gpushare, vgpu
+from core.objects.node import read_node
+from core.objects.pod import TemplateTable, read_task
+from core.state.dimensions import Dimensions
+from tests.kit import node, pod
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.objects.pod import Task
+
+Object = dict[str, Any]
+TEMPLATES = TemplateTable(Dimensions())
+
+
+def asking(name: str, *each: dict[str, int], notes: dict[str, str] | None = None) -> Task:
+    """A pod whose containers have these limits, `vgpu_number` for volcano.sh/vgpu-number."""
+    made = pod(name, annotations=notes or {})
+    named = [{f"volcano.sh/{key.replace('_', '-')}": str(value) for key, value in one.items()} for one in each]
+    made["spec"]["containers"] = [{"name": "c", "resources": {"limits": one, "requests": one}} for one in named]
+    return read_task(made, 0, TEMPLATES)
+
+
+def gpu_node(name: str, cards: int, memory: int, unhealthy: str = "") -> Object:
+    """A node whose cards have so many MiB together."""
+    made = node(name, annotations={"volcano.sh/gpu-unhealthy-ids": unhealthy} if unhealthy else {})
+    amounts = {"volcano.sh/gpu-memory": str(memory), "volcano.sh/gpu-number": str(cards)}
+    for part in ("allocatable", "capacity"):
+        made["status"].setdefault(part, {}).update(amounts)
+    return made
+
+
+def vgpu_node(name: str, cards: Sequence[tuple[int, int, str]], mode: str = "hami-core") -> Object:
+    """A node that registered these cards: sharers, MiB and type of each."""
+    said = "".join(f"{name}-{i},{split},{mib},{kind},true,{mode}:" for i, (split, mib, kind) in enumerate(cards))
+    made = node(name, annotations={"volcano.sh/node-vgpu-register": said})
+    made["status"]["allocatable"] |= {f"volcano.sh/vgpu-{each}": "999999" for each in ("number", "memory", "cores")}
+    return made
+
+
+def shared(*nodes: Object, by_memory: bool = True) -> gpushare.GpuShare:
+    """Cards shared by memory, or had whole by number."""
+    specs = [read_node(each) for each in nodes]
+    cards = gpushare.cards_of(specs)
+    return gpushare.GpuShare([spec.name for spec in specs], cards, by_memory=by_memory, by_number=not by_memory)
+
+
+def virtual(*nodes: Object, policy: str = "", nvidia: Object | None = None) -> vgpu.Vgpu:
+    """Virtual GPUs; `nvidia`: what the ConfigMap says."""
+    specs, settings = [read_node(each) for each in nodes], vgpu.settings_of(nvidia)
+    return vgpu.Vgpu([spec.name for spec in specs], vgpu.cards_of(specs, settings), settings, policy)

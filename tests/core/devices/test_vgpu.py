@@ -1,0 +1,158 @@
+"""Virtual GPUs: which cards a pod gets by the policy, what comes back, and slices of MIG."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.devices.vgpu import Vgpu
+from tests.core.devices.cards import asking, vgpu_node, virtual
+from tests.kit import node
+
+A100, A30 = "NVIDIA-A100", "NVIDIA-A30"
+IDS = "volcano.sh/vgpu-ids-new"
+CARDS = [(2, 100, A100), (2, 100, A30)]
+WAYS = [
+    {"group": "group1", "geometries": [{"name": "1g", "memory": 10, "count": 7}]},
+    {
+        "group": "group2",
+        "geometries": [{"name": "2g", "memory": 20, "count": 3}, {"name": "1g", "memory": 10, "count": 1}],
+    },
+]
+GEOMETRIES: dict[str, Any] = {
+    "resourceCountName": "volcano.sh/vgpu-number",
+    "resourceMemoryName": "volcano.sh/vgpu-memory",
+    "resourceCoreName": "volcano.sh/vgpu-cores",
+    "resourceMemoryPercentageName": "volcano.sh/vgpu-memory-percentage",
+    "knownMigGeometries": [{"models": ["A100"], "allowedGeometries": WAYS}],
+}
+
+
+def got(family: Vgpu, name: str, notes: dict[str, str] | None = None, /, **limits: int) -> str:
+    return family.assign(0, asking(name, limits), {} if notes is None else notes, 5.0).get(IDS, "")
+
+
+@pytest.mark.parametrize(("policy", "first", "second"), [("", 1, 1), ("binpack", 0, 0), ("spread", 0, 1)])
+def test_the_policy_says_which_card_comes_first(policy: str, first: int, second: int) -> None:
+    family = virtual(vgpu_node("n0", CARDS), policy=policy)
+    assert got(family, "a", vgpu_number=1, vgpu_memory=40) == f"n0-{first},NVIDIA,40,0:"
+    assert got(family, "b", vgpu_number=1, vgpu_memory=40) == f"n0-{second},NVIDIA,40,0:"
+
+
+def test_a_pod_is_told_its_cards_once() -> None:
+    family, notes = virtual(vgpu_node("n0", CARDS)), dict[str, str]()
+    asked = {"vgpu_number": 1, "vgpu_memory": 40, "vgpu_cores": 30}
+    assert got(family, "a", notes, **asked) == notes["volcano.sh/devices-to-allocate"] == "n0-1,NVIDIA,40,30:"
+    assert (notes["volcano.sh/vgpu-node"], notes["volcano.sh/bind-phase"]) == ("n0", "allocating")
+    assert got(family, "a", notes, **asked) == ""
+    assert family.owned(0, notes) == {"volcano.sh/vgpu-memory": 40_000.0, "volcano.sh/vgpu-cores": 30_000.0}
+    assert set(family.release(0, asking("a", asked), notes)) == set(notes)
+    assert family.release(0, asking("a", asked), {**notes, "volcano.sh/bind-phase": "success"}) == ()
+
+
+@pytest.mark.parametrize(
+    ("annotations", "card"),
+    [
+        ({"nvidia.com/use-gputype": "a100"}, 0),
+        ({"nvidia.com/use-gputype": "H100,A30"}, 1),
+        ({"nvidia.com/nouse-gputype": "A30"}, 0),
+        ({"nvidia.com/use-gputype": "A100", "nvidia.com/nouse-gputype": "A100"}, 0),  # the wish comes first
+        ({"volcano.sh/vgpu-mode": "mig"}, None),
+        ({"nvidia.com/use-gputype": "T4"}, None),
+    ],
+)
+def test_pods_say_which_cards_will_do(annotations: dict[str, str], card: int | None) -> None:
+    family, pod = virtual(vgpu_node("n0", CARDS)), asking("a", {"vgpu_number": 1}, notes=annotations)
+    assert family.fits(pod, 0) is (card is not None)
+    assert family.fitting(pod).tolist() == [card is not None]
+    assert card is None or family.assign(0, pod, {}, 0.0)[IDS].startswith(f"n0-{card}")
+
+
+def test_pods_of_a_group_may_be_kept_apart() -> None:
+    spread = {"scheduling.k8s.io/group-name": "g", "volcano.sh/vgpu-podgroup-policy": "spread"}
+    family, asked = virtual(vgpu_node("n0", CARDS[:1])), {"vgpu_number": 1, "vgpu_memory": 10}
+    family.assign(0, asking("a", asked, notes=spread), dict(spread), 0.0)
+    assert not family.fits(asking("b", asked, notes=spread), 0)
+    assert family.fits(asking("c", asked), 0)
+
+
+def test_scores_go_by_the_policy() -> None:
+    pod = asking("a", {"vgpu_number": 1, "vgpu_memory": 25})
+    scores = [virtual(vgpu_node("n0", CARDS), policy=policy).score(pod, 0) for policy in ("binpack", "spread", "")]
+    assert scores == [25.0, 0.0, 0.0]  # spread counts the pod itself as a sharer
+
+
+def test_a_node_without_amounts_or_words_has_no_cards() -> None:
+    bare = vgpu_node("n1", CARDS)
+    del bare["status"]["allocatable"]["volcano.sh/vgpu-cores"]
+    short = node("n2", annotations={"volcano.sh/node-vgpu-register": "a,1,2:"})
+    assert virtual(vgpu_node("n0", CARDS), bare, short, node("n3")).present.tolist() == [True, False, False, False]
+
+
+def test_a_share_of_the_memory_counts_only_where_the_config_map_names_it() -> None:
+    half: dict[str, int] = {"vgpu_number": 1, "vgpu_memory_percentage": 50}
+    assert got(virtual(vgpu_node("n0", CARDS)), "a", None, **half) == "n0-1,NVIDIA,100,0:"
+    assert got(virtual(vgpu_node("n0", CARDS), nvidia=GEOMETRIES), "a", None, **half) == "n0-1,NVIDIA,50,0:"
+
+
+def test_without_geometry_cards_of_mig_are_shared_like_others() -> None:
+    family = virtual(vgpu_node("n0", CARDS, "mig"))
+    assert got(family, "a", vgpu_number=1, vgpu_memory=10) == "n0-1,NVIDIA,10,0:"
+    assert family.fits(asking("b", {"vgpu_number": 1}, notes={"volcano.sh/vgpu-mode": "hami-core"}), 0)
+
+
+def test_a_slice_is_the_smallest_that_will_do_of_the_first_geometry_that_has_one() -> None:
+    family = virtual(vgpu_node("n0", [(9, 80, A100)], "mig"), nvidia=GEOMETRIES)
+    assert got(family, "a", vgpu_number=1, vgpu_memory=5) == "n0-0[group1-0],NVIDIA,5,0:"
+    assert got(family, "b", vgpu_number=1, vgpu_memory=15) == "n0-0[group2-0],NVIDIA,15,0:"  # nobody cut it yet
+    assert not family.fits(asking("c", {"vgpu_number": 1, "vgpu_memory": 25}), 0)
+
+
+def test_a_card_that_is_cut_stays_cut() -> None:
+    family = virtual(vgpu_node("n0", [(9, 80, A100)], "mig"), nvidia=GEOMETRIES)
+    running, notes = asking("r", {"vgpu_number": 1}), {IDS: "n0-0[group2-1],NVIDIA,20,0:"}
+    family.add(0, running, notes)
+    assert family.memory.tolist() == [[20]]
+    assert got(family.trial(0), "a", vgpu_number=1, vgpu_memory=5) == "n0-0[group2-0],NVIDIA,5,0:"  # no kind not in use
+    family.remove(0, running, notes)
+    assert got(family, "b", vgpu_number=1, vgpu_memory=5) == "n0-0[group2-3],NVIDIA,5,0:"  # all kinds again
+
+
+LIMITS = st.fixed_dictionaries(
+    {"vgpu_number": st.integers(1, 3)},
+    optional={"vgpu_memory": st.integers(0, 120), "vgpu_cores": st.sampled_from([0, 10, 60, 100])},
+)
+CARD = st.tuples(st.integers(0, 3), st.sampled_from([50, 100]), st.sampled_from([A100, A30, "MLU"]))
+PLACED = st.lists(st.tuples(st.integers(0, 2), st.lists(LIMITS, min_size=1, max_size=2)), max_size=8)
+
+
+@given(st.lists(CARD, min_size=1, max_size=4), PLACED, LIMITS, st.sampled_from(["", "binpack", "spread"]))
+def test_looking_at_all_nodes_is_looking_at_each(cards: Any, placed: Any, wanted: Any, policy: str) -> None:
+    family = virtual(vgpu_node("n0", cards), vgpu_node("n1", cards[:1]), node("n2"), policy=policy)
+    for number, (row, each) in enumerate(placed):
+        pod = asking(f"p{number}", *each)
+        if family.present[row] and family.fits(pod, row):
+            family.assign(row, pod, {}, 0.0)
+    pod = asking("p", wanted)
+    found = [bool(family.present[row]) and family.fits(pod, row) for row in range(3)]
+    assert family.fitting(pod).tolist() == found
+    assert [family.trial(row).fits(pod, 0) for row in range(2)] == found[:2]
+
+
+@given(st.lists(CARD, min_size=1, max_size=3), st.lists(LIMITS, max_size=5))
+def test_a_card_never_gives_more_than_it_has_and_gets_all_back(cards: Any, asked: Any) -> None:
+    family, held = virtual(vgpu_node("n0", cards)), list[Any]()
+    for number, limits in enumerate(asked):
+        pod, notes = asking(f"p{number}", limits), dict[str, str]()
+        if family.fits(pod, 0):
+            family.assign(0, pod, notes, 0.0)
+            held.append((pod, notes))
+        assert (family.memory <= family.cards.memory).all()
+        assert (family.cores <= 100).all()
+        assert (family.sharers <= family.cards.split).all()
+    for pod, notes in held:
+        family.release(0, pod, notes)
+    assert [int(each.sum()) for each in (family.sharers, family.memory, family.cores)] == [0, 0, 0]
