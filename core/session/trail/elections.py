@@ -35,12 +35,18 @@ class Hearing:
         self._election.tier, self._election.victims = tier, tuple(task.key for task in victims)
 
 
+def bounds_of(batch: TaskBatch) -> list[int]:
+    """Where the tasks of each node begin, and where the last ones end."""
+    found: list[int] = np.searchsorted(batch.node, np.arange(batch.count + 1)).tolist()
+    return found
+
+
 class HearingOfMany:
     """The choices on many nodes at once. `elections`: by the nodes' places in the batch."""
 
     def __init__(self, elections: dict[int, Election], batch: TaskBatch, tasks: Sequence[Task]) -> None:
-        self._elections, self._batch = elections, batch
-        self._keys = np.array([task.key for task in tasks], dtype=object)
+        self._elections, self._bounds = elections, bounds_of(batch)
+        self._keys = [task.key for task in tasks]
 
     def gave(self, tier: int, plugin: str, answer: BoolArray, over: BoolArray) -> None:
         """`answer` bool [M]; `over` bool [count]: the nodes where it does not count any more."""
@@ -56,8 +62,8 @@ class HearingOfMany:
                 election.tier, election.victims = tier, tuple(found)
 
     def _on(self, place: int, mask: BoolArray) -> list[str]:
-        found: list[str] = self._keys[mask & (self._batch.node == place)].tolist()
-        return found
+        first, last = self._bounds[place : place + 2]
+        return [key for key, holds in zip(self._keys[first:last], mask[first:last].tolist(), strict=True) if holds]
 
 
 class Elections:
@@ -74,10 +80,10 @@ class Elections:
 
     def hear_many(self, point: str, subject: Any, batch: TaskBatch) -> HearingOfMany | None:
         """The same on many nodes."""
-        tasks = batch.facts.tasks(batch.rows)
+        tasks, bounds = batch.facts.tasks(batch.rows), bounds_of(batch)
         found: dict[int, Election] = {}
         for place in range(batch.count):
-            here = [tasks[i] for i in np.flatnonzero(batch.node == place).tolist()]
+            here = tasks[bounds[place] : bounds[place + 1]]
             election = self._begin(point, subject, here) if here else None
             if election is not None:
                 found[place] = election

@@ -87,6 +87,7 @@ class Trail(Silence):
         self.elections = Elections(self)
         self.statuses: dict[str, str] = {}
         self._of_queues: list[tuple[str, Ended]] = []
+        self._rows: dict[str, int] = {}  # of jobs
         self._queues: dict[str, str] = {}  # job -> its queue
         self._session: Session | None = None
 
@@ -99,6 +100,7 @@ class Trail(Silence):
     def begin(self, session: Session) -> None:
         """Follow this session from here on."""
         self._session = session
+        self._rows = {job.key: job.row for job in session.jobs.in_order}
         self._queues = {job.key: job.pod_group.queue for job in session.jobs.in_order if job.key in self.jobs}
         session.points.tell(self)
 
@@ -133,12 +135,9 @@ class Trail(Silence):
             self._ended(task.job, task.key, ending, detail, self.session.nodes.names[node] if node >= 0 else "")
 
     def _ended(self, job: str, who: str, ending: Ending, detail: str, node: str) -> None:
-        known = self.session.snapshot.jobs.handles
-        row = next((each.row for each in known if each is not None and each.key == job), -1)
-        counts = self.session.jobs.counts
-        tasks = {LABELS[status]: n for status in TaskStatus if (n := int(counts[status][row]))} if row >= 0 else {}
-        minimum = self.session.jobs.min_member[row] if row >= 0 else 0
-        ended = Ended(self.session.action, who, ending, detail, node, tasks, minimum)
+        jobs, row = self.session.jobs, self._rows[job]
+        tasks = {LABELS[status]: number for status in TaskStatus if (number := int(jobs.counts[status][row]))}
+        ended = Ended(self.session.action, who, ending, detail, node, tasks, jobs.min_member[row])
         self.endings.setdefault(job, []).append(ended)
 
     def looked(self, search: NodeSearch, group: BoolArray, node: int = -1) -> None:
