@@ -169,7 +169,7 @@ class NodeSearch:
         codes = self.filters.reject(rows, count)
         if self._room:
             for dimension, value in reversed(self.template.items):  # the first that lacks is the reason
-                lacks = value - nodes.future[dimension, rows] >= MIN_RESOURCE
+                lacks = self.lacks(dimension, value, rows)
                 np.copyto(codes, self.session.searches.insufficient(dimension), where=lacks)
         feasible: BoolArray = codes == 0
         if nodes.has_future and self._room:
@@ -180,6 +180,11 @@ class NodeSearch:
             codes[~own[rows]] = self.session.searches.outside_shard
             feasible &= own[rows]
         return codes, feasible
+
+    def lacks(self, dimension: int, value: float, rows: Rows) -> BoolArray:
+        """Which rows have too little of a resource, what is to come included. Source: Volcano `LessEqual`."""
+        lacking: BoolArray = value - self.session.nodes.future[dimension, rows] >= MIN_RESOURCE
+        return lacking
 
     def _look_again(self, row: int, sticky: bool) -> None:
         """The node was touched; one that the cache remembers as refused stays so for now."""

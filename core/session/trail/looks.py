@@ -44,12 +44,12 @@ class HeardSearch(NodeSearch):
 
     def answers(self) -> list[Answer]:
         """What each filter says of each node by itself: room first, one answer a resource, then filter by filter."""
-        nodes, found = self.session.nodes, list[Answer]()
+        found = list[Answer]()
         own = self.session.searches.hard_shard
         if own is not None:
             found.append(Answer("shard", np.where(own, 0, self.session.searches.outside_shard).astype(np.int32)))
-        for dimension, _ in self.template.items if self._room else ():
-            lacks = nodes.future[dimension] <= self._too_little[dimension]
+        for dimension, value in self.template.items if self._room else ():
+            lacks = self.lacks(dimension, value, ALL)
             found.append(Answer("resources", lacks * np.int32(self.session.searches.insufficient(dimension))))
         for plugin, checks in self.filters.by_plugin:
             found += [Answer(plugin, check.reject(ALL).copy()) for check in checks]
