@@ -109,8 +109,7 @@ def run(
     loaded = load_manifests(manifests, terminal) if manifests else Loaded()
     if manifests and loaded.problems and not loaded.objects:
         raise UsageError("no object could be used")
-    asked = backend or os.environ.get("PUMICE_BACKEND")
-    plan = plan_of(settings, asked, loaded, terminal, bare=not manifests)
+    plan = plan_of(settings, backend or os.environ.get("PUMICE_BACKEND"), loaded, terminal, bare=not manifests)
     try:
         outcome = run_plan(plan, Told(terminal, loaded, live=not plan.virtual))
     except BaseException as error:  # a second Ctrl-C, or what the process died of, hides nothing
