@@ -100,7 +100,7 @@ def guard_check(function: Callable[..., Any], failures: Failures) -> Callable[..
     return asked
 
 
-def plain(rule: Any, session: Session) -> Any:
+def plain(rule: JobColumn | TaskKey | Mask[Any] | Callable[..., Any], session: Session) -> Any:
     """A rule given by columns as one of single jobs and tasks: what a user's plugin says may change at any moment."""
     match rule:
         case JobColumn():
@@ -195,8 +195,8 @@ class GuardedPoints:
             register()
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._session.points, name)
-        return GuardedPoint(found, self) if isinstance(found, Point) else found
+        point = self._session.points.by_attribute().get(name)
+        return getattr(self._session.points, name) if point is None else GuardedPoint(point, self)
 
 
 class GuardedSession:

@@ -45,4 +45,8 @@ class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, Bin
 
     def by_name(self) -> dict[str, Point[Any]]:
         """Volcano's name of each point -> the point."""
-        return {point.name: point for point in vars(self).values() if isinstance(point, Point)}
+        return {point.name: point for point in self.by_attribute().values()}
+
+    def by_attribute(self) -> dict[str, Point[Any]]:
+        """The attribute of each point -> the point."""
+        return {attribute: point for attribute, point in vars(self).items() if isinstance(point, Point)}

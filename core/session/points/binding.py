@@ -32,7 +32,11 @@ class Binding(Point[Callable[["Task"], "BindContext | None"]]):
 
     def __call__(self, task: Task) -> BindContext | None:
         """What they say as one, None for nothing."""
-        said = [context for ask in self.rules if (context := ask(task)) is not None]
+        said: list[BindContext] = []
+        for ask in self.rules:
+            context = ask(task)
+            if context is not None:
+                said.append(context)
         return merged(said) if said else None
 
 

@@ -43,8 +43,9 @@ Compare = Callable[[S, S], int]
 class JobColumn:
     """The job with the smaller number goes first.
 
-    `read` gives the numbers by job row, int or float [J]; it is asked when somebody first compares. From then on the
-    plugin keeps the array up to date in place: event handlers are told of every placement before anybody compares.
+    `read` gives the numbers by job row, int or float [J]; it is asked when somebody first compares, once for each form
+    of the rule. From then on the plugin keeps the array up to date in place: event handlers are told of every placement
+    before anybody compares.
     """
 
     read: Callable[[], Numbers]
@@ -115,19 +116,15 @@ class JobOrder(Order["JobColumn | Compare[Job]", "Job", "Job"]):
     __slots__ = ()
 
     @cached_property
-    def _read(self) -> tuple[Numbers | Compare[Job], ...]:
-        return tuple([rule.read() if isinstance(rule, JobColumn) else rule for rule in self.rules])
-
-    @cached_property
     def comparisons(self) -> tuple[Compare[Job], ...]:
         """Two jobs compared, by plugin."""
-        return tuple([comparing(rule) if isinstance(rule, np.ndarray) else rule for rule in self._read])
+        return tuple([comparing(rule.read()) if isinstance(rule, JobColumn) else rule for rule in self.rules])
 
     @cached_property
     def columns(self) -> tuple[Numbers, ...] | None:
         """The numbers of all jobs, by plugin; None where a plugin only compares."""
-        columns = tuple([rule for rule in self._read if isinstance(rule, np.ndarray)])
-        return columns if len(columns) == len(self._read) else None
+        columns = tuple([rule.read() for rule in self.rules if isinstance(rule, JobColumn)])
+        return columns if len(columns) == len(self.rules) else None
 
     @cached_property
     def key(self) -> Callable[[Job], Any] | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
 
 import numpy as np
 
@@ -32,6 +32,7 @@ Plain = Callable[[S, "Sequence[Task]"], Answer]
 AsBatch = Callable[["Sequence[Task]"], "TaskBatch"]
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Mask(Generic[S]):
     """(who needs room, candidates on several nodes) -> bool [M]: who may go. Each node is judged by itself, the

@@ -65,7 +65,7 @@ class Readings:
 
     def __init__(self, points: Points) -> None:
         self._points = points
-        self._plain: dict[str, list[tuple[str, Sequence[Any]]]] = {}
+        self._plain: dict[str, Sequence[tuple[str, Sequence[Any]]]] = {}
         self._asked: list[NodeFilter | NodeScorer] = [
             *[each for filters in points.predicate.rules for each in filters],
             *[each for point in (points.node_order, points.batch_node_order) for some in point.rules for each in some],

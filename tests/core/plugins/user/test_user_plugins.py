@@ -15,16 +15,13 @@ from core.cycle import run_cycle
 from core.objects.metadata import parse_time
 from core.plugins import PLUGINS
 from core.plugins.user import guarded
-from core.plugins.user.failures import CARRIED, Failures
-from core.plugins.user.nodes import GuardedCheck, GuardedFilter, GuardedScore
-from core.plugins.user.points import INSTEAD, NOTHING, guarded_rule
+from core.plugins.user.failures import CARRIED
 from core.session.carry import Carry, Clock
-from core.session.points.listed import FLAGS
-from core.session.points.nodes import TEMPLATE_ONLY, Reads, Volatility
+from core.session.points.nodes import Reads, Volatility
+from core.session.points.orders import JobColumn, TaskKey
 from core.session.points.per_node import NodeLook, PerNodeFilter, PerNodeScorer
-from core.session.points.votes import Verdict, Vote
-from core.session.reasons import Code, FitFailure, Reason
-from tests.core.plugins.world import NOW, configuration, open_world, view_of
+from core.session.points.victims import Mask
+from tests.core.plugins.world import NOW, configuration, view_of
 from tests.kit import gang, node, queue
 
 if TYPE_CHECKING:
@@ -204,88 +201,31 @@ def test_what_works_is_asked(use: Any, told: list[str]) -> None:
     assert told == []
 
 
+def test_rules_by_columns_are_lifted_to_what_may_change_at_any_moment(use: Any, told: list[str]) -> None:
+    def register(session: Session) -> None:
+        session.points.job_order.add("mine", JobColumn(lambda: -np.arange(len(session.jobs.readiness))))
+        session.points.task_order.add("mine", TaskKey(lambda task: -int(task.name[-1])))
+        session.points.preemptable.add("mine", Mask(lambda _, batch: batch.rows > 0))
+
+    result = use(registering(register))
+    assert [bind.name for bind in result.binds if bind.name.startswith("j")] == ["j-2", "j-1", "j-0"]
+    assert told == []
+
+
+def test_a_filter_that_does_not_say_what_it_reads_is_told_so(use: Any, told: list[str]) -> None:
+    inner: Any = SimpleNamespace(name="mine", prepare=always(None))
+    assert len(use(registering(lambda session: session.points.predicate.add("mine", [inner]))).binds) == 4
+    (sentence,) = told
+    assert "mine has no `reads`: expected a Reads" in sentence
+
+
+def test_what_is_no_bind_context_is_not_carried(use: Any, told: list[str]) -> None:
+    result = use(registering(lambda session: session.points.bind_context.add("mine", always({"a": "b"}))))
+    assert [bind.pre_bind for bind in result.binds] == [None] * 4
+    assert told == ["plugin mine failed in BindContext: WrongAnswerError: expected a BindContext or None, was dict"]
+
+
 def test_closing_badly_is_only_noted(use: Any, told: list[str]) -> None:
     plugin = SimpleNamespace(name="mine", on_session_open=always(None), on_session_close=boom)
     assert len(use(always(plugin)).binds) == 4
     assert told == ["plugin mine failed in on_session_close: ValueError: boom"]
-
-
-# --- answers of the wrong kind ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def session() -> Session:
-    return open_world(configuration(["gang"]), node("n0"), node("n1"), queue("default"), gang("j", pods=1))
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [np.zeros(3, np.int32), np.zeros(2), [[0, 0]], np.array([0, 999]), np.array([-1, 0]), None, "no"],
-)
-def test_codes_of_the_wrong_kind(session: Session, answer: Any) -> None:
-    failures = Failures("mine", {"onError": "fail"})
-    inner: Any = SimpleNamespace(reject=always(answer), reject_one=always("x"))
-    check = GuardedCheck(inner, failures, session)
-    for code in (*check.reject(ALL).tolist(), check.reject_one(0)):
-        assert session.reasons.reasons(code)[0].code is Code.ERROR
-    assert check.volatility is Volatility.GLOBAL
-
-
-@pytest.mark.parametrize("answer", [[1.0, float("nan")], [1.0, float("inf")], [1.0], 1.0, "high", None])
-def test_scores_of_the_wrong_kind_are_zero(session: Session, answer: Any) -> None:
-    inner: Any = SimpleNamespace(
-        score=always(answer), score_one=always([1.0, 2.0]), finish=always(answer), normalised=True
-    )
-    score = GuardedScore(inner, Failures("mine", {}), session)
-    assert score.score(ALL).tolist() == [0.0, 0.0] == score.finish(np.ones(2)).tolist()
-    assert score.score_one(0) == 0.0
-    assert score.normalised
-
-
-def test_scores_are_copied(session: Session) -> None:
-    own = np.ones(2)
-    inner: Any = SimpleNamespace(score=always(own), score_one=always(1.0))
-    GuardedScore(inner, Failures("mine", {}), session).score(ALL)[0] = 7.0
-    assert own.tolist() == [1.0, 1.0]
-
-
-def test_a_verdict_passes_through(session: Session) -> None:
-    verdict = FitFailure(Reason("mine", Code.UNRESOLVABLE, "nowhere"))
-
-    def refuse(*_: Any) -> None:
-        raise verdict
-
-    inner: Any = SimpleNamespace(prepare=refuse, reads=TEMPLATE_ONLY)
-    with pytest.raises(FitFailure, match="nowhere"):
-        GuardedFilter(inner, Failures("mine", {})).prepare(session, next(iter(session.jobs.in_order[0].tasks.values())))
-
-
-@pytest.mark.parametrize(
-    "point", [point for point in FLAGS if point not in ("Predicate", "NodeOrder", "BatchNodeOrder")]
-)
-@pytest.mark.parametrize("on_error", ["ignore", "fail"])
-def test_every_point_has_an_answer(point: str, on_error: str, session: Session) -> None:
-    given = [boom] if point == "VictimTasks" else boom
-    function = guarded_rule(point, given, Failures("mine", {"onError": on_error}), session)
-    if point == "PrePredicate" and on_error == "fail":
-        with pytest.raises(FitFailure, match="plugin mine failed in PrePredicate"):
-            function(None)
-        return
-    answer = function[0]([]) if point == "VictimTasks" else function(None)
-    ignored, refused = INSTEAD.get(point, NOTHING)
-    sentence = f"plugin mine failed in {point}: ValueError: boom"
-    assert answer == (refused if on_error == "fail" else ignored)(sentence)
-
-
-def test_refusals(session: Session) -> None:
-    failures = Failures("mine", {"onError": "fail"})
-
-    def answer(point: str) -> Any:
-        return guarded_rule(point, boom, failures, session)(None)
-
-    assert answer("JobEnqueueable") is Vote.REJECT
-    assert answer("JobReady") is False
-    assert answer("Overused") is True
-    assert answer("JobStarving") is False
-    assert answer("JobValid") == Verdict("PluginFailed", "plugin mine failed in JobValid: ValueError: boom")
-    assert answer("Preemptable") == ([], Vote.REJECT)

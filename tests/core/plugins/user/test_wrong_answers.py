@@ -1,0 +1,124 @@
+"""What stands for the answers of a user's plugin that fails or answers nonsense, rule by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from core.plugins.user.failures import Failures
+from core.plugins.user.nodes import GuardedCheck, GuardedFilter, GuardedScore
+from core.plugins.user.points import INSTEAD, NOTHING, guarded_rule
+from core.session.points.listed import FLAGS
+from core.session.points.nodes import TEMPLATE_ONLY, Volatility
+from core.session.points.victims import Mask
+from core.session.points.votes import Verdict, Vote
+from core.session.reasons import Code, FitFailure, Reason
+from tests.core.plugins.world import configuration, open_world
+from tests.kit import gang, node, queue
+
+if TYPE_CHECKING:
+    from core.session.session import Session
+
+ALL = slice(None)
+
+
+def always(answer: Any) -> Callable[..., Any]:
+    def say(*_: Any) -> Any:
+        return answer
+
+    return say
+
+
+def boom(*_: Any, **__: Any) -> Any:
+    raise ValueError("boom")
+
+
+@pytest.fixture
+def session() -> Session:
+    return open_world(configuration(["gang"]), node("n0"), node("n1"), queue("default"), gang("j", pods=1))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [np.zeros(3, np.int32), np.zeros(2), [[0, 0]], np.array([0, 999]), np.array([-1, 0]), None, "no"],
+)
+def test_codes_of_the_wrong_kind(session: Session, answer: Any) -> None:
+    failures = Failures("mine", {"onError": "fail"})
+    inner: Any = SimpleNamespace(reject=always(answer), reject_one=always("x"))
+    check = GuardedCheck(inner, failures, session)
+    for code in (*check.reject(ALL).tolist(), check.reject_one(0)):
+        assert session.reasons.reasons(code)[0].code is Code.ERROR
+    assert check.volatility is Volatility.GLOBAL
+
+
+@pytest.mark.parametrize("answer", [[1.0, float("nan")], [1.0, float("inf")], [1.0], 1.0, "high", None])
+def test_scores_of_the_wrong_kind_are_zero(session: Session, answer: Any) -> None:
+    inner: Any = SimpleNamespace(
+        score=always(answer), score_one=always([1.0, 2.0]), finish=always(answer), normalised=True
+    )
+    score = GuardedScore(inner, Failures("mine", {}), session)
+    assert score.score(ALL).tolist() == [0.0, 0.0] == score.finish(np.ones(2)).tolist()
+    assert score.score_one(0) == 0.0
+    assert score.normalised
+
+
+def test_scores_are_copied(session: Session) -> None:
+    own = np.ones(2)
+    inner: Any = SimpleNamespace(score=always(own), score_one=always(1.0))
+    GuardedScore(inner, Failures("mine", {}), session).score(ALL)[0] = 7.0
+    assert own.tolist() == [1.0, 1.0]
+
+
+def test_a_verdict_passes_through(session: Session) -> None:
+    verdict = FitFailure(Reason("mine", Code.UNRESOLVABLE, "nowhere"))
+
+    def refuse(*_: Any) -> None:
+        raise verdict
+
+    inner: Any = SimpleNamespace(prepare=refuse, reads=TEMPLATE_ONLY)
+    with pytest.raises(FitFailure, match="nowhere"):
+        GuardedFilter(inner, Failures("mine", {})).prepare(session, next(iter(session.jobs.in_order[0].tasks.values())))
+
+
+@pytest.mark.parametrize(
+    "point", [point for point in FLAGS if point not in ("Predicate", "NodeOrder", "BatchNodeOrder")]
+)
+@pytest.mark.parametrize("on_error", ["ignore", "fail"])
+def test_every_point_has_an_answer(point: str, on_error: str, session: Session) -> None:
+    given = [boom] if point == "VictimTasks" else boom
+    function = guarded_rule(point, given, Failures("mine", {"onError": on_error}), session)
+    if point == "PrePredicate" and on_error == "fail":
+        with pytest.raises(FitFailure, match="plugin mine failed in PrePredicate"):
+            function(None)
+        return
+    answer = function[0]([]) if point == "VictimTasks" else function(None)
+    ignored, refused = INSTEAD.get(point, NOTHING)
+    sentence = f"plugin mine failed in {point}: ValueError: boom"
+    assert answer == (refused if on_error == "fail" else ignored)(sentence)
+
+
+def test_refusals(session: Session) -> None:
+    failures = Failures("mine", {"onError": "fail"})
+
+    def answer(point: str) -> Any:
+        return guarded_rule(point, boom, failures, session)(None)
+
+    assert answer("JobEnqueueable") is Vote.REJECT
+    assert answer("JobReady") is False
+    assert answer("Overused") is True
+    assert answer("JobStarving") is False
+    assert answer("JobValid") == Verdict("PluginFailed", "plugin mine failed in JobValid: ValueError: boom")
+    assert answer("Preemptable") == ([], Vote.REJECT)
+
+
+def test_a_mask_of_ones_own_permits_node_by_node(session: Session) -> None:
+    tasks = list(session.jobs.in_order[0].tasks.values())
+    failures = Failures("mine", {})
+    rule = guarded_rule("Preemptable", Mask(lambda _, batch: batch.rows >= 0), failures, session)
+    assert rule(tasks[0], tasks) == (tasks, Vote.PERMIT)
+    broken_rule = guarded_rule("Preemptable", Mask(boom), failures, session)
+    assert broken_rule(tasks[0], tasks) == ([], Vote.ABSTAIN)
