@@ -154,7 +154,7 @@ class Preempt:
         order = np.argsort(-totals, kind="stable")
         nodes, totals = nodes[order], totals[order]
         movables = movable(session, task, own_job=own_job)
-        for i in worth_trying(session, task, nodes, movables, somebody=False):
+        for i in worth_trying(session, task, nodes, movables, session.points.preemptable, somebody=False):
             if self._on_node(statement, task, search, int(nodes[i]), float(totals[i]), accepts):
                 return True
         self._in_vain.note(attempt)

@@ -96,7 +96,7 @@ class Reclaim:
         movable = reclaimable(session, task)
         return any(
             _on_node(session, statement, task, int(nodes[i]), accepts)
-            for i in worth_trying(session, task, nodes, movable, somebody=True)
+            for i in worth_trying(session, task, nodes, movable, session.points.reclaimable, somebody=True)
         )
 
 

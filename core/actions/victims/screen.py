@@ -1,4 +1,4 @@
-"""Which of many nodes are worth a try: those where all who might go would make room enough, looked at as columns.
+"""Which of many nodes are worth a try: those where all who may go would make room enough, looked at as columns.
 
 A node that fails here fails when it is tried; one that passes may still fail. So the answer never changes what comes
 out, only how long it takes when whole clusters are full of pods that may not be touched.
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.session.points.batches import BoolArray, RowArray, TaskBatch
+    from core.session.points.victims import TieredIntersection
     from core.session.session import Session
 
     BatchFilter = Callable[[TaskBatch], BoolArray]
@@ -66,23 +67,44 @@ def reclaimable(session: Session, reclaimer: Task) -> BatchFilter:
 
 
 def worth_trying(
-    session: Session, task: Task, nodes: RowArray, accepts: BatchFilter, *, somebody: bool
+    session: Session,
+    task: Task,
+    nodes: RowArray,
+    accepts: BatchFilter,
+    point: TieredIntersection[Task],
+    *,
+    somebody: bool,
 ) -> Iterator[int]:
-    """Places in `nodes` that are worth a try, in order. `somebody`: only nodes where somebody might go."""
+    """Places in `nodes` that are worth a try, in order. `point`: where plugins are asked about those that are accepted;
+    `somebody`: only nodes where somebody is.
+    """
     yield from range(min(TRIED_FIRST, len(nodes)))
     rest = nodes[TRIED_FIRST:]
     if len(rest):
-        passes = _makes_room(session, session.residents.on(rest.tolist()), task, rest, accepts, somebody=somebody)
+        batch = session.residents.on(rest.tolist())
+        batch = batch.only(accepts(batch))
+        passes = _makes_room(session, task, rest, batch, point)
+        if somebody:
+            passes &= np.bincount(batch.node, minlength=len(rest)) > 0
         for node in rest[~passes].tolist() if session.trail.listens else ():
             session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
         yield from (np.flatnonzero(passes) + TRIED_FIRST).tolist()
 
 
 def _makes_room(
-    session: Session, batch: TaskBatch, task: Task, nodes: RowArray, accepts: BatchFilter, *, somebody: bool
+    session: Session, task: Task, nodes: RowArray, batch: TaskBatch, point: TieredIntersection[Task]
 ) -> BoolArray:
-    batch = batch.only(accepts(batch))
-    passes = np.bincount(batch.node, minlength=len(nodes)) > 0 if somebody else np.ones(len(nodes), dtype=np.bool_)
+    """All of the batch first; where these would do and plugins can be asked by columns, those whom they let go."""
+    passes = _fits(session, task, nodes, batch)
+    if point.by_columns and np.count_nonzero(passes):
+        batch = batch.only(passes[batch.node])
+        passes &= _fits(session, task, nodes, batch.only(point.over(task, batch)))
+    return passes
+
+
+def _fits(session: Session, task: Task, nodes: RowArray, batch: TaskBatch) -> BoolArray:
+    """Whether the task has room where all tasks of the batch have gone. [len(nodes)]"""
+    passes = np.ones(len(nodes), dtype=np.bool_)
     requests = batch.facts.requests[batch.facts.template[batch.rows]]
     for dimension, value in task.template.items:
         given = np.bincount(batch.node, weights=requests[:, dimension], minlength=len(nodes))
