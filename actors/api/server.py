@@ -52,12 +52,9 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self._longest = context.longest
         self._pulls = Pulls(name, self._readable())
 
-    async def run(self) -> None:
-        """See `Actor.run`. Pulls that are held are answered also when it crashes: who watches comes again."""
-        try:
-            await super().run()
-        finally:
-            self._pulls.give_up("stopped, or crashed, before there was news", stopped=self.mailbox.closed)
+    def at_end(self) -> None:
+        """Who watches comes again, if there is another server after this one."""
+        self._pulls.give_up("stopped, or crashed, before there was news", stopped=self.mailbox.closed)
 
     async def on_start(self) -> None:
         """Let watchers see what the store holds already (what a crash left unwritten goes to the journal first)."""

@@ -74,8 +74,17 @@ class Actor(Generic[M, R]):
     async def on_stop(self) -> None:
         """After the last message, before the loops are cancelled."""
 
+    def at_end(self) -> None:
+        """Whatever has ended it, a crash too: those who are kept waiting are answered."""
+
     async def run(self) -> None:
         """Until the mailbox is closed and empty. Raises whatever the actor crashes with."""
+        try:
+            await self._live()
+        finally:
+            self.at_end()
+
+    async def _live(self) -> None:
         await self.on_start()
         loops = self.loops()
         if not loops:

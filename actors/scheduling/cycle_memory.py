@@ -26,11 +26,14 @@ class Unsent:
 
 @dataclass
 class CycleMemory:
-    """One writer, the session runner; it outlives its restarts. `changed` is the cache's: the newest view version."""
+    """One writer, the session runner; it outlives its restarts. `changed` is the cache's: the newest view version.
+
+    `cycle`: the newest in the journal; `done`: the newest that has been carried out.
+    """
 
     changed: LevelSignal = field(default_factory=LevelSignal)
-    cycles: LevelSignal = field(default_factory=LevelSignal)
     cycle: int = 0
+    done: int = 0
     carry: dict[str, Any] = field(default_factory=dict[str, Any])
     seen: int = -1
     wake_at: float | None = None

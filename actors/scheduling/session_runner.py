@@ -1,7 +1,7 @@
 """The session runner: one scheduling cycle at a time.
 
 Owns: the cycle number, the carry, the configuration in force, and the session whenever no action worker holds it.
-Accepts: `RunCycle` (run one now, changed or not), `OfferConfig`.
+Accepts: `RunCycle` (run one now, changed or not), `OfferConfig`, `AwaitCycle`.
 Sends: asks the cache (snapshot, assume), the recorder (append) and the action workers (the baton; an action that would
 find nothing to do is run here); tells the bind and evict workers, the status writer and the metrics.
 When full: askers of `RunCycle` wait.
@@ -31,7 +31,8 @@ from actors.scheduling.measure import Measure
 from config import rules
 from config.errors import ConfigError
 from core import digest
-from core.messages.commands import OfferConfig, RunAction, RunCycle, RunnerCommand, TakeSnapshot
+from core.messages.commands import RunAction, TakeSnapshot
+from core.messages.cycles import AwaitCycle, CyclesRun, OfferConfig, RunCycle, RunnerCommand
 from core.messages.events import ConfigLoaded, CycleDropped, CycleRecord
 from core.messages.queue_tables import QueuesMeasured
 from core.messages.replies import ActionFailed, Done, SnapshotTaken
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from actors.runtime.context import Context
+    from actors.runtime.envelope import Received
     from actors.runtime.shelf import Shelf
     from actors.scheduling.commit import Commit
     from actors.scheduling.cycle_memory import CycleMemory, RunnerSettings
@@ -57,8 +59,10 @@ FIRST_PAUSE_S = 0.01
 log = logging.getLogger(__name__)
 
 
-class SessionRunner(Actor[RunnerCommand, Done]):
+class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
     """`memory` outlives a restart of this actor: cycle numbers, carry, and what was seen last."""
+
+    answers_later = True
 
     def __init__(
         self,
@@ -87,6 +91,7 @@ class SessionRunner(Actor[RunnerCommand, Done]):
         self._memory = memory
         self._settings = settings
         self._lock = anyio.Lock(fast_acquire=True)
+        self._awaited: list[tuple[int, Received[RunnerCommand, Done | CyclesRun]]] = []
         self._earliest = 0.0
         self._alarm = context.alarm()
 
@@ -94,16 +99,33 @@ class SessionRunner(Actor[RunnerCommand, Done]):
         """Cycles, and looking at the configuration file."""
         return (self._cycles, self._reloads)
 
-    async def handle(self, message: RunnerCommand) -> Done:
-        """Run a cycle now, or keep a configuration for the next one."""
-        match message:
-            case RunCycle():
-                await self.run_cycle()
-            case OfferConfig():
-                self._settings.source.offer(message.text, message.source)
-            case _:
-                assert_never(message)
-        return Done()
+    async def handle_batch(self, batch: Sequence[Received[RunnerCommand, Done | CyclesRun]]) -> None:
+        """Run a cycle now, keep a configuration for the next one, or keep somebody waiting for one."""
+        for item in self.each(batch):
+            match item.message:
+                case RunCycle():
+                    await self.run_cycle()
+                    item.reply(Done())
+                case OfferConfig(text=text, source=source):
+                    self._settings.source.offer(text, source)
+                    item.reply(Done())
+                case AwaitCycle(number=number):
+                    self._awaited.append((number, item))
+                    self._tell_who_waits()
+                case message:
+                    assert_never(message)
+
+    def at_end(self) -> None:
+        """Who waits for a cycle asks again, if there is another runner after this one."""
+        for _, item in self._awaited:
+            item.fail(self.name, "stopped, or crashed, before that cycle", stopped=self.mailbox.closed)
+
+    def _tell_who_waits(self) -> None:
+        done = self._memory.done
+        for number, item in self._awaited:
+            if number <= done:
+                item.reply(CyclesRun(done))
+        self._awaited = [(number, item) for number, item in self._awaited if number > done]
 
     async def on_stop(self) -> None:
         """Let the cycle in hand end, and start no other."""
@@ -159,7 +181,8 @@ class SessionRunner(Actor[RunnerCommand, Done]):
         self._settle(taken.version, result)
         queues = QueuesMeasured(self._decider.queue_tables())
         await self._metrics.tell(measure.finish(result, moment.now), queues)
-        memory.cycles.raise_to(moment.cycle)
+        memory.done = moment.cycle
+        self._tell_who_waits()
 
     async def _decide(self, snapshot: Any, config: SchedulerConfig, moment: Moment, measure: Measure) -> CycleResult:
         """Open, hand the baton round, close. Nothing leaves the session."""

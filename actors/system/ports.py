@@ -7,7 +7,7 @@ decides whose they are.
 from __future__ import annotations
 
 from actors.runtime.mailbox import Mailbox
-from core.messages import commands, events, orders, recording, replies, supervision
+from core.messages import commands, cycles, events, orders, recording, replies, supervision
 from core.messages.queue_tables import QueuesMeasured
 
 ApiPort = Mailbox[commands.ApiRequest, replies.ApiReply]
@@ -15,7 +15,7 @@ RecorderPort = Mailbox[recording.RecorderCommand, replies.Appended]
 CacheMessage = commands.CacheCommand | events.CacheEvent
 CacheReply = replies.SnapshotTaken | replies.Assumed | replies.ViewChecked
 CachePort = Mailbox[CacheMessage, CacheReply]
-RunnerPort = Mailbox[commands.RunnerCommand, replies.Done]
+RunnerPort = Mailbox[cycles.RunnerCommand, replies.Done | cycles.CyclesRun]
 ActionPort = Mailbox[commands.ActionCommand, replies.ActionDone | replies.ActionFailed]
 DryRunPort = Mailbox[commands.DryRunCommand, replies.Candidates | replies.DryRunFailed]
 BindPort = Mailbox[orders.BindWorkerCommand, replies.Done]

@@ -30,6 +30,7 @@ from actors.system.roles import ROLES
 from actors.system.settings import SystemSettings
 from actors.system.wiring import Wiring
 from core.messages import commands, recording, replies
+from core.messages.cycles import AwaitCycle, CyclesRun, RunCycle
 from core.messages.message import Message
 from storage import codec
 from storage.journal import CONFIG, Journal, Record
@@ -88,11 +89,15 @@ class System(Wiring):
 
     async def until_cycles(self, number: int) -> None:
         """Wait until so many cycles have been run, those before a restart included."""
-        await self.memory.cycles.wait_beyond(number - 1)
+        await self._cycle(number)
+
+    async def cycles(self) -> int:
+        """The number of the newest cycle; those before a restart are counted."""
+        return await self._cycle(0)
 
     async def run_cycle(self) -> None:
         """Run a cycle now, changed or not."""
-        await cast("RunnerPort", self.switchboard.mailboxes["session-runner"]).ask(commands.RunCycle())
+        await self._runner.ask(RunCycle())
 
     async def metrics_text(self) -> bytes:
         """Prometheus' text format."""
@@ -104,9 +109,20 @@ class System(Wiring):
         """The api server's mailbox: what a gateway and a command line speak to."""
         return cast("ApiPort", self.switchboard.mailboxes["api-server"])
 
+    @property
+    def _runner(self) -> RunnerPort:
+        return cast("RunnerPort", self.switchboard.mailboxes["session-runner"])
+
+    async def _cycle(self, number: int) -> int:
+        """Wait for it, where anybody runs cycles; the newest one's number."""
+        if not self.settings.scheduler:
+            return self.recovered.cycle
+        reply = await ask_again(self._runner, AwaitCycle(number))
+        return expected(reply, CyclesRun).cycle
+
     async def summary(self) -> dict[str, Any]:
         """What `pumice run` reports at its end, without `db`; seconds since the start, on the event loop's clock."""
-        return await self._summary.report(self.memory.cycle, anyio.current_time() - self._began)
+        return await self._summary.report(await self.cycles(), anyio.current_time() - self._began)
 
     async def listed(self, kind: str) -> list[dict[str, Any]]:
         """All objects of a kind; none when the api has never heard of it."""
@@ -126,7 +142,7 @@ class System(Wiring):
         if known is None or (told.digest, told.plugins) != (known.digest, known.plugins):
             self.recovered.sequence = await self.journal.append([Record(CONFIG, codec.encode(told), 0, now)])
         self.memory.cycle, self.memory.carry = self.recovered.cycle, self.recovered.carry
-        self.memory.cycles.raise_to(self.recovered.cycle)
+        self.memory.done = self.recovered.cycle
         if self.settings.gateway is not None:
             self.store.begin_after(int(now * REVISIONS_PER_S))
         self.context.activity.published(self.store.log.published)

@@ -214,21 +214,7 @@ class CheckView(Message, frozen=True):
 
 CacheCommand = TakeSnapshot | Assume | CheckView
 
-# --- to the session runner, the action and dry-run workers --------------------------------------------------------
-
-
-class RunCycle(Message, frozen=True):
-    """Run a cycle now, changed or not. Reply: Done after it."""
-
-
-class OfferConfig(Message, frozen=True):
-    """A configuration's text and where it stands: to be taken over before the next cycle, unless it is bad."""
-
-    text: str
-    source: str
-
-
-RunnerCommand = RunCycle | OfferConfig
+# --- to the action and dry-run workers ----------------------------------------------------------------------------
 
 
 class RunAction(Message, frozen=True):

@@ -50,7 +50,7 @@ async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
         samples.add("total_s", seconds, "s")
         samples.add("bound", bound, "pods")
         samples.add("pods_per_s", bound / seconds, "pods/s")
-        samples.add("cycles", system.memory.cycle, "cycles")
+        samples.add("cycles", await system.cycles(), "cycles")
 
 
 async def _submit(system: System, objects: list[dict[str, Any]]) -> None:

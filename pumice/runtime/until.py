@@ -49,7 +49,7 @@ async def _cycles(system: System, last: int) -> None:
 
         async def push() -> None:
             await system.until_idle()
-            while system.memory.cycle < last:
+            while await system.cycles() < last:
                 await system.run_cycle()
                 await system.until_idle()
 

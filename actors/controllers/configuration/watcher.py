@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from actors.controllers.configuration.machine import ConfigMachine
 from actors.runtime.reconciler import Machine, Reconciler
-from core.messages.commands import OfferConfig
+from core.messages.cycles import OfferConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
 from actors.runtime.activity import Activity
 from actors.runtime.mailbox import BATCH, Mailbox, expected
-from core.messages.commands import Poke, RunCycle, TakeSnapshot
+from core.messages.commands import Poke, TakeSnapshot
+from core.messages.cycles import RunCycle
 from core.messages.replies import Done, SnapshotTaken, ViewChecked
 from storage import codec
 

@@ -269,3 +269,23 @@ async def test_a_refused_submission_is_an_answer() -> None:
     async with started() as system:
         answers = await system.submit([*three_nodes(), three_nodes()[0], {"kind": "Nonsense"}])
         assert [type(answer) for answer in answers] == [Accepted] * 3 + [Refused] * 2
+
+
+async def test_who_waits_for_a_cycle_hears_of_it_though_the_runner_crashes() -> None:
+    async with started() as system:
+        await idle(system)
+        wanted = await system.cycles() + 1
+        reached: list[int] = []
+
+        async def wait() -> None:
+            await system.until_cycles(wanted)
+            reached.append(await system.cycles())
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            await system.supervisor.mailbox.tell(Restart("session-runner"))
+            await anyio.sleep(0.05)
+            assert reached == []
+            await system.run_cycle()
+        assert reached == [wanted]
