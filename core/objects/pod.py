@@ -23,8 +23,9 @@ _INT32 = 2**31
 
 
 class _Container(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
-    """What scheduling reads of a container: what differs between the pods of a role (env, names) must stay out."""
+    """What scheduling reads of a container: what differs between the pods of a role (env) must stay out."""
 
+    name: Any = None
     resources: Any = None
     ports: Any = None
     image: Any = None

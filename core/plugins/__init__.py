@@ -10,6 +10,7 @@ from core.plugins.gang import Gang
 from core.plugins.network_topology_aware import NetworkTopologyAware
 from core.plugins.nodegroup import NodeGroup
 from core.plugins.nodeorder import NodeOrder
+from core.plugins.numaaware import NumaAware
 from core.plugins.overcommit import Overcommit
 from core.plugins.pdb import Pdb
 from core.plugins.plugin import PluginBuilder
@@ -35,6 +36,7 @@ PLUGINS: dict[str, PluginBuilder] = {
     "network-topology-aware": NetworkTopologyAware,
     "nodegroup": NodeGroup,
     "nodeorder": NodeOrder,
+    "numa-aware": NumaAware,
     "overcommit": Overcommit,
     "pdb": Pdb,
     "predicates": Predicates,

@@ -1,0 +1,90 @@
+"""`Numatopology` objects read, and CPU sets as texts. Source: Volcano `cache/event_handlers.go` (getNumaInfo)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from core.devices.family import whole_number
+from core.errors import QuantityError
+from core.objects.metadata import section, text_map
+from core.quantity import quantity_of
+
+if TYPE_CHECKING:
+    from core.objects.metadata import Object
+
+CPU: Final = "cpu"
+Cpus = frozenset[int]
+NONE: Final[Cpus] = frozenset()
+
+
+class Place(NamedTuple):
+    """Where a CPU is. Cores are numbered within their socket or across all: whoever reports them decides."""
+
+    cell: int
+    socket: int
+    core: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """One node: where each CPU is, how many are reserved (rounded up), the policies of its kubelet, and what of each
+    resource can be allocated.
+    """
+
+    places: dict[int, Place]
+    reserved: int
+    cpu_policy: str
+    policy: str
+    allocatable: dict[str, Cpus]
+
+    @property
+    def cells(self) -> list[int]:
+        """The numbers of its cells."""
+        return sorted({place.cell for place in self.places.values()})
+
+
+def read_topology(obj: Object) -> Topology:
+    """What an object says. What nobody can read counts as nothing, as in Volcano."""
+    spec = section(obj, "spec")
+    policies, details = text_map(spec.get("policies")), section(spec, "cpuDetail")
+    places = {
+        whole_number(str(cpu)) or 0: Place(*(int(detail.get(name) or 0) for name in ("numa", "socket", "core")))
+        for cpu, detail in details.items()
+    }
+    resources: dict[str, Any] = section(spec, "numares")
+    allocatable = {name: cpus_of(str(said.get("allocatable") or "")) for name, said in resources.items()}
+    reserved = _rounded_up(section(spec, "resReserved").get(CPU))
+    return Topology(
+        places, reserved, policies.get("CPUManagerPolicy", ""), policies.get("TopologyManagerPolicy", ""), allocatable
+    )
+
+
+def _rounded_up(quantity: object) -> int:
+    try:
+        return 0 if quantity is None else quantity_of(quantity).value()
+    except QuantityError:
+        return 0
+
+
+def cpus_of(text: str) -> Cpus:
+    """ "0,3-5" as a set; nothing where it is no such text."""
+    found: set[int] = set()
+    for part in text.split(",") if text else ():
+        first, dash, last = part.partition("-")
+        low, high = whole_number(first), whole_number(last if dash else first)
+        if low is None or high is None or high < low:
+            return NONE
+        found.update(range(low, high + 1))
+    return frozenset(found)
+
+
+def text_of(cpus: Cpus) -> str:
+    """The set as "0,3-5"."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and cpu == runs[-1][1] + 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)

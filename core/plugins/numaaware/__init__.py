@@ -1,0 +1,8 @@
+"""numa-aware: pods of quality Guaranteed go where the kubelet's topology manager lets them in.
+
+Source: Volcano `plugins/numaaware`, `api/node_info.go` (RefreshNumaSchedulerInfoByCrd).
+"""
+
+from core.plugins.numaaware.plugin import NumaAware
+
+__all__ = ["NumaAware"]

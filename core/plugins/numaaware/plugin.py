@@ -1,0 +1,229 @@
+"""Plugin numa-aware: the filter, the scores, and who has which CPUs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from config.arguments import Arguments
+from core.devices.numa.asking import asked_by, is_guaranteed
+from core.devices.numa.hints import given_on, hints, judged
+from core.devices.numa.topology import CPU, NONE
+from core.plugins.numaaware.cells import Cells
+from core.session.points.nodes import Reads, Volatility
+from core.session.reasons import Code, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from core.devices.numa.topology import Cpus, Topology
+    from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
+    from core.session.points.nodes import FloatArray, Rows
+    from core.session.reasons import IntArray
+    from core.session.session import Session
+
+NAME: Final = "numa-aware"
+POLICY: Final = "volcano.sh/numa-topology-policy"
+STATIC: Final = "static"
+INDIFFERENT: Final = ("", "none")
+FULL: Final = 100
+
+
+class Outcome(NamedTuple):
+    """Of a pod on a node: why it is refused; else the CPUs it would get, None where NUMA plays no part."""
+
+    refusal: Reason | None
+    cpus: Cpus | None = None
+
+
+UNCONCERNED: Final = Outcome(None)
+
+
+def policy_of(task: Task) -> str:
+    """What the pod asks of the node's topology manager, "" for nothing."""
+    policy = task.annotations.get(POLICY, "")
+    return "" if policy in INDIFFERENT else policy
+
+
+class Placements:
+    """What pods would get, and have."""
+
+    def __init__(self, session: Session, cells: Cells) -> None:
+        self._session, self.cells = session, cells
+        self._guaranteed: dict[int, bool] = {}
+        self._given: dict[int, tuple[int, Cpus]] = {}  # task row -> node row and CPUs
+
+    def concerns(self, template: PodTemplate) -> bool:
+        """Whether NUMA plays a part for such pods."""
+        found = self._guaranteed.get(template.number)
+        if found is None:
+            found = self._guaranteed[template.number] = is_guaranteed(template)
+        return found
+
+    def outcome(self, task: Task, row: int) -> Outcome:
+        """On one node as it is now."""
+        topology, policy = self.cells.topologies.get(row), policy_of(task)
+        problem = self._problem(topology, policy, row)
+        if problem is not None or topology is None:
+            return Outcome(Reason(NAME, Code.ERROR, problem)) if policy and problem else UNCONCERNED
+        return self._by_container(task, topology, self.cells.free[row].get(CPU))
+
+    def _problem(self, topology: Topology | None, policy: str, row: int) -> str | None:
+        """Why the node takes no part; for a pod that asks for a policy it is refused."""
+        if topology is None:
+            return "numa info is empty"
+        if topology.cpu_policy != STATIC:
+            return "cpu manager policy isn't static"
+        if not policy:
+            return "nobody asks" if topology.policy in INDIFFERENT else None
+        if policy != topology.policy:
+            return f"task topology policy[{policy}] is different with node[{topology.policy}]"
+        return None if self.cells.free[row].get(CPU) else "cpu allocatable map is empty"
+
+    def _by_container(self, task: Task, topology: Topology, left: Cpus | None) -> Outcome:
+        total = NONE
+        for name, wanted in asked_by(task.template):
+            hinted = hints(topology, left, wanted) if wanted and left is not None else None
+            on, admitted = judged(topology, hinted)
+            if not admitted:
+                text = f"container {name} cannot be assigned by numa"
+                return Outcome(Reason(NAME, Code.UNRESOLVABLE, text))
+            given = given_on(topology, on, left or NONE, wanted)
+            total, left = total | given, (left or NONE) - given
+        return Outcome(None, total)
+
+    def allocate(self, task: Task, node: int) -> str | None:
+        """A pod was put on a node: its CPUs are taken. Nothing is ever refused here."""
+        if task.row in self._session.pre_filtered and self.concerns(task.template):
+            cpus = self.outcome(task, node).cpus
+            if cpus is not None:
+                self._given[task.row] = node, cpus
+                self._shift(node, cpus, taken=True)
+        return None
+
+    def deallocate(self, task: Task, node: int) -> str | None:
+        """A pod was taken off again."""
+        given = self._given.pop(task.row, None)
+        if given is not None:
+            self._shift(node, given[1], taken=False)
+        return None
+
+    def _shift(self, node: int, cpus: Cpus, *, taken: bool) -> None:
+        free = self.cells.free[node]
+        if CPU in free:
+            free[CPU] = free[CPU] - cpus if taken else free[CPU] | cpus
+
+    def placed(self) -> dict[int, dict[str, Cpus]]:
+        """What this session's pods got, by node."""
+        found: dict[int, dict[str, Cpus]] = {}
+        for node, cpus in self._given.values():
+            of_node = found.setdefault(node, {})
+            of_node[CPU] = of_node.get(CPU, NONE) | cpus
+        return found
+
+
+class NumaCheck:
+    """The filter for one task."""
+
+    volatility = Volatility.ROW
+
+    def __init__(self, session: Session, placements: Placements, task: Task) -> None:
+        self._session, self._placements, self._task = session, placements, task
+
+    def reject(self, rows: Rows) -> IntArray:
+        """See `NodeCheck`."""
+        listed = range(self._session.nodes.count)[rows] if isinstance(rows, slice) else rows.tolist()
+        return np.array([self.reject_one(row) for row in listed], dtype=np.int32)
+
+    def reject_one(self, row: int) -> int:
+        """See `NodeCheck`."""
+        refusal = self._placements.outcome(self._task, row).refusal
+        return 0 if refusal is None else self._session.reasons.intern(refusal)
+
+
+class NumaScore:
+    """The scores for one task: the fewer cells its CPUs are spread over, the better, among the candidates."""
+
+    volatility = Volatility.ROW
+    normalised = True
+    constant: float | None = None
+
+    def __init__(self, placements: Placements, task: Task, count: int, weight: int) -> None:
+        self._placements, self._task, self._count, self._weight = placements, task, count, weight
+
+    def score(self, rows: Rows) -> FloatArray:
+        """How many cells, per row."""
+        listed = range(self._count)[rows] if isinstance(rows, slice) else rows.tolist()
+        return np.array([self.score_one(row) for row in listed], dtype=np.float64)
+
+    def score_one(self, row: int) -> float:
+        """The same for one row."""
+        cpus, topology = self._placements.outcome(self._task, row).cpus, self._placements.cells.topologies.get(row)
+        return float(len({topology.places[cpu].cell for cpu in cpus})) if cpus and topology is not None else 0.0
+
+    def finish(self, raw: FloatArray) -> FloatArray:
+        """See `NodeScore`."""
+        most = float(raw.max()) if len(raw) else 0.0
+        if most == 0.0:
+            return np.full(len(raw), float(FULL * self._weight))
+        return (FULL - np.floor(FULL * raw / most)) * self._weight
+
+
+class NumaAware:
+    """`weight` (1): of the scores. Only pods of quality Guaranteed take part."""
+
+    name = NAME
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._weight = Arguments(self.name, arguments).get_int("weight", 1)
+        self._placements: Placements | None = None
+        self.reads = Reads(kind=self._kind)
+
+    def _kind(self, task: Task) -> Hashable:
+        return policy_of(task)
+
+    def on_session_open(self, session: Session) -> None:
+        """Register filter, scorer and event handlers."""
+        carry: dict[str, Any] = session.carry.plugins.setdefault(self.name, {})
+        placements = self._placements = Placements(session, Cells(session, carry))
+        session.points.predicate.add(self.name, [NumaFilter(placements, self.reads)])
+        session.points.batch_node_order.add(self.name, [NumaScorer(placements, self.reads, self._weight)])
+        session.points.handle(placements.allocate, placements.deallocate)
+
+    def numa_allocatable(self) -> dict[str, dict[str, str]]:
+        """What is free in the nodes' cells once the session is closed: node -> resource -> CPUs."""
+        return {} if self._placements is None else self._placements.cells.told()
+
+    def on_session_close(self, session: Session) -> None:
+        """What was placed is not free in the next session."""
+        if self._placements is not None:
+            self._placements.cells.keep(self._placements.placed())
+
+
+class NumaFilter(NamedTuple):
+    """See `NodeFilter`."""
+
+    placements: Placements
+    reads: Reads
+    name: str = NAME
+
+    def prepare(self, session: Session, task: Task) -> NumaCheck | None:
+        """None: NUMA plays no part for the pod."""
+        return NumaCheck(session, self.placements, task) if self.placements.concerns(task.template) else None
+
+
+class NumaScorer(NamedTuple):
+    """See `NodeScorer`."""
+
+    placements: Placements
+    reads: Reads
+    weight: int
+    name: str = NAME
+
+    def prepare(self, session: Session, task: Task) -> NumaScore | None:
+        """None: the pod asks for no policy."""
+        if not (policy_of(task) and self.placements.concerns(task.template)):
+            return None
+        return NumaScore(self.placements, task, session.nodes.count, self.weight)

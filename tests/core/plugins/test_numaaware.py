@@ -1,0 +1,113 @@
+"""numa-aware in whole cycles: who is let in where, which CPUs are gone, and what the next session finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.cycle import close_session, run_action
+from core.session.carry import Carry
+from core.session.session import Session
+from tests.core.plugins.world import configuration, open_world, task_of
+from tests.kit import gang, node, queue
+
+Object = dict[str, Any]
+CONFIG = configuration(["gang", "predicates", {"name": "numa-aware", "arguments": {"weight": 2}}])
+
+
+def cells(name: str, policy: str = "single-numa-node", allocatable: str = "0-7", version: str = "1") -> Object:
+    detail = {str(cpu): {"numa": cpu // 4, "socket": cpu // 4, "core": cpu // 2} for cpu in range(8)}
+    return {
+        "apiVersion": "nodeinfo.volcano.sh/v1alpha1",
+        "kind": "Numatopology",
+        "metadata": {"name": name, "resourceVersion": version},
+        "spec": {
+            "policies": {"CPUManagerPolicy": "static", "TopologyManagerPolicy": policy},
+            "numares": {"cpu": {"allocatable": allocatable, "capacity": 8}},
+            "cpuDetail": detail,
+        },
+    }
+
+
+def guaranteed(name: str, cpus: int, *, pods: int = 1, policy: str = "single-numa-node") -> list[Object]:
+    made = gang(name, queue="q", pods=pods, phase="Inqueue")
+    for each in made[1:]:
+        each["metadata"]["annotations"]["volcano.sh/numa-topology-policy"] = policy
+        amounts = {"cpu": str(cpus), "memory": "1Gi"}
+        each["spec"]["containers"] = [{"name": "c", "resources": {"requests": amounts, "limits": amounts}}]
+    return made
+
+
+def session_of(*parts: Any, carry: Carry | None = None) -> Session:
+    return open_world(CONFIG, queue("q"), *parts, carry=carry)
+
+
+def placed(session: Session) -> dict[str, str]:
+    run_action(session, "allocate")
+    return {bind.name: bind.node for bind in session.binds}
+
+
+def left(session: Session) -> dict[str, str]:
+    return {name: cpus["cpu"] for name, cpus in close_session(session).report.numa_allocatable.items()}
+
+
+def test_a_cell_is_filled_and_the_next_one_taken() -> None:
+    session = session_of(node("n0", cpu="16"), cells("n0"), guaranteed("j", 3, pods=2))
+    assert placed(session) == {"j-0": "n0", "j-1": "n0"}
+    assert left(session) == {"n0": "3,7"}
+
+
+def test_a_gang_that_does_not_fit_gives_its_cpus_back() -> None:
+    session = session_of(node("n0", cpu="16"), cells("n0"), guaranteed("j", 3, pods=3))
+    assert placed(session) == {}
+    pending = {reason.message for reason in close_session(session).report.pending.values()}
+    assert any("1 container c cannot be assigned by numa" in message for message in pending)
+    assert left(session_of(node("n0", cpu="16"), cells("n0"))) == {"n0": "0-7"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "word"),
+    [
+        ("restricted", "task topology policy[restricted] is different with node[single-numa-node]"),
+        ("single-numa-node", ""),
+        ("none", ""),
+    ],
+)
+def test_the_pod_and_the_node_must_want_the_same(policy: str, word: str) -> None:
+    session = session_of(node("n0", cpu="16"), cells("n0"), guaranteed("j", 2, policy=policy))
+    task = task_of(session, "j-0")
+    codes = session.search_for(task, room=False).codes.tolist()
+    assert [reason.text for reason in session.reasons.reasons(codes[0])] == ([word] if word else [])
+
+
+def test_without_cells_only_who_asks_is_refused() -> None:
+    assert placed(session_of(node("n0", cpu="16"), guaranteed("j", 2))) == {}
+    assert placed(session_of(node("n0", cpu="16"), guaranteed("j", 2, policy=""))) == {"j-0": "n0"}
+
+
+def test_fewer_cells_are_better() -> None:
+    nodes = [node(name, cpu="16") for name in ("n0", "n1")]
+    topologies = [cells("n0", "best-effort", "0-1,4-5"), cells("n1", "best-effort")]
+    session = session_of(*nodes, *topologies, guaranteed("j", 4, policy="best-effort"))
+    search = session.search_for(task_of(session, "j-0"))
+    assert search.scoring.totals(session.nodes.arrival).tolist() == [0.0, 100.0]  # (100 - 100, 100 - 50) * 2
+    assert placed(session) == {"j-0": "n1"}
+
+
+@pytest.mark.parametrize(
+    ("newer", "free"),
+    [
+        ({}, "2-7"),  # nothing new: what was placed is gone
+        ({"allocatable": "0-7", "version": "2"}, "0-7"),  # as much as before: the object counts
+        ({"allocatable": "4-7", "version": "2"}, "4-7"),  # less than before, and less than is left
+        ({"allocatable": "0-6", "version": "2"}, "2-7"),  # less than before, but more than is left
+    ],
+)
+def test_what_the_next_session_finds(newer: dict[str, str], free: str) -> None:
+    first = session_of(node("n0", cpu="16"), cells("n0"), guaranteed("j", 2))
+    assert placed(first) == {"j-0": "n0"}
+    result = close_session(first)
+    assert result.report.numa_allocatable == {"n0": {"cpu": "2-7"}}
+    kept = Carry.from_dict(result.carry)
+    assert left(session_of(node("n0", cpu="16"), cells("n0", **newer), carry=kept)) == {"n0": free}
