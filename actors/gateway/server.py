@@ -11,11 +11,12 @@ from typing import Any, Final
 
 import anyio
 from anyio.lowlevel import current_token
-from hypercorn.config import Config
+from hypercorn.config import Config, Sockets
 from starlette.applications import Starlette
 
 from actors.errors import ListenError
 from actors.gateway.connections import break_off
+from actors.gateway.descriptors import Complaints, OneLine, bounded
 from actors.gateway.settings import GatewaySettings
 
 IDLE_S: Final = 120.0
@@ -31,16 +32,25 @@ async def serve(app: Starlette, settings: GatewaySettings, stop: anyio.Event) ->
     """Serve until `stop` is set and everything open has been closed."""
     duplicate = os.dup(settings.listener.fileno())  # hypercorn closes what it listens on
     config = _config(settings, duplicate)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_break_off_late, settings.listener, stop)
-        await _backend()(app, config, shutdown_trigger=stop.wait)
-        tasks.cancel_scope.cancel()
+    filtering = OneLine(Complaints())
+    accepting = logging.getLogger("trio.serve_listeners")
+    accepting.addFilter(filtering)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_break_off_late, settings.listener, stop)
+            await _backend()(app, config, shutdown_trigger=stop.wait)
+            tasks.cancel_scope.cancel()
+    finally:
+        accepting.removeFilter(filtering)
+
+
+def _on_trio() -> bool:
+    return type(current_token().native_token).__module__.startswith("trio")
 
 
 def _backend() -> Serve:
     """Hypercorn's server for the event loop that is running."""
-    trio = type(current_token().native_token).__module__.startswith("trio")
-    found: Serve = import_module("hypercorn.trio" if trio else "hypercorn.asyncio").serve
+    found: Serve = import_module("hypercorn.trio" if _on_trio() else "hypercorn.asyncio").serve
     return found
 
 
@@ -66,6 +76,10 @@ def _config(settings: GatewaySettings, descriptor: int) -> Config:
     if settings.certificate is not None:
         config.certfile = str(settings.certificate)
         config.keyfile = str(settings.key)
+    if not _on_trio():  # which takes no socket but a plain one
+        listener = [bounded(descriptor)]
+        secure = settings.certificate is not None
+        config.create_sockets = lambda: Sockets(listener if secure else [], [] if secure else listener, [])
     found: Config = config
     return found
 

@@ -1,0 +1,93 @@
+"""What happens when the process runs out of file descriptors: connections are refused, and that is said once a second.
+
+asyncio shows a traceback for each one that it cannot accept, as many at a time as there wait; trio one every tenth of a
+second. On asyncio some descriptors are left to the others of the process, the journal above all; on trio, which takes
+no socket but a plain one, connections wait until there are some again.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+from time import monotonic
+from typing import Any, Final
+
+try:
+    import resource
+except ImportError:  # no such limit on this system
+    resource = None
+
+RESERVE: Final = 16
+"""Descriptors that connections leave to others."""
+_NONE_LEFT: Final = (errno.EMFILE, errno.ENFILE)
+
+log = logging.getLogger(__name__)
+
+
+class Complaints:
+    """One warning a second, with how many connections it is about."""
+
+    def __init__(self) -> None:
+        self._last = -1.0
+        self._waiting = 0
+
+    def refused(self) -> None:
+        """One more."""
+        self._waiting += 1
+        now = monotonic()
+        if now - self._last >= 1.0:
+            log.warning("connections refused: %d (the process may have no more open files)", self._waiting)
+            self._last, self._waiting = now, 0
+
+
+class BoundedListener(socket.socket):
+    """Closes at once what it accepts beyond `most` descriptors; whoever accepts is told that nobody was there."""
+
+    most: int
+    complaints: Complaints
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """See `socket.socket`."""
+        try:
+            connection, address = super().accept()
+        except OSError as error:
+            if error.errno in _NONE_LEFT:
+                self.complaints.refused()
+            raise
+        if connection.fileno() >= self.most:
+            connection.close()
+            self.complaints.refused()
+            raise ConnectionAbortedError(errno.ECONNABORTED, "no descriptor to spare")
+        return connection, address
+
+
+class OneLine(logging.Filter):
+    """Makes a complaint of what trio says about a connection that it cannot accept."""
+
+    def __init__(self, complaints: Complaints) -> None:
+        super().__init__()
+        self._complaints = complaints
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """See `logging.Filter`."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, OSError) and error.errno in _NONE_LEFT:
+            self._complaints.refused()
+            return False
+        return True
+
+
+def bounded(descriptor: int) -> BoundedListener:
+    """The listening socket of this number, which is its own from now on."""
+    listener = BoundedListener(fileno=descriptor)
+    listener.setblocking(False)
+    listener.most = most_descriptors()
+    listener.complaints = Complaints()
+    return listener
+
+
+def most_descriptors() -> int:
+    """The first descriptor that a connection may not have."""
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource is not None else -1
+    return max(soft - RESERVE, RESERVE) if soft > 0 else 1 << 30

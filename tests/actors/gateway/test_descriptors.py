@@ -1,0 +1,87 @@
+"""A process without a descriptor to spare: who comes is refused, that is said once a second, and the rest goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import resource
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from actors.gateway.descriptors import RESERVE, Complaints, bounded, most_descriptors
+from actors.gateway.server import listen
+
+LIMIT = 64
+CLIENTS = 100
+
+
+def test_what_is_beyond_the_bound_is_closed_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    with listen("127.0.0.1", 0) as plain, bounded(os.dup(plain.fileno())) as listener, contextlib.ExitStack() as open_:
+        address = plain.getsockname()
+        clients = [open_.enter_context(socket.create_connection(address)) for _ in range(5)]
+        free = os.dup(0)
+        os.close(free)
+        listener.most = free + 2
+        accepted = [open_.enter_context(listener.accept()[0]) for _ in range(2)]
+        for _ in clients[2:]:
+            with pytest.raises(ConnectionAbortedError):
+                listener.accept()
+        assert [client.recv(1) for client in clients[2:]] == [b"", b"", b""]
+        assert all(connection.fileno() < listener.most for connection in accepted)
+    assert len(caplog.records) == 1
+
+
+def test_it_is_said_once_a_second(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("actors.gateway.descriptors.monotonic", lambda: now)
+    complaints = Complaints()
+    for moment in (100.0, 100.1, 100.9, 101.0, 101.5, 102.5):
+        now = moment
+        complaints.refused()
+    assert [record.getMessage()[:23] for record in caplog.records] == [
+        "connections refused: 1 ", "connections refused: 3 ", "connections refused: 2 ",
+    ]  # fmt: skip
+    assert all(record.levelno == logging.WARNING for record in caplog.records)
+
+
+def test_some_are_left_to_others() -> None:
+    assert most_descriptors() == resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_hundred_connections_and_sixty_four_descriptors(tmp_path: Path, backend: str) -> None:
+    pumice = f"{sys.executable} -m pumice run --http 127.0.0.1:0 --backend {backend} --db {tmp_path}/p.db"
+    with (tmp_path / "err").open("wb") as said:
+        command = ["bash", "-c", f"ulimit -n {LIMIT}; exec {pumice}"]
+        process = subprocess.Popen(command, stdout=said, stderr=said, cwd=tmp_path)
+    try:
+        port = _port(tmp_path / "err")
+        with contextlib.ExitStack() as open_:
+            first = open_.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            for _ in range(CLIENTS):
+                open_.enter_context(socket.create_connection(("127.0.0.1", port)))
+            time.sleep(2.5)
+            first.sendall(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert first.recv(64).startswith(b"HTTP/1.1 200")
+    finally:
+        process.terminate()
+        assert process.wait(30) == 130
+    text = (tmp_path / "err").read_text()
+    assert "Traceback" not in text
+    assert 1 <= text.count("connections refused") <= 4
+
+
+def _port(path: Path) -> int:
+    for _ in range(200):
+        if found := re.search(r"127\.0\.0\.1:(\d+)", path.read_text()):
+            return int(found[1])
+        time.sleep(0.1)
+    raise AssertionError(path.read_text())
