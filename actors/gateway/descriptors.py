@@ -10,13 +10,9 @@ from __future__ import annotations
 import errno
 import logging
 import socket
+from importlib import import_module
 from time import monotonic
 from typing import Any, Final
-
-try:
-    import resource
-except ImportError:  # no such limit on this system
-    resource = None
 
 RESERVE: Final = 16
 """Descriptors that connections leave to others."""
@@ -89,5 +85,9 @@ def bounded(descriptor: int) -> BoundedListener:
 
 def most_descriptors() -> int:
     """The first descriptor that a connection may not have."""
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource is not None else -1
+    try:
+        resource: Any = import_module("resource")
+    except ImportError:  # no such limit on this system
+        return 1 << 30
+    soft: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return max(soft - RESERVE, RESERVE) if soft > 0 else 1 << 30

@@ -77,7 +77,7 @@ def _config(settings: GatewaySettings, descriptor: int) -> Config:
         config.certfile = str(settings.certificate)
         config.keyfile = str(settings.key)
     if not _on_trio():  # which takes no socket but a plain one
-        listener = [bounded(descriptor)]
+        listener: list[socket.socket] = [bounded(descriptor)]
         secure = settings.certificate is not None
         config.create_sockets = lambda: Sockets(listener if secure else [], [] if secure else listener, [])
     found: Config = config

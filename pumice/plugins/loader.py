@@ -20,6 +20,7 @@ from config.known import KNOWN_PLUGINS
 from core.plugins import PLUGINS
 from core.plugins.plugin import PluginBuilder
 from core.plugins.user import guarded
+from core.plugins.user.failures import Asked
 from pumice.plugins.identity import of_entry_point, of_module
 
 GROUP: Final = "pumice.plugins"
@@ -28,6 +29,8 @@ PACKAGE: Final = "pumice_user_plugins"
 
 log = logging.getLogger(__name__)
 
+AT_WORK: Final = Asked()
+"""Which of the installed plugins is at work."""
 _identities: dict[str, str] = {}
 
 
@@ -62,7 +65,7 @@ def install_plugins(folder: Path | None = None) -> tuple[str, ...]:
             raise ConflictError(problem, source=plugin.source)
         sources[plugin.name] = plugin.source
     for plugin in found:
-        PLUGINS[plugin.name] = guarded(plugin.name, plugin.builder, _tell)
+        PLUGINS[plugin.name] = guarded(plugin.name, plugin.builder, _tell, AT_WORK)
         _identities[plugin.name] = plugin.identity
     return tuple(sources)
 
@@ -99,13 +102,15 @@ def _load(path: Path) -> ModuleType:
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit as well
         del sys.modules[name]
         raise _unloadable(error, str(path)) from error
     return module
 
 
-def _unloadable(error: Exception, source: str) -> ConfigError:
+def _unloadable(error: BaseException, source: str) -> ConfigError:
     return ConfigError(f"cannot be loaded: {type(error).__name__}: {error}", source=source)
 
 
@@ -126,7 +131,9 @@ def _loaded(point: EntryPoint) -> Found:
     source = f"entry point {point.name} = {point.value}"
     try:
         builder = point.load()
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _unloadable(error, source) from error
     return _found(point.name, builder, source, of_entry_point(point, builder))
 

@@ -20,6 +20,8 @@ from actors.system.settings import SystemSettings
 from actors.system.system import System
 from config.errors import ConflictError
 from core.messages.replies import Accepted, Refused
+from pumice.plugins.loader import AT_WORK
+from pumice.plugins.watchdog import watched
 from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.journals import file_journal, read_into_memory, write_back
@@ -90,6 +92,11 @@ class Watching:
 
 def run_plan(plan: Plan, watching: Watching) -> Outcome:
     """Run to the end. Raises OpenError, ConfigError, or what a vital actor died of."""
+    with watched(AT_WORK):
+        return _run_plan(plan, watching)
+
+
+def _run_plan(plan: Plan, watching: Watching) -> Outcome:
     if not plan.virtual:
         return anyio.run(_run_on_file, plan, watching, backend=plan.backend)
     memory, last = read_into_memory(plan.db)

@@ -19,6 +19,23 @@ IGNORE: Final = "ignore"
 FAIL: Final = "fail"
 
 
+LONGEST: Final = 1_000
+"""Letters of what an error says that are kept."""
+
+
+class Asked:
+    """Which user's plugin is being asked just now, and what; "" while none is. Whoever looks on from outside reads it.
+
+    `number` is that of the question, which may lead to questions of other plugins inside it.
+    """
+
+    __slots__ = ("number", "plugin", "what")
+
+    def __init__(self) -> None:
+        self.plugin = self.what = ""
+        self.number = 0
+
+
 class Failures:
     """Those of one plugin in one session: told to whoever listens, and counted in the carry, which is journaled.
 
@@ -26,8 +43,11 @@ class Failures:
     been asked.
     """
 
-    def __init__(self, plugin: str, arguments: dict[str, Any], tell: Tell | None = None) -> None:
+    def __init__(
+        self, plugin: str, arguments: dict[str, Any], tell: Tell | None = None, asked: Asked | None = None
+    ) -> None:
         self.plugin = plugin
+        self._asked = asked or Asked()
         self._on_error = arguments.get(ON_ERROR, IGNORE)
         self.refuses = self._on_error == FAIL
         self._tell = tell
@@ -40,9 +60,9 @@ class Failures:
         if self._on_error not in (IGNORE, FAIL):
             self.note("its arguments", ValueError(f"onError: expected {IGNORE} or {FAIL}, was {self._on_error!r}"))
 
-    def note(self, what: str, error: Exception) -> str:
+    def note(self, what: str, error: BaseException) -> str:
         """Remember an error; the sentence that names it. Each sentence is told once a session."""
-        sentence = f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {error}"
+        sentence = f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {_said(error)}"
         if self._session is not None:
             kept = self._session.carry.plugins.setdefault(CARRIED, {})
             before = kept.get(self.plugin, {}).get("failures", 0)
@@ -58,10 +78,24 @@ class Failures:
 
     def attempt(self, what: str, ask: Callable[[], T], instead: Callable[[str], T]) -> T:
         """The plugin's answer, or what stands instead of it (made from the sentence that names the error)."""
+        asked = self._asked
+        before = asked.plugin, asked.what
+        asked.number += not asked.plugin
+        asked.plugin, asked.what = self.plugin, what
         try:
             return ask()
-        except FitFailure:
+        except (FitFailure, KeyboardInterrupt):
             raise
-        except Exception as error:  # noqa: BLE001 - somebody else's code may raise anything
+        except BaseException as error:  # noqa: BLE001 - somebody else's code may raise anything, SystemExit too
             sentence = self.note(what, error)
+        finally:
+            asked.plugin, asked.what = before
         return instead(sentence)
+
+
+def _said(error: BaseException) -> str:
+    """What it says of itself, which is somebody else's code as well."""
+    try:
+        return str(error)[:LONGEST]
+    except Exception:  # noqa: BLE001
+        return "(it cannot say what)"

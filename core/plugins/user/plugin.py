@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from core.plugins.user.failures import Failures, Tell
+from core.plugins.user.failures import Asked, Failures, Tell
 from core.plugins.user.points import GuardedSession
 from core.session.points.nodes import TEMPLATE_ONLY
 from core.session.points.ready import ReadyCheck
@@ -22,10 +22,17 @@ class UserPlugin:
     A plugin that fails while it opens registers nothing; with `onError: fail` no node will do then.
     """
 
-    def __init__(self, name: str, builder: PluginBuilder, arguments: dict[str, Any], tell: Tell | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        builder: PluginBuilder,
+        arguments: dict[str, Any],
+        tell: Tell | None = None,
+        asked: Asked | None = None,
+    ) -> None:
         self.name = name
         self._builder, self._arguments = builder, arguments
-        self.failures = Failures(name, arguments, tell)
+        self.failures = Failures(name, arguments, tell, asked)
         self._plugin: Plugin | None = None
 
     def on_session_open(self, session: Session) -> None:
@@ -68,6 +75,6 @@ class Closed:
         return self._check
 
 
-def guarded(name: str, builder: PluginBuilder, tell: Tell | None = None) -> PluginBuilder:
-    """A builder of guarded plugins; `tell` hears of failures."""
-    return lambda arguments: UserPlugin(name, builder, arguments, tell)
+def guarded(name: str, builder: PluginBuilder, tell: Tell | None = None, asked: Asked | None = None) -> PluginBuilder:
+    """A builder of guarded plugins; `tell` hears of failures, `asked` says which plugin is at work."""
+    return lambda arguments: UserPlugin(name, builder, arguments, tell, asked)

@@ -124,3 +124,10 @@ def test_an_entry_point_that_leads_nowhere_is_named(monkeypatch: pytest.MonkeyPa
     install(monkeypatch, EntryPoints([entry("lost", value)]))
     with pytest.raises(ConfigError, match=f"entry point lost = {value}: cannot be loaded"):
         install_plugins()
+
+
+@pytest.mark.parametrize("line", ["import sys; sys.exit(0)", "raise GeneratorExit", "raise BaseException('own')"])
+def test_a_module_that_would_end_the_process_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "evil.py").write_text(line)
+    with pytest.raises(ConfigError, match=r"evil\.py: cannot be loaded: (SystemExit|GeneratorExit|BaseException)"):
+        install_plugins(tmp_path)

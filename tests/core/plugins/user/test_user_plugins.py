@@ -6,26 +6,17 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 import pytest
 
-from config.schema import PluginOption, Tier
-from core.cycle import run_cycle
-from core.objects.metadata import parse_time
-from core.plugins import PLUGINS
-from core.plugins.user import guarded
 from core.plugins.user.failures import CARRIED
-from core.session.carry import Carry, Clock
+from core.session.carry import Carry
 from core.session.points.nodes import Reads, Volatility
 from core.session.points.orders import JobColumn, TaskKey
 from core.session.points.per_node import NodeLook, PerNodeFilter, PerNodeScorer
 from core.session.points.victims import Mask
-from tests.core.plugins.world import NOW, configuration, view_of
-from tests.kit import gang, node, queue
 
 if TYPE_CHECKING:
-    from core.messages.decisions import CycleResult
     from core.objects.pod import Task
     from core.session.session import Session
 
@@ -57,29 +48,6 @@ def always(answer: Any) -> Callable[..., Any]:
 
 def boom(*_: Any, **__: Any) -> Any:
     raise ValueError("boom")
-
-
-@pytest.fixture
-def told() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def use(told: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., CycleResult]:
-    """Run a cycle over two nodes, a gang of three and one of one, with a plugin that registers what is given."""
-
-    def run(builder: Any, carry: Carry | None = None, **arguments: Any) -> CycleResult:
-        monkeypatch.setitem(PLUGINS, "mine", guarded("mine", builder, lambda _, sentence: told.append(sentence)))
-        first, second = configuration(["gang"], ["predicates"]).tiers
-        mine = PluginOption("mine", second.plugins[0].enabled, arguments)
-        config = msgspec.structs.replace(configuration(), tiers=(first, Tier((*second.plugins, mine))))
-        jobs = [*gang("j", pods=3), *gang("k", pods=1)]
-        jobs[0]["spec"]["minResources"] = jobs[4]["spec"]["minResources"] = {"cpu": "1"}
-        objects = [node("n0"), node("n1"), queue("default"), *jobs]
-        clock = Clock(1, parse_time(NOW))
-        return run_cycle(view_of(objects).snapshot(), config, clock, carry or Carry(), report=True)
-
-    return run
 
 
 def registering(register: Register) -> Callable[[dict[str, Any]], Registering]:

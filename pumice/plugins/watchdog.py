@@ -1,0 +1,55 @@
+"""Looks on while users' plugins work, from a thread of its own: one that does not come back would hold everything.
+
+Nobody can stop a function from outside. So the process ends, and says whose doing it is: what has been acknowledged is
+in the journal, the cycle that hangs is not, and the next start goes on from there.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Final
+
+from core.plugins.user.failures import Asked
+
+PATIENCE_S: Final = 60.0
+"""So long may a plugin take for one answer. A cycle should take less than its period, a second mostly."""
+HUNG: Final = 3
+"""The exit code: something outside of Pumice has failed."""
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def watched(
+    asked: Asked, patience_s: float = PATIENCE_S, end: Callable[[], object] = lambda: os._exit(HUNG)
+) -> Generator[None]:
+    """While the block runs, `end` is called once a plugin has been at one answer for too long, after saying which."""
+    stop = threading.Event()
+    thread = threading.Thread(target=_watch, args=(asked, patience_s, end, stop), name="plugins", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _watch(asked: Asked, patience_s: float, end: Callable[[], object], stop: threading.Event) -> None:
+    number, since = -1, monotonic()
+    while not stop.wait(min(patience_s / 4, 1.0)):
+        if not asked.plugin or asked.number != number:
+            number, since = asked.number, monotonic()
+        elif monotonic() - since > patience_s:
+            told = "plugin %s hangs in %s: no answer for %.0f s. The process ends; the journal is whole"
+            log.critical(told, asked.plugin, asked.what, monotonic() - since)
+            if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
+                faulthandler.dump_traceback(sys.__stderr__)
+            end()
+            return

@@ -1,0 +1,44 @@
+"""A cycle with a user's plugin in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from config.schema import PluginOption, Tier
+from core.cycle import run_cycle
+from core.objects.metadata import parse_time
+from core.plugins import PLUGINS
+from core.plugins.user import guarded
+from core.session.carry import Carry, Clock
+from tests.core.plugins.world import NOW, configuration, view_of
+from tests.kit import gang, node, queue
+
+if TYPE_CHECKING:
+    from core.messages.decisions import CycleResult
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def use(told: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., CycleResult]:
+    """Run a cycle over two nodes, a gang of three and one of one, with a plugin that registers what is given."""
+
+    def run(builder: Any, carry: Carry | None = None, **arguments: Any) -> CycleResult:
+        monkeypatch.setitem(PLUGINS, "mine", guarded("mine", builder, lambda _, sentence: told.append(sentence)))
+        first, second = configuration(["gang"], ["predicates"]).tiers
+        mine = PluginOption("mine", second.plugins[0].enabled, arguments)
+        config = msgspec.structs.replace(configuration(), tiers=(first, Tier((*second.plugins, mine))))
+        jobs = [*gang("j", pods=3), *gang("k", pods=1)]
+        jobs[0]["spec"]["minResources"] = jobs[4]["spec"]["minResources"] = {"cpu": "1"}
+        objects = [node("n0"), node("n1"), queue("default"), *jobs]
+        clock = Clock(1, parse_time(NOW))
+        return run_cycle(view_of(objects).snapshot(), config, clock, carry or Carry(), report=True)
+
+    return run
