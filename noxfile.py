@@ -46,6 +46,12 @@ def kills(session: nox.Session) -> None:
 
 
 @nox.session
+def examples(session: nox.Session) -> None:
+    """Every command of the READMEs as printed, in a copy of examples/."""
+    _run(session, "python", "-m", "docs.try_commands")
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """The linter and the formatter; both only look."""
     _run(session, "ruff", "check", ".")

@@ -5,7 +5,7 @@ import configparser
 import re
 import shlex
 from collections.abc import Iterator
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +15,7 @@ from actors.api.faults.faults import KINDS as FAULTS
 from actors.system.references import REFERENCES
 from actors.system.roles import ROLES
 from docs import draw_actors as drawing
-from docs import list_built, write_settings
+from docs import list_built, try_commands, write_settings
 from pumice.cli.commands import COMMANDS, load
 from pumice.storm.script.profiles import profiles
 from tests.kit import source
@@ -24,6 +24,7 @@ DOCUMENTS: Final = source.files(".md")
 FENCE: Final = re.compile(r"^```(?:sh|console|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK: Final = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 ROW: Final = re.compile(r"^\| `(pumice [^`]+)`", re.MULTILINE)
+FILE: Final = re.compile(r"(\.(yaml|conf|csv|db)|/)$")
 HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -157,6 +158,19 @@ def test_actors_are_kept_apart() -> None:
         "actors.controllers.devices",
         "actors.runtime.supervisor",
     }
+
+
+@pytest.mark.parametrize("document", try_commands.DOCUMENTS)
+def test_the_examples_hold_what_is_named(document: str) -> None:
+    """The files that a command reads lie in examples/, or a command before it has made them."""
+    made = {"kubeconfig", "pumice.db"}
+    for line in (line for block in try_commands.blocks(document) for line in block):
+        words = shlex.split(line)
+        named = {part for word in words for part in word.removeprefix("openb:").split(",") if FILE.search(part)}
+        makes = ("--db", "--save") if "run" in words else ("--save",)
+        made |= {file for before, file in pairwise(words) if before in makes}
+        missing = {name for name in named - made if not (source.ROOT / "examples" / name).exists()}
+        assert not missing, line
 
 
 def test_the_build_finds_its_commands_in_the_readme() -> None:

@@ -1,0 +1,114 @@
+"""Runs every command that the READMEs show, as printed, in a copy of `examples/`: `python -m docs.try_commands`.
+
+A server stays for the commands after it that speak to it. Prints what each took; fails when one does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.error import URLError
+
+ROOT: Final = Path(__file__).parents[1]
+DOCUMENTS: Final = ("README.md", "examples/README.md")
+BLOCK: Final = re.compile(r"(<!-- ci: \w+ -->\n)?^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SERVER: Final = re.compile(r"^pumice run .*--http (\S+)")
+CLIENT: Final = re.compile(r"^(kubectl|pumice kubeconfig) ")
+DIFFERS: Final = re.compile(r"^pumice replay .*--config ")
+LONGEST_S: Final = 300.0
+START_S: Final = 60.0
+
+
+def blocks(document: str) -> Iterator[list[str]]:
+    """The commands of each block; those that the build runs anyway are left out."""
+    for marked, block in BLOCK.findall((ROOT / document).read_text("utf-8")):
+        if not marked:
+            yield [line for line in block.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def main() -> int:
+    """Run them all, each document's in a copy of its own; 1 when one failed."""
+    failed = [line for document in DOCUMENTS for line in tried(document)]
+    for line in failed:
+        print(f"FAILED: {line}")
+    return 1 if failed else 0
+
+
+def tried(document: str) -> list[str]:
+    """The commands of a document that failed."""
+    with tempfile.TemporaryDirectory(prefix="pumice-examples-") as folder:
+        place = Path(folder) / "examples"
+        shutil.copytree(ROOT / "examples", place)
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "KUBECONFIG": str(place / "kubeconfig"), "HOME": folder}
+        return [line for block in blocks(document) for line in run_block(block, place, environment)]
+
+
+def run_block(lines: list[str], place: Path, environment: dict[str, str]) -> list[str]:
+    """The lines of one block that failed."""
+    failed: list[str] = []
+    server: subprocess.Popen[bytes] | None = None
+    for line in lines:
+        if server is not None and not CLIENT.match(line):
+            stop(server)
+            server = None
+        began = time.monotonic()
+        served = SERVER.match(line)
+        if served:
+            nowhere = subprocess.DEVNULL
+            server = subprocess.Popen(line.split(), cwd=place, env=environment, stdout=nowhere, stderr=nowhere)
+            good = answers(f"http://{served[1]}/readyz")
+        else:
+            good = ran(line, place, environment)
+        print(f"{'ok  ' if good else 'BAD '} {time.monotonic() - began:6.1f} s  {line}", flush=True)
+        failed += [] if good else [line]
+    if server is not None:
+        stop(server)
+    return failed
+
+
+def stop(server: subprocess.Popen[bytes]) -> None:
+    """As Ctrl-C would."""
+    server.send_signal(signal.SIGINT)
+    server.wait(START_S)
+
+
+def ran(line: str, place: Path, environment: dict[str, str]) -> bool:
+    """Whether a command did what it is there for; what it said is shown when it did not."""
+    command = ["bash", "-o", "pipefail", "-c", line]
+    try:
+        done = subprocess.run(
+            command, cwd=place, env=environment, capture_output=True, text=True, timeout=LONGEST_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    good = done.returncode == 0 or (done.returncode == 1 and DIFFERS.match(line) is not None)
+    if not good:
+        print(f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+    return good
+
+
+def answers(url: str) -> bool:
+    """Whether a server does, in time."""
+    until = time.monotonic() + START_S
+    while time.monotonic() < until:
+        try:
+            with urllib.request.urlopen(url, timeout=5.0):
+                return True
+        except (URLError, OSError):
+            time.sleep(0.1)
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())
