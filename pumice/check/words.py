@@ -22,6 +22,7 @@ PLUGINS: Final = {
     "capacity": "gives each queue, in a tree, what it deserves, guarantees and may have at most, by resource",
     "cdp": "protects pods that were placed a short while ago",
     "conformance": "protects what Kubernetes itself needs",
+    "deviceshare": "shares cards: GPUs by memory or number, and virtual ones",
     "drf": "puts jobs with the smallest dominant share first",
     "gang": "starts all of a job's minAvailable or nothing, and keeps gangs from falling below it",
     "network-topology-aware": "keeps the tasks of a job close to each other in the network",
@@ -75,6 +76,7 @@ LISTENS: Final[dict[str, tuple[str, ...]]] = {
     "capacity": (*_QUEUES, "Hierarchy"),
     "cdp": ("Preemptable", "Reclaimable"),
     "conformance": ("Preemptable", "Reclaimable"),
+    "deviceshare": ("Predicate", "NodeOrder"),
     "drf": ("JobOrder", "Preemptable", "Hierarchy", "QueueOrder", "Reclaimable"),
     "gang": (
         "JobOrder", "JobReady", "JobPipelined", "JobStarving", "Preemptable", "Reclaimable", "SubJobOrder",

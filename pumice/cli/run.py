@@ -103,9 +103,7 @@ def run(
     }  # fmt: skip
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
-    if Path(settings.db).exists():
-        terminal.say(f"continuing the journal {settings.db}")
-    warn_of_token(token, terminal)
+    say_first(settings, token, terminal)
     loaded = load_manifests(manifests, terminal) if manifests else Loaded()
     if manifests and loaded.problems and not loaded.objects:
         raise UsageError("no object could be used")
@@ -127,6 +125,13 @@ def run(
     if outcome.interrupted:
         return Exit.INTERRUPTED
     return Exit.USAGE if loaded.problems or outcome.refused else Exit.DONE
+
+
+def say_first(settings: ProcessSettings, token: str | None, terminal: Terminal) -> None:
+    """What is known before anything is read."""
+    if Path(settings.db).exists():
+        terminal.say(f"continuing the journal {settings.db}")
+    warn_of_token(token, terminal)
 
 
 def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, terminal: Terminal, *, bare: bool) -> Plan:
