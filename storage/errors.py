@@ -6,6 +6,7 @@ config.errors.WorldError
     │   ├── MissingFileError        there is none, and it was to be read
     │   ├── ForeignFileError        it belongs to another program, or is no database
     │   ├── NewerSchemaError        a newer Pumice wrote it
+    │   ├── TakenError              something is there already, where a new file was to be made
     │   ├── UnwritableError         missing folder, no permission, read-only disk, not a file
     │   └── LockedError             another process (or another journal of this one) has it open
     ├── DiskFullError           an append did not fit; nothing of it was written
@@ -53,6 +54,10 @@ class NewerSchemaError(OpenError):
         super().__init__(
             path, f"its schema version {found} is newer than {known}, the newest known here; upgrade Pumice"
         )
+
+
+class TakenError(OpenError):
+    """A new file was to be made where there is one; it was left as it is."""
 
 
 class UnwritableError(OpenError):

@@ -14,7 +14,7 @@ import typer
 
 from config.errors import ConfigError, InternalError, PumiceError, RequestError
 from config.printable import LINE_ENDS, printable
-from storage.errors import ForeignFileError, MissingFileError, NewerPayloadError, NewerSchemaError
+from storage.errors import ForeignFileError, MissingFileError, NewerPayloadError, NewerSchemaError, TakenError
 
 P = ParamSpec("P")
 
@@ -33,7 +33,15 @@ class UsageError(ConfigError):
     """The command line itself is at fault: an option's value, or options that exclude each other."""
 
 
-BAD_INPUT: Final = (ConfigError, RequestError, MissingFileError, ForeignFileError, NewerSchemaError, NewerPayloadError)
+BAD_INPUT: Final = (
+    ConfigError,
+    RequestError,
+    MissingFileError,
+    ForeignFileError,
+    NewerSchemaError,
+    NewerPayloadError,
+    TakenError,
+)
 """What was handed in is at fault; a journal that is locked or cannot be written is the outside world's failure."""
 
 

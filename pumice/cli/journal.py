@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -20,7 +21,7 @@ from pumice.explain.waiting import waiting_kind, why_it_waits
 from pumice.history.entries import Entry, entries
 from pumice.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
 from storage.journal import ChainReport, Journal
-from storage.sqlite import SqliteJournal
+from storage.sqlite import SqliteJournal, back_up
 
 FOLLOW_PERIOD_S: Final = 0.3
 
@@ -32,18 +33,23 @@ def journal(
     cycle: Annotated[int | None, typer.Option("--cycle", min=1, help="One cycle's decisions and outcomes.")] = None,
     about: Annotated[str | None, typer.Option("--about", metavar="NS/NAME", help="The story of a job or pod.")] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Print records as they are written.")] = False,
+    backup: Annotated[
+        Path | None, typer.Option("--backup", metavar="TO", help="Copy it as it is now, be it open or not.")
+    ] = None,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
     lenient: Lenient = False,
 ) -> int:
-    """Read the journal; with --check, the exit code is 1 when it is not whole."""
+    """Read the journal; with --check and --backup, the exit code is 1 when it is not whole."""
     del lenient
-    if sum((check, cycle is not None, about is not None, follow)) > 1:
-        raise UsageError("--check, --cycle, --about and --follow exclude each other")
+    if sum((check, cycle is not None, about is not None, follow, backup is not None)) > 1:
+        raise UsageError("--check, --cycle, --about, --follow and --backup exclude each other")
     terminal = Terminal(output, quiet, log_level)
     if check:
         return show_check(terminal, anyio.run(_check, file))
+    if backup is not None:
+        return show_backup(terminal, backup, anyio.run(back_up, file, backup))
     if cycle is not None:
         return show_cycle(terminal, cycle, anyio.run(_cycle, file, cycle))
     if about is not None:
@@ -97,17 +103,24 @@ async def _print_new(opened: Journal, after: int, terminal: Terminal) -> int:
     return after
 
 
-def show_check(terminal: Terminal, report: ChainReport) -> int:
-    """Whole, or the first record that is not as it was written."""
+def show_backup(terminal: Terminal, target: Path, report: ChainReport) -> int:
+    """What `show_check` shows of the copy, and where it is."""
+    return show_check(terminal, report, {"backup": str(target)}, f"Copied to {target}. ")
+
+
+def show_check(terminal: Terminal, report: ChainReport, more: Mapping[str, Any] | None = None, before: str = "") -> int:
+    """Whole, or the first record that is not as it was written; `more` and `before`: what else there is to say."""
     first_bad = report.first_bad
     bad = None if first_bad is None else {"sequence": first_bad.sequence, "why": first_bad.why}
-    found: dict[str, Any] = {"whole": report.whole, "records": report.records, "first_bad": bad}
+    found: dict[str, Any] = {**(more or {}), "whole": report.whole, "records": report.records, "first_bad": bad}
 
     def words(console: Console) -> None:
         if first_bad is None:
-            console.print(f"The journal is whole: {report.records} records.")
+            console.print(f"{before}The journal is whole: {report.records} records.")
         else:
-            console.print(f"Record {first_bad.sequence} is bad: {first_bad.why} ({report.records} before it are good).")
+            console.print(
+                f"{before}Record {first_bad.sequence} is bad: {first_bad.why} ({report.records} before it are good)."
+            )
 
     terminal.emit(found, words)
     return Exit.DONE if report.whole else Exit.DIFFERS

@@ -16,6 +16,7 @@ from core.messages.events import (
     BindRefused,
     BindTimedOut,
     Bound,
+    CheckpointTaken,
     ConfigLoaded,
     CycleDropped,
     CycleRecord,
@@ -26,7 +27,7 @@ from core.messages.events import (
 )
 from pumice.history.objects import belongs_to, state_of
 from storage import codec
-from storage.journal import ACTOR, API, CONFIG, CYCLE, DECISION, OUTCOME, Journal, Stored
+from storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, Journal, Stored
 
 BATCH = 5_000
 
@@ -72,6 +73,10 @@ def entry_of(stored: Stored) -> Entry:
             _actor(entry, codec.decode(stored.payload, ActorEvent))
         case k if k == CONFIG:
             _config(entry, codec.decode(stored.payload, ConfigLoaded))
+        case k if k == CHECKPOINT:
+            taken = codec.decode(stored.payload, CheckpointTaken)
+            entry.text = f"a checkpoint stands for all records up to {taken.sequence}"
+            entry.data = {"sequence": taken.sequence}
         case _:
             pass
     return entry

@@ -49,6 +49,7 @@ class Bench:
             await self.may_write.wait()
             for item in batch:
                 self.appends += 1
+                assert isinstance(item.message, recording.Append)
                 self.written += item.message.entries
                 item.reply(replies.Appended(1, len(self.written)))
 

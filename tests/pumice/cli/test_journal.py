@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from storage.journal import Checkpoint
 from storage.sqlite import SqliteJournal
 from tests.pumice.cli.terminal import pumice
 from tests.pumice.history.records import RECORDS
@@ -78,3 +79,31 @@ def test_a_file_that_is_no_journal_is_bad_input(tmp_path: Path) -> None:
         said = pumice("journal", path, "--check")
         assert (said.code, said.out) == (2, "")
         assert str(path) in said.err
+
+
+def test_a_backup(file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    said = pumice("journal", file, "--backup", copy, "-o", "json")
+    assert (said.code, said.json["backup"], said.json["whole"]) == (0, str(copy), True)
+    assert pumice("journal", copy, "--check", "-o", "json").json["records"] == len(RECORDS)
+    again = pumice("journal", file, "--backup", copy)
+    assert (again.code, "there is a file already" in again.err) == (2, True), again
+    assert "Copied to" in pumice("journal", file, "--backup", tmp_path / "other.db", "-o", "table").out
+
+
+@pytest.mark.parametrize("command", [("journal",), ("journal", "--check"), ("replay",)])
+def test_a_journal_of_a_newer_version_is_refused_by_name(file: Path, command: tuple[str, ...]) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    said = pumice(command[0], file, *command[1:])
+    assert (said.code, "schema version 99 is newer" in said.err) == (2, True), said
+
+
+def test_a_checkpoint_is_told(file: Path) -> None:
+    async def keep() -> None:
+        async with await SqliteJournal.open(file) as journal:
+            await journal.save_checkpoint(Checkpoint(3, 4.0, b"state"))
+
+    anyio.run(keep)
+    assert "checkpoint" in pumice("journal", file, "-o", "table").out
