@@ -6,8 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from core.session.points.listed import Listed
 
 R = TypeVar("R")
@@ -20,32 +18,23 @@ class Point(Generic[R]):
     point's flag on.
     """
 
-    __slots__ = ("__dict__", "_listed", "_listener", "_registered", "name")
+    __slots__ = ("__dict__", "_listed", "_registered", "name")
 
     def __init__(self, name: str, listed: Listed) -> None:
         self.name = name
         self._listed = listed[name]
         self._registered: dict[str, R] = {}
-        self._listener: Callable[[str, R], R] | None = None
 
     def add(self, plugin: str, rule: R) -> None:
         """Register a plugin's rule; a second one replaces the first."""
         self._registered[plugin] = rule
-        self._derive_anew()
-
-    def listen(self, listener: Callable[[str, R], R]) -> None:
-        """From now on `listener(plugin, rule)` is consulted in place of every rule: it may note what the rule says."""
-        self._listener = listener
-        self._derive_anew()
-
-    def _derive_anew(self) -> None:
         self.__dict__.clear()  # nothing but what is derived from the rules stands there
 
     @cached_property
     def tiers(self) -> tuple[tuple[tuple[str, R], ...], ...]:
         """The consulted plugins with their rules, tier by tier; tiers without one are left out."""
-        heard = self._heard()
-        tiers = [tuple([(name, heard[name]) for name in tier if name in heard]) for tier in self._listed]
+        rules = self._registered
+        tiers = [tuple([(name, rules[name]) for name in tier if name in rules]) for tier in self._listed]
         return tuple([tier for tier in tiers if tier])
 
     @cached_property
@@ -53,12 +42,6 @@ class Point(Generic[R]):
         """Of each of them: the how manieth tier of the configuration it is."""
         tiers = enumerate(self._listed, 1)
         return tuple([number for number, tier in tiers if any(name in self._registered for name in tier)])
-
-    def _heard(self) -> dict[str, R]:
-        listener = self._listener
-        if listener is None:
-            return self._registered
-        return {name: listener(name, rule) for name, rule in self._registered.items()}
 
     @cached_property
     def named(self) -> tuple[tuple[str, R], ...]:

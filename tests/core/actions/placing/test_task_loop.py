@@ -13,8 +13,6 @@ from tests.core.plugins.world import configuration, open_world
 from tests.kit import node, queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from config.schema import SchedulerConfig
     from core.objects.pod import Task
     from core.objects.queue import Queue
@@ -49,13 +47,12 @@ def test_the_queue_is_asked_until_it_says_no(room: str, special: str, questions:
     session = open_world(CAPACITY, node("n0", cpu="8"), queue("q", capability={"cpu": room}), group, pods)
     session.points.unforeseeable = special == "plugin"
 
-    def listener(_: str, rule: Callable[[Queue, Task], bool]) -> Callable[[Queue, Task], bool]:
-        def noting(asks_for: Queue, task: Task) -> bool:
-            asked.append(task)
-            return rule(asks_for, task)
+    (rule,) = session.points.allocatable.rules
 
-        return noting
+    def noting(asks_for: Queue, task: Task) -> bool:
+        asked.append(task)
+        return rule(asks_for, task)
 
-    session.points.allocatable.listen(listener)
+    session.points.allocatable.add("capacity", noting)
     run_action(session, "allocate")
     assert len(asked) == questions

@@ -62,20 +62,6 @@ def test_a_second_registration_replaces_the_first() -> None:
     assert overused(None)
 
 
-def paired(plugin: str, rule: Any) -> Any:
-    return plugin, rule
-
-
-@pytest.mark.parametrize("point", FLAGS)
-def test_every_point_can_be_listened_to(point: str) -> None:
-    """What a listener puts in a rule's place is asked in its stead, also for rules that come later."""
-    made = given_answers(point, ["ab"], {"a": 1})
-    made.listen(paired)
-    made.add("b", 2)
-    assert [plugin for plugin, _ in made.rules] == ["a", "b"]
-    assert made.rules[1] == ("b", 2)
-
-
 # --- orders
 # ---------------------------------------------------------------------------------------------------------------
 
