@@ -93,7 +93,7 @@ class Actor(Generic[M, R]):
             return
         async with anyio.create_task_group() as tasks:
             for loop in loops:
-                tasks.start_soon(loop)
+                tasks.start_soon(loop, name=f"{self.name} {loop.__name__.strip('_')}")
             await self._serve()
             await self.on_stop()
             tasks.cancel_scope.cancel()

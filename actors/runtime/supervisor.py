@@ -114,7 +114,7 @@ class Supervisor:
                 await self._note([ActorStarted(child.name, now) for child in self._children])
                 for child in self._children:
                     running = self._running[child.name] = _Running(child, began)
-                    tasks.start_soon(self._look_after, running)
+                    tasks.start_soon(self._look_after, running, name=child.name)
                 await self._begun.wait_beyond(len(self._children) - 1)
                 tasks.start_soon(self._serve)
                 task_status.started()

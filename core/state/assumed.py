@@ -40,6 +40,10 @@ class Assumed:
         if self._nodes.pop(pod, None) is not None and pod in self._promised:
             del self._own()[pod]
 
+    def check(self) -> list[str]:
+        """Promises to pods that are not in flight, each as a sentence."""
+        return [f"{pod} is promised something, and not in flight" for pod in self._promised if pod not in self._nodes]
+
     def share(self) -> dict[str, Promised]:
         """What the pods in flight were promised, as it is now: it never changes."""
         self._shared = True

@@ -245,8 +245,8 @@ class View(Tables):
 
     def check(self) -> list[str]:
         """Broken invariants, each named; empty when the view is whole."""
-        return check_view(self)
+        return [*check_view(self), *self._assumed.check()]
 
     def check_touched(self) -> list[str]:
         """The same where anything has changed since the last snapshot, of a view that was whole then."""
-        return check_touched(self)
+        return [*check_touched(self), *self._assumed.check()]

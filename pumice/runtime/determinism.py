@@ -1,4 +1,4 @@
-"""The order in which trio runs what is ready, from a seed: the one module that touches trio's four private names.
+"""The order in which trio runs what is ready, from a seed: the one module that touches trio's private names.
 
 trio shuffles ready tasks on purpose. With its random source seeded and its switch on (what Hypothesis does), a program
 that waits for nothing outside runs the same way every time, in every process. Nor need it ask at every turn of its loop
@@ -8,7 +8,8 @@ what has come from outside, which costs as much as the turn, or at every step wh
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from threading import RLock
@@ -20,6 +21,7 @@ SWITCH: Final = "_ALLOW_DETERMINISTIC_SCHEDULING"
 SOURCE: Final = "_r"
 OUTSIDE: Final = "TheIOManager"
 INSTRUMENTS: Final = "Instruments"
+READY: Final = "runq"
 _ONE_AT_A_TIME: Final = RLock()
 TURNS: Final = 32
 """So many turns of the loop from one look outside to the next: Ctrl-C comes from there, and the end of the loop."""
@@ -49,6 +51,53 @@ def deterministic(seed: int) -> Generator[None]:
             yield
         finally:
             source().setstate(state)
+
+
+@contextmanager
+def held(strike: Callable[[str], int]) -> Generator[None]:
+    """In a running loop, within the block: who could go on is asked about by name, and passed over for as many turns as
+    `strike` says. Only named tasks are: those of trio and of helpers go by their functions' dotted names.
+    """
+    runner = trio_run.GLOBAL_RUN_CONTEXT.runner
+    before = getattr(runner, READY)
+    setattr(runner, READY, _Ready(before, strike))
+    try:
+        yield
+    finally:
+        left = getattr(runner, READY)
+        setattr(runner, READY, before)
+        before.extend(left.everybody())
+
+
+class _Ready(deque[Any]):
+    """The tasks that could go on. A loop lists them, which is where some are passed over, and takes them out."""
+
+    def __init__(self, tasks: Iterable[Any], strike: Callable[[str], int]) -> None:
+        super().__init__(tasks)
+        self._strike = strike
+        self._turns: dict[Any, int] = {}
+
+    def everybody(self) -> list[Any]:
+        """Those that are held too."""
+        return list(super().__iter__())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([task for task in super().__iter__() if not self._waits(task)])
+
+    def _waits(self, task: Any) -> bool:
+        left = self._turns.pop(task, None)
+        if left is None:
+            left = 0 if "." in task.name else self._strike(task.name)
+        if left:
+            self._turns[task] = left - 1
+        return left > 0
+
+    def clear(self) -> None:
+        """Take out those that were listed."""
+        kept = [task for task in super().__iter__() if task in self._turns]
+        super().clear()
+        for task in kept:
+            self.append(task)
 
 
 @contextmanager

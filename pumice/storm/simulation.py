@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
@@ -11,13 +12,14 @@ from typing import Any, Final
 
 import anyio
 
+from actors.api.faults.chance import chance
 from actors.api.faults.faults import Fault, Faults, ListedFaults, SeededFaults
 from actors.errors import RecorderFailedError
 from actors.scheduling.core_decider import core_decider
 from actors.system.roles import CRASHABLE
 from actors.system.settings import SystemSettings
 from actors.system.system import System
-from pumice.runtime.determinism import deterministic
+from pumice.runtime.determinism import deterministic, held
 from pumice.storm.clock import Bell, JumpingClock, LeapingClock
 from pumice.storm.driver import Driver, PowerCutError
 from pumice.storm.invariants.books import final_problems
@@ -38,6 +40,8 @@ LIVES: Final = 20
 """How often a process may be started again in one storm."""
 
 
+ROOMS: Final = (256, 256, 16, 2)
+"""What there is to draw from for the capacity of mailboxes."""
 GC_THRESHOLDS: Final = (500_000, 20, 100)
 """Those that a system asks for while it runs: a storm of usual size is over before, and is collected then."""
 LONGEST_S: Final = 300.0
@@ -101,6 +105,10 @@ class Storm:
 
     async def run(self) -> Outcome:
         """Until everything has happened and the system is at rest, or something broke."""
+        with held(self.faults.strike_turn) if self.faults.holds else nullcontext():
+            return await self._run()
+
+    async def _run(self) -> Outcome:
         began = anyio.current_time()
         violations: list[Violation] = []
         try:
@@ -174,6 +182,11 @@ class Storm:
         self._views.append(make())
         return self._views[-1]
 
+    def _room(self) -> int:
+        """Messages that a mailbox holds: in some storms so few that senders wait."""
+        drawn = chance(self.script.seed, "room") * len(ROOMS)
+        return ROOMS[int(drawn)]
+
     def _settings(self) -> SystemSettings:
         return SystemSettings(
             config_text=self.script.config,
@@ -183,6 +196,7 @@ class Storm:
             faults=self.faults,
             news_delay_s=self.script.news_delay_s,
             gc_thresholds=GC_THRESHOLDS,
+            mailbox_capacity=self._room(),
             stopwatch=_no_time,
             alarm=self.alarm,
             budgets=any(event.what == "budget" for event in self.script.events),

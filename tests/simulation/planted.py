@@ -9,21 +9,31 @@ from typing import Any
 
 import anyio
 import numpy as np
+from msgspec import structs
 
+from actors.agents.machine import NodeAgentsMachine
+from actors.agents.pod_life import State
 from actors.api.faults.faulty_server import FaultyApiServer
 from actors.api.server import ApiServer
 from actors.api.tables import Tables
 from actors.api.verbs.eviction import Eviction
+from actors.api.verbs.placement import Placement
 from actors.controllers.devices.machine import DeviceMachine
 from actors.controllers.disruptions import machine as disruption_machine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.effects import pre_bind_worker
 from actors.effects.outcomes import Outcomes
-from actors.runtime.mailbox import expected
+from actors.runtime.level_signal import LevelSignal
+from actors.runtime.mailbox import Mailbox, expected
 from actors.runtime.watcher import Changes, Watcher
+from actors.scheduling import resync
 from actors.scheduling.cache import Cache
+from actors.scheduling.commit import Commit
+from actors.scheduling.cycle_memory import CycleMemory, Unsent
+from actors.scheduling.resync import LONGEST_S
 from core.kube.devices import Allocator
 from core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, Phase
+from core.messages.commands import BindPod
 from core.messages.events import BindTimedOut, Bound, Mutation
 from core.messages.recording import Append, Entry
 from core.messages.watch import ReadRevision, RevisionRead
@@ -34,20 +44,30 @@ from core.plugins.predicates.pod_count import PodCountCheck
 from core.plugins.proportion.plugin import Proportion
 from core.session.closing import close
 from core.session.points.batches import TaskBatch
+from core.state.assumed import Assumed
 from core.state.nodes import NodeTable
 from core.state.view import View
+from pumice.storm.script.workload import Size
 from tests.simulation.planting import Plant, all_of, always, asks_nothing, no_reason, nothing, replace, wrap
 
 LATE_FROM_S = 8.0
+SMALL = Size(5, 40)
+LARGE = Size(20, 200)
+TURNS = "storm+turns"
 
 
 @dataclass(frozen=True)
 class Bug:
-    """`plant` puts it in; storms of `profile` find it, by one of the named invariants when it is certain which."""
+    """`plant` puts it in; storms of `profile` find it, by one of the named invariants when it is certain which.
+
+    `size`: of the storms; `seeds`: how many may be needed.
+    """
 
     plant: Plant
     profile: str = "storm"
     invariants: tuple[str, ...] = ()
+    size: Size = SMALL
+    seeds: int = 100
 
 
 def _counts_retries_twice(assume: Any) -> Any:
@@ -67,6 +87,15 @@ def _counts_retries_twice(assume: Any) -> Any:
 
 def _permits_everybody(_: Gang, __: Any, batch: TaskBatch) -> Any:
     return np.ones(len(batch.job), dtype=np.bool_)
+
+
+def _one_too_many(self: Gang, _: Any, batch: TaskBatch) -> Any:
+    """What a job has from its minimum on."""
+    order, rank = batch.ranks()
+    jobs = batch.job[order]
+    mask = np.empty(len(order), dtype=np.bool_)
+    mask[order] = (self._jobs.ready_tasks[jobs] - rank >= self._jobs.columns.min_member[jobs]) & (jobs >= 0)
+    return mask
 
 
 def _running_with_one_pod() -> Any:
@@ -204,6 +233,78 @@ async def _answers_first(self: FaultyApiServer, entries: Sequence[Entry]) -> Non
         await self._recorder.tell(Append(tuple(entries)))
 
 
+def _writes_last(record: Any) -> Any:
+    """What the cycle decided is handed out before it is on disk."""
+
+    async def patched(self: Commit, cycle: Any, result: Any, memory: CycleMemory) -> None:
+        memory.unsent = Unsent(result, cycle.statuses, 1, cycle.now)
+        await self.carry_out(memory)
+        await record(self, cycle, result, memory)
+        memory.unsent = None
+
+    return patched
+
+
+def _forgets_who_runs(pod: Any) -> Any:
+    """A pod that was running when the agents came is left to itself."""
+
+    def patched(self: NodeAgentsMachine, obj: Any, revision: int) -> None:
+        key = (obj["metadata"]["namespace"], obj["metadata"]["name"])
+        new = key not in self._runs
+        pod(self, obj, revision)
+        if new and key in self._runs and self._runs[key].state is State.RUNNING:
+            self._fresh.pop(key, None)
+
+    return patched
+
+
+def _drops_when_full(wait: Any) -> Any:
+    """What nobody waits to be answered is lost where there is no room."""
+
+    async def patched(self: Mailbox[Any, Any], envelope: Any) -> None:
+        if envelope.answer is None:
+            self.handled(len(envelope.frames))
+            return
+        await wait(self, envelope)
+
+    return patched
+
+
+def _keeps_promises(drop: Any) -> Any:
+    """The bind has ended, and what its claims were promised stays promised."""
+
+    def patched(self: Assumed, pod: str) -> None:
+        promised = dict(self._promised)
+        drop(self, pod)
+        self._promised = promised
+
+    return patched
+
+
+def _binds_any_namesake(bind: Any) -> Any:
+    def patched(self: Placement, request: BindPod, moment: Any) -> Any:
+        return bind(self, structs.replace(request, uid=""), moment)
+
+    return patched
+
+
+def _looks_at_once(look: Any) -> Any:
+    """It believes what it read, though the watch has not come as far."""
+
+    async def patched(self: Cache, due: Any) -> None:
+        waiting, self._applied = self._applied, LevelSignal(10**12)
+        try:
+            await look(self, due)
+        finally:
+            self._applied = waiting
+
+    return patched
+
+
+def _longest_at_once(_: int) -> float:
+    return LONGEST_S
+
+
 VIEW_BROKEN = ("actors-live",)
 """The cache looks through its view after every cycle, and dies of one that contradicts itself."""
 
@@ -267,8 +368,28 @@ BUGS: dict[str, Bug] = {
         "victims",
         ("whole-gangs",),
     ),
+    "victims leave a gang one short": Bug(replace(Gang, "evictable", _one_too_many), "victims", ("whole-gangs",)),
     "a group says Running while pods of it are pending": Bug(
         replace(close, "AFTER_FINDING", _running_with_one_pod()), invariants=("group-status",)
+    ),
+    "a cycle is written down after its effects": Bug(
+        wrap(Commit, "record", _writes_last), TURNS, ("decided", "nothing-lost"), LARGE
+    ),
+    "pods that run have no timer after the agents' restart": Bug(
+        wrap(NodeAgentsMachine, "_pod", _forgets_who_runs), invariants=("pods-end",)
+    ),
+    "a message is lost where a mailbox is full": Bug(
+        wrap(Mailbox, "_wait_for_room", _drops_when_full), TURNS, size=LARGE
+    ),
+    "a failed bind leaves its claims promised": Bug(
+        wrap(Assumed, "drop", _keeps_promises), "claims", invariants=VIEW_BROKEN
+    ),
+    "a bind takes any pod of the name": Bug(wrap(Placement, "bind", _binds_any_namesake), TURNS, ("decided",), LARGE),
+    "looking again does not wait for the watch": Bug(
+        wrap(Cache, "_look_again", _looks_at_once), TURNS, ("looks-again",), LARGE
+    ),
+    "a failed bind waits as long as can be": Bug(
+        replace(resync, "delay_s", _longest_at_once), invariants=("looks-again",)
     ),
     "a second try takes its room twice": Bug(wrap(View, "assume", _counts_retries_twice), invariants=VIEW_BROKEN),
 }

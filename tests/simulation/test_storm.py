@@ -155,12 +155,13 @@ def test_every_profile_holds(names: str) -> None:
 
 @pytest.mark.parametrize("name", [parted(name, name in QUICK_BUGS) for name in BUGS])
 def test_the_storm_finds(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Within 100 seeds, and what it finds is cut down to a few events that break the same from a file."""
+    """Within so many seeds, and what it finds is cut down to a few events that break the same from a file."""
     BUGS[name].plant(monkeypatch)
-    plan = Plan(BUGS[name].profile, size=SMALL)
-    storms = ((script, simulate(script)) for script in (script_of(seed, plan) for seed in range(100)))
+    plan = Plan(BUGS[name].profile, size=BUGS[name].size)
+    scripts = (script_of(seed, plan) for seed in range(BUGS[name].seeds))
+    storms = ((script, simulate(script)) for script in scripts)
     storm = next((storm for storm in storms if storm[1].violations), None)
-    assert storm is not None, "not found within 100 seeds"
+    assert storm is not None, f"not found within {BUGS[name].seeds} seeds"
     script, outcome = storm
     found = outcome.violations[0]
     assert found.invariant in BUGS[name].invariants or not BUGS[name].invariants

@@ -39,8 +39,11 @@ CLAIM: Final = ("claim-conflict", "claim-lost", "claim-delayed")
 WATCH: Final = ("watch-broken", "watch-replayed", "watch-gone")
 CRASH: Final = "crash"
 JOURNAL: Final = ("journal-slow", "journal-failing", "journal-unsure")
+TURN: Final = ("held",)
+"""An actor that could go on is passed over for so many turns of the loop: others run before it, however often."""
 
-KINDS: Final = frozenset((*BIND, *EVICT, *STATUS, *CLAIM, *WATCH, *JOURNAL, CRASH))
+KINDS: Final = frozenset((*BIND, *EVICT, *STATUS, *CLAIM, *WATCH, *JOURNAL, *TURN, CRASH))
+MOST_TURNS: Final = 60
 LONGEST_S: Final = 8.0
 """Delays stay below the time after which an answer is given up: a bind that comes later than that is another world."""
 
@@ -50,7 +53,9 @@ PRE_BINDER: Final = "pre-bind-worker"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`what` at the occasion `on`. `amount`: seconds for delays, steps until a crash; `target`: the actor to crash."""
+    """`what` at the occasion `on`. `amount`: seconds for delays, steps until a crash, turns of the loop to be held for;
+    `target`: the actor to crash.
+    """
 
     what: str
     on: str
@@ -73,6 +78,15 @@ class Faults(Protocol):
 
     def strike_append(self) -> Fault | None:
         """What happens to this write to the journal."""
+        ...
+
+    @property
+    def holds(self) -> bool:
+        """Whether anybody may be held."""
+        ...
+
+    def strike_turn(self, who: str) -> int:
+        """For how many turns of the loop this actor is held, which could go on now; 0: it goes on."""
         ...
 
     def stop(self) -> None:
@@ -137,6 +151,18 @@ class SeededFaults:
         odds = self._odds["append"]
         return self._first(odds, self._occasions.count("append")) if odds else None
 
+    @property
+    def holds(self) -> bool:
+        """See `Faults`."""
+        return bool(self._odds["turn"])
+
+    def strike_turn(self, who: str) -> int:
+        """See `Faults`."""
+        if self._stopped:
+            return 0
+        fault = self._first(self._odds["turn"], self._occasions.count(f"turn {who}"))
+        return int(fault.amount) if fault is not None else 0
+
     def stop(self) -> None:
         """See `Faults`."""
         self._stopped = True
@@ -158,6 +184,8 @@ class SeededFaults:
         if what == CRASH:
             who = self._crashable[int(chance(self._seed, f"{on}\0{what}\0target") * len(self._crashable))]
             return Fault(what, on, float(int(share * 40)), who)
+        if what in TURN:
+            return Fault(what, on, float(1 + int(share * share * MOST_TURNS)))
         longest = 0.05 if what.endswith("reordered") else self._longest_s
         return Fault(what, on, round(share * share * longest, 4))
 
@@ -183,6 +211,16 @@ class ListedFaults:
         """See `Faults`."""
         return self._take(self._occasions.count("append"))
 
+    @property
+    def holds(self) -> bool:
+        """See `Faults`."""
+        return any(fault.what in TURN for fault in self._by_occasion.values())
+
+    def strike_turn(self, who: str) -> int:
+        """See `Faults`."""
+        fault = self._take(self._occasions.count(f"turn {who}"))
+        return int(fault.amount) if fault is not None else 0
+
     def stop(self) -> None:
         """See `Faults`."""
         self._stopped = True
@@ -207,6 +245,7 @@ POSSIBLE: Final = {
     "claim": (*CLAIM, CRASH),
     "watch": (*WATCH, CRASH),
     "append": JOURNAL,
+    "turn": TURN,
     "submit": (),
     "other": (CRASH,),
 }

@@ -75,7 +75,9 @@ class Changes:
         return self._change(found, new, request, moment, owners=owners)
 
     def update_status(self, request: UpdateStatus, moment: Moment) -> Accepted | Refused:
-        """Merge a patch into the status; nothing else changes."""
+        """Merge a patch into the status; nothing else changes. A pod that has ended stays ended, whatever an agent says
+        that has not heard of it yet (as the kubelet's status manager has it).
+        """
         found = self._registry.for_status(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
             return found
@@ -87,6 +89,8 @@ class Changes:
         if isinstance(patch, Refused):
             return patch
         after = {**old, STATUS: merge_patch(old.get(STATUS), patch)}
+        if found.kind.key == POD and _ended(old) and not _ended(after):
+            return refusals.conflict(found.kind, request.name, "the pod has ended, and does not run again")
         nulls = sound is None and may_hold_null(request.blob)
         written = self.write_status(found, after, moment, nulls=nulls, typed=sound is not None)
         return written if isinstance(written, Refused) else Accepted(self._tables.revision, written)
@@ -174,6 +178,10 @@ class Changes:
             return f"the name of the object ({name}) does not match the name on the URL ({found.key[2]})"
         new["apiVersion"] = kind.api_version
         return ""
+
+
+def _ended(pod: Object) -> bool:
+    return section(pod, STATUS).get("phase") in ("Succeeded", "Failed")
 
 
 def _out_of_date(found: Found, new: Object) -> Refused | None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import asdict, astuple, replace
 
+from actors.agents.pod_life import State
+from actors.agents.pod_runs import read_run
 from actors.api.store import Store
 from core.life.task import COMPLETED_STATUSES, TaskStatus
 from core.messages.events import Mutation
@@ -41,6 +43,8 @@ def final_problems(system: System, monitor: Monitor, view: View | None) -> list[
     found = [("books-agree", problem) for problem in compare_view(view, system.store)] if view else []
     found += different(objects_of(system.store), monitor.truth.blobs)
     found += [("budgets-counted", words) for words in miscounted(system.store, monitor)]
+    found += [("outcomes", words) for words in without_outcome(monitor)]
+    found += [("pods-end", words) for words in never_ending(system.store)]
     found += [("reasons", words) for words in without_reason(system.store, monitor)]
     gang = system.source.loaded.config.plugin("gang") is not None
     found += [("group-status", words) for words in wrong_statuses(monitor.truth, gang=gang)]
@@ -155,6 +159,24 @@ def miscounted(store: Store, monitor: Monitor) -> list[str]:
         said = (status.get("currentHealthy"), status.get("disruptionsAllowed"))
         if said != (book.healthy, max(book.spare, 0)):
             problems.append(f"budget {name[1]} says (healthy, allowed) {said}, it has {book.healthy}: {book.spare}")
+    return problems[:MOST]
+
+
+def without_outcome(monitor: Monitor) -> list[str]:
+    """Binds of this life of the process that the journal does not say the end of."""
+    left = [each.bind for each in monitor.decided.values() if each.open and each.life == monitor.lives]
+    return [f"nobody wrote down what became of the bind of {bind.namespace}/{bind.name}" for bind in left[:MOST]]
+
+
+def never_ending(store: Store) -> list[str]:
+    """Pods on a node that is there which run though they have an end: at rest no timer is left to end them."""
+    nodes = {node["metadata"]["name"] for node in _listed(store, "Node")}
+    runs = (read_run(pod, 0) for pod in _listed(store, "Pod"))
+    problems = [
+        f"pod {run.namespace}/{run.name} runs on {run.node}, for {run.duration_s:g} s and longer"
+        for run in runs
+        if run is not None and run.state is State.RUNNING and run.duration_s and run.node in nodes
+    ]
     return problems[:MOST]
 
 

@@ -30,6 +30,7 @@ from core.messages.events import (
 )
 from core.messages.operations import AssumedCycle, ViewOperation
 from pumice.storm.invariants.budget_books import BUDGET, BudgetBooks
+from pumice.storm.invariants.failures import Failures
 from pumice.storm.invariants.gangs import broken_gangs, partial_gangs
 from pumice.storm.invariants.truth import Truth
 from pumice.storm.invariants.upheld import ALL, BUDGETS, GANGS, VICTIMS, upheld_by
@@ -104,6 +105,7 @@ class Monitor:
         self._most_records = most_records
         self.truth = Truth(objects)
         self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time, self.truth.read)
+        self.failures = Failures()
         self.upheld = ALL
         self.began = 0.0
         self.events = 0
@@ -215,7 +217,11 @@ class Monitor:
         if record.revision > self.truth.revision:
             self.violated("nothing-lost", f"cycle {record.cycle} saw revision {record.revision}, not in the journal")
         self._cycle = _Cycle(record, anyio.current_time(), record.decisions)
+        for words in self.failures.overdue(self.truth, anyio.current_time()):
+            self.violated("looks-again", words)
         for operation in record.operations:
+            if words := self.failures.operation(operation, self.truth):
+                self.violated("looks-again", words)
             self._believe(operation)
 
     def _believe(self, operation: ViewOperation) -> None:
@@ -258,6 +264,7 @@ class Monitor:
     def _outcome(self, outcome: Outcome) -> None:
         if not isinstance(outcome, Bound | BindRefused | BindTimedOut):
             return
+        self.failures.outcome(outcome, anyio.current_time(), self.truth.revision)
         decided = self.decided.get(outcome.uid)
         if decided is not None:
             decided.open = False

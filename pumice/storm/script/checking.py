@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from actors.api.faults.faults import BIND, CLAIM, CRASH, EVICT, JOURNAL, KINDS, STATUS, WATCH
+from actors.api.faults.faults import BIND, CLAIM, CRASH, EVICT, JOURNAL, KINDS, STATUS, TURN, WATCH
 from actors.system.roles import CRASHABLE
 from config.errors import ConfigError, WrongTypeError, describe, nearest_name
 from config.load import parse_scheduler_config
@@ -31,6 +31,7 @@ WORDS: Final = (
     (CLAIM, ("claim",)),
     (WATCH, ("watch",)),
     (JOURNAL, ("append",)),
+    (TURN, ("turn",)),
 )
 """How the occasions begin at which faults can strike (see `actors.api.faults.faults.subject`)."""
 
