@@ -110,6 +110,7 @@ def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal)
         lenient=True,
         built_plugins=PLUGINS,
         built_actions=ACTIONS,
+        rules=record.rules,
     )
     return Setup(
         past.objects,

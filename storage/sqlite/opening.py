@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from storage.errors import DamagedError, ForeignFileError, NewerSchemaError, OpenError, UnwritableError
 from storage.journal import Head
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from storage.sqlite.tail import Alone
+
+
+REMEDY: Final = "copy what is left (pumice journal FILE --backup TO), and go on with the copy"
 
 
 class Connection(Protocol):
@@ -84,7 +87,6 @@ def demand_whole(found: Found, path: Path, name: str) -> None:
     """Raises OpenError for a journal that has lost records at its end: it must not go on as if nothing had been."""
     end, mark = found.head, read_mark(beside(path))
     missing = mark.missing(found.identity, end) if mark is not None and found.identity is not None else ""
-    remedy = f"; to go on without them, remove {beside(path).name}" if missing and not found.lost else ""
     if found.lost:
         missing = (
             missing or f"its write-ahead file is damaged: {found.lost} appends after record {end.sequence} are lost"
@@ -92,7 +94,7 @@ def demand_whole(found: Found, path: Path, name: str) -> None:
     if end.written > end.sequence:
         missing = missing or f"records {end.sequence + 1} to {end.written} are lost"
     if missing:
-        raise OpenError(name, f"{missing}; it can only be read{remedy}")
+        raise OpenError(name, f"{missing}; it can only be read. To go on without them: {REMEDY}")
 
 
 async def make_ready(connection: Connection, name: str, found: Found, migrations: tuple[str, ...]) -> None:

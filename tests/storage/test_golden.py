@@ -26,6 +26,7 @@ CYCLES: Final = {
     "stock": (1, 9),
     "topology": (1, 6),
     "volumes": (1, 9),
+    "vouched": (17, 23),
     "waiting": (1, 10),
 }
 OPERATIONS: Final = {"anew", "relist", "assume", "forget", "unevict", "hold", "hold-eviction"}

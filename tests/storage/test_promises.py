@@ -14,7 +14,7 @@ import pytest
 
 from storage.errors import DamagedError, OpenError
 from storage.journal import Checkpoint
-from storage.sqlite import SqliteJournal
+from storage.sqlite import SqliteJournal, back_up
 from storage.sqlite.lock import beside
 from storage.sqlite.tail import FRAME, HEADER
 from tests.storage.examples import make, records, run_sql
@@ -139,13 +139,20 @@ async def test_one_that_was_cut(left: Path) -> None:
     await said(left, kept + 1)
 
 
-async def test_to_go_on_without_them_is_for_people_to_say(left: Path) -> None:
-    log_of(left).unlink()
-    with pytest.raises(OpenError, match=r"remove pumice\.db-lock"):
+@pytest.mark.parametrize("damage", ["flipped", "gone"])
+async def test_to_go_on_without_them_is_for_people_to_say(left: Path, tmp_path: Path, damage: str) -> None:
+    if damage == "gone":
+        log_of(left).unlink()
+    else:
+        flip(log_of(left), last_frames(log_of(left), 5) + 100)
+    with pytest.raises(OpenError, match="To go on without them: copy what is left"):
         await SqliteJournal.open(left)
-    beside(left).unlink()
-    async with await SqliteJournal.open(left) as journal:
-        assert await journal.append(records(1)) == 1
+    copy = tmp_path / "copy.db"
+    report = await back_up(left, copy)
+    assert not report.whole
+    async with await SqliteJournal.open(copy) as journal:
+        assert await journal.append(records(1)) == report.records + 1
+        assert (await journal.check()).whole
 
 
 async def test_the_write_ahead_file_of_another_journal(left: Path, tmp_path: Path) -> None:
