@@ -140,7 +140,8 @@ class Supervisor:
                 self.mailbox.handled(len(batch))
 
     def _handle(self, item: Received[SupervisorCommand, ProcessMeasured]) -> None:
-        match item.message:
+        message = item.message
+        match message:
             case Restart(actor=actor, injected=injected):
                 running = self._running.get(actor)
                 if running is not None:
@@ -152,7 +153,7 @@ class Supervisor:
                 item.reply(
                     ProcessMeasured(tuple(sorted(counts, key=attrgetter("name"))), longest.seconds, longest.request)
                 )
-            case message:
+            case _:
                 assert_never(message)
 
     def _mailboxes(self) -> list[Mailbox[Any, Any]]:

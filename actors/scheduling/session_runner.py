@@ -102,7 +102,8 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
     async def handle_batch(self, batch: Sequence[Received[RunnerCommand, Done | CyclesRun]]) -> None:
         """Run a cycle now, keep a configuration for the next one, or keep somebody waiting for one."""
         for item in self.each(batch):
-            match item.message:
+            message = item.message
+            match message:
                 case RunCycle():
                     await self.run_cycle()
                     item.reply(Done())
@@ -112,7 +113,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
                 case AwaitCycle(number=number):
                     self._awaited.append((number, item))
                     self._tell_who_waits()
-                case message:
+                case _:
                     assert_never(message)
 
     def at_end(self) -> None:

@@ -168,8 +168,8 @@ async def test_a_pull_waits_for_news_of_what_it_asks_for_and_a_later_one_takes_i
 
 
 async def test_who_waits_for_news_of_a_server_that_ends_is_told() -> None:
+    told: list[str] = []
     async with serving() as (api, _), anyio.create_task_group() as tasks:
-        told: list[str] = []
 
         async def pull() -> None:
             with pytest.raises(ActorStoppedError):
@@ -213,9 +213,9 @@ async def test_what_a_replayed_watch_brings_again_is_no_news() -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(scripted.run)
         changes = await watcher.next()
+        assert [event.revision for event in changes.events] == [5, 6]
+        assert changes.revision == 6
     assert scripted.asked == [watch.Pull("test", 4, ("Pod",), 1000)]
-    assert [event.revision for event in changes.events] == [5, 6]
-    assert changes.revision == 6
 
 
 async def test_a_broken_watch_is_pulled_again() -> None:

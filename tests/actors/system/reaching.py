@@ -18,7 +18,7 @@ from actors.runtime.mailbox import Mailbox
 PLAIN = (
     type(None), bool, int, float, complex, str, bytes, type, enum.Enum, re.Pattern, logging.Logger, types.ModuleType,
     types.BuiltinFunctionType, types.BuiltinMethodType, types.MethodWrapperType, types.WrapperDescriptorType,
-    types.MethodDescriptorType, types.GenericAlias, functools._lru_cache_wrapper,
+    types.MethodDescriptorType, types.GenericAlias, type(functools.cache(len)),
 )  # fmt: skip
 """What nobody can change, and what memory of pure functions there is."""
 
@@ -50,21 +50,27 @@ def is_fixed(thing: object) -> bool:
 
 def parts(thing: Any) -> Iterator[object]:
     """What it holds."""
-    if isinstance(thing, Mapping):
-        yield from thing.keys()
-        yield from thing.values()
-    elif isinstance(thing, tuple | list | set | frozenset):
-        yield from thing
-    elif isinstance(thing, types.FunctionType):
-        yield from (cell.cell_contents for cell in thing.__closure__ or ())
-        yield from thing.__defaults__ or ()
-    elif isinstance(thing, types.MethodType):
-        yield from (thing.__self__, thing.__func__)
-    elif isinstance(thing, functools.partial):
-        yield from (thing.func, *thing.args, *thing.keywords.values())
+    yield from inside(thing)
     yield from getattr(thing, "__dict__", {}).values()
     for kind in type(thing).__mro__:
         slots = getattr(kind, "__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if hasattr(thing, name):
                 yield getattr(thing, name)
+
+
+def inside(thing: Any) -> Iterator[object]:
+    """What is in a container, or bound by a function."""
+    items: Any = thing
+    if isinstance(thing, Mapping):
+        yield from items.keys()
+        yield from items.values()
+    elif isinstance(thing, tuple | list | set | frozenset):
+        yield from items
+    elif isinstance(thing, types.FunctionType):
+        yield from (cell.cell_contents for cell in thing.__closure__ or ())
+        yield from thing.__defaults__ or ()
+    elif isinstance(thing, types.MethodType):
+        yield from (thing.__self__, thing.__func__)
+    elif isinstance(thing, functools.partial):
+        yield from (items.func, *items.args, *items.keywords.values())

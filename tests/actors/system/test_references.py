@@ -60,10 +60,14 @@ def boxes_beyond(system: System) -> list[str]:
     """Mailboxes that an actor can reach though its role's record does not give them."""
     own: dict[str, set[str]] = {}
     for name in system.switchboard.mailboxes:
-        ports = system.ports(name).values()
-        own[name] = {name, *(box.name for port in ports for box in (port if isinstance(port, list) else [port]))}
-    boxes = [(thing.name, names) for thing, names in holders(system).values() if isinstance(thing, Mailbox)]
-    return [f"{name} reaches {box}" for box, names in boxes for name in names if box not in own[name]]
+        boxes: list[Mailbox[Any, Any]] = []
+        for port in system.ports(name).values():
+            boxes += port if isinstance(port, list) else [port]
+        own[name] = {name, *(box.name for box in boxes)}
+    held: list[tuple[Mailbox[Any, Any], set[str]]] = [
+        (thing, names) for thing, names in holders(system).values() if isinstance(thing, Mailbox)
+    ]
+    return [f"{name} reaches {box.name}" for box, names in held for name in names if box.name not in own[name]]
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
