@@ -27,7 +27,7 @@ class Tables:
     """What :class:`core.state.view.View` is made of; it says when a task comes, changes or goes."""
 
     def __init__(self, default_queue: str = "default") -> None:
-        self.version = 0
+        self.version: int = 0
         self.dimensions = Dimensions()
         self.templates = TemplateTable(self.dimensions)
         self.tasks = TaskTable()

@@ -89,6 +89,7 @@ class GangEviction:
             if found is not None and statement.recover(found.operations):
                 placed = found.domains
                 break
+            session.trail.job_ended(job, Ending.NOT_IN_DOMAIN, domain.name)
         if not session.job_pipelined(job):
             statement.discard()
             session.trail.job_ended(job, Ending.DISCARDED if pending else Ending.NOTHING_TO_PLACE)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from core.actions.placing.nomination import allocate_as_nominated
 from core.actions.placing.task_loop import allocate_tasks
 from core.session.statement import Operation, save
+from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from core.actions.placing.worksheet import Worksheet
@@ -127,6 +128,7 @@ class DomainAllocator:
                 worksheet.take_over(left)
                 self._decisions.job(job, domain.name)
                 return statement
+            session.trail.job_ended(job, Ending.NOT_IN_DOMAIN, domain.name)
         if order and order[-1] is not gradient[-1]:
             self._go_whole(sub_job, worksheet, gradient[-1])  # the reasons that stay are those of the last in line
         return None
@@ -180,8 +182,11 @@ class DomainAllocator:
             session.sub_jobs(job)[uid].allocated_hyper_node = occupied
         operations = save(*statements)
         if not operations:
+            session.trail.job_ended(job, Ending.NOT_IN_DOMAIN, domain.name)
             return None
         works = session.job_ready(job) or session.job_pipelined(job)
+        if not works:
+            session.trail.job_ended(job, Ending.NOT_IN_DOMAIN, domain.name)
         for statement in statements:
             statement.discard()
         return Trial(operations, left, score) if works else None

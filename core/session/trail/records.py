@@ -36,6 +36,7 @@ class Ending(StrEnum):
     COMMITTED = "committed"
     PROMISED = "promised room to come"
     DISCARDED = "not enough of it found room: all was undone"
+    NOT_IN_DOMAIN = "not enough of it found room in this HyperNode"
     # of a task
     QUEUE_HAS_NO_ROOM = "its queue has no room for it"
     GATED = "gated"

@@ -76,7 +76,12 @@ def a_pod(number: int, variant: int) -> Object:
     )
     found["spec"]["containers"][0]["image"] = "image:1"
     if variant % 3 == 0:
-        spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+        spread: Object = {
+            "maxSkew": 1,
+            "topologyKey": "zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {},
+        }
         found["spec"]["topologySpreadConstraints"] = [spread]
     if variant % 2:
         term = {"labelSelector": {"matchLabels": {"app": "a4"}}, "topologyKey": "zone"}

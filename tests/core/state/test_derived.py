@@ -51,17 +51,20 @@ def _copied(part: Any) -> Any:
 
 def same(one: Any, other: Any) -> bool:
     """Whether two values are equal in every part."""
-    if type(one) is not type(other):
+    kind: type[Any] = type(one)
+    if kind is not type(other):
         return False
-    if isinstance(one, np.ndarray | memoryview):
-        return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=np.asarray(one).dtype.kind == "f")
-    if isinstance(one, list | tuple):
+    if issubclass(kind, np.ndarray | memoryview):
+        left: Any = np.asarray(one)
+        right: Any = np.asarray(other)
+        return np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
+    if issubclass(kind, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict):
+    if issubclass(kind, dict):
         return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
     if is_dataclass(one):
         return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
-    if type(one).__module__.startswith("core.") and not isinstance(one, Enum):
+    if kind.__module__.startswith("core.") and not issubclass(kind, Enum):
         return same(parts_of(one), parts_of(other))
     return bool(one == other)
 
@@ -151,7 +154,7 @@ def test_a_session_has_its_columns_to_itself_until_it_closes() -> None:
     view = view_of(BEGINNING)
     first, second = (open_session(view.snapshot(), CONFIGS[0], CLOCK, Carry()) for _ in range(2))
     assert not set(first.derived.tables) - set(second.derived.tables), "both worked out the same"
-    values = {id(value) for _, _, value in first.derived.values() if isinstance(value, np.ndarray | Resource)}
+    values = {id(value) for _, _, value in first.derived.values() if type(value) in (np.ndarray, Resource)}
     assert values
     assert not values & {id(value) for _, _, value in second.derived.values()}
     for session in (first, second):
@@ -215,8 +218,8 @@ def too_short(nodes: Allocatable, columns: Like[DerivedColumns]) -> int:
 
 
 ALL = {"number_of", "labelled", "seen"}
-HEARTBEAT = {**a_node(1, 1), "status": {**a_node(1, 1)["status"], "conditions": []}}
-RELABELLED = a_node(1, 1) | {"metadata": {"name": "n1", "labels": {"zone": "other"}}}
+HEARTBEAT: Object = {**a_node(1, 1), "status": {**a_node(1, 1)["status"], "conditions": []}}
+RELABELLED: Object = a_node(1, 1) | {"metadata": {"name": "n1", "labels": {"zone": "other"}}}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from core.session.trail.records import Ending
 from tests.core.actions.crowds import with_arguments
 from tests.core.plugins.world import NOW, configuration, view_of
 from tests.kit import gang, node, nodes, pod, pod_group, priority_class, queue, taint
+from tests.kit.hyper_nodes import hyper_node
 
 Object = dict[str, Any]
 
@@ -207,6 +208,20 @@ def test_every_action_says_where_it_ended(name: str) -> None:
     decided(trail, queue("default"), *objects)
     ends = [(one.who, one.action, one.ending) for one in trail.of_job("default/j")]
     assert (who, action, ending) in ends, ends
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_every_domain_that_was_tried_is_named(whole: bool) -> None:
+    trail = Trail()
+    group = pod_group("j", min_member=2 if whole else 3, phase="Inqueue")
+    group["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
+    racks = [hyper_node("r0", 1, nodes=["n0"]), hyper_node("r1", 1, nodes=["n1"])]
+    pods = [pod(f"p{number}", group="j", cpu="2") for number in range(2 if whole else 4)]
+    config = configuration(["gang"], ["predicates", "network-topology-aware"], actions=("allocate",))
+    assert not decided(trail, *nodes(2, cpu="2"), queue("default"), racks, group, pods, config=config).binds
+    ends = [(one.ending, one.detail) for one in trail.of_job("default/j") if one.who == "default/j"]
+    assert {(Ending.NOT_IN_DOMAIN, "r0"), (Ending.NOT_IN_DOMAIN, "r1")} <= set(ends)
+    assert ends[-1] == (Ending.DISCARDED, "")
 
 
 def test_what_ends_for_a_queue_ends_for_its_jobs() -> None:
