@@ -3,6 +3,8 @@
 They use the environment that nox itself runs in and install nothing.
 """
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +14,7 @@ nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "layers", "tests"]
 
 BIN = Path(sys.executable).parent
+CODE = ("actors", "config", "core", "docs", "examples", "pumice", "storage", "noxfile.py")
 
 
 def _run(session: nox.Session, tool: str, *arguments: str) -> None:
@@ -70,6 +73,37 @@ def types(session: nox.Session) -> None:
     """Both type checkers, strict."""
     _run(session, "mypy", "--strict")
     _run(session, "pyright", "--pythonpath", str(BIN / "python"))
+
+
+@nox.session
+def security(session: nox.Session) -> None:
+    """What bandit finds in the code; what is passed over is listed in pyproject.toml, with the reasons."""
+    _run(session, "bandit", "-q", "-c", "pyproject.toml", "-r", *CODE)
+
+
+@nox.session
+def audit(session: nox.Session) -> None:
+    """Known weaknesses of what is installed; skipped where nobody can be asked about them."""
+    command = (str(BIN / "pip-audit"), "--format", "json", "--progress-spinner", "off", "--skip-editable")
+    said = session.run(*command, external=True, silent=True, stderr=subprocess.DEVNULL, success_codes=[0, 1])
+    try:
+        found = json.loads(str(said))["dependencies"]
+    except ValueError:
+        session.skip("no network: the index of packages could not be asked")
+    if all("skip_reason" in each for each in found):
+        session.skip("the index of packages in use here knows of no advisories")
+    weak = [f"{each['name']}: {one['id']}" for each in found for one in each.get("vulns", ())]
+    if weak:
+        session.error("; ".join(weak))
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Hostile input for longer: `-- N` examples each (1,000), and every hostile request in several orders."""
+    session.env["PUMICE_TEST_FUZZ"] = session.posargs[0] if session.posargs else "1000"
+    places = ("tests/pumice/oneshot/test_hostile.py", "tests/pumice/load/test_hostile.py")
+    places += ("tests/actors/gateway/test_hostile_requests.py", "tests/actors/api/patches/test_operations.py")
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", *places)
 
 
 @nox.session

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import Final, NamedTuple
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape  # nosec B406
 
 WIDTH, HEIGHT = 1160, 840
 PICTURE: Final = Path(__file__).with_name("actors.svg")

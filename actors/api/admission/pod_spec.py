@@ -58,7 +58,8 @@ def qos_class(spec: dict[str, Any]) -> str:
         requests, limits = section(resources, "requests"), section(resources, "limits")
         for name in ("cpu", "memory"):
             anything = anything or name in requests or name in limits
-            guaranteed = guaranteed and name in limits and requests.get(name, limits[name]) == limits[name]
+            asked = requests[name] if name in requests else limits.get(name)
+            guaranteed = guaranteed and name in limits and asked == limits[name]
     if not anything:
         return "BestEffort"
     return "Guaranteed" if guaranteed else "Burstable"
