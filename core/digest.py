@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -131,6 +131,8 @@ def _each(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def each(value: Any) -> Any:
         if value is None:
             return None
-        return list(map(row, value)) if isinstance(value, tuple | list) else row(value)
+        if isinstance(value, tuple | list):
+            return list(map(row, cast("Sequence[Any]", value)))
+        return row(value)
 
     return each

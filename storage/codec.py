@@ -181,7 +181,8 @@ def _members(type: Any) -> tuple[str, dict[Any, Any]] | None:  # noqa: A002
 
 def _not_a(type: Any, problem: Exception, data: bytes = b"") -> CodecError:  # noqa: A002
     plain = unpack(data) if data else None
-    wire = newer(plain.get(KEY)) if isinstance(plain, dict) else None  # pyright: ignore[reportUnknownMemberType]
+    tag = cast("Any", plain).get(KEY) if isinstance(plain, dict) else None
+    wire = newer(tag)
     if wire is not None:
         return NewerPayloadError(wire.name, wire.version, NEWEST[wire.name])
     return CodecError(f"not a {getattr(type, '__name__', str(type))}: {problem}")

@@ -67,12 +67,13 @@ async def _by_many(journal: Journal, last: int, entries: list[Entry]) -> float:
         for entry in mine:
             await recorder.ask(Append((entry,)))
 
+    started = ended = 0.0
     async with anyio.create_task_group() as actors:
         actors.start_soon(Recorder("recorder", recorder, context, journal, last).run)
         started = time.perf_counter()
         async with anyio.create_task_group() as writers:
             for number in range(WRITERS):
                 writers.start_soon(write, entries[number::WRITERS])
-        seconds = time.perf_counter() - started
+        ended = time.perf_counter()
         recorder.close()
-    return seconds
+    return ended - started

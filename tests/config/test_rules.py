@@ -31,7 +31,7 @@ def test_the_newest_rules_switch_nothing_on() -> None:
 
 
 def test_an_older_version_has_on_what_a_newer_one_decides_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "ALWAYS_ON", {1: frozenset({"min-member-zero", "dra-switch"}), 2: frozenset()})
+    monkeypatch.setattr(rules, "ALWAYS_ON", {1: frozenset({"min-member-zero", "dra-switch"}), 2: frozenset[str]()})
     assert read(1).pumice.fix == ("dra-switch", "min-member-zero")
     assert read(1, NAMED).pumice.fix == ("dra-switch", "min-member-zero")
     assert read(2, NAMED).pumice.fix == ("dra-switch",)

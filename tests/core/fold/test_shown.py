@@ -125,7 +125,15 @@ def record(operation: dict[str, Any]) -> bytes:
 @pytest.mark.parametrize("kind", get_args(ViewOperation))
 def test_operations_are_read_as_the_first_version_wrote_them(kind: type[ViewOperation]) -> None:
     """With all fields of all of them."""
-    unused = {"cycle": 0, "namespace": "", "name": "", "listed": {}, "uid": "", "node": "", "pre_bind": None}
+    unused: dict[str, Any] = {
+        "cycle": 0,
+        "namespace": "",
+        "name": "",
+        "listed": {},
+        "uid": "",
+        "node": "",
+        "pre_bind": None,
+    }
     read = codec.decode(record({"revision": 3, "operation": kind.__struct_config__.tag, **unused}), CycleRecord)
     assert read.operations == (kind(3),)
 
