@@ -51,7 +51,7 @@ def _copied(part: Any) -> Any:
 
 def same(one: Any, other: Any) -> bool:
     """Whether two values are equal in every part."""
-    kind: type[Any] = type(one)
+    kind: Any = one.__class__
     if kind is not type(other):
         return False
     if issubclass(kind, np.ndarray | memoryview):
