@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from core.objects.pod_template import PodTemplate
 
 BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
 Notes = dict[str, str]
 """A pod's annotations as the session has them."""
 
@@ -56,6 +57,10 @@ class Family(Protocol):
 
     def score(self, task: Task, row: int) -> float:
         """How well it fits there (ScoreNode)."""
+        ...
+
+    def scores(self, task: Task) -> FloatArray:
+        """The same of all nodes [N]."""
         ...
 
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:

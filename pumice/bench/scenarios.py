@@ -9,6 +9,7 @@ from typing import Final
 from pumice.bench import (
     allocate,
     api,
+    cards,
     journal,
     openb,
     opening,
@@ -35,6 +36,7 @@ class Scenario:
 
 SCENARIOS: Final[dict[str, Scenario]] = {
     "allocate": Scenario("one cycle from nothing, everything pending", allocate.DEFAULTS, allocate.measure),
+    "cards": Scenario("pods that share cards, one cycle from nothing", cards.DEFAULTS, cards.measure),
     "steady": Scenario("cycles on a full house", steady.DEFAULTS, steady.measure),
     "topology": Scenario("gangs into racks and spines, one cycle from nothing", topology.DEFAULTS, topology.measure),
     "spread": Scenario("spread and anti-affinity, one cycle from nothing", spread.DEFAULTS, spread.measure),

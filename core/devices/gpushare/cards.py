@@ -15,7 +15,7 @@ from core.devices.family import DeviceError, Notes, amount, containers, limits_o
 from core.objects.metadata import section
 
 if TYPE_CHECKING:
-    from core.devices.family import BoolArray
+    from core.devices.family import BoolArray, FloatArray
     from core.objects.node import NodeSpec
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
@@ -166,6 +166,11 @@ class GpuShare:
         """Nothing is liked better than something else."""
         del task, row
         return 0.0
+
+    def scores(self, task: Task) -> FloatArray:
+        """See `Family`."""
+        del task
+        return np.zeros(len(self.present))
 
     # --- who has what
 

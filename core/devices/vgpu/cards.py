@@ -27,7 +27,8 @@ NEEDED: Final = (NUMBER, CORES, MEMORY)
 class VgpuCards:
     """`memory` MiB, `split` (most sharers) and `kind` (number of the type in `types`, -1: no card) int64 [N, C].
 
-    `cards`: of each node; `mode`: how they are shared, "" without cards; `ways`: for MIG, how each can be cut.
+    `cards` and `kinds` (as `kind`): of each node; `alike`: the same number for nodes that differ by their cards' names
+    only; `mode`: how cards are shared, "" without any; `ways`: for MIG, how each can be cut.
     """
 
     memory: IntArray
@@ -38,12 +39,24 @@ class VgpuCards:
     mode: list[str]
     ways: list[tuple[tuple[Geometry, ...], ...]]
     present: BoolArray
+    alike: list[int]
+    kinds: list[list[int]]
 
     def alone(self, row: int) -> VgpuCards:
         """One node of them."""
         at = slice(row, row + 1)
-        columns = self.memory[at], self.split[at], self.kind[at]
-        return VgpuCards(*columns, self.types, self.cards[at], self.mode[at], self.ways[at], self.present[at])
+        return VgpuCards(
+            memory=self.memory[at],
+            split=self.split[at],
+            kind=self.kind[at],
+            types=self.types,
+            cards=self.cards[at],
+            mode=self.mode[at],
+            ways=self.ways[at],
+            present=self.present[at],
+            alike=self.alike[at],
+            kinds=self.kinds[at],
+        )
 
 
 def cards_of(specs: Sequence[NodeSpec], settings: VgpuSettings) -> VgpuCards:
@@ -61,7 +74,11 @@ def cards_of(specs: Sequence[NodeSpec], settings: VgpuSettings) -> VgpuCards:
     shared = [_mode(each, settings) for each in cards]
     modes, ways = [mode for mode, _ in shared], [way for _, way in shared]
     present = np.array([bool(each) for each in cards], dtype=np.bool_)
-    return VgpuCards(memory, split, kind, list(types), cards, modes, ways, present)
+    numbers: dict[tuple[object, ...], int] = {}
+    shapes = [(mode, *(card[1:] for card in each)) for mode, each in zip(modes, cards, strict=True)]
+    alike = [numbers.setdefault(each, len(numbers)) for each in shapes]
+    kinds = [[types[card.type] for card in each] for each in cards]
+    return VgpuCards(memory, split, kind, list(types), cards, modes, ways, present, alike, kinds)
 
 
 def _of_node(spec: NodeSpec) -> tuple[Registered, ...]:

@@ -77,10 +77,10 @@ class Choosing(Occupancy):
             return None
         devices: list[Assigned] = []
         missing, score, liked = asked.cards, 0.0, self._likes(wanted.annotations)
-        memory_of, kinds = self.cards.memory[row].tolist(), self.cards.kind[row].tolist()
+        cards, kinds = self.cards.cards[row], self.cards.kinds[row]
         for card in self._in_order(tried):
-            memory = asked.memory_of(memory_of[card])
-            if not (self._has_room(asked, memory, row, card, tried) and liked[kinds[card]]):
+            memory = asked.memory_of(cards[card].memory)
+            if not (liked[kinds[card]] and self._has_room(asked, memory, row, card, tried)):
                 continue
             if wanted.apart and self._has_group(row, card, wanted.apart):
                 continue
@@ -94,7 +94,7 @@ class Choosing(Occupancy):
             if missing > 0:
                 missing -= 1
                 devices.append(Assigned(name, NVIDIA, memory, asked.cores))
-                score += self._liking(memory_of[card], card, tried)
+                score += self._liking(cards[card].memory, card, tried)
             if missing == 0:
                 break
         return None if missing > 0 else (devices, score)

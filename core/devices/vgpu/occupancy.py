@@ -42,6 +42,8 @@ class Occupancy:
         self._users: dict[tuple[int, int], dict[str, Usage]] = {}
         self._cuts: dict[tuple[int, int], slices.Cut] = {}
         self._asked: dict[int, tuple[Asked, ...] | None] = {}
+        self._scores: dict[Hashable, dict[int, tuple[int, float | None]]] = {}
+        self._changes = [0] * len(names)  # of each node: rises with what is in use there
         self._liked: dict[Hashable, list[bool]] = {}
         self._sliced = np.array([mode == MIG for mode in cards.mode], dtype=np.bool_)
 
@@ -99,6 +101,7 @@ class Occupancy:
                         usage.group = group
 
     def _shift(self, row: int, card: int, memory: int, cores: int, sign: int) -> None:
+        self._changes[row] += 1
         self.sharers[row, card] += sign
         self.memory[row, card] += sign * memory
         self.cores[row, card] += sign * cores

@@ -14,7 +14,7 @@ from core.devices.vgpu.choosing import FULL, Choosing, Row, Wanted
 from core.devices.vgpu.codec import ASSIGNED, BIND_PHASE, BIND_TIME, IDS, NODE, TIME, TO_ALLOCATE, assigned, encoded
 
 if TYPE_CHECKING:
-    from core.devices.family import BoolArray
+    from core.devices.family import BoolArray, FloatArray
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
 
@@ -86,7 +86,18 @@ class Vgpu(Choosing):
 
     def fits(self, task: Task, row: int) -> bool:
         """See `Family`."""
-        return self._chosen(self._wanted(task), row, Row(self, row)) is not None
+        return self._scored(task, row) is not None
+
+    def _scored(self, task: Task, row: int) -> float | None:
+        """The score, None where it does not fit: remembered until something else is in use there, for filter and
+        scorer ask one after the other.
+        """
+        of_kind = self._scores.setdefault((task.template.number, self.kind(task)), {})
+        known = of_kind.get(row)
+        if known is None or known[0] != self._changes[row]:
+            found = self._chosen(self._wanted(task), row, Row(self, row))
+            known = of_kind[row] = self._changes[row], None if found is None else found[1]
+        return known[1]
 
     def refusal(self, row: int) -> str:
         """See `Family`."""
@@ -95,8 +106,21 @@ class Vgpu(Choosing):
 
     def score(self, task: Task, row: int) -> float:
         """See `Family`: how full the chosen cards get, or how many have no other user."""
-        found = self._chosen(self._wanted(task), row, Row(self, row))
-        return 0.0 if found is None else found[1]
+        return self._scored(task, row) or 0.0
+
+    def scores(self, task: Task) -> FloatArray:
+        """See `Family`. Nodes alike, of whose cards as much is in use, are looked at once."""
+        scores = np.zeros(len(self.present))
+        alone = self._sliced.any() or bool(self._wanted(task).apart)
+        known: dict[Hashable, float] = {}
+        state = np.concatenate((self.sharers, self.memory, self.cores), axis=1)
+        for row in np.flatnonzero(self.present).tolist():
+            like: Hashable = row if alone else (self.cards.alike[row], state[row].tobytes())
+            found = known.get(like)
+            if found is None:
+                found = known[like] = self.score(task, row)
+            scores[row] = found
+        return scores
 
     # --- who has what
 
@@ -108,6 +132,7 @@ class Vgpu(Choosing):
         tried = Row(self, row)
         found = self._chosen(self._wanted(task), row, tried)
         tried.write(self, row)
+        self._changes[row] += 1
         if found is None:
             raise DeviceError(REFUSAL)
         ids, moment = encoded(found[0]), str(int(now))
@@ -134,6 +159,7 @@ class Vgpu(Choosing):
     def trial(self, row: int) -> Vgpu:
         """See `Family`."""
         twin, at = copy(self), slice(row, row + 1)
+        twin._changes, twin._scores = [0], {}
         twin.cards, twin._names, twin._sliced = self.cards.alone(row), self._names[at], self._sliced[at]
         twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()
         users = [(card, users) for (where, card), users in self._users.items() if where == row]

@@ -63,9 +63,13 @@ class DeviceScore:
 
     def score(self, rows: Rows) -> FloatArray:
         """See `NodeScore`."""
-        count = len(self._families[0].present)
-        listed = range(count)[rows] if isinstance(rows, slice) else rows.tolist()
-        return np.array([self.score_one(row) for row in listed], dtype=np.float64)
+        if not isinstance(rows, slice):
+            return np.array([self.score_one(row) for row in rows.tolist()], dtype=np.float64)
+        total = np.zeros(len(self._families[0].present))
+        for family in self._families:
+            total += family.scores(self._task)
+        found: FloatArray = np.floor(total + 0.5) * self._weight
+        return found[rows]
 
     def score_one(self, row: int) -> float:
         """See `NodeScore`."""

@@ -139,6 +139,7 @@ def test_looking_at_all_nodes_is_looking_at_each(cards: Any, placed: Any, wanted
     pod = asking("p", wanted)
     found = [bool(family.present[row]) and family.fits(pod, row) for row in range(3)]
     assert family.fitting(pod).tolist() == found
+    assert family.scores(pod).tolist() == [family.score(pod, row) if family.present[row] else 0.0 for row in range(3)]
     assert [family.trial(row).fits(pod, 0) for row in range(2)] == found[:2]
 
 
