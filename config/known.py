@@ -74,7 +74,6 @@ ACTION_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
 UNBUILT_ARGUMENTS: Final = (
     "deviceshare.AscendHAMiVNPUEnable",
     "deviceshare.AscendMindClusterVNPUEnable",
-    "deviceshare.GPUExclusiveRules",
     "deviceshare.NodeLockEnable",
 )
 """Arguments of built plugins that this release cannot heed yet: what they switch on is refused."""

@@ -71,6 +71,10 @@ class Family(Protocol):
         """The reverse (SubResource)."""
         ...
 
+    def leaving(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """A pod on its way out: what its notes say does not count any more."""
+        ...
+
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
         """Choose devices and count them: what is written on the pod (Allocate). Where Volcano's copy of the pod is told
         too, so are the notes. Raises DeviceError.

@@ -184,6 +184,10 @@ class GpuShare:
         if any(self._asks(task.template)):
             self._take(row, task, indices(notes.get(INDEX)))
 
+    def leaving(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """Nothing is left of it."""
+        del row, task, notes
+
     def _give(self, row: int, task: Task, cards: Sequence[int]) -> None:
         memory, _ = self._asks(task.template)
         for card in self._here(row, cards):

@@ -20,6 +20,7 @@ class Wanted(NamedTuple):
     containers: tuple[Asked, ...]
     annotations: Mapping[str, str]
     apart: str  # the group whose pods share no card
+    rules: frozenset[int]  # those it matches: it keeps off cards of other pods that match one of them
 
 
 class Row:
@@ -83,6 +84,8 @@ class Choosing(Occupancy):
             if not (liked[kinds[card]] and self._has_room(asked, memory, row, card, tried)):
                 continue
             if wanted.apart and self._has_group(row, card, wanted.apart):
+                continue
+            if wanted.rules and self.reserved.holds(row, card, wanted.rules):
                 continue
             name, size = self._try(row, card, memory) or ("", 0)
             if not name:

@@ -12,12 +12,14 @@ from core.devices.family import Notes
 from core.devices.vgpu import slices
 from core.devices.vgpu.asking import group_of
 from core.devices.vgpu.codec import IDS, MIG, Assigned, assigned
+from core.devices.vgpu.exclusive import Reserved
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from core.devices.vgpu.asking import Asked
     from core.devices.vgpu.cards import IntArray, VgpuCards
+    from core.devices.vgpu.exclusive import Rules
     from core.devices.vgpu.settings import Geometry, VgpuSettings
     from core.objects.pod import Task
 
@@ -34,7 +36,9 @@ class Usage:
 class Occupancy:
     """`sharers`, `memory` (MiB) and `cores` (per cent) in use are int64 [N, C]."""
 
-    def __init__(self, names: Sequence[str], cards: VgpuCards, settings: VgpuSettings, policy: str) -> None:
+    def __init__(
+        self, names: Sequence[str], cards: VgpuCards, settings: VgpuSettings, policy: str, rules: Rules = ()
+    ) -> None:
         self.cards, self._names, self._settings, self._policy = cards, names, settings, policy
         self.sharers: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
         self.memory: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
@@ -43,6 +47,7 @@ class Occupancy:
         self._cuts: dict[tuple[int, int], slices.Cut] = {}
         self._asked: dict[int, tuple[Asked, ...] | None] = {}
         self._scores: dict[Hashable, dict[int, tuple[int, float | None]]] = {}
+        self.reserved = Reserved(rules)
         self._changes = [0] * len(names)  # of each node: rises with what is in use there
         self._liked: dict[Hashable, list[bool]] = {}
         self._sliced = np.array([mode == MIG for mode in cards.mode], dtype=np.bool_)
@@ -61,6 +66,8 @@ class Occupancy:
                 size = self._scaled(slices.give_back(cut, *place, self._ways(row, card)))
             self._shift(row, card, size, device.cores, -1)
             del self._users[row, card][task.uid]
+        self._changes[row] += 1
+        self.reserved.leave(row, task, self._users)
 
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
         """See `Family`. A pod counts once a card, whatever its containers have."""
@@ -75,6 +82,23 @@ class Occupancy:
                 usage = Usage(size, device.cores, group_of(task.namespace, notes))
                 self._users.setdefault((row, card), {})[task.uid] = usage
                 self._shift(row, card, size, device.cores, 1)
+        self.reserve(row, task)
+
+    def reserve(self, row: int, task: Task) -> None:
+        """The cards that a pod uses are its rules' own, where cards are not cut."""
+        if not self._sliced[row]:
+            count = len(self.cards.cards[row])
+            used = [card for card in range(count) if task.uid in self._users.get((row, card), ())]
+            self._changes[row] += 1
+            self.reserved.enter(row, task, used)
+
+    def leaving(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """See `Family`: its cards are free, but for pods of its rules."""
+        if not self._sliced[row]:
+            named = {device.uuid for devices in assigned(notes.get(IDS, "")) for device in devices}
+            cards = [card for card, known in enumerate(self.cards.cards[row]) if known.uuid in named]
+            self._changes[row] += 1
+            self.reserved.enter(row, task, cards)
 
     def _scaled(self, size: int) -> int:
         return size // self._settings.factor if self._settings.factor > 1 else size

@@ -46,19 +46,22 @@ class Vgpu(Choosing):
         if self._asks(task.template) is None:
             return None
         said = tuple(task.annotations.get(name) for name in READ)
-        return (task.namespace, *said) if kept_apart(task.namespace, task.annotations) else said[:3]
+        rules = self.reserved.rules_of(task.labels)
+        return rules, ((task.namespace, *said) if kept_apart(task.namespace, task.annotations) else said[:3])
 
     def _wanted(self, task: Task) -> Wanted:
-        return Wanted(self._asks(task.template) or (), task.annotations, kept_apart(task.namespace, task.annotations))
+        apart = kept_apart(task.namespace, task.annotations)
+        return Wanted(self._asks(task.template) or (), task.annotations, apart, self.reserved.rules_of(task.labels))
 
     # --- what fits
 
     def fitting(self, task: Task) -> BoolArray:
         """See `Family`. Where one container asks, and cards are not cut, all nodes are looked at at once."""
         wanted = self._wanted(task)
-        one_by_one = self._sliced if len(wanted.containers) == 1 and not wanted.apart else self.present
+        at_once = len(wanted.containers) == 1 and not (wanted.apart or wanted.rules)
+        one_by_one = self._sliced if at_once else self.present
         fits: BoolArray = self.present.copy()
-        if len(wanted.containers) == 1 and not wanted.apart:
+        if at_once:
             (asked,) = wanted.containers
             enough = np.count_nonzero(self._usable(asked, wanted), axis=1) >= max(asked.cards, 0)
             fits &= enough & (np.count_nonzero(self.cards.kind >= 0, axis=1) >= asked.cards)
@@ -111,7 +114,8 @@ class Vgpu(Choosing):
     def scores(self, task: Task) -> FloatArray:
         """See `Family`. Nodes alike, of whose cards as much is in use, are looked at once."""
         scores = np.zeros(len(self.present))
-        alone = self._sliced.any() or bool(self._wanted(task).apart)
+        wanted = self._wanted(task)
+        alone = bool(self._sliced.any() or wanted.apart or wanted.rules)
         known: dict[Hashable, float] = {}
         state = np.concatenate((self.sharers, self.memory, self.cores), axis=1)
         for row in np.flatnonzero(self.present).tolist():
@@ -139,6 +143,7 @@ class Vgpu(Choosing):
         said = {NODE: name, TIME: moment, IDS: ids, TO_ALLOCATE: ids, BIND_PHASE: "allocating", BIND_TIME: moment}
         notes.update(said)
         self._note_users(row, task, notes)
+        self.reserve(row, task)
         return said
 
     def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
@@ -159,7 +164,7 @@ class Vgpu(Choosing):
     def trial(self, row: int) -> Vgpu:
         """See `Family`."""
         twin, at = copy(self), slice(row, row + 1)
-        twin._changes, twin._scores = [0], {}
+        twin._changes, twin._scores, twin.reserved = [0], {}, self.reserved.alone(row)
         twin.cards, twin._names, twin._sliced = self.cards.alone(row), self._names[at], self._sliced[at]
         twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()
         users = [(card, users) for (where, card), users in self._users.items() if where == row]

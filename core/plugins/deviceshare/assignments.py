@@ -42,8 +42,8 @@ class Assignments:
         for family in self._families:
             for row in family.present.nonzero()[0].tolist():
                 for task in snapshot.node_tasks.get(nodes.names[row], {}).values():
-                    if nodes.seen_status[task.row] not in UNCOUNTED:
-                        family.add(row, task, snapshot.annotations_of(task))
+                    leaves = nodes.seen_status[task.row] in UNCOUNTED
+                    (family.leaving if leaves else family.add)(row, task, snapshot.annotations_of(task))
 
     def _of(self, task: Task, row: int) -> list[Family]:
         return [each for each in self._families if each.present[row] and each.concerns(task.template)]

@@ -12,7 +12,7 @@ from core.state.sources import NODES
 if TYPE_CHECKING:
     from core.devices.family import Family
     from core.devices.gpushare.cards import Cards
-    from core.devices.vgpu import VgpuCards, VgpuSettings
+    from core.devices.vgpu import Rules, VgpuCards, VgpuSettings
     from core.session.session import Session
     from core.state.sources import NodeSpecs
 
@@ -25,6 +25,7 @@ class Switches(NamedTuple):
     vgpu: bool
     policy: str
     config_map: str
+    rules: Rules
 
 
 @derived(NODES)
@@ -48,7 +49,9 @@ def families_of(session: Session, switches: Switches) -> list[Family]:
         found.append(gpushare.GpuShare(names, cards, by_memory=switches.gpu_memory, by_number=switches.gpu_number))
     if switches.vgpu:
         settings = vgpu.settings_of(_nvidia(session, switches))
-        found.append(vgpu.Vgpu(names, virtual_cards(session.nodes, settings), settings, switches.policy))
+        found.append(
+            vgpu.Vgpu(names, virtual_cards(session.nodes, settings), settings, switches.policy, switches.rules)
+        )
     return found
 
 

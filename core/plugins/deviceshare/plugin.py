@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
+from core.devices.vgpu import read_rules
 from core.plugins.deviceshare.assignments import Assignments
 from core.plugins.deviceshare.families import Switches, families_of
 from core.plugins.deviceshare.looking import NAME, DeviceFilter, DeviceScorer
@@ -24,6 +25,7 @@ class DeviceShare:
     """`deviceshare.GPUSharingEnable` (by memory), `GPUNumberEnable` (whole cards), `VGPUEnable`: which kinds count, all
     off unless said. `SchedulePolicy`: binpack or spread, else the last card first; `ScheduleWeight` (0): what the
     scores of nodes count. `KnownGeometriesCMName`, `KnownGeometriesCMNamespace`: the ConfigMap of devices.
+    `GPUExclusiveRules`: lists of labels; pods that have all labels of one never share a card of virtual GPUs.
     """
 
     name = NAME
@@ -38,7 +40,7 @@ class DeviceShare:
         where = f"{space}/{read.get_string(f'{NAME}.KnownGeometriesCMName', CONFIG_MAP)}"
         policy = read.get_string(f"{NAME}.SchedulePolicy", "")
         kinds = switch("GPUSharingEnable"), switch("GPUNumberEnable"), switch("VGPUEnable")
-        self._switches = Switches(*kinds, policy, where)
+        self._switches = Switches(*kinds, policy, where, read_rules(arguments.get(f"{NAME}.GPUExclusiveRules")))
         self._weight = read.get_int(f"{NAME}.ScheduleWeight", 0)
         self._assignments: Assignments | None = None
 

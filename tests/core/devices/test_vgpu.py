@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.devices.vgpu import Vgpu
+from core.devices.vgpu import Vgpu, read_rules, settings_of
 from tests.core.devices.cards import asking, vgpu_node, virtual
 from tests.kit import node
 
@@ -157,3 +157,24 @@ def test_a_card_never_gives_more_than_it_has_and_gets_all_back(cards: Any, asked
     for pod, notes in held:
         family.release(0, pod, notes)
     assert [int(each.sum()) for each in (family.sharers, family.memory, family.cores)] == [0, 0, 0]
+
+
+def test_pods_of_one_rule_never_share_a_card() -> None:
+    rules = read_rules([{"app": "a"}, {"team": "t", "tier": "x"}, "no rule", {"n": 1}])
+    assert rules == ((("app", "a"),), (("team", "t"), ("tier", "x")))
+    made = virtual(vgpu_node("n0", CARDS))
+    family = Vgpu(["n0"], made.cards, settings_of(None), "binpack", rules)
+    asked = {"vgpu_number": 1, "vgpu_memory": 10}
+    first, second, third = (asking(name, asked, labels={"app": "a"}) for name in "abc")
+    notes: dict[str, str] = {}
+    assert family.assign(0, first, notes, 0.0)[IDS].startswith("n0-0")
+    assert family.assign(0, asking("x", asked), {}, 0.0)[IDS].startswith("n0-0")  # no rule is its own
+    assert family.trial(0).assign(0, second, {}, 0.0)[IDS].startswith("n0-1")
+    assert family.assign(0, second, {}, 0.0)[IDS].startswith("n0-1")
+    assert not family.fits(third, 0)
+    assert family.fitting(third).tolist() == [False]
+    family.release(0, first, notes)
+    assert family.fits(third, 0)
+    family.leaving(0, asking("d", asked, labels={"app": "a"}), {IDS: "n0-0,NVIDIA,10,0:"})  # until it is gone
+    assert not family.fits(third, 0)
+    assert family.fits(asking("y", asked, labels={"team": "t"}), 0)

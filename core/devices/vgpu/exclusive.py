@@ -1,0 +1,67 @@
+"""Rules by which pods keep cards to themselves: no two pods that match one rule share a card.
+
+Source: Volcano `plugins/deviceshare/gpuexclusive.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+
+Rules = tuple[tuple[tuple[str, str], ...], ...]
+"""Each is the labels, with their values, that a pod must have for it."""
+
+
+def read_rules(listed: object) -> Rules:
+    """The rules of an argument; what is no text in one is passed over, as in Volcano."""
+    rules: list[Any] = listed if isinstance(listed, list) else []
+    found = [
+        tuple(sorted((str(key), value) for key, value in rule.items() if isinstance(value, str)))
+        for rule in rules
+        if isinstance(rule, dict)
+    ]
+    return tuple(rule for rule in found if rule)
+
+
+class Reserved:
+    """Which cards of which nodes a rule's pods have: reserved while any pod that matches a rule uses them."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._pods: dict[int, dict[str, tuple[str, frozenset[int]]]] = {}  # node -> pod -> its uid and rules
+        self._cards: dict[tuple[int, int], set[int]] = {}  # node and rule -> cards
+
+    def rules_of(self, labels: Mapping[str, str]) -> frozenset[int]:
+        """The rules that a pod matches."""
+        matching = (number for number, rule in enumerate(self._rules) if all(labels.get(k) == v for k, v in rule))
+        return frozenset(matching)
+
+    def holds(self, row: int, card: int, rules: frozenset[int]) -> bool:
+        """Whether a pod with these rules must keep off a card."""
+        return any(card in self._cards.get((row, rule), ()) for rule in rules)
+
+    def enter(self, row: int, task: Task, cards: Iterable[int]) -> None:
+        """A pod has these cards from now on."""
+        rules = self.rules_of(task.labels)
+        if rules:
+            self._pods.setdefault(row, {})[task.key] = task.uid, rules
+            for rule in rules:
+                self._cards.setdefault((row, rule), set()).update(cards)
+
+    def leave(self, row: int, task: Task, users: Mapping[tuple[int, int], Mapping[str, Any]]) -> None:
+        """A pod is gone; `users`: who uses which card (node and number), by uid."""
+        _, rules = self._pods.get(row, {}).pop(task.key, ("", frozenset[int]()))
+        others = {uid for uid, _ in self._pods.get(row, {}).values()} - {task.uid}
+        for rule in rules:
+            cards = self._cards.get((row, rule), set())
+            cards -= {card for card in cards if others.isdisjoint(users.get((row, card), ()))}
+
+    def alone(self, row: int) -> Reserved:
+        """One node's, as node 0."""
+        twin = Reserved(self._rules)
+        twin._pods = {0: dict(self._pods.get(row, {}))}
+        twin._cards = {(0, rule): set(cards) for (at, rule), cards in self._cards.items() if at == row}
+        return twin
