@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from actors.agents.pod_life import State
-from actors.agents.pod_runs import DURATION, TERMINATION, PodRun, read_run
+from actors.agents.pod_runs import DEFAULT_DURATION_S, DURATION, TERMINATION, PodRun, read_run
 from actors.api.store import Store
 from core.messages.commands import BindPod, EvictPod, Patch, StoreRequest
 from core.messages.decisions import Bind, Decision
@@ -27,11 +27,15 @@ SHORTEST_S: Final = 0.001
 
 
 class Beginnings:
-    """By uid, as the journal's times have it: when pods began to run, and when they were told to go."""
+    """By uid, as the journal's times have it: when pods began to run, and when they were told to go.
+
+    `default_duration_s`: how long one ran that does not say so itself.
+    """
 
     def __init__(self) -> None:
         self.running: dict[str, float] = {}
         self.leaving: dict[str, float] = {}
+        self.default_duration_s = DEFAULT_DURATION_S
 
     def note(self, mutation: Mutation, at: float) -> None:
         """The next change."""
@@ -39,8 +43,12 @@ class Beginnings:
             pod: Object = codec.unpack(mutation.blob)
             metadata = section(pod, "metadata")
             uid = metadata.get("uid") or ""
-            if section(pod, "status").get("phase") == "Running":
+            phase = section(pod, "status").get("phase")
+            if phase == "Running":
                 self.running.setdefault(uid, at)
+            by_itself = phase == "Succeeded" and not metadata.get("deletionTimestamp")
+            if by_itself and uid in self.running and DURATION not in section(metadata, "annotations"):
+                self.default_duration_s = round(at - self.running.pop(uid), 3)
             if metadata.get("deletionTimestamp"):
                 self.leaving.setdefault(uid, at)
 
@@ -76,7 +84,7 @@ def _landing(cycle: int, sequence: int, decision: Decision) -> StoreRequest:
 
 def _given_its_end(pod: Object, remainder: Remainder, beginnings: Beginnings, at: float) -> Patch | None:
     """A node agent that starts reckons from whole seconds, and a pod that is leaving anew: it is told what is left."""
-    run = read_run(pod, 0)
+    run = read_run(pod, 0, beginnings.default_duration_s)
     if run is None:
         return None
     if run.delete_by:

@@ -24,7 +24,7 @@ class Recording:
         self.beginnings = Beginnings()
         self.objects: dict[Key, bytes] = {}
         self.reader = Reader(self.objects)
-        self.controllers = False
+        self.controllers = state is not None  # whose starts may be cut
         self.cycles = self.records = 0
         self.state, self._kept = state, kept
         if state is not None:
@@ -44,9 +44,9 @@ class Recording:
         if self.records > self._kept:
             self.reader.follow(stored)
         elif stored.kind == API:
-            mutation = codec.decode(stored.payload, Mutation)
-            self.beginnings.note(mutation, stored.at)
-            note(self.objects, mutation)
+            note(self.objects, codec.decode(stored.payload, Mutation))
+        if stored.kind == API:
+            self.beginnings.note(codec.decode(stored.payload, Mutation), stored.at)
 
 
 async def read(journal: Journal, begun: int, kept: int) -> Recording:

@@ -7,7 +7,7 @@ recorded times. Both sides end when the record does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
@@ -30,9 +30,10 @@ from pumice.replay.parting import Parting, Shared, shared
 from pumice.replay.recording import BATCH, Recording, begin_with, checkpoint_at, read
 from pumice.runtime.determinism import deterministic
 from storage.checkpoint import read_checkpoint
-from storage.journal import Checkpoint, Head, Journal
+from storage.journal import Checkpoint, Head, Journal, Record
 from storage.memory import MemoryJournal
 from storage.sqlite import SqliteJournal
+from storage.vouching import voucher
 
 Advance = Callable[[int], None]
 SETTLE_S: Final = 0.01
@@ -94,25 +95,45 @@ async def _common(file: Path, other: Other, advance: Advance) -> _Start:
     async with await SqliteJournal.open(file, read_only=True) as journal:
         common = await shared(journal, told, advance)
         record = await read(journal, common.begun, len(common.records))
-        memory = MemoryJournal(*await _base(journal, common.begun, told))
-    await memory.append(common.records)
+        head, before = await _base(journal, common.begun)
+    after = [_under(checkpoint, told) for checkpoint in before]
+    memory = MemoryJournal(head, after)
+    await memory.append(_vouching(common.records, before, after))
     parting = common.parting
     if parting is not None:
         await hand_over(memory, record.reader.remainder, record.beginnings, parting.at, common.seed)
     return _Start(memory, common, record)
 
 
-async def _base(journal: Journal, begun: int, told: ConfigLoaded) -> tuple[Head, list[Checkpoint]]:
+async def _base(journal: Journal, begun: int) -> tuple[Head, list[Checkpoint]]:
     """Where the second journal begins: nowhere, or with the checkpoint before a record that was cut."""
     if not begun:
         return Head(), []
     head, checkpoint = await journal.head(), await checkpoint_at(journal, begun)
     hash_ = head.cut_hash if begun == head.cut else (await journal.read(begun - 1, limit=1))[0].hash
-    state = read_checkpoint(checkpoint)
-    if state.recovered.config != told:
-        state.recovered.config = told
-        checkpoint = state.checkpoint(checkpoint.at)
     return Head(begun, hash_, begun, hash_, begun), [checkpoint]
+
+
+def _under(checkpoint: Checkpoint, told: ConfigLoaded) -> Checkpoint:
+    """As though the other configuration had been in force when it was taken."""
+    state = read_checkpoint(checkpoint)
+    known = state.recovered.config
+    if known is not None and (known.digest, known.plugins) == (told.digest, told.plugins):
+        return checkpoint
+    state.recovered.config = told
+    return state.checkpoint(checkpoint.at)
+
+
+def _vouching(records: list[Record], before: Sequence[Checkpoint], after: Sequence[Checkpoint]) -> list[Record]:
+    """The records, with those that vouch for a checkpoint vouching for what has become of it."""
+    found = list(records)
+    for old, new in zip(map(voucher, before), map(voucher, after), strict=True):
+        places = [row for row, record in enumerate(found) if (record.kind, record.payload) == (old.kind, old.payload)]
+        for row in places:
+            found[row] = structs.replace(found[row], payload=new.payload)
+        if not places and found:
+            found.append(structs.replace(new, at=found[-1].at))
+    return found
 
 
 # --- on virtual time
@@ -121,7 +142,13 @@ async def _base(journal: Journal, begun: int, told: ConfigLoaded) -> tuple[Head,
 async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> int:
     """From the parting to the end of the record; the number of the last cycle."""
     common, record = start.common, start.record
-    settings = replace(other.settings(), seed=common.seed, uid_seed=common.seed + 1, controllers=record.controllers)
+    settings = replace(
+        other.settings(),
+        seed=common.seed,
+        uid_seed=common.seed + 1,
+        controllers=record.controllers,
+        default_duration_s=record.beginnings.default_duration_s,
+    )
     system = System(settings, start.journal, clock)
     system.memory.seen = system.memory.changed.value  # no cycle before the cache knows what there is
     began = anyio.current_time() - clock.start

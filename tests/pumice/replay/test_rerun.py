@@ -124,7 +124,7 @@ def test_whenever_they_part_virtual_time_goes_on_as_the_record_did(
     same = config(tmp_path / "same.conf")
     cycles = otherwise(whole, same).json["cycles"]
     assert cycles > 15
-    for number in range(1, cycles + 1, 4):
+    for number in range(1, cycles + 1, 6):
 
         def other_times(_: Any, record: CycleRecord, number: int = number) -> Difference | None:
             return Difference(number, "", None, None) if record.cycle == number else None
@@ -161,6 +161,23 @@ def test_what_nobody_lets_in_is_not_bound(virtual: Path, tmp_path: Path) -> None
     table = pumice("replay", virtual, "--config", tmp_path / "other.conf", "-o", "table").out
     assert "The decisions part in cycle" in table
     assert "nvidia.com/gpu allocated_s" in table
+
+
+def test_pods_run_as_long_as_they_did(tmp_path: Path) -> None:
+    """Those that do not say how long: the record tells it, although nobody has written it down."""
+    some = [node("n0", cpu="2"), *gang("g", pods=4, min_member=1, cpu="1")]
+    for each in some[2:]:
+        each["metadata"]["annotations"].pop("pumice.dev/duration", None)
+    (tmp_path / "some.yaml").write_text(yaml.safe_dump_all(some), "utf-8")
+    run = ("run", "-f", tmp_path / "some.yaml", "--time", "virtual", "--default-duration", "60s", "--until", "idle")
+    assert pumice(*run, "--config", config(tmp_path / "a.conf"), "--db", tmp_path / "j.db").code == 0
+    other = config(tmp_path / "b.conf", actions="allocate")
+    other.write_text(other.read_text("utf-8").replace("100ms", "900ms"), "utf-8")
+    said = otherwise(tmp_path / "j.db", other)
+    (job,) = said.json["changed"]["jobs"].values()
+    assert job["finished_s"]["before"] == pytest.approx(120, abs=1)
+    assert job["finished_s"]["after"] in (None, pytest.approx(121, abs=2))
+    assert said.json["after"]["default"]["bound"] == 4
 
 
 def test_other_times_of_cycles_are_other_cycles_from_the_first_on(virtual: Path, tmp_path: Path) -> None:
