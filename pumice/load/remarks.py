@@ -32,7 +32,7 @@ def remarks(loaded: Loaded) -> list[str]:
 
 def strangers(objects: Iterable[Object]) -> list[str]:
     """Pods that wait for another scheduler."""
-    counts = Counter(filter(None, map(_other_scheduler, objects)))
+    counts = Counter(name for name in map(_other_scheduler, objects) if name)
     return [said_of_strangers(name, count) for name, count in sorted(counts.items())]
 
 
@@ -64,5 +64,5 @@ def _other_scheduler(obj: Object) -> str:
     spec = section(obj, "spec")
     if obj["kind"] != "Pod" or spec.get("nodeName"):
         return ""
-    name = spec.get("schedulerName")
+    name: Any = spec.get("schedulerName")
     return name if isinstance(name, str) and name != SCHEDULER else ""
