@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     BatchFilter = Callable[[TaskBatch], BoolArray]
 
 TRIED_FIRST = 2  # nodes that are tried before anything is computed for all of them
+LOOKED_AT_FIRST, LOOKED_AT_MORE = 64, 4  # then so many at once, then so many times as many
 
 
 def movable(session: Session, preemptor: Task, *, own_job: bool) -> BatchFilter:
@@ -79,16 +80,18 @@ def worth_trying(
     `somebody`: only nodes where somebody is.
     """
     yield from range(min(TRIED_FIRST, len(nodes)))
-    rest = nodes[TRIED_FIRST:]
-    if len(rest):
-        batch = session.residents.on(rest.tolist())
+    first, size = TRIED_FIRST, LOOKED_AT_FIRST
+    while first < len(nodes):
+        some = nodes[first : first + size]
+        batch = session.residents.on(some.tolist())
         batch = batch.only(accepts(batch))
-        passes = _makes_room(session, task, rest, batch, point)
+        passes = _makes_room(session, task, some, batch, point)
         if somebody:
-            passes &= np.bincount(batch.node, minlength=len(rest)) > 0
-        for node in rest[~passes].tolist() if session.trail.listens else ():
+            passes &= np.bincount(batch.node, minlength=len(some)) > 0
+        for node in some[~passes].tolist() if session.trail.listens else ():
             session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
-        yield from (np.flatnonzero(passes) + TRIED_FIRST).tolist()
+        yield from (np.flatnonzero(passes) + first).tolist()
+        first, size = first + size, size * LOOKED_AT_MORE
 
 
 def _makes_room(
