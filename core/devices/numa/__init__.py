@@ -4,6 +4,7 @@
 |---|---|
 | topology.py | `Numatopology` objects, sets of CPUs |
 | taking.py | CPUs by topology: whole sockets, whole cores, then single ones |
+| go_sort.py | the order in which Go leaves what it sorts |
 | hints.py | on which cells a request fits, and what each policy makes of it |
 | asking.py | pods of quality Guaranteed, and the CPUs that each container asks for |
 

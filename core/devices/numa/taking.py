@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from core.devices.numa.go_sort import in_go_order
 from core.devices.numa.topology import NONE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from core.devices.numa.topology import Cpus, Place
 
@@ -20,17 +21,6 @@ if TYPE_CHECKING:
 def take(places: Mapping[int, Place], available: Cpus, wanted: int) -> Cpus | None:
     """So many of the available CPUs; None where they do not suffice."""
     return _Taking(places, available, wanted).run()
-
-
-def in_go_order(items: list[int], before: Callable[[int, int], bool]) -> list[int]:
-    """Go's sort of up to twelve: each is moved forward past those that it stands before."""
-    found = list(items)
-    for index in range(1, len(found)):
-        place = index
-        while place > 0 and before(found[place], found[place - 1]):
-            found[place], found[place - 1] = found[place - 1], found[place]
-            place -= 1
-    return found
 
 
 class _Taking:
