@@ -28,9 +28,9 @@ class Container(NamedTuple):
 
 def is_guaranteed(template: PodTemplate) -> bool:
     """Whether all containers have limits of cpu and memory, and together ask for just these."""
-    level = {"resources": template.spec.get("resources") or {}}
+    level: dict[str, Any] = {"resources": template.spec.get("resources") or {}}
     own = any(name in amounts for amounts in (limits_of(level), requests_of(level)) for name in COUNTED)
-    each = [level] if own else [*containers(template), *containers(template, "initContainers")]
+    each: list[dict[str, Any]] = [level] if own else [*containers(template), *containers(template, "initContainers")]
     requests, limits = _sums([requests_of(one) for one in each]), _sums([limits_of(one) for one in each])
     complete = all(all(_is_positive(limits_of(one), name) for name in COUNTED) for one in each)
     return bool(each) and complete and requests == limits

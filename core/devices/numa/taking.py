@@ -23,6 +23,10 @@ def take(places: Mapping[int, Place], available: Cpus, wanted: int) -> Cpus | No
     return _Taking(places, available, wanted).run()
 
 
+def _alone(cpu: int) -> set[int]:
+    return {cpu}
+
+
 class _Taking:
     def __init__(self, places: Mapping[int, Place], available: Cpus, wanted: int) -> None:
         self._all, self._missing = places, wanted
@@ -41,7 +45,7 @@ class _Taking:
         steps = (
             (self._per_socket, self._free_sockets, self._of_socket),
             (self._per_core, self._free_cores, self._of_core),
-            (1, self._free_cpus, lambda cpu: {cpu}),
+            (1, self._free_cpus, _alone),
         )
         for size, free, members in steps:
             if self._missing >= size:

@@ -6,7 +6,7 @@ Source: Volcano `plugins/deviceshare/gpuexclusive.go`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -17,11 +17,11 @@ Rules = tuple[tuple[tuple[str, str], ...], ...]
 
 def read_rules(listed: object) -> Rules:
     """The rules of an argument; what is no text in one is passed over, as in Volcano."""
-    rules: list[Any] = listed if isinstance(listed, list) else []
+    rules = cast("list[dict[object, object]]", listed) if isinstance(listed, list) else []
     found = [
         tuple(sorted((str(key), value) for key, value in rule.items() if isinstance(value, str)))
         for rule in rules
-        if isinstance(rule, dict)
+        if isinstance(cast("object", rule), dict)
     ]
     return tuple(rule for rule in found if rule)
 
