@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,9 +20,9 @@ def unsound(obj: dict[str, Any]) -> str:
     for _ in range(MOST_DEPTH):
         inside: list[tuple[str, Any]] = []
         for path, each in level:
-            named = type(each) is dict
-            for key, value in _parts(each):
-                kind: Any = type(value)
+            named = each.__class__ is dict
+            for key, value in cast("Iterable[tuple[Any, Any]]", each.items() if named else enumerate(each)):
+                kind = value.__class__
                 if kind in _TEXTS:
                     continue
                 if kind is dict or kind is list:
@@ -33,11 +33,6 @@ def unsound(obj: dict[str, Any]) -> str:
         if not level:
             return ""
     return f"nested deeper than {MOST_DEPTH} levels"
-
-
-def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
-    sort: Any = type(value)
-    return value.items() if sort is dict else enumerate(value)
 
 
 def _number_problem(value: float) -> str:

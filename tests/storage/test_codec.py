@@ -155,3 +155,20 @@ def test_a_message_is_the_same_messagepack_as_its_plain_data(message: Bind | Evi
     plain = msgspec.to_builtins(message, builtin_types=(bytes,))
     assert codec.encode(message) == codec.pack(plain)
     assert codec.unpack(codec.encode(message)) == plain
+
+
+@pytest.mark.parametrize("deep", [b"\x91" * 60_000 + b"\xc0", b"\x81\xa1a" * 20_000 + b"\xc0", b"\xdd\xff\xff\xff\xff"])
+def test_depth_and_sizes_that_bytes_only_claim_are_refused(deep: bytes) -> None:
+    with pytest.raises(CodecError):
+        codec.unpack(deep)
+    with pytest.raises(CodecError):
+        codec.unpack_many(deep)
+
+
+def test_what_is_nested_too_deep_is_not_written() -> None:
+    value: object = None
+    for _ in range(5_000):
+        value = [value]
+    for write in (codec.pack, codec.repack):
+        with pytest.raises(CodecError):
+            write(value)
