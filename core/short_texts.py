@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 LONGEST: Final = 512
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def remembers(size: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """`lru_cache` for a function whose last argument is a text (or a number): a long one is looked at every time."""
+def remembers(size: int) -> Callable[[Callable[[str], R]], Callable[[str], R]]:
+    """`lru_cache` for a function of a text: a long one is looked at every time."""
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+    def decorate(function: Callable[[str], R]) -> Callable[[str], R]:
         cached = lru_cache(maxsize=size)(function)
 
         @wraps(function)
-        def look(*args: P.args, **kwargs: P.kwargs) -> R:
-            text = args[-1]
-            if isinstance(text, str) and len(text) > LONGEST:
-                return function(*args, **kwargs)
-            return cached(*args, **kwargs)  # type: ignore[arg-type]  # lru_cache knows of no parameters
+        def look(text: str) -> R:
+            return cached(text) if len(text) <= LONGEST else function(text)
 
         return look
 

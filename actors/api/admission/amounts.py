@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 from actors.api.names import qualified_name_problem
 from actors.api.refusals import Cause, invalid_value, too_many
 from core.errors import QuantityError
 from core.quantity import Quantity, quantity_of
-from core.short_texts import remembers
+from core.short_texts import LONGEST
 
 _INT64_MOST: Final = 2**63 - 1
 _IN_UNITS: Final = ("memory", "ephemeral-storage", "storage", "pods")  # the rest is counted in thousandths
@@ -33,9 +34,15 @@ def too_large(name: str, quantity: Quantity) -> bool:
     return abs(quantity.unscaled) > _INT64_MOST * int(10 ** abs(exponent))
 
 
-@remembers(16384)
 def amount_problem(name: str, amount: Amount) -> str | None:
     """Why this is no amount of the resource, or None."""
+    if isinstance(amount, str) and len(name) + len(amount) > LONGEST:
+        return _problem.__wrapped__(name, amount)
+    return _problem(name, amount)
+
+
+@lru_cache(maxsize=16384)
+def _problem(name: str, amount: Amount) -> str | None:
     try:
         quantity = quantity_of(amount)
     except QuantityError as error:
