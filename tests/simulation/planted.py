@@ -3,16 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import anyio
-import numpy as np
-from msgspec import structs
 
 from actors.agents.machine import NodeAgentsMachine
-from actors.agents.pod_life import State
 from actors.api.faults.faulty_server import FaultyApiServer
 from actors.api.server import ApiServer
 from actors.api.tables import Tables
@@ -23,34 +16,24 @@ from actors.controllers.disruptions import machine as disruption_machine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.effects import pre_bind_worker
 from actors.effects.outcomes import Outcomes
-from actors.runtime.level_signal import LevelSignal
-from actors.runtime.mailbox import Mailbox, expected
-from actors.runtime.watcher import Changes, Watcher
+from actors.runtime.mailbox import Mailbox
+from actors.runtime.watcher import Watcher
 from actors.scheduling import resync
 from actors.scheduling.cache import Cache
 from actors.scheduling.commit import Commit
-from actors.scheduling.cycle_memory import CycleMemory, Unsent
-from actors.scheduling.resync import LONGEST_S
-from core.kube.devices import Allocator
-from core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, Phase
-from core.messages.commands import BindPod
-from core.messages.events import BindTimedOut, Bound, Mutation
-from core.messages.recording import Append, Entry
-from core.messages.watch import ReadRevision, RevisionRead
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.predicates.pod_count import PodCountCheck
 from core.plugins.proportion.plugin import Proportion
 from core.session.closing import close
-from core.session.points.batches import TaskBatch
 from core.state.assumed import Assumed
 from core.state.nodes import NodeTable
 from core.state.view import View
 from pumice.storm.script.workload import Size
+from tests.simulation import defects
 from tests.simulation.planting import Plant, all_of, always, asks_nothing, no_reason, nothing, replace, wrap
 
-LATE_FROM_S = 8.0
 SMALL = Size(5, 40)
 LARGE = Size(20, 200)
 TURNS = "storm+turns"
@@ -70,273 +53,38 @@ class Bug:
     seeds: int = 100
 
 
-def _counts_retries_twice(assume: Any) -> Any:
-    """A pod that is tried a second time takes its room a second time."""
-    tried: set[str] = set()
-
-    def patched(self: View, namespace: str, name: str, node: str, pre_bind: Any = None, uid: str | None = None) -> bool:
-        held: bool = assume(self, namespace, name, node, pre_bind, uid)
-        task = self.tasks.by_key.get(f"{namespace}/{name}")
-        if held and task is not None and task.uid in tried:
-            self.nodes.place(int(self.tasks.node[task.row]), task.template, int(self.tasks.status[task.row]), 1)
-        tried.add(uid or "")
-        return held
-
-    return patched
-
-
-def _permits_everybody(_: Gang, __: Any, batch: TaskBatch) -> Any:
-    return np.ones(len(batch.job), dtype=np.bool_)
-
-
-def _one_too_many(self: Gang, _: Any, batch: TaskBatch) -> Any:
-    """What a job has from its minimum on."""
-    order, rank = batch.ranks()
-    jobs = batch.job[order]
-    mask = np.empty(len(order), dtype=np.bool_)
-    mask[order] = (self._jobs.ready_tasks[jobs] - rank >= self._jobs.columns.min_member[jobs]) & (jobs >= 0)
-    return mask
-
-
-def _running_with_one_pod() -> Any:
-    """Of what becomes of a group when some of its pods run and others cannot, nothing is said (Volcano #4383)."""
-    table = AFTER_FINDING.copy()
-    table[:, RUNS_UNSCHEDULABLE] = Phase.RUNNING
-    return table
-
-
-def _everybody(_: Pdb, tasks: Sequence[Any]) -> list[Any]:
-    return list(tasks)
-
-
-def _keeps_room(forget: Any) -> Any:
-    """The bind failed, the job is told, the node keeps the room taken."""
-
-    def patched(self: View, namespace: str, name: str, uid: str | None = None) -> bool:
-        task = self.tasks.by_key.get(f"{namespace}/{name}")
-        row = -1 if task is None else int(self.tasks.node[task.row])
-        undone: bool = forget(self, namespace, name, uid)
-        if undone and row >= 0 and task is not None:
-            self.nodes.place(row, task.template, int(self.tasks.status[task.row]), 1)
-        return undone
-
-    return patched
-
-
-def _without_scalars(place: Any) -> Any:
-    def patched(self: NodeTable, row: int, template: Any, status: int, sign: int) -> None:
-        before = self.idle[2:, row].copy()
-        place(self, row, template, status, sign)
-        self.idle[2:, row] = before
-
-    return patched
-
-
-def _believes_timeouts(handle: Any) -> Any:
-    async def patched(self: Cache, message: Any) -> Any:
-        if isinstance(message, BindTimedOut):
-            message = Bound(*(getattr(message, name) for name in message.__struct_fields__[:6]))
-        return await handle(self, message)
-
-    return patched
-
-
-def _loses_the_second(entries: Any) -> Any:
-    """Of two changes in one request only the first is written down."""
-
-    def patched(self: ApiServer, cause: int = 0) -> list[Entry]:
-        written: list[Entry] = entries(self, cause)
-        return written[:1]
-
-    return patched
-
-
-def _keeps_the_deleted(restore: Any) -> Any:
-    def patched(self: Tables, mutation: Mutation) -> None:
-        if mutation.type == "DELETED" and mutation.kind == "Pod":
-            self.revision = mutation.revision
-            return
-        restore(self, mutation)
-
-    return patched
-
-
-def _skips_when_behind(pull: Any) -> Any:
-    """After falling off the log it goes on from now instead of listing again."""
-
-    async def patched(self: Watcher) -> Changes:
-        async def no_list() -> Changes:
-            newest = expected(await self._api.ask(ReadRevision()), RevisionRead)
-            return Changes((), newest.revision)
-
-        if self.revision > 0:
-            self._relist = no_list  # type: ignore[method-assign]
-        changes: Changes = await pull(self)
-        return changes
-
-    return patched
-
-
-def _without_vanished(relist: Any) -> Any:
-    async def patched(self: Watcher) -> Changes:
-        changes = await relist(self)
-        events = [event for event in changes.events if event.type != "DELETED"]
-        return Changes(events, changes.revision, True, changes.listed)
-
-    return patched
-
-
-async def _reports_first_only(self: Outcomes, outcomes: Sequence[Any]) -> None:
-    """One failed bind loses the outcomes after it (Volcano #2865)."""
-    for outcome in outcomes:
-        await self._cache.tell(outcome)
-        if not isinstance(outcome, Bound):
-            return
-
-
-def _forgets_resync(self: Cache, namespace: str, name: str, uid: str, *, evicting: bool) -> None:
-    """A failed bind is noted and never looked at again: it stays assumed."""
-    del namespace, name, evicting
-    self._awaited.came(uid)
-
-
-def _refuses_none(self: PodCountCheck, rows: Any) -> Any:
-    return np.zeros(len(range(*rows.indices(len(self._most))) if isinstance(rows, slice) else rows), dtype=np.int32)
-
-
-def _chooses_from_all(choose: Any) -> Any:
-    """What a claim of the same cycle was promised counts as free."""
-    del choose
-
-    def patched(self: DynamicResources, row: int, asked: Any) -> Any:
-        here = [device for device in self._known_devices() if device.rows[row]]
-        return Allocator(here, self._in_use).allocate(asked)
-
-    return patched
-
-
-def _hears_late(read: Any) -> Any:
-    """After a while every batch of changes reaches the cache a hundred seconds late."""
-
-    async def patched(self: Watcher) -> Changes:
-        if self.name == "cache" and anyio.current_time() > LATE_FROM_S:
-            await anyio.sleep(100.0)
-        changes: Changes = await read(self)
-        return changes
-
-    return patched
-
-
-async def _answers_first(self: FaultyApiServer, entries: Sequence[Entry]) -> None:
-    """What is done is answered, and written down while the asker goes on."""
-    if entries:
-        await self._recorder.tell(Append(tuple(entries)))
-
-
-def _writes_last(record: Any) -> Any:
-    """What the cycle decided is handed out before it is on disk."""
-
-    async def patched(self: Commit, cycle: Any, result: Any, memory: CycleMemory) -> None:
-        memory.unsent = Unsent(result, cycle.statuses, 1, cycle.now)
-        await self.carry_out(memory)
-        await record(self, cycle, result, memory)
-        memory.unsent = None
-
-    return patched
-
-
-def _forgets_who_runs(pod: Any) -> Any:
-    """A pod that was running when the agents came is left to itself."""
-
-    def patched(self: NodeAgentsMachine, obj: Any, revision: int) -> None:
-        key = (obj["metadata"]["namespace"], obj["metadata"]["name"])
-        new = key not in self._runs
-        pod(self, obj, revision)
-        if new and key in self._runs and self._runs[key].state is State.RUNNING:
-            self._fresh.pop(key, None)
-
-    return patched
-
-
-def _drops_when_full(wait: Any) -> Any:
-    """What nobody waits to be answered is lost where there is no room."""
-
-    async def patched(self: Mailbox[Any, Any], envelope: Any) -> None:
-        if envelope.answer is None:
-            self.handled(len(envelope.frames))
-            return
-        await wait(self, envelope)
-
-    return patched
-
-
-def _keeps_promises(drop: Any) -> Any:
-    """The bind has ended, and what its claims were promised stays promised."""
-
-    def patched(self: Assumed, pod: str) -> None:
-        promised = dict(self._promised)
-        drop(self, pod)
-        self._promised = promised
-
-    return patched
-
-
-def _binds_any_namesake(bind: Any) -> Any:
-    def patched(self: Placement, request: BindPod, moment: Any) -> Any:
-        return bind(self, structs.replace(request, uid=""), moment)
-
-    return patched
-
-
-def _looks_at_once(look: Any) -> Any:
-    """It believes what it read, though the watch has not come as far."""
-
-    async def patched(self: Cache, due: Any) -> None:
-        waiting, self._applied = self._applied, LevelSignal(10**12)
-        try:
-            await look(self, due)
-        finally:
-            self._applied = waiting
-
-    return patched
-
-
-def _longest_at_once(_: int) -> float:
-    return LONGEST_S
-
-
 VIEW_BROKEN = ("actors-live",)
 """The cache looks through its view after every cycle, and dies of one that contradicts itself."""
 
 BUGS: dict[str, Bug] = {
     "an assumed pod is forgotten at once": Bug(replace(View, "assume", always), invariants=("decided-once",)),
     "a failed bind is not undone in the view": Bug(replace(View, "forget", nothing), invariants=("books-agree",)),
-    "a failed bind leaves its room taken": Bug(wrap(View, "forget", _keeps_room), invariants=VIEW_BROKEN),
+    "a failed bind leaves its room taken": Bug(wrap(View, "forget", defects.keeps_room), invariants=VIEW_BROKEN),
     "a failed bind is never looked at again": Bug(
-        replace(Cache, "_failed", _forgets_resync), invariants=("books-agree",)
+        replace(Cache, "_failed", defects.forgets_resync), invariants=("books-agree",)
     ),
     "a new cache does not count binds in flight": Bug(replace(Cache, "_hold", nothing), invariants=("decided-once",)),
     "a bind without an answer counts as done": Bug(
-        wrap(Cache, "handle", _believes_timeouts), "binds+nodes", invariants=("books-agree",)
+        wrap(Cache, "handle", defects.believes_timeouts), "binds+nodes", invariants=("books-agree",)
     ),
     "scalar resources are not taken off a node": Bug(
-        wrap(NodeTable, "place", _without_scalars), invariants=VIEW_BROKEN
+        wrap(NodeTable, "place", defects.without_scalars), invariants=VIEW_BROKEN
     ),
     "what is not on disk yet is acknowledged": Bug(
-        replace(FaultyApiServer, "_record", _answers_first), invariants=("nothing-lost",)
+        replace(FaultyApiServer, "_record", defects.answers_first), invariants=("nothing-lost",)
     ),
     "only the first change of a request is written down": Bug(
-        wrap(ApiServer, "_entries", _loses_the_second), invariants=("nothing-lost",)
+        wrap(ApiServer, "_entries", defects.loses_the_second), invariants=("nothing-lost",)
     ),
-    "deleted pods come back with a restart": Bug(wrap(Tables, "restore", _keeps_the_deleted)),
-    "a watcher that fell behind skips what it missed": Bug(wrap(Watcher, "_read", _skips_when_behind)),
-    "a new list does not tell what vanished": Bug(wrap(Watcher, "_relist", _without_vanished)),
-    "the cache hears of everything late": Bug(wrap(Watcher, "_read", _hears_late), "calm", ("books-agree",)),
+    "deleted pods come back with a restart": Bug(wrap(Tables, "restore", defects.keeps_the_deleted)),
+    "a watcher that fell behind skips what it missed": Bug(wrap(Watcher, "_read", defects.skips_when_behind)),
+    "a new list does not tell what vanished": Bug(wrap(Watcher, "_relist", defects.without_vanished)),
+    "the cache hears of everything late": Bug(wrap(Watcher, "_read", defects.hears_late), "calm", ("books-agree",)),
     "one failed bind loses the outcomes of others": Bug(
-        replace(Outcomes, "report", _reports_first_only), invariants=("decided-once",)
+        replace(Outcomes, "report", defects.reports_first_only), invariants=("decided-once",)
     ),
     "a device is promised twice": Bug(
-        wrap(DynamicResources, "choose", _chooses_from_all), "claims", invariants=("within-allocatable",)
+        wrap(DynamicResources, "choose", defects.chooses_from_all), "claims", invariants=("within-allocatable",)
     ),
     "a pod is bound before its volumes": Bug(
         replace(pre_bind_worker, "is_ready", always), "claims", invariants=("claims-first",)
@@ -345,7 +93,7 @@ BUGS: dict[str, Bug] = {
         replace(DeviceMachine, "step", asks_nothing), "claims+pods", invariants=("claims-come-back",)
     ),
     "nodes take more pods than they may have": Bug(
-        all_of(replace(PodCountCheck, "reject", _refuses_none), replace(PodCountCheck, "reject_one", no_reason)),
+        all_of(replace(PodCountCheck, "reject", defects.refuses_none), replace(PodCountCheck, "reject_one", no_reason)),
         invariants=("within-allocatable",),
     ),
     "a pod that comes alone gets no group": Bug(
@@ -361,35 +109,41 @@ BUGS: dict[str, Bug] = {
         replace(disruption_machine, "is_ready", always), "victims", ("budgets-counted", "within-budget")
     ),
     "victims are named whatever budgets leave": Bug(
-        replace(Pdb, "within_budget", _everybody), "victims", ("spares-budgets",)
+        replace(Pdb, "within_budget", defects.everybody), "victims", ("spares-budgets",)
     ),
     "victims are named whatever gangs need": Bug(
-        replace(Gang, "evictable", _permits_everybody),
+        replace(Gang, "evictable", defects.permits_everybody),
         "victims",
         ("whole-gangs",),
     ),
-    "victims leave a gang one short": Bug(replace(Gang, "evictable", _one_too_many), "victims", ("whole-gangs",)),
+    "victims leave a gang one short": Bug(
+        replace(Gang, "evictable", defects.one_too_many), "victims", ("whole-gangs",)
+    ),
     "a group says Running while pods of it are pending": Bug(
-        replace(close, "AFTER_FINDING", _running_with_one_pod()), invariants=("group-status",)
+        replace(close, "AFTER_FINDING", defects.running_with_one_pod()), invariants=("group-status",)
     ),
     "a cycle is written down after its effects": Bug(
-        wrap(Commit, "record", _writes_last), TURNS, ("decided", "nothing-lost"), LARGE
+        wrap(Commit, "record", defects.writes_last), TURNS, ("decided", "nothing-lost"), LARGE
     ),
     "pods that run have no timer after the agents' restart": Bug(
-        wrap(NodeAgentsMachine, "_pod", _forgets_who_runs), invariants=("pods-end",)
+        wrap(NodeAgentsMachine, "_pod", defects.forgets_who_runs), invariants=("pods-end",)
     ),
     "a message is lost where a mailbox is full": Bug(
-        wrap(Mailbox, "_wait_for_room", _drops_when_full), TURNS, size=LARGE
+        wrap(Mailbox, "_wait_for_room", defects.drops_when_full), TURNS, size=LARGE
     ),
     "a failed bind leaves its claims promised": Bug(
-        wrap(Assumed, "drop", _keeps_promises), "claims", invariants=VIEW_BROKEN
+        wrap(Assumed, "drop", defects.keeps_promises), "claims", invariants=VIEW_BROKEN
     ),
-    "a bind takes any pod of the name": Bug(wrap(Placement, "bind", _binds_any_namesake), TURNS, ("decided",), LARGE),
+    "a bind takes any pod of the name": Bug(
+        wrap(Placement, "bind", defects.binds_any_namesake), TURNS, ("decided",), LARGE
+    ),
     "looking again does not wait for the watch": Bug(
-        wrap(Cache, "_look_again", _looks_at_once), TURNS, ("looks-again",), LARGE
+        wrap(Cache, "_look_again", defects.looks_at_once), TURNS, ("looks-again",), LARGE
     ),
     "a failed bind waits as long as can be": Bug(
-        replace(resync, "delay_s", _longest_at_once), invariants=("looks-again",)
+        replace(resync, "delay_s", defects.longest_at_once), invariants=("looks-again",)
     ),
-    "a second try takes its room twice": Bug(wrap(View, "assume", _counts_retries_twice), invariants=VIEW_BROKEN),
+    "a second try takes its room twice": Bug(
+        wrap(View, "assume", defects.counts_retries_twice), invariants=VIEW_BROKEN
+    ),
 }
