@@ -25,6 +25,8 @@ FENCE: Final = re.compile(r"^```(?:sh|console|bash)\n(.*?)^```", re.MULTILINE | 
 LINK: Final = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 ROW: Final = re.compile(r"^\| `(pumice [^`]+)`", re.MULTILINE)
 FILE: Final = re.compile(r"(\.(yaml|conf|csv|db)|/)$")
+NAMED_FILE: Final = re.compile(r"`([\w.-]+/[\w./-]*)`")
+FOLDERS: Final = {*source.LAYERS, "docs", "examples", "tests"}
 HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -105,6 +107,12 @@ def test_links_lead_somewhere(path: Path) -> None:
         target = (path.parent / place).resolve() if place else path
         assert target.exists(), f"{link} leads nowhere"
         assert not anchor or anchor in anchors(target), f"{link}: no such heading"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=source.relative)
+def test_files_that_are_named_exist(path: Path) -> None:
+    named = [name for name in NAMED_FILE.findall(path.read_text("utf-8")) if name.partition("/")[0] in FOLDERS]
+    assert [name for name in named if not (source.ROOT / name).exists()] == []
 
 
 def test_the_picture_is_what_the_script_draws() -> None:
