@@ -108,7 +108,7 @@ def _outcomes_of(case: Raw) -> Iterator[tuple[str, Outcome]]:
     expect: Raw = case["expect"]
     if "documentedOrder" in case:
         yield "documentedOrder", case["documentedOrder"]
-    stories = [("expect.cycles", expect.get("cycles") or [])]
+    stories: list[tuple[str, list[Outcome]]] = [("expect.cycles", expect.get("cycles") or [])]
     stories += [(f"expect.anyOf[{number}]", story) for number, story in enumerate(expect.get("anyOf") or [])]
     for where, story in stories:
         for number, outcome in enumerate(story):

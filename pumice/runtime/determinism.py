@@ -21,6 +21,7 @@ SWITCH: Final = "_ALLOW_DETERMINISTIC_SCHEDULING"
 SOURCE: Final = "_r"
 OUTSIDE: Final = "TheIOManager"
 INSTRUMENTS: Final = "Instruments"
+RUNNER: Final = "runner"
 READY: Final = "runq"
 _ONE_AT_A_TIME: Final = RLock()
 TURNS: Final = 32
@@ -58,7 +59,7 @@ def held(strike: Callable[[str], int]) -> Generator[None]:
     """In a running loop, within the block: who could go on is asked about by name, and passed over for as many turns as
     `strike` says. Only named tasks are: those of trio and of helpers go by their functions' dotted names.
     """
-    runner = trio_run.GLOBAL_RUN_CONTEXT.runner
+    runner: Any = getattr(trio_run.GLOBAL_RUN_CONTEXT, RUNNER)
     before = getattr(runner, READY)
     setattr(runner, READY, _Ready(before, strike))
     try:

@@ -40,7 +40,7 @@ def terms_conflict(terms: Sequence[Mapping[str, Any]]) -> bool:
 class RequiredAffinity:
     """Asks for the labels and names a pod demands."""
 
-    reason: ClassVar = Reason(NAME, Code.UNRESOLVABLE, "node(s) didn't match Pod's node affinity/selector")
+    reason: ClassVar[Reason] = Reason(NAME, Code.UNRESOLVABLE, "node(s) didn't match Pod's node affinity/selector")
 
     def content(self, template: PodTemplate) -> bytes | None:
         """nodeSelector and the required terms."""

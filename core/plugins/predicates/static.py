@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 class Question(Protocol):
     """What a static filter asks of a pod. Equal questions have equal answers, which are kept by them."""
 
-    @property
-    def reason(self) -> Reason:
-        """Why nodes are refused."""
-        ...
+    reason: ClassVar[Reason]
+    """Why nodes are refused."""
 
     def content(self, template: PodTemplate) -> Hashable:
         """What of the template the answer depends on; None: nothing in it can be refused."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class UntoleratedTaints:
     """Asks for taints that keep a pod off."""
 
-    reason: ClassVar = Reason("TaintToleration", Code.UNRESOLVABLE, "node(s) had untolerated taint(s)")
+    reason: ClassVar[Reason] = Reason("TaintToleration", Code.UNRESOLVABLE, "node(s) had untolerated taint(s)")
 
     def content(self, template: PodTemplate) -> bytes:
         """The tolerations."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Unschedulable:
     """Asks for spec.unschedulable."""
 
-    reason: ClassVar = Reason("NodeUnschedulable", Code.UNRESOLVABLE, "node(s) were unschedulable")
+    reason: ClassVar[Reason] = Reason("NodeUnschedulable", Code.UNRESOLVABLE, "node(s) were unschedulable")
 
     def content(self, template: PodTemplate) -> str | None:
         """Only whether the taint is tolerated matters."""

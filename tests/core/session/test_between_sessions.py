@@ -121,7 +121,12 @@ def test_a_closed_session_is_gone_without_the_collector() -> None:
 
 
 def test_what_readers_of_placements_know_is_gone_too() -> None:
-    spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+    spread: dict[str, Any] = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {},
+    }
     waiting = pod("p", group="k")
     waiting["spec"]["topologySpreadConstraints"] = [spread]
     seen = view_of(node("n0", labels={"zone": "a"}), queue("q"), pod_group("k", queue="q", phase="Inqueue"), waiting)
