@@ -1,5 +1,6 @@
 """A scheduler.conf becomes a SchedulerConfig, or an error that says where and what."""
 
+import re
 from pathlib import Path
 from textwrap import dedent, indent
 
@@ -225,7 +226,7 @@ class TestShape:
 
     def test_an_alias_bomb_is_refused(self) -> None:
         lines = ["a0: &a0 [x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-        assert "more than 100000 values" in refused("\n".join(lines), ConfigSyntaxError)
+        assert re.search(r"more than \d+ values", refused("\n".join(lines), ConfigSyntaxError))
 
 
 class TestConfigMap:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 CPU: Final = "cpu"
 Cpus = frozenset[int]
 NONE: Final[Cpus] = frozenset()
+MOST_CPUS: Final = 65_536
+"""Of a node; Linux has 8,192 at most. More are no list of CPUs: each is counted here."""
 
 
 class Place(NamedTuple):
@@ -73,7 +75,7 @@ def cpus_of(text: str) -> Cpus:
     for part in text.split(",") if text else ():
         first, dash, last = part.partition("-")
         low, high = whole_number(first), whole_number(last if dash else first)
-        if low is None or high is None or high < low:
+        if low is None or high is None or not low <= high < MOST_CPUS:
             return NONE
         found.update(range(low, high + 1))
     return frozenset(found)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.resources.amounts import MIN_RESOURCE
 from core.session.search.node_search import ALL, NodeSearch
 from core.session.trail.records import Answer, Look
 
@@ -103,5 +104,7 @@ def _lacking(session: Session, task: Task) -> dict[str, tuple[float, float]]:
     future = session.nodes.future
     most = [(dimension, asked, float(future[dimension].max(initial=0.0))) for dimension, asked in task.template.items]
     return {
-        session.dims.names[dimension]: (asked, amount) for dimension, asked, amount in most if asked - amount >= 0.1
+        session.dims.names[dimension]: (asked, amount)
+        for dimension, asked, amount in most
+        if asked - amount >= MIN_RESOURCE
     }

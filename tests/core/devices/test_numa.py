@@ -36,6 +36,11 @@ def test_texts_of_cpus(text: str, cpus: list[int]) -> None:
     assert sorted(cpus_of(text)) == cpus
 
 
+def test_more_cpus_than_there_can_be_are_none() -> None:
+    """Each would be counted: a range up to 10^15 would take all memory."""
+    assert cpus_of("0-999999999999999") == frozenset()
+
+
 def test_an_object_leaves_out_what_is_zero() -> None:
     spec = {
         "policies": {"CPUManagerPolicy": "static", "TopologyManagerPolicy": "restricted"},

@@ -21,7 +21,7 @@ def test_every_key_of_an_empty_cycle_is_there_and_empty() -> None:
     outcome = outcome_of(CycleResult(1, ""), {})
     assert list(outcome) == [
         "binds", "evictions", "pipelined", "uncommitted", "awaitingVolumes", "phases", "taskStatus", "nominated",
-        "conditions", "podConditions", "queueAllocated",
+        "conditions", "podConditions", "podAnnotations", "numaAllocatable", "queueAllocated",
     ]  # fmt: skip
     assert not any(outcome.values())
 

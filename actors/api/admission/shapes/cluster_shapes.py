@@ -164,6 +164,34 @@ class NodeMetrics(Shape):
     usage: Amounts = None
 
 
+class ConfigMap(Shape):
+    metadata: Metadata
+    data: Texts = None
+
+
+class NumaResource(Shape):
+    allocatable: Text = None
+    capacity: Number = None
+
+
+class CpuPlace(Shape):
+    numa: Number = None
+    socket: Number = None
+    core: Number = None
+
+
+class NumatopologySpec(Shape):
+    policies: Texts = None
+    numares: dict[str, NumaResource] | None = None
+    cpu_detail: dict[str, CpuPlace] | None = None
+    res_reserved: Amounts = None
+
+
+class Numatopology(Shape):
+    metadata: Metadata
+    spec: NumatopologySpec | None = None
+
+
 class Sections(Shape):
     """A kind whose fields are read with care, as long as spec and status are mappings."""
 
@@ -181,6 +209,8 @@ CLUSTER_SHAPES: Final[dict[str, type[Shape]]] = {
     "PersistentVolumeClaim": PersistentVolumeClaim,
     "CSINode": CSINode,
     "NodeMetrics": NodeMetrics,
+    "ConfigMap": ConfigMap,
+    "Numatopology": Numatopology,
     **dict.fromkeys(
         (
             "VolumeAttachment",
