@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _SWITCH_TEXTS: Final = frozenset(["1", "t", "T", "true", "TRUE", "True", "0", "f", "F", "false", "FALSE", "False"])
 
 
-class Kind(NamedTuple):
+class ArgumentKind(NamedTuple):
     """A kind of value: its name in a sentence, and whether a value is one."""
 
     expected: str
@@ -57,15 +57,15 @@ def _is_list(value: object) -> bool:
     return isinstance(value, list)
 
 
-INTEGER: Final = Kind("an integer", _is_integer)
-NUMBER: Final = Kind("a number", _is_number)
-SWITCH: Final = Kind("true or false", _is_switch)
-TEXT: Final = Kind("a text", _is_text)
-DURATION: Final = Kind(EXPECTED, _is_duration)
-MAPPING: Final = Kind("a mapping", _is_mapping)
-LIST: Final = Kind("a list", _is_list)
+INTEGER: Final = ArgumentKind("an integer", _is_integer)
+NUMBER: Final = ArgumentKind("a number", _is_number)
+SWITCH: Final = ArgumentKind("true or false", _is_switch)
+TEXT: Final = ArgumentKind("a text", _is_text)
+DURATION: Final = ArgumentKind(EXPECTED, _is_duration)
+MAPPING: Final = ArgumentKind("a mapping", _is_mapping)
+LIST: Final = ArgumentKind("a list", _is_list)
 
-KINDS: Final[dict[str, Kind]] = {
+KINDS: Final[dict[str, ArgumentKind]] = {
     "allowWholeBundle": SWITCH,
     "ancestorReclaimLevel": INTEGER,
     "binpack.cpu": INTEGER,
@@ -106,7 +106,7 @@ KINDS: Final[dict[str, Kind]] = {
 _PREFIXES: Final = (("binpack.resources.", INTEGER), ("hypernode.binpack.resources.", INTEGER), ("predicate.", SWITCH))
 
 
-def kind_of(argument: str) -> Kind | None:
+def kind_of(argument: str) -> ArgumentKind | None:
     """What the argument takes; None where anything goes, or only its reader knows."""
     found = KINDS.get(argument)
     if found is None and argument.endswith(".weight"):

@@ -73,7 +73,7 @@ class NotBuiltError(ConfigError):
     """A name Volcano has which this release does not support yet."""
 
 
-class GoneError(ConfigError):
+class RemovedSettingError(ConfigError):
     """A setting that earlier releases had and this one has not: says why, and to remove it."""
 
 

@@ -27,7 +27,7 @@ from config.known import (
     is_argument,
 )
 from config.pumice_arguments import DEFAULT, PumiceArguments, read_pumice_arguments
-from config.read import Place, Strictness, known_entries, mapping, sequence, switch, text
+from config.read import Strictness, ValuePlace, known_entries, mapping, sequence, switch, text
 from config.rules import VERSION, under
 from config.schema import PluginOption, SchedulerConfig, Tier
 from config.unwrap import scheduler_document
@@ -74,7 +74,7 @@ def parse_scheduler_config(
     """
     names = Names(known_plugins, built_plugins, built_actions)
     strictness = Strictness(lenient=lenient)
-    place = Place(scheduler_document(text, source))
+    place = ValuePlace(scheduler_document(text, source))
     return under(_Loader(names, strictness, flags_default_on=True, parsed=False).config(place), rules)
 
 
@@ -94,7 +94,7 @@ def from_parsed(
     names = Names(KNOWN_PLUGINS, built_plugins, built_actions)
     strictness = Strictness(lenient=True)
     loader = _Loader(names, strictness, flags_default_on=flags_default_on, parsed=True)
-    return under(loader.config(Place(Document(source, conf))), VERSION)
+    return under(loader.config(ValuePlace(Document(source, conf))), VERSION)
 
 
 def load_scheduler_config(
@@ -138,7 +138,7 @@ class _Loader:
         self._check_conflicts = flags_default_on
         self._parsed = parsed  # actions are a list already
 
-    def config(self, place: Place) -> SchedulerConfig:
+    def config(self, place: ValuePlace) -> SchedulerConfig:
         top = known_entries(place, place.document.data, _TOP, self._strictness)
         actions = self._actions(place.at("actions"), top.get("actions"))
         tiers = self._tiers(place.at("tiers"), top.get("tiers"))
@@ -146,11 +146,11 @@ class _Loader:
         metrics = self._metrics(place.at("metrics"), top.get("metrics"))
         return SchedulerConfig(actions, tiers, configurations, metrics, pumice, tuple(self._strictness.warnings))
 
-    def _actions(self, place: Place, value: object) -> tuple[str, ...]:
+    def _actions(self, place: ValuePlace, value: object) -> tuple[str, ...]:
         listed = sequence(place, value) if self._parsed else _comma_separated(place, value)
         return tuple(name for name in listed if self._is_usable(place, "action", name))
 
-    def _is_usable(self, place: Place, what: str, name: str) -> bool:
+    def _is_usable(self, place: ValuePlace, what: str, name: str) -> bool:
         """Whether an action or plugin can be used; refuses it when not."""
         known: Collection[str] = KNOWN_ACTIONS
         built = self._names.built_actions
@@ -167,10 +167,10 @@ class _Loader:
             return False
         return True
 
-    def _tiers(self, place: Place, value: object) -> tuple[Tier, ...]:
+    def _tiers(self, place: ValuePlace, value: object) -> tuple[Tier, ...]:
         return tuple(self._tier(place.at(index), item) for index, item in enumerate(sequence(place, value)))
 
-    def _tier(self, place: Place, value: object) -> Tier:
+    def _tier(self, place: ValuePlace, value: object) -> Tier:
         entries = known_entries(place, value, ("plugins",), self._strictness)
         here = place.at("plugins")
         listed = enumerate(sequence(here, entries.get("plugins")))
@@ -180,7 +180,7 @@ class _Loader:
             raise place.error(ConflictError, _CONFLICT)
         return Tier(tuple(options))
 
-    def _plugin(self, place: Place, value: object) -> PluginOption | None:
+    def _plugin(self, place: ValuePlace, value: object) -> PluginOption | None:
         entries = known_entries(place, value, ("name", "arguments", *_POINTS), self._strictness, "key or flag")
         name = text(place.at("name"), entries.pop("name", None))
         if not name:
@@ -196,7 +196,7 @@ class _Loader:
         enabled = self._defaults | {point: on for point, on in said.items() if on is not None}
         return PluginOption(name, enabled, arguments)
 
-    def _arguments(self, place: Place, value: object, known: tuple[str, ...] | None) -> dict[str, Any]:
+    def _arguments(self, place: ValuePlace, value: object, known: tuple[str, ...] | None) -> dict[str, Any]:
         """Arguments of a plugin or action; ``known`` None: of one that only its author knows."""
         found = mapping(place, value)
         if known is None:
@@ -212,7 +212,7 @@ class _Loader:
                 self._strictness.refuse(place.at(key).error(NotBuiltError, problem))
         return found
 
-    def _configurations(self, place: Place, value: object) -> tuple[dict[str, dict[str, Any]], PumiceArguments]:
+    def _configurations(self, place: ValuePlace, value: object) -> tuple[dict[str, dict[str, Any]], PumiceArguments]:
         """Action arguments by name, and Pumice's own; of two entries of one name the first counts, as in Volcano."""
         found: dict[str, dict[str, Any]] = {}
         pumice = DEFAULT
@@ -233,12 +233,12 @@ class _Loader:
                 self._strictness.refuse(here.at("name").unknown("action", name, (*KNOWN_ACTIONS, PUMICE)))
         return found, pumice
 
-    def _metrics(self, place: Place, value: object) -> dict[str, str]:
+    def _metrics(self, place: ValuePlace, value: object) -> dict[str, str]:
         entries = known_entries(place, value, METRICS_KEYS, self._strictness)
         return {key: text(place.at(key), item) for key, item in entries.items()}
 
 
-def _comma_separated(place: Place, value: object) -> list[str]:
+def _comma_separated(place: ValuePlace, value: object) -> list[str]:
     """``actions`` as Volcano splits it: an empty name is an error, so nothing at all is one too."""
     try:
         names = [name.strip() for name in text(place, value).split(",")]

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Meta, field
 
 from config.durations import parse_duration
-from config.errors import GoneError, NotBuiltError
+from config.errors import NotBuiltError, RemovedSettingError
 from config.fixes import BUILT_FIXES, KNOWN_FIXES
-from config.read import Place, Strictness, known_entries, mapping
+from config.read import Strictness, ValuePlace, known_entries, mapping
 from config.time_zones import UTC, time_zone
 
 Count = Annotated[int, Meta(ge=1, le=1024, title="an integer from 1 to 1024")]
@@ -100,7 +100,7 @@ def _setting(item: msgspec.inspect.Field) -> Setting:
     return Setting(item.encode_name, words["title"], default, words["description"], item.name.endswith("_s"))
 
 
-def read_pumice_arguments(place: Place, value: object, strictness: Strictness) -> PumiceArguments:
+def read_pumice_arguments(place: ValuePlace, value: object, strictness: Strictness) -> PumiceArguments:
     """The settings of the configuration named pumice. Raises UnknownNameError, WrongTypeError, NotBuiltError."""
     known = settings()
     kept = _without_gone(place, mapping(place, value), strictness)
@@ -111,13 +111,13 @@ def read_pumice_arguments(place: Place, value: object, strictness: Strictness) -
     return msgspec.convert(plain, PumiceArguments)
 
 
-def _without_gone(place: Place, given: dict[str, Any], strictness: Strictness) -> dict[str, Any]:
+def _without_gone(place: ValuePlace, given: dict[str, Any], strictness: Strictness) -> dict[str, Any]:
     for key in GONE.keys() & given.keys():
-        strictness.refuse(place.at(key).error(GoneError, f"this setting is gone ({GONE[key]}): remove it"))
+        strictness.refuse(place.at(key).error(RemovedSettingError, f"this setting is gone ({GONE[key]}): remove it"))
     return {key: item for key, item in given.items() if key not in GONE}
 
 
-def _read(place: Place, setting: Setting, value: object) -> Any:
+def _read(place: ValuePlace, setting: Setting, value: object) -> Any:
     """One value, converted alone so that the error can name it."""
     try:
         plain = _seconds(value) if setting.is_duration else value
@@ -133,7 +133,7 @@ def _seconds(value: object) -> float:
     return parse_duration(value)
 
 
-def _usable_fixes(place: Place, names: list[str], strictness: Strictness) -> list[str]:
+def _usable_fixes(place: ValuePlace, names: list[str], strictness: Strictness) -> list[str]:
     usable: list[str] = []
     for index, name in enumerate(names):
         here = place.at(index)

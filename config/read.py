@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 
-class Place(msgspec.Struct, frozen=True):
+class ValuePlace(msgspec.Struct, frozen=True):
     """Where a value stands: its document and the path to it."""
 
     document: Document
     path: Path = ()
 
-    def at(self, step: str | int) -> Place:
+    def at(self, step: str | int) -> ValuePlace:
         """The place of a key or of an item."""
-        return Place(self.document, (*self.path, step))
+        return ValuePlace(self.document, (*self.path, step))
 
     @property
     def dotted(self) -> str:
@@ -76,7 +76,7 @@ class Strictness:
         self.warnings.append(f"{error}; the default stays")
 
 
-def mapping(place: Place, value: object) -> dict[str, Any]:
+def mapping(place: ValuePlace, value: object) -> dict[str, Any]:
     """A mapping; nothing counts as an empty one."""
     if value is None:
         return {}
@@ -85,7 +85,7 @@ def mapping(place: Place, value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def sequence(place: Place, value: object) -> list[Any]:
+def sequence(place: ValuePlace, value: object) -> list[Any]:
     """A list; nothing counts as an empty one."""
     if value is None:
         return []
@@ -94,7 +94,7 @@ def sequence(place: Place, value: object) -> list[Any]:
     return list(cast("list[Any]", value))
 
 
-def text(place: Place, value: object) -> str:
+def text(place: ValuePlace, value: object) -> str:
     """A text. A plain number or boolean counts with its spelling, nothing as an empty text, as yaml.v2 has it."""
     if value is None:
         return ""
@@ -105,7 +105,7 @@ def text(place: Place, value: object) -> str:
     raise place.wrong("a text", value)
 
 
-def switch(place: Place, value: object) -> bool | None:
+def switch(place: ValuePlace, value: object) -> bool | None:
     """true or false (YAML 1.1: yes, on, ... too), or None where nothing is said."""
     if value is None or isinstance(value, bool):
         return value
@@ -113,7 +113,7 @@ def switch(place: Place, value: object) -> bool | None:
 
 
 def known_entries(
-    place: Place, value: object, known: Collection[str], strictness: Strictness, what: str = "key"
+    place: ValuePlace, value: object, known: Collection[str], strictness: Strictness, what: str = "key"
 ) -> dict[str, Any]:
     """A mapping's entries whose keys are known; the others are refused."""
     found: dict[str, Any] = {}

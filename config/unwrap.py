@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from config.errors import ConfigError, ConfigSyntaxError
-from config.read import Place, mapping
+from config.read import ValuePlace, mapping
 from config.yaml_tree import Document, read_documents
 
 USUAL_KEY: Final = "volcano-scheduler.conf"
@@ -17,14 +17,14 @@ def scheduler_document(text: str, source: str) -> Document:
     documents = read_documents(text, source)
     for document in documents:
         if not isinstance(document.data, dict):
-            raise Place(document).wrong("a mapping with actions and tiers, or a ConfigMap", document.data)
+            raise ValuePlace(document).wrong("a mapping with actions and tiers, or a ConfigMap", document.data)
     carriers = [document for document in documents if _is_config_map(document)]
     if carriers:
         return _carried(carriers, source)
     if not documents:
         raise ConfigSyntaxError("is empty: expected actions and tiers", source=source)
     if len(documents) > 1:
-        raise Place(documents[1]).error(ConfigSyntaxError, "a second YAML document: expected one configuration")
+        raise ValuePlace(documents[1]).error(ConfigSyntaxError, "a second YAML document: expected one configuration")
     return documents[0]
 
 
@@ -43,16 +43,16 @@ def _carried(carriers: list[Document], source: str) -> Document:
     return _inner(found[0])
 
 
-def _keys(document: Document) -> list[Place]:
+def _keys(document: Document) -> list[ValuePlace]:
     """The places of scheduler configurations in a ConfigMap: the usual key, or else every ``*.conf``."""
-    data = Place(document).at("data")
+    data = ValuePlace(document).at("data")
     values: dict[str, Any] = mapping(data, document.data.get("data"))
     if USUAL_KEY in values:
         return [data.at(USUAL_KEY)]
     return [data.at(key) for key in values if key.endswith(_ENDING)]
 
 
-def _inner(place: Place) -> Document:
+def _inner(place: ValuePlace) -> Document:
     outer = place.document
     value = outer.data["data"][place.path[-1]]
     if not isinstance(value, str):
@@ -65,5 +65,5 @@ def _inner(place: Place) -> Document:
     if not literal:  # a folded or quoted text has lost its lines
         inner = Document(inner.source, inner.data, dict.fromkeys(inner.lines, place.line), inner.texts)
     if not isinstance(inner.data, dict):
-        raise Place(inner).wrong("a mapping with actions and tiers", inner.data)
+        raise ValuePlace(inner).wrong("a mapping with actions and tiers", inner.data)
     return inner

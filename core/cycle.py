@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from core.actions import ACTIONS, IDLE
 from core.plugins import PLUGINS
-from core.session.carry import Carry, Clock, SessionOptions
+from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.closing import close, report
 from core.session.closing.close import let_go
 from core.session.closing.report import tables_later
@@ -29,7 +29,7 @@ watcher may take the time.
 
 __all__ = [
     "Carry",
-    "Clock",
+    "CycleClock",
     "Session",
     "SessionOptions",
     "Trail",
@@ -53,7 +53,7 @@ def unwatched(plugin: str, point: str, work: Callable[[Session], None], session:
 def open_session(
     snapshot: Snapshot,
     config: SchedulerConfig,
-    clock: Clock,
+    clock: CycleClock,
     carry: Carry,
     options: SessionOptions | None = None,
     *,
@@ -106,7 +106,7 @@ def close_session(session: Session, watch: Watch = unwatched) -> CycleResult:
 def run_cycle(
     snapshot: Snapshot,
     config: SchedulerConfig,
-    clock: Clock,
+    clock: CycleClock,
     carry: Carry,
     options: SessionOptions | None = None,
     *,

@@ -35,7 +35,15 @@ from core.fixed_point import (
     wide_scaled,
 )
 
-__all__ = ["Format", "Quantity", "format_bytes", "format_milli", "format_whole", "parse_quantity", "quantity_of"]
+__all__ = [
+    "Quantity",
+    "QuantityFormat",
+    "format_bytes",
+    "format_milli",
+    "format_whole",
+    "parse_quantity",
+    "quantity_of",
+]
 
 _MOST_LETTERS = 512  # no cluster has such a quantity
 _MOST_EXPONENT = 512  # Go tries to hold 10**exponent in memory; beyond this it is refused here
@@ -45,7 +53,7 @@ _CACHED_TEXTS = 1 << 16
 _TEXT = re.compile(r"([+-]?+)0*+([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)", re.ASCII)
 
 
-class Format(Enum):
+class QuantityFormat(Enum):
     """How a quantity is printed: the family of suffixes it was written with."""
 
     DECIMAL_EXPONENT = "DecimalExponent"  # 12e6
@@ -56,11 +64,11 @@ class Format(Enum):
 class _Suffix(NamedTuple):
     base: int
     exponent: int
-    format: Format
+    format: QuantityFormat
 
 
-_SUFFIXES = {name: _Suffix(10, exponent, Format.DECIMAL_SI) for name, exponent in DECIMAL.items()} | {
-    name: _Suffix(2, exponent, Format.BINARY_SI) for name, exponent in BINARY.items()
+_SUFFIXES = {name: _Suffix(10, exponent, QuantityFormat.DECIMAL_SI) for name, exponent in DECIMAL.items()} | {
+    name: _Suffix(2, exponent, QuantityFormat.BINARY_SI) for name, exponent in BINARY.items()
 }
 
 
@@ -69,7 +77,7 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
 
     unscaled: int
     exponent: int = 0
-    format: Format = Format.DECIMAL_SI
+    format: QuantityFormat = QuantityFormat.DECIMAL_SI
     wide: bool = False
     text: str = ""
 
@@ -154,7 +162,7 @@ def format_milli(milli: int) -> str:
 
 def format_bytes(count: int) -> str:
     """Bytes as canonical BinarySI text (Go's ``NewQuantity(n, BinarySI)``): 1048576 -> "1Mi"."""
-    return _canonical(Quantity(count, 0, Format.BINARY_SI))
+    return _canonical(Quantity(count, 0, QuantityFormat.BINARY_SI))
 
 
 def format_whole(count: int) -> str:
@@ -172,7 +180,7 @@ def _suffix(text: str, suffix: str) -> _Suffix:
         except ValueError:
             exponent = 2**63
         if -(2**63) <= exponent < 2**63:
-            return _Suffix(10, int32(exponent), Format.DECIMAL_EXPONENT)
+            return _Suffix(10, int32(exponent), QuantityFormat.DECIMAL_EXPONENT)
     raise QuantityError(text, f"unknown suffix {suffix!r}")
 
 
@@ -180,7 +188,7 @@ def _narrow(text: str, negative: bool, whole: str, fraction: str, suffix: _Suffi
     """The int64 form, or None when Go would go for arbitrary precision."""
     factor = 1
     scale = suffix.exponent
-    if suffix.format is Format.BINARY_SI:
+    if suffix.format is QuantityFormat.BINARY_SI:
         scale = 0
         # 2**10 has about three decimal digits
         if fraction or 15 - len(whole) - suffix.exponent * 3 // 10 - 1 < 0:
@@ -195,7 +203,7 @@ def _narrow(text: str, negative: bool, whole: str, fraction: str, suffix: _Suffi
     number = int(digits)
     if number * factor > INT64_MAX:
         return None
-    if suffix.format is Format.BINARY_SI:
+    if suffix.format is QuantityFormat.BINARY_SI:
         canonical = number & 7 != 0
     else:
         canonical = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
@@ -217,22 +225,22 @@ def _wide(text: str, negative: bool, whole: str, fraction: str, suffix: _Suffix)
     if amount:
         amount = to_nano(amount, exponent)
         exponent = NANO
-        if format_ is Format.BINARY_SI and amount > INT64_MAX * 10**9:
+        if format_ is QuantityFormat.BINARY_SI and amount > INT64_MAX * 10**9:
             amount, exponent = INT64_MAX, 0
-        if format_ is Format.BINARY_SI and exponent == NANO and amount < 10**9:
-            format_ = Format.DECIMAL_SI
+        if format_ is QuantityFormat.BINARY_SI and exponent == NANO and amount < 10**9:
+            format_ = QuantityFormat.DECIMAL_SI
     return Quantity(-amount if negative else amount, exponent, format_, wide=True)
 
 
 def _canonical(quantity: Quantity) -> str:
     if not quantity.unscaled:
         return "0"
-    if quantity.format is Format.BINARY_SI:
+    if quantity.format is QuantityFormat.BINARY_SI:
         whole = _whole(quantity)
         if whole is not None and abs(whole) >= 1024:
             return binary_text(whole)
         return decimal_text(quantity.unscaled, quantity.exponent, as_power=False)
-    as_power = quantity.format is Format.DECIMAL_EXPONENT
+    as_power = quantity.format is QuantityFormat.DECIMAL_EXPONENT
     return decimal_text(quantity.unscaled, quantity.exponent, as_power=as_power)
 
 

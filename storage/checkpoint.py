@@ -21,7 +21,7 @@ from storage.errors import CodecError
 from storage.history import CycleReader
 from storage.journal import Checkpoint
 from storage.recovered import Recovered
-from storage.truth import Held, Truth
+from storage.truth import StoredObject, Truth
 
 if TYPE_CHECKING:
     from storage.journal import Stored
@@ -34,7 +34,7 @@ Plain = dict[str, Any]
 
 
 @dataclass
-class State:
+class CheckpointState:
     """Everything up to record `recovered.sequence`."""
 
     recovered: Recovered = field(default_factory=Recovered)
@@ -81,14 +81,14 @@ class State:
         return Checkpoint(self.sequence, at, zlib.compress(codec.pack(content), LEVEL))
 
 
-def read_checkpoint(checkpoint: Checkpoint, *, past: bool = True) -> State:
+def read_checkpoint(checkpoint: Checkpoint, *, past: bool = True) -> CheckpointState:
     """Raises CodecError when it cannot be read. Without `past`, which a restart has no use for, it takes less time."""
     try:
         content: Plain = codec.unpack(zlib.decompress(checkpoint.content))
         if content["format"] != FORMAT:
             raise CodecError(f"checkpoint {checkpoint.sequence} has format {content['format']}, known is {FORMAT}")
         recovered, truth = _recovered_in(content["recovered"]), _truth_in(content["truth"])
-        return State(recovered, truth, _past_in(content["past"], truth) if past else Past(codec.unpack))
+        return CheckpointState(recovered, truth, _past_in(content["past"], truth) if past else Past(codec.unpack))
     except (zlib.error, KeyError, TypeError, ValueError) as problem:
         raise CodecError(f"checkpoint {checkpoint.sequence} cannot be read: {problem!r}") from problem
 
@@ -137,10 +137,10 @@ def _truth_out(truth: Truth) -> Plain:
 
 
 def _truth_in(plain: Plain) -> Truth:
-    found: dict[str, dict[tuple[str, str], Held]] = {}
+    found: dict[str, dict[tuple[str, str], StoredObject]] = {}
     for kind, (names, blobs, revisions, uids, owners) in plain["kinds"].items():
         rows = zip(names, blobs, revisions, uids, owners, strict=True)
-        found[kind] = {(name[0], name[1]): Held(blob, at, uid, tuple(of)) for name, blob, at, uid, of in rows}
+        found[kind] = {(name[0], name[1]): StoredObject(blob, at, uid, tuple(of)) for name, blob, at, uid, of in rows}
     return Truth(plain["revision"], found, plain["revisions"], dict.fromkeys(plain["removed"]))
 
 
@@ -161,7 +161,7 @@ def _past_out(past: Past, truth: Truth) -> Plain:
     }
 
 
-def _seen_out(objects: dict[tuple[str, str], bytes], held: dict[tuple[str, str], Held]) -> list[Any] | None:
+def _seen_out(objects: dict[tuple[str, str], bytes], held: dict[tuple[str, str], StoredObject]) -> list[Any] | None:
     """None when it is what the api holds, in that order; else names, with the bytes where they differ."""
     if list(objects) == list(held) and all(held[name].blob == blob for name, blob in objects.items()):
         return None

@@ -80,7 +80,7 @@ class DiskFailedError(StorageError):
     """Reading or writing failed below SQLite. The journal takes no more appends until it is opened again."""
 
 
-class GoneError(StorageError):
+class JournalGoneError(StorageError):
     """The journal's files are no longer the ones that were opened. It takes no more appends."""
 
 

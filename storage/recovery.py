@@ -10,7 +10,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from core.messages.events import Mutation
-from storage.checkpoint import State, read_checkpoint
+from storage.checkpoint import CheckpointState, read_checkpoint
 from storage.errors import CodecError, DamagedError
 from storage.recovered import Recovered
 from storage.scan import verified
@@ -47,7 +47,7 @@ async def recover(
     return recovered
 
 
-async def newest_state(journal: Journal, head: Head, *, past: bool = True) -> State | None:
+async def newest_state(journal: Journal, head: Head, *, past: bool = True) -> CheckpointState | None:
     """The newest checkpoint that can be read; None when there is none and none is needed. Raises DamagedError."""
     for checkpoint in await journal.checkpoints():
         if head.cut <= checkpoint.sequence <= head.sequence:

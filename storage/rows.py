@@ -31,7 +31,7 @@ NO_DICTIONARY: Final = 0
 """`packing` is the number of the dictionary the pack was deflated with, or this; NULL: no pack in this row."""
 
 
-class Row(NamedTuple):
+class JournalRow(NamedTuple):
     """A row without its pack, as read."""
 
     sequence: int
@@ -118,7 +118,7 @@ class PackReader:
         self._dictionaries = dictionaries
         self._inflated: dict[int, tuple[bytes, str]] = {}
 
-    def stored(self, row: Row) -> Stored:
+    def stored(self, row: JournalRow) -> Stored:
         """The record of a row. Raises DamagedError."""
         payload, stopped = self._payload(row.sequence - row.lead)
         end = row.start + row.size

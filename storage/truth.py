@@ -16,7 +16,7 @@ REMEMBERED = 10_000
 """Uids of deleted objects that are remembered, as the api server does."""
 
 
-class Held(NamedTuple):
+class StoredObject(NamedTuple):
     """One object: its bytes, the revision that wrote them, its uid and its owners' uids."""
 
     blob: bytes
@@ -30,7 +30,9 @@ class Truth:
     """`kinds`: kind -> (namespace, name) -> object; `removed`: uids of the latest deleted objects, oldest first."""
 
     revision: int = 0
-    kinds: dict[str, dict[tuple[str, str], Held]] = field(default_factory=dict[str, "dict[tuple[str, str], Held]"])
+    kinds: dict[str, dict[tuple[str, str], StoredObject]] = field(
+        default_factory=dict[str, "dict[tuple[str, str], StoredObject]"]
+    )
     revisions: dict[str, int] = field(default_factory=dict[str, int])
     removed: dict[str, None] = field(default_factory=dict[str, None])
 
@@ -46,22 +48,22 @@ class Truth:
             of_kind[name] = _held(mutation, known)
         self.revision = self.revisions[mutation.kind] = mutation.revision
 
-    def _remove(self, gone: Held | None) -> None:
+    def _remove(self, gone: StoredObject | None) -> None:
         if gone is not None:
             self.removed[gone.uid] = None
             if len(self.removed) > REMEMBERED:
                 del self.removed[next(iter(self.removed))]
 
-    def rows(self) -> Iterator[tuple[str, tuple[str, str], Held]]:
+    def rows(self) -> Iterator[tuple[str, tuple[str, str], StoredObject]]:
         """Everything, kind by kind, in the order of arrival."""
         for kind, objects in self.kinds.items():
             for name, held in objects.items():
                 yield kind, name, held
 
 
-def _held(mutation: Mutation, known: Held | None) -> Held:
+def _held(mutation: Mutation, known: StoredObject | None) -> StoredObject:
     metadata: dict[str, Any] = codec.unpack(mutation.blob).get("metadata") or {}
     owners = tuple(sorted(str(owner["uid"]) for owner in metadata.get("ownerReferences") or ()))
     if known is not None and known.owners == owners:
         owners = known.owners
-    return Held(mutation.blob, mutation.revision, str(metadata.get("uid") or ""), owners)
+    return StoredObject(mutation.blob, mutation.revision, str(metadata.get("uid") or ""), owners)

@@ -142,6 +142,17 @@ def test_every_module_says_what_it_is_for() -> None:
     assert silent == []
 
 
+def test_a_public_class_has_its_name_to_itself() -> None:
+    """Who reads a name, or looks for it, finds one class. Types of Kubernetes' fields keep Kubernetes' names."""
+    named: dict[str, list[str]] = {}
+    for path, tree in source.modules(*source.LAYERS):
+        if not path.startswith("actors/api/admission/shapes/"):
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    named.setdefault(node.name, []).append(path)
+    assert {name: paths for name, paths in named.items() if len(paths) > 1} == {}
+
+
 def test_public_names_say_what_they_are() -> None:
     silent = {path: sum(1 for node in tree.body if says_nothing(node)) for path, tree in source.modules(*source.LAYERS)}
     assert ratchet(silent, 0, SILENT) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.agents.pod_life import State, Trigger, move
+from actors.agents.pod_life import PodState, PodTrigger, move
 from actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
 from actors.agents.pod_statuses import ended_status, running_status
 from actors.runtime.timers import Timers
@@ -21,8 +21,12 @@ USER: Final = "node-agents"
 ORPHAN_S: Final = 40.0
 """Seconds after which a pod whose node is gone is removed (Kubernetes' pod garbage collector)."""
 
-_WAITS_FOR: Final = {State.STARTING: Trigger.STARTED, State.RUNNING: Trigger.TIME_UP, State.STOPPING: Trigger.STOPPED}
-_ORDER: Final = tuple(State)
+_WAITS_FOR: Final = {
+    PodState.STARTING: PodTrigger.STARTED,
+    PodState.RUNNING: PodTrigger.TIME_UP,
+    PodState.STOPPING: PodTrigger.STOPPED,
+}
+_ORDER: Final = tuple(PodState)
 
 
 class NodeAgentsMachine:
@@ -91,14 +95,14 @@ class NodeAgentsMachine:
             self._timers.set(key, now + ORPHAN_S)
             return
         if run.delete_by:
-            run.state = move(run.state, Trigger.DELETED) or run.state
+            run.state = move(run.state, PodTrigger.DELETED) or run.state
         match run.state:
-            case State.STARTING:
+            case PodState.STARTING:
                 self._timers.set(key, now + self._start_delay_s)
-            case State.RUNNING if run.duration_s > 0:
+            case PodState.RUNNING if run.duration_s > 0:
                 # one that came out of another cluster may have begun in a time that is yet to come here
                 self._timers.set(key, min(run.started or now, now) + run.duration_s)
-            case State.STOPPING:
+            case PodState.STOPPING:
                 self._timers.set(key, min(now + run.termination_s, max(run.delete_by, now)))
             case _:
                 self._timers.cancel(key)
@@ -112,11 +116,11 @@ class NodeAgentsMachine:
             return []
         run.state = after
         match after:
-            case State.RUNNING:
+            case PodState.RUNNING:
                 run.started = now
                 self._set_timer((run.namespace, run.name), run, now)
                 return [self._status(run, running_status(run, now))]
-            case State.ENDED:
+            case PodState.ENDED:
                 return [self._status(run, ended_status(run, now))]
             case _:
                 return [self._deletion(run)]

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class State(StrEnum):
+class PodState(StrEnum):
     """Where a pod is, as its node agent sees it."""
 
     STARTING = "starting"
@@ -16,7 +16,7 @@ class State(StrEnum):
     GONE = "gone"
 
 
-class Trigger(StrEnum):
+class PodTrigger(StrEnum):
     """What moves it."""
 
     STARTED = "started"  # the start delay is over
@@ -26,22 +26,22 @@ class Trigger(StrEnum):
     REMOVED = "removed"  # the api has removed it
 
 
-TRANSITIONS: Final[dict[tuple[State, Trigger], State]] = {
-    (State.STARTING, Trigger.STARTED): State.RUNNING,
-    (State.STARTING, Trigger.DELETED): State.STOPPING,
-    (State.STARTING, Trigger.REMOVED): State.GONE,
-    (State.RUNNING, Trigger.TIME_UP): State.ENDED,
-    (State.RUNNING, Trigger.DELETED): State.STOPPING,
-    (State.RUNNING, Trigger.REMOVED): State.GONE,
-    (State.ENDED, Trigger.DELETED): State.STOPPING,  # only a finalizer can keep an ended pod this long
-    (State.ENDED, Trigger.REMOVED): State.GONE,
-    (State.STOPPING, Trigger.DELETED): State.STOPPING,  # a later request may shorten the wait
-    (State.STOPPING, Trigger.STOPPED): State.GONE,
-    (State.STOPPING, Trigger.REMOVED): State.GONE,
+TRANSITIONS: Final[dict[tuple[PodState, PodTrigger], PodState]] = {
+    (PodState.STARTING, PodTrigger.STARTED): PodState.RUNNING,
+    (PodState.STARTING, PodTrigger.DELETED): PodState.STOPPING,
+    (PodState.STARTING, PodTrigger.REMOVED): PodState.GONE,
+    (PodState.RUNNING, PodTrigger.TIME_UP): PodState.ENDED,
+    (PodState.RUNNING, PodTrigger.DELETED): PodState.STOPPING,
+    (PodState.RUNNING, PodTrigger.REMOVED): PodState.GONE,
+    (PodState.ENDED, PodTrigger.DELETED): PodState.STOPPING,  # only a finalizer can keep an ended pod this long
+    (PodState.ENDED, PodTrigger.REMOVED): PodState.GONE,
+    (PodState.STOPPING, PodTrigger.DELETED): PodState.STOPPING,  # a later request may shorten the wait
+    (PodState.STOPPING, PodTrigger.STOPPED): PodState.GONE,
+    (PodState.STOPPING, PodTrigger.REMOVED): PodState.GONE,
 }
 """A pair that is not here is refused: the agent lets it pass without a change."""
 
 
-def move(state: State, trigger: Trigger) -> State | None:
+def move(state: PodState, trigger: PodTrigger) -> PodState | None:
     """The next state; None when the trigger means nothing there."""
     return TRANSITIONS.get((state, trigger))

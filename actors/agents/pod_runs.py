@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from actors.agents.pod_life import State
+from actors.agents.pod_life import PodState
 from config.durations import duration_s
 from core.objects.metadata import parse_time, section, text_map
 from core.whole_numbers import whole_number
@@ -30,7 +30,7 @@ class PodRun(Struct):
     name: str
     uid: str
     node: str
-    state: State
+    state: PodState
     duration_s: float
     exit_code: int
     termination_s: float
@@ -50,7 +50,7 @@ def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DUR
     meta: Object = pod["metadata"]
     status, annotations = section(pod, "status"), text_map(meta.get("annotations"))
     phase = status.get("phase") or "Pending"
-    state = State.ENDED if phase in _ENDED else State.RUNNING if phase == "Running" else State.STARTING
+    state = PodState.ENDED if phase in _ENDED else PodState.RUNNING if phase == "Running" else PodState.STARTING
     grace = float(meta.get("deletionGracePeriodSeconds") or 0)
     termination = duration_s(annotations.get(TERMINATION, ""))
     return PodRun(

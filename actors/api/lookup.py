@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from actors.api.tables import Tables
+from actors.api.tables import ObjectTables
 from core.objects.metadata import Object, section
 
 
 class TablesLookup:
     """`Lookup` over the tables. Objects handed out are shared: whoever gets one must not change it."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: ObjectTables) -> None:
         self._tables = tables
         self._classes_at = -1
         self._default_class: Object | None = None

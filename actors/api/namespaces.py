@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from actors.api import refusals
 from actors.api.kinds import KINDS, Kind
-from actors.api.tables import Tables
+from actors.api.tables import ObjectTables
 from core.messages.replies import Refused
 from core.objects.metadata import Object
 
@@ -22,7 +22,7 @@ def new_namespace(name: str) -> Object:
     return {"apiVersion": "v1", "kind": NAMESPACE, "metadata": {"name": name}}
 
 
-def is_missing(tables: Tables, namespace: str) -> bool:
+def is_missing(tables: ObjectTables, namespace: str) -> bool:
     """Whether there is no such namespace."""
     return tables.get((NAMESPACE, "", namespace)) is None
 
@@ -32,7 +32,7 @@ def not_there(namespace: str) -> Refused:
     return refusals.not_found(_ROW, namespace)
 
 
-def ending(tables: Tables, kind: Kind, namespace: str, name: str) -> Refused | None:
+def ending(tables: ObjectTables, kind: Kind, namespace: str, name: str) -> Refused | None:
     """The refusal for a new object in a namespace that is being deleted."""
     found = tables.shared((NAMESPACE, "", namespace))
     if found is None or "deletionTimestamp" not in found["metadata"]:

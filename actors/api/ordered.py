@@ -21,7 +21,7 @@ _RUN: Final = 1024
 """Names in a run at most; twice as many are split."""
 
 
-class Record(Struct):
+class ObjectRecord(Struct):
     """One object: its bytes, the revision that wrote them, its uid, and its labels (None: nobody has looked yet).
 
     `views`: what the watchers of each part of its kind see of it (`core.objects.parts`); None: as the bytes tell.
@@ -38,10 +38,10 @@ class Ordered:
     """Names and records. Iterators are not to be held over a change. `records` are for reading only."""
 
     def __init__(self) -> None:
-        self.records: dict[Name, Record] = {}
+        self.records: dict[Name, ObjectRecord] = {}
         self._firsts: list[Name] = []
         self._names: list[list[Name]] = []
-        self._runs: list[list[Record]] = []
+        self._runs: list[list[ObjectRecord]] = []
 
     def __len__(self) -> int:
         return len(self.records)
@@ -50,11 +50,11 @@ class Ordered:
         """Every name, in order of arrival, as it is now."""
         return iter(tuple(self.records))
 
-    def items(self) -> Iterator[tuple[Name, Record]]:
+    def items(self) -> Iterator[tuple[Name, ObjectRecord]]:
         """Names and records, in order of arrival."""
         return iter(tuple(self.records.items()))
 
-    def add(self, name: Name, record: Record) -> bool:
+    def add(self, name: Name, record: ObjectRecord) -> bool:
         """Put a record under a name; one that is there keeps its place. Whether the name is new."""
         known = name in self.records
         self.records[name] = record
@@ -72,7 +72,7 @@ class Ordered:
             self._split(run)
         return True
 
-    def pop(self, name: Name) -> Record:
+    def pop(self, name: Name) -> ObjectRecord:
         """Take a record away; KeyError when it is not there."""
         record = self.records.pop(name)
         run, at = self._place(name)
@@ -87,7 +87,7 @@ class Ordered:
         """Names by namespace and name: all of them, or those of a namespace."""
         return chain.from_iterable(self._names[run][part] for run, part in self._parts(namespace))
 
-    def sorted_records(self, namespace: str | None = None) -> Iterator[Record]:
+    def sorted_records(self, namespace: str | None = None) -> Iterator[ObjectRecord]:
         """The records of these names, in the same order."""
         return chain.from_iterable(self._runs[run][part] for run, part in self._parts(namespace))
 

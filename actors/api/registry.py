@@ -17,9 +17,9 @@ from actors.api.definitions.work import TooDearError, Work
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
 from actors.api.lookup import TablesLookup
-from actors.api.ordered import Record
+from actors.api.ordered import ObjectRecord
 from actors.api.refusals import Cause
-from actors.api.tables import Key, Tables, own
+from actors.api.tables import Key, ObjectTables, own
 from actors.api.typed import type_problems
 from actors.api.verbs.decoding import drop_nulls
 from core.messages.replies import Accepted, Refused
@@ -30,7 +30,7 @@ from storage.codec import pack
 _DEFINITION: Final = "CustomResourceDefinition"
 
 
-class Found(NamedTuple):
+class FoundObject(NamedTuple):
     """An object that is there; `obj` is a copy, unless it says otherwise where it comes from."""
 
     key: Key
@@ -46,7 +46,7 @@ class FoundRecord(Struct):
 
     key: Key
     kind: Kind
-    record: Record
+    record: ObjectRecord
     obj: Object
     whole: bool
 
@@ -54,7 +54,7 @@ class FoundRecord(Struct):
 class Registry:
     """`seed` goes into uids and generated names; `strict`: see `Store`."""
 
-    def __init__(self, tables: Tables, *, seed: int = 0, strict: bool = False) -> None:
+    def __init__(self, tables: ObjectTables, *, seed: int = 0, strict: bool = False) -> None:
         self.tables = tables
         self.seed = seed
         self.strict = strict
@@ -77,14 +77,14 @@ class Registry:
             if definition is not None:
                 self._kinds.add_definition(definition)
 
-    def existing(self, key: str, namespace: str, name: str) -> Found | Refused:
+    def existing(self, key: str, namespace: str, name: str) -> FoundObject | Refused:
         """The object of a kind's key, or the refusal that says what is missing."""
         kind = self.kinds.by_key(key)
         if kind is None:
             return refusals.unknown_kind(key)
         place = (key, namespace if kind.namespaced else "", name)
         obj = self.tables.read(place)
-        return refusals.not_found(kind, name) if obj is None else Found(place, kind, obj)
+        return refusals.not_found(kind, name) if obj is None else FoundObject(place, kind, obj)
 
     def for_status(self, key: str, namespace: str, name: str) -> FoundRecord | Refused:
         """`existing` for a change of the status alone."""

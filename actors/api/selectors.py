@@ -26,7 +26,7 @@ _EQUAL: Final = re.compile(r"\s*+([^\s=!]++)\s*+(==|=|!=)\s*+([^\s=!]*+)\s*+")
 _BARE: Final = re.compile(r"\s*+(!?+)\s*+([^\s=!()]++)\s*+")
 
 
-class SelectorError(ValueError):
+class SelectorTextError(ValueError):
     """The text is no label selector."""
 
 
@@ -37,7 +37,7 @@ def parse_selector(text: str) -> tuple[Requirement, ...]:
         return ()
     parts = list(islice(_parts(text), MOST_REQUIREMENTS + 1))
     if len(parts) > MOST_REQUIREMENTS:
-        raise SelectorError(f"more than {MOST_REQUIREMENTS} requirements")
+        raise SelectorTextError(f"more than {MOST_REQUIREMENTS} requirements")
     return tuple(map(_requirement, parts))
 
 
@@ -87,12 +87,12 @@ def _requirement(part: str) -> Requirement:
         return _checked((key, "NotIn" if sign == "!=" else "In", frozenset((value,))), part)
     if match := _BARE.fullmatch(part):
         return _checked((match[2], "DoesNotExist" if match[1] else "Exists", frozenset()), part)
-    raise SelectorError(f"unable to parse requirement {part.strip()[:SHOWN]!r}")
+    raise SelectorTextError(f"unable to parse requirement {part.strip()[:SHOWN]!r}")
 
 
 def _checked(requirement: Requirement, part: str) -> Requirement:
     key, _, values = requirement
     problem = qualified_name_problem(key) or next(filter(None, map(label_value_problem, sorted(values))), None)
     if problem:
-        raise SelectorError(f"unable to parse requirement {part.strip()[:SHOWN]!r}: {problem}")
+        raise SelectorTextError(f"unable to parse requirement {part.strip()[:SHOWN]!r}: {problem}")
     return requirement

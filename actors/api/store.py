@@ -12,8 +12,8 @@ from actors.api import refusals
 from actors.api.admission import Lookup, admission_of
 from actors.api.kind_table import KindTable
 from actors.api.registry import Registry
-from actors.api.selectors import SelectorError, matches, parse_selector
-from actors.api.tables import Tables
+from actors.api.selectors import SelectorTextError, matches, parse_selector
+from actors.api.tables import ObjectTables
 from actors.api.verbs.applying import Applying
 from actors.api.verbs.changes import Changes
 from actors.api.verbs.creation import Creation
@@ -21,9 +21,9 @@ from actors.api.verbs.deletion import Deletion
 from actors.api.verbs.eviction import Eviction
 from actors.api.verbs.placement import Placement
 from actors.api.verbs.reporting import Reporting
-from actors.api.verbs.requests import Moment
+from actors.api.verbs.requests import RequestMoment
 from actors.api.watch import RevisionLog
-from actors.runtime.shelf import Shelf
+from actors.runtime.shelf import HandleTable
 from core.messages import commands, watch
 from core.messages.events import Mutation
 from core.messages.replies import Accepted, ApiReply, Listing, ListingOpened, Refused
@@ -39,7 +39,7 @@ class Store:
     """Create, read, update, delete, bind, evict, list and watch. `seed` goes into uids and generated names.
 
     `strict`: for strangers' requests, as a real server is: an object's namespace must exist, and every field that its
-    kind describes be of its type. `written`: see `Tables`.
+    kind describes be of its type. `written`: see `ObjectTables`.
     """
 
     def __init__(
@@ -52,8 +52,8 @@ class Store:
     ) -> None:
         self.seed = seed
         self.log = RevisionLog(log_capacity)
-        self.tables = Tables(self.log, written or SharedObjects())
-        self.listings: Shelf[tuple[bytes, ...]] = Shelf()
+        self.tables = ObjectTables(self.log, written or SharedObjects())
+        self.listings: HandleTable[tuple[bytes, ...]] = HandleTable()
         self.registry = Registry(self.tables, seed=seed, strict=strict)
         self._deletion = Deletion(self.tables)
         self._creation = Creation(self.registry, self._deletion)
@@ -117,27 +117,27 @@ class Store:
         try:
             match request:  # each case is tried in turn: the frequent ones stand first
                 case commands.UpdateStatus():
-                    return self._changes.update_status(request, Moment(now, request.user))
+                    return self._changes.update_status(request, RequestMoment(now, request.user))
                 case commands.ReportStatus():
-                    return self._reporting.report(request, Moment(now, "scheduler"))
+                    return self._reporting.report(request, RequestMoment(now, "scheduler"))
                 case commands.Create():
-                    moment = Moment(now, request.user, uid=request.uid)
+                    moment = RequestMoment(now, request.user, uid=request.uid)
                     return self._creation.create(request.blob, moment, dry_run=request.dry_run)
                 case commands.BindPod():
-                    return self._placement.bind(request, Moment(now, "bind-worker"))
+                    return self._placement.bind(request, RequestMoment(now, "bind-worker"))
                 case commands.Get():
                     return self.get(request.kind, request.namespace, request.name)
                 case commands.Update():
-                    return self._changes.update(request, Moment(now, request.user, request.manager))
+                    return self._changes.update(request, RequestMoment(now, request.user, request.manager))
                 case commands.Patch():
                     writer = self._applying.apply if request.form == "apply" else self._changes.patch
-                    return writer(request, Moment(now, request.user, request.manager))
+                    return writer(request, RequestMoment(now, request.user, request.manager))
                 case commands.Delete():
                     return self.delete(request, now)
                 case commands.RequestEviction():
-                    return self._eviction.request(request, Moment(now, request.user))
+                    return self._eviction.request(request, RequestMoment(now, request.user))
                 case commands.EvictPod():
-                    return self._placement.evict(request, Moment(now, "evict-worker"))
+                    return self._placement.evict(request, RequestMoment(now, "evict-worker"))
                 case commands.List():
                     return self.list(request.kind, request.namespace, request.label_selector)
                 case commands.OpenListing():
@@ -167,7 +167,7 @@ class Store:
             return Listing(self.revision, self.tables.blobs(kind, namespace))
         try:
             wanted = parse_selector(label_selector)
-        except SelectorError as error:
+        except SelectorTextError as error:
             return refusals.bad_request(str(error))
         records = (record for _, record in self.tables.of_kind(kind, namespace))
         return Listing(self.revision, tuple(each.blob for each in records if matches(wanted, self.tables.labels(each))))
@@ -185,7 +185,7 @@ class Store:
 
     def create(self, blob: bytes, now: float, *, dry_run: bool = False, user: str = "") -> Accepted | Refused:
         """Admit and store a new object."""
-        return self._creation.create(blob, Moment(now, user), dry_run=dry_run)
+        return self._creation.create(blob, RequestMoment(now, user), dry_run=dry_run)
 
     def delete(self, request: commands.Delete, now: float) -> Accepted | Refused:
         """Delete, gracefully where the object asks for it; what it owns goes with it, or as `propagation` says."""
@@ -203,6 +203,6 @@ class Store:
             return refusals.forbidden(kind, key[2], reason)
         if request.dry_run:
             return self.registry.unchanged(key)
-        moment = Moment(now, request.user)
+        moment = RequestMoment(now, request.user)
         blob = self._deletion.delete(key, old, request.grace_period_s, moment, request.propagation)
         return Accepted(self.revision, blob, uid=uid)

@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, cast
 
-from actors.api.ordered import Name, Ordered, Record
+from actors.api.ordered import Name, ObjectRecord, Ordered
 from actors.api.watch import RevisionLog
 from core.messages.events import Mutation
 from core.objects.metadata import Object, section
-from core.objects.parts import PARTS, Parts
+from core.objects.parts import PARTS, KindParts
 from storage.codec import repack, unpack
 from storage.shared_objects import SharedObjects
 from storage.truth import Truth
@@ -24,7 +24,7 @@ Key = tuple[str, str, str]
 _REMEMBERED_OWNERS: Final = 10_000
 
 
-class Tables:
+class ObjectTables:
     """Objects, their revision, the log, the outbox. Nothing here judges a request.
 
     `written`: where those find what was written who read its bytes.
@@ -47,7 +47,7 @@ class Tables:
 
     # --- reading
 
-    def get(self, key: Key) -> Record | None:
+    def get(self, key: Key) -> ObjectRecord | None:
         """The record, or None."""
         try:
             return self._kinds[key[0]].records.get(key[1:])
@@ -70,12 +70,12 @@ class Tables:
             self._parsed[key] = known
         return known[1]
 
-    def seen(self, record: Record) -> Object:
+    def seen(self, record: ObjectRecord) -> Object:
         """The object of a record, shared with the watchers that read the same bytes: read only."""
         found: Object = self._written.unpack(record.blob)
         return found
 
-    def of_kind(self, kind: str, namespace: str | None = None) -> list[tuple[Name, Record]]:
+    def of_kind(self, kind: str, namespace: str | None = None) -> list[tuple[Name, ObjectRecord]]:
         """(namespace, name) and record of every object of a kind, in that order."""
         held = self._kinds.get(kind)
         if held is None:
@@ -87,7 +87,7 @@ class Tables:
         held = self._kinds.get(kind)
         return () if held is None else tuple([record.blob for record in held.sorted_records(namespace)])
 
-    def labels(self, record: Record) -> dict[str, str]:
+    def labels(self, record: ObjectRecord) -> dict[str, str]:
         """The labels of an object: known from its writing, or looked up once."""
         if record.labels is None:
             record.labels = _labels_of(own(record))
@@ -152,7 +152,7 @@ class Tables:
         """Write an object that is there and keeps its labels and owners; it may be changed afterwards."""
         return self._write(key, self._kinds[key[0]].records[key[1:]], obj, user)
 
-    def replace(self, key: Key, record: Record, obj: Object, user: str, *, status_only: bool = False) -> bytes:
+    def replace(self, key: Key, record: ObjectRecord, obj: Object, user: str, *, status_only: bool = False) -> bytes:
         """`put` of an object that keeps its labels and owners (all but its status); `record` is the one of this key."""
         blob = self._write(key, record, obj, user, user if status_only else "")
         self._written.keep(blob, obj)
@@ -167,12 +167,12 @@ class Tables:
         self._written.keep(blob, obj)
         parts = self._parts[key[0]]
         views = parts.views(obj)
-        self._add(key, Record(blob, revision, meta["uid"], _labels_of(obj), views))
+        self._add(key, ObjectRecord(blob, revision, meta["uid"], _labels_of(obj), views))
         self._own(key, owner_uids(obj))
         self._changed("ADDED", key, blob, user, parts.concerned(parts.unseen, views))
         return blob
 
-    def _write(self, key: Key, record: Record, obj: Object, user: str, status_by: str = "") -> bytes:
+    def _write(self, key: Key, record: ObjectRecord, obj: Object, user: str, status_by: str = "") -> bytes:
         revision = self.revision + 1
         obj["metadata"]["resourceVersion"] = str(revision)
         blob = repack(obj)
@@ -195,7 +195,7 @@ class Tables:
     def load(self, truth: Truth) -> None:
         """Take over what a checkpoint holds; the tables must be empty."""
         for kind, name, held in truth.rows():
-            self._add((kind, *name), Record(held.blob, held.revision, held.uid))
+            self._add((kind, *name), ObjectRecord(held.blob, held.revision, held.uid))
             self._own((kind, *name), held.owners)
         self.revision = truth.revision
         self.kind_revisions = defaultdict(int, truth.revisions)
@@ -216,14 +216,14 @@ class Tables:
             self._restore_object(key, mutation, record)
         self.revision = self.kind_revisions[mutation.kind] = mutation.revision
 
-    def _restore_object(self, key: Key, mutation: Mutation, record: Record | None) -> None:
+    def _restore_object(self, key: Key, mutation: Mutation, record: ObjectRecord | None) -> None:
         obj = cast("Object", unpack(mutation.blob))
         before = set[str]() if record is None else owner_uids(own(record))
-        restored = Record(mutation.blob, mutation.revision, obj["metadata"]["uid"])
+        restored = ObjectRecord(mutation.blob, mutation.revision, obj["metadata"]["uid"])
         self._add(key, restored)
         self._reown(key, before, owner_uids(obj))
 
-    def _add(self, key: Key, record: Record) -> None:
+    def _add(self, key: Key, record: ObjectRecord) -> None:
         held = self._kinds.get(key[0])
         if held is None:
             held = self._kinds[key[0]] = Ordered()
@@ -231,7 +231,7 @@ class Tables:
             self._in_namespace[key[1]] = self._in_namespace.get(key[1], 0) + 1
         self._keys[record.uid] = key
 
-    def _take(self, key: Key) -> Record:
+    def _take(self, key: Key) -> ObjectRecord:
         record = self._kinds[key[0]].pop(key[1:])
         self._keys.pop(record.uid, None)
         self._in_namespace[key[1]] -= 1
@@ -268,15 +268,15 @@ class Tables:
             del self._removed_uids[next(iter(self._removed_uids))]
 
 
-class _PartsByKind(dict[str, Parts]):
+class _PartsByKind(dict[str, KindParts]):
     """A kind of which nobody has named parts has none."""
 
-    def __missing__(self, kind: str) -> Parts:
-        parts = self[kind] = Parts(kind)
+    def __missing__(self, kind: str) -> KindParts:
+        parts = self[kind] = KindParts(kind)
         return parts
 
 
-def own(record: Record) -> Object:
+def own(record: ObjectRecord) -> Object:
     """A copy of the object of a record that is the caller's to change."""
     copy: Object = unpack(record.blob)
     return copy

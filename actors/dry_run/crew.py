@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from actors.dry_run.driver import TRY_ROWS, DryRunDriver
 from actors.dry_run.pool import DryRunPool
 from actors.dry_run.worker import DryRunWorker
-from actors.runtime.shelf import Shelf
+from actors.runtime.shelf import HandleTable
 from storage import codec
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from actors.dry_run.pool import Finding
     from actors.runtime.context import Context
-    from actors.scheduling.decider import DryRun
+    from actors.scheduling.decider import DryRunLike
     from actors.system.ports import DryRunPort, SupervisorPort
     from actors.system.settings import SystemSettings
 
@@ -29,7 +29,7 @@ class DryRunCrew:
 
     def __init__(self, settings: SystemSettings) -> None:
         self._settings = settings
-        self.shelf: Shelf[DryRun] = Shelf()
+        self.shelf: HandleTable[DryRunLike] = HandleTable()
 
     def worker(self, name: str, mailbox: DryRunPort, context: Context) -> DryRunWorker:
         """One that tries rows: on the very session the action works on, which only waits meanwhile."""
@@ -41,6 +41,6 @@ class DryRunCrew:
         return DryRunDriver(DryRunPool(workers, supervisor, chunk_rows=rows, deadline_s=deadline_s), self.shelf)
 
 
-def _try_rows(shelf: Shelf[DryRun], argument: bytes, first: int, last: int) -> Sequence[Finding]:
+def _try_rows(shelf: HandleTable[DryRunLike], argument: bytes, first: int, last: int) -> Sequence[Finding]:
     """Raises KeyError when nobody waits for these rows any more."""
     return shelf.get(codec.unpack(argument)).try_rows(first, last)

@@ -12,8 +12,8 @@ from storage import codec
 
 if TYPE_CHECKING:
     from actors.dry_run.pool import DryRunPool, Finding
-    from actors.runtime.shelf import Shelf
-    from actors.scheduling.decider import DryRun, Steps
+    from actors.runtime.shelf import HandleTable
+    from actors.scheduling.decider import DryRunLike, Steps
 
 TRY_ROWS = "try-rows"
 """The function a chunk names; its argument is the number on the shelf, as MessagePack."""
@@ -22,7 +22,7 @@ TRY_ROWS = "try-rows"
 class DryRunDriver:
     """`shelf`: where the workers of the pool find what a chunk is about."""
 
-    def __init__(self, pool: DryRunPool, shelf: Shelf[DryRun]) -> None:
+    def __init__(self, pool: DryRunPool, shelf: HandleTable[DryRunLike]) -> None:
         self._pool = pool
         self._shelf = shelf
 
@@ -35,7 +35,7 @@ class DryRunDriver:
         except StopIteration:
             return
 
-    async def _findings(self, asked: DryRun) -> list[Finding]:
+    async def _findings(self, asked: DryRunLike) -> list[Finding]:
         number = self._shelf.put(asked)
         try:
             return await self._pool.run(TRY_ROWS, codec.pack(number), len(asked.nodes), asked.want)

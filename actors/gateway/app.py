@@ -17,7 +17,7 @@ from actors.gateway.discovery.version import version
 from actors.gateway.forms import encode
 from actors.gateway.handlers import health, resources
 from actors.gateway.problems import ApiError, internal, no_such_path, unavailable, wrong_method
-from actors.gateway.request.exchange import Exchange, GoneError, Receive, Scope, Send
+from actors.gateway.request.exchange import ClientGoneError, Exchange, Receive, Scope, Send
 from actors.gateway.request.negotiation import discovery_version
 from actors.gateway.request.paths import parse_path
 from actors.gateway.security import Doorkeeper
@@ -50,7 +50,7 @@ class Endpoint:
         try:
             with self._site.open.request():
                 await self._answer(exchange)
-        except GoneError:
+        except ClientGoneError:
             return
         except ApiError as error:
             await refuse(exchange, error)

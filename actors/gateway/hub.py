@@ -13,12 +13,12 @@ import anyio
 from anyio import lowlevel
 
 from actors.gateway.request.selection import Traits, traits_of
-from actors.gateway.ring import Entry, Ring
+from actors.gateway.ring import Ring, RingEntry
 from actors.gateway.settings import MIB
 from actors.runtime.asking import ask_again
 from actors.runtime.context import Context
 from actors.runtime.level_signal import LevelSignal
-from actors.runtime.shelf import Shelf
+from actors.runtime.shelf import HandleTable
 from actors.system.ports import ApiPort
 from core.messages.commands import OpenListing
 from core.messages.events import Mutation
@@ -50,7 +50,7 @@ class Hub:
     def __init__(
         self,
         api: ApiPort,
-        shelf: Shelf[tuple[bytes, ...]],
+        shelf: HandleTable[tuple[bytes, ...]],
         context: Context,
         *,
         ring_events: int = 8_192,
@@ -132,7 +132,7 @@ class Hub:
             known.pop(key, None)
         else:
             after = known[key] = traits_of(event.kind, obj)
-        self.ring(event.kind).append(Entry(event.revision, event.type, event.blob, before, after))
+        self.ring(event.kind).append(RingEntry(event.revision, event.type, event.blob, before, after))
 
     def _bound(self) -> None:
         """Halve the largest ring while all of them hold too much."""

@@ -31,7 +31,7 @@ class Page(msgspec.Struct, frozen=True):
     scope: str
 
 
-class Kept(msgspec.Struct):
+class KeptListing(msgspec.Struct):
     """One listing; `at` is when it was last read."""
 
     revision: int
@@ -43,7 +43,7 @@ class KeptListings:
     """At most `MOST` of them, none unread for longer than `AGE_S`."""
 
     def __init__(self) -> None:
-        self._listings: OrderedDict[int, Kept] = OrderedDict()
+        self._listings: OrderedDict[int, KeptListing] = OrderedDict()
         self._handles = count(1)
 
     def __len__(self) -> int:
@@ -52,11 +52,11 @@ class KeptListings:
     def keep(self, revision: int, blobs: tuple[bytes, ...], now: float) -> int:
         """Keep a listing; its handle."""
         handle = next(self._handles)
-        self._listings[handle] = Kept(revision, blobs, now)
+        self._listings[handle] = KeptListing(revision, blobs, now)
         self._tidy(now)
         return handle
 
-    def open(self, token: str, scope: str, now: float) -> tuple[Page, Kept]:
+    def open(self, token: str, scope: str, now: float) -> tuple[Page, KeptListing]:
         """What a token stands for. Raises ApiError: 400 for one that is none, 410 for an old one."""
         page = _decoded(token)
         if page.scope != scope:

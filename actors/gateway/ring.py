@@ -20,7 +20,7 @@ MOST: Final = 200
 """Events that are sent at once."""
 
 
-class Entry:
+class RingEntry:
     """One change. `before` and `after` are the object's traits; None: it was not, or is no longer, there."""
 
     __slots__ = ("_line", "after", "before", "blob", "revision", "type")
@@ -66,7 +66,7 @@ class Ring:
         self.bytes = 0
         self._most = most
         self._first = 0
-        self._entries: list[Entry] = []
+        self._entries: list[RingEntry] = []
         self._chunk: tuple[int, int, bytes] = (-1, -1, b"")
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class Ring:
         """The position after the newest entry."""
         return self._first + len(self._entries)
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: RingEntry) -> None:
         """Add a change; the oldest go when there are too many."""
         self._entries.append(entry)
         self.bytes += entry.size
@@ -118,12 +118,12 @@ class Ring:
                 high = middle
         return self._first + low
 
-    def read(self, position: int) -> list[Entry] | None:
+    def read(self, position: int) -> list[RingEntry] | None:
         """The next entries from a position on, a chunk at most; None when they are gone."""
         start = position - self._first
         if start < 0:
             return None
-        found: list[Entry] = []
+        found: list[RingEntry] = []
         size = 0
         for entry in self._entries[start : start + MOST]:
             found.append(entry)
@@ -132,7 +132,7 @@ class Ring:
                 break
         return found
 
-    def lines(self, position: int, entries: list[Entry]) -> bytes:
+    def lines(self, position: int, entries: list[RingEntry]) -> bytes:
         """The events of what `read` gave, as those see it who watch everything: joined once for all at one position."""
         key = (position, len(entries))
         if self._chunk[:2] != key:

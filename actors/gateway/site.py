@@ -21,7 +21,7 @@ from actors.gateway.settings import GatewaySettings
 from actors.gateway.streams import Open
 from actors.runtime.clock import Clock
 from actors.runtime.longest import Longest
-from actors.runtime.shelf import Shelf
+from actors.runtime.shelf import HandleTable
 from actors.system.ports import ApiPort, MetricsPort
 from core.messages import commands, replies
 from core.objects.metadata import Object
@@ -31,7 +31,7 @@ NOT_FOUND: Final = 404
 SLICE: Final = 100
 
 A = TypeVar("A")
-Listings = Shelf[tuple[bytes, ...]]
+Listings = HandleTable[tuple[bytes, ...]]
 
 
 @dataclass

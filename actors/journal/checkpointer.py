@@ -1,6 +1,6 @@
 """The checkpointer: states from which a restart needs only what follows, and the cutting of what nobody needs.
 
-Owns: a state folded from the journal (`storage.checkpoint.State`); it reads the journal, and cuts it.
+Owns: a state folded from the journal (`storage.checkpoint.CheckpointState`); it reads the journal, and cuts it.
 Accepts: `Poke` (take one now).
 Sends: asks the recorder to keep a checkpoint. That there is something to read is a level signal, which it raises.
 When full: whoever pokes waits.
@@ -23,7 +23,7 @@ from actors.runtime.actor import Actor
 from core.messages.commands import Poke
 from core.messages.recording import SaveCheckpoint
 from core.messages.replies import Done
-from storage.checkpoint import State
+from storage.checkpoint import CheckpointState
 from storage.errors import StorageError
 from storage.recovery import newest_state
 from storage.retention import cut_point
@@ -65,7 +65,7 @@ class Checkpointer(Actor[Poke, Done]):
         self._every = every
         self._retention = retention
         self._in_thread = in_thread
-        self._state: State | None = None
+        self._state: CheckpointState | None = None
         self._taken = 0
         self._lock = anyio.Lock()
 
@@ -113,11 +113,11 @@ class Checkpointer(Actor[Poke, Done]):
         if through:
             await self._journal.cut(through)
 
-    async def _caught_up(self) -> State:
+    async def _caught_up(self) -> CheckpointState:
         """The state at the newest record after which no cycle is half written."""
         head = await self._journal.head()
         if self._state is None:
-            self._state = await newest_state(self._journal, head) or State()
+            self._state = await newest_state(self._journal, head) or CheckpointState()
         state = self._state
         while state.sequence < head.sequence or not state.between_cycles:
             records = await self._journal.read(state.sequence, limit=PIECE)

@@ -20,7 +20,7 @@ import anyio
 from anyio import lowlevel
 
 from actors.runtime.actor import Actor
-from actors.runtime.watcher import Changes, Watcher
+from actors.runtime.watcher import WatchedChanges, Watcher
 from core.messages.commands import Poke
 from core.messages.replies import Done
 from core.objects.parts import kind_of
@@ -117,7 +117,7 @@ class Reconciler(Actor[Poke, Done]):
                 await self._work()
                 self._watcher.done(changes)
 
-    def _tell(self, changes: Changes) -> None:
+    def _tell(self, changes: WatchedChanges) -> None:
         known_to = self._watcher.revision
         for event in changes.events:
             deleted = event.type == "DELETED"

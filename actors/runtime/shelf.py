@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Shelf(Generic[T]):
+class HandleTable(Generic[T]):
     """In-process things (snapshots, sessions) by number: messages carry the number only."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 AGAIN_S = 0.02
 
 
-class Changes(Struct, frozen=True):
+class WatchedChanges(Struct, frozen=True):
     """What one pull brought. `relisted`: these are all objects there are, and a DELETED for each that vanished.
 
     `listed`: the revision at which each kind was listed then.
@@ -70,7 +70,7 @@ class Watcher:
         self._known: set[tuple[str, str, str]] = set()
         self._activity.seen(name, since, self._kinds)
 
-    async def next(self) -> Changes:
+    async def next(self) -> WatchedChanges:
         """Wait for news of its kinds and return it; may return no events.
 
         From the news on until it is `done` the watcher is behind, so the board does not take the system for idle.
@@ -81,7 +81,7 @@ class Watcher:
             except ActorFailedError:
                 await anyio.sleep(AGAIN_S)  # the api has crashed, or the way to it is broken: it comes back
 
-    async def _read(self) -> Changes:
+    async def _read(self) -> WatchedChanges:
         if self.revision < 0:
             return await self._relist()
         pull = Pull(self.name, self.revision, self._kinds, self._limit)
@@ -92,14 +92,14 @@ class Watcher:
         if events and events[0].revision <= self.revision:  # a watch may be replayed; what is known is no news
             events = [event for event in events if event.revision > self.revision]
         self._remember(events)
-        return Changes(events, found.revision)
+        return WatchedChanges(events, found.revision)
 
-    def done(self, changes: Changes) -> None:
+    def done(self, changes: WatchedChanges) -> None:
         """These changes, and every request they led to, are dealt with."""
         self.revision = changes.revision
         self._activity.seen(self.name, changes.revision, self._kinds)
 
-    async def _relist(self) -> Changes:
+    async def _relist(self) -> WatchedChanges:
         listings = await self._api.ask_many([List(kind) for kind in self._whole_kinds])
         events: list[Mutation] = []
         listed: dict[str, int] = {}
@@ -112,7 +112,7 @@ class Watcher:
         present = {(event.kind, event.namespace, event.name) for event in events}
         vanished = [_vanished(*key, revision) for key in sorted(self._known - present)]
         self._known = present
-        return Changes([*vanished, *events], revision, relisted=True, listed=listed)
+        return WatchedChanges([*vanished, *events], revision, relisted=True, listed=listed)
 
     def _as_event(self, kind: str, blob: bytes) -> Mutation:
         metadata = self._objects.unpack(blob)["metadata"]

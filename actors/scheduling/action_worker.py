@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from actors.dry_run.driver import DryRunDriver
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.runtime.shelf import Shelf
+    from actors.runtime.shelf import HandleTable
     from actors.scheduling.decider import Decider
     from actors.system.ports import ActionPort
 
@@ -38,7 +38,7 @@ class ActionWorker(Actor[RunAction, ActionReply]):
         mailbox: ActionPort,
         context: Context,
         *,
-        sessions: Shelf[Any],
+        sessions: HandleTable[Any],
         decider: Decider,
         dry_runs: DryRunDriver,
         stopwatch: Callable[[], float],

@@ -22,7 +22,7 @@ from actors.errors import ActorFailedError, BrokenViewError
 from actors.runtime.activity import SCHEDULER
 from actors.runtime.actor import Actor
 from actors.runtime.level_signal import LevelSignal
-from actors.runtime.watcher import Changes, Watcher
+from actors.runtime.watcher import WatchedChanges, Watcher
 from actors.scheduling.resync import Awaited, Due, ResyncQueue
 from actors.system.ports import CacheMessage, CacheReply
 from core.fold.shown import Shown
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.runtime.shelf import Shelf
+    from actors.runtime.shelf import HandleTable
     from actors.scheduling.decider import SchedulerView
     from actors.system.ports import ApiPort, CachePort
     from config.errors import RequestError
@@ -78,7 +78,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         *,
         api: ApiPort,
         view: SchedulerView,
-        snapshots: Shelf[Any],
+        snapshots: HandleTable[Any],
         changed: LevelSignal,
         awaited: Awaited,
         check_always: bool = False,
@@ -196,7 +196,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._announce()
             self._applied.raise_to(changes.revision)
 
-    def _apply(self, changes: Changes) -> None:
+    def _apply(self, changes: WatchedChanges) -> None:
         shown = ((event.type, self._objects.unpack(event.blob)) for event in changes.events)
         if changes.relisted:
             operation = Relisted(changes.revision, changes.listed)

@@ -11,7 +11,7 @@ from actors.scheduling.plugin_times import PluginTimes
 from core.actions import ACTIONS, DRY_RUNNING
 from core.cycle import close_session, is_idle, open_session, run_action, tables_later
 from core.plugins import PLUGINS
-from core.session.carry import Carry, Clock
+from core.session.carry import Carry, CycleClock
 from core.state.view import View
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class NewestQueues:
 def _open(
     report: bool, times: PluginTimes, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]
 ) -> Any:
-    clock, carried = Clock(moment.cycle, moment.now, moment.seed), Carry.from_dict(carry)
+    clock, carried = CycleClock(moment.cycle, moment.now, moment.seed), Carry.from_dict(carry)
     times.forget()
     return open_session(snapshot, config, clock, carried, report=report, watch=times.watch)
 

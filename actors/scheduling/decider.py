@@ -43,7 +43,7 @@ class Moment:
     seed: int = 0
 
 
-class DryRun(Protocol):
+class DryRunLike(Protocol):
     """`core.actions.dry_runs.dry_run.DryRun` as the actors use it: candidates 0..len(nodes)-1, of which the first
     `want` that would do are enough.
 
@@ -57,7 +57,7 @@ class DryRun(Protocol):
     def read(self, findings: Sequence[tuple[int, bytes]], /) -> Any: ...
 
 
-Steps = Generator[DryRun, Any, None]
+Steps = Generator[DryRunLike, Any, None]
 """An action that stops at every dry run and goes on with what `read` made of the findings."""
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.runtime.shelf import Shelf
+    from actors.runtime.shelf import HandleTable
     from actors.scheduling.commit import Commit
     from actors.scheduling.cycle_memory import CycleMemory, RunnerSettings
     from actors.scheduling.decider import Decider
@@ -75,8 +75,8 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         commit: Commit,
         metrics: MetricsPort,
         decider: Decider,
-        snapshots: Shelf[Any],
-        sessions: Shelf[Any],
+        snapshots: HandleTable[Any],
+        sessions: HandleTable[Any],
         memory: CycleMemory,
         settings: RunnerSettings,
     ) -> None:

@@ -14,7 +14,7 @@ from actors.runtime.activity import Activity
 from actors.runtime.clock import Clock
 from actors.runtime.level_signal import LevelSignal
 from actors.runtime.longest import Longest
-from actors.runtime.shelf import Shelf
+from actors.runtime.shelf import HandleTable
 from actors.scheduling.decider import Decider
 from actors.system.roles import ROLES
 from storage.journal import Journal
@@ -75,14 +75,14 @@ REFERENCES: Final = (
     ),
     Reference(
         what="listings",
-        kind=Shelf,
+        kind=HandleTable,
         of=lambda wiring: wiring.store.listings,
         roles=("api-server", "gateway"),
         gives="tuples of bytes by number, as long as they were when they were laid there",
     ),
     Reference(
         what="snapshots",
-        kind=Shelf,
+        kind=HandleTable,
         of=lambda wiring: wiring.snapshots,
         roles=("cache", "session-runner"),
         gives="values of the view by number; who takes one is the only one that has it",
@@ -96,7 +96,7 @@ REFERENCES: Final = (
     ),
     Reference(
         what="sessions",
-        kind=Shelf,
+        kind=HandleTable,
         of=lambda wiring: wiring.sessions,
         roles=("action-worker", "session-runner"),
         gives="sessions by number: only the holder of the baton touches one",
@@ -110,7 +110,7 @@ REFERENCES: Final = (
     ),
     Reference(
         what="dry runs",
-        kind=Shelf,
+        kind=HandleTable,
         of=lambda wiring: wiring.crew.shelf,
         roles=("action-worker", "dry-run-worker"),
         gives="dry runs by number, which only read a session that waits meanwhile",

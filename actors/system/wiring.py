@@ -13,7 +13,7 @@ from actors.dry_run.crew import DryRunCrew
 from actors.effects.pre_bind_worker import WaitingBinds
 from actors.runtime.context import Context
 from actors.runtime.level_signal import LevelSignal
-from actors.runtime.shelf import Shelf
+from actors.runtime.shelf import HandleTable
 from actors.runtime.supervisor import Child, Supervisor
 from actors.runtime.switchboard import Switchboard
 from actors.scheduling.core_decider import core_decider
@@ -115,8 +115,8 @@ class Wiring:
         )
         self.memory = CycleMemory()
         self.recovered = Recovered()
-        self.snapshots: Shelf[Any] = Shelf()
-        self.sessions: Shelf[Any] = Shelf()
+        self.snapshots: HandleTable[Any] = HandleTable()
+        self.sessions: HandleTable[Any] = HandleTable()
         self.crew = DryRunCrew(settings)
         self.network = Network(self.context, settings.news_delay_s, settings.seed)
         self.awaited = Awaited(3 * settings.answer_timeout_s)

@@ -12,7 +12,7 @@ from core.actions.placing.domains import Decisions, DomainAllocator
 from core.actions.placing.nomination import allocate_as_nominated
 from core.actions.placing.task_loop import allocate_tasks
 from core.actions.placing.worksheet import Worksheet, organize
-from core.life.pod_group import Phase
+from core.life.pod_group import PodGroupPhase
 from core.life.task import TaskStatus
 from core.session.action_arguments import caches_errors
 from core.session.heap import PriorityQueue
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Context:
+class AllocateContext:
     """Who waits: queues by QueueOrder, jobs of each by JobOrder, each job's worksheet, and where jobs would go."""
 
     decisions: Decisions
@@ -47,7 +47,7 @@ def execute(session: Session) -> None:
     _drain(session, build_context(session))
 
 
-def _drain(session: Session, context: Context) -> None:
+def _drain(session: Session, context: AllocateContext) -> None:
     cache_errors = caches_errors(session, "allocate")
     queues = context.queues
     while queues:
@@ -79,16 +79,16 @@ def _drain(session: Session, context: Context) -> None:
             queues.push(queue)
 
 
-def build_context(session: Session, only: frozenset[int] | None = None) -> Context:
+def build_context(session: Session, only: frozenset[int] | None = None) -> AllocateContext:
     """Every valid, admitted job with tasks to place, in job order; `only`: of these rows."""
-    context = Context(Decisions(session), PriorityQueue(session.points.queue_order.before))
+    context = AllocateContext(Decisions(session), PriorityQueue(session.points.queue_order.before))
     if "enqueue" not in session.config.actions:
-        for job in session.jobs.where(session.snapshot.jobs.phase <= Phase.PENDING.value):
+        for job in session.jobs.where(session.snapshot.jobs.phase <= PodGroupPhase.PENDING.value):
             if only is None or job.row in only:
                 session.jobs.admit(job)
     columns = session.snapshot.jobs
     has_pending = columns.counts[TaskStatus.PENDING.value] > 0
-    for job in session.jobs.where(has_pending & (columns.phase > Phase.PENDING.value)):
+    for job in session.jobs.where(has_pending & (columns.phase > PodGroupPhase.PENDING.value)):
         if (only is not None and job.row not in only) or not session.job_is_valid(job):
             continue
         if not session.topology.is_ready and session.topology.is_asked_for(job):

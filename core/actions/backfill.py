@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.pod_group import Phase
+from core.life.pod_group import PodGroupPhase
 from core.life.task import TaskStatus
 from core.session.action_arguments import caches_errors
 from core.session.heap import PriorityQueue
@@ -86,7 +86,7 @@ def pick_up(session: Session) -> list[Task]:
 def _candidates(session: Session) -> BoolArray:
     columns = session.snapshot.jobs
     has_candidates = (columns.best_effort > 0) | (columns.counts[TaskStatus.PIPELINED.value] > 0)
-    found: BoolArray = has_candidates & (columns.phase > Phase.PENDING.value)
+    found: BoolArray = has_candidates & (columns.phase > PodGroupPhase.PENDING.value)
     return found
 
 

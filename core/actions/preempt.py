@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from core.actions.dry_runs.dry_run import Steps
     from core.actions.victims.candidates import RowArray
     from core.objects.pod import Task
-    from core.session.heap import PriorityQueue, Source
+    from core.session.heap import PopSource, PriorityQueue
     from core.session.search.node_search import NodeSearch
     from core.session.session import Session
     from core.session.statement import Statement
@@ -76,7 +76,7 @@ class Preempt:
             for job in starving.found[queue.name]:
                 yield from self._within(job)
 
-    def _between_jobs(self, jobs: PriorityQueue[Job], tasks: dict[int, Source[Task]]) -> Steps:
+    def _between_jobs(self, jobs: PriorityQueue[Job], tasks: dict[int, PopSource[Task]]) -> Steps:
         """The next job takes from others; it is kept only if the job can then run."""
         session, job = self._session, jobs.pop()
         statement, assigned = session.statement(), False

@@ -24,7 +24,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class AffinityTerm:
     """One term: pods of these namespaces (named, or selected by their labels) that the selector matches, per value of
     `key`.
 
@@ -51,15 +51,15 @@ class Term:
 class PodTerms:
     """The terms of one pod. Preferred ones hold both kinds, anti-affinity with negative weights."""
 
-    affinity: tuple[Term, ...] = ()
-    anti: tuple[Term, ...] = ()
-    preferred: tuple[Term, ...] = ()
+    affinity: tuple[AffinityTerm, ...] = ()
+    anti: tuple[AffinityTerm, ...] = ()
+    preferred: tuple[AffinityTerm, ...] = ()
 
 
-def _term(listed: Mapping[str, Any], namespace: str, weight: int = 0) -> Term:
+def _term(listed: Mapping[str, Any], namespace: str, weight: int = 0) -> AffinityTerm:
     named: list[str] = listed.get("namespaces") or []
     selector: dict[str, Any] | None = listed.get("namespaceSelector")
-    return Term(
+    return AffinityTerm(
         key=str(listed.get("topologyKey") or ""),
         selector=label_selector(listed.get("labelSelector")),
         namespaces=frozenset(named if named or selector is not None else (namespace,)),
@@ -68,12 +68,12 @@ def _term(listed: Mapping[str, Any], namespace: str, weight: int = 0) -> Term:
     )
 
 
-def _required(affinity: Mapping[str, Any], namespace: str) -> tuple[Term, ...]:
+def _required(affinity: Mapping[str, Any], namespace: str) -> tuple[AffinityTerm, ...]:
     listed: list[dict[str, Any]] = affinity.get(_REQUIRED) or []
     return tuple(_term(one, namespace) for one in listed)
 
 
-def _preferred(affinity: Mapping[str, Any], namespace: str, sign: int) -> tuple[Term, ...]:
+def _preferred(affinity: Mapping[str, Any], namespace: str, sign: int) -> tuple[AffinityTerm, ...]:
     listed: list[dict[str, Any]] = affinity.get(_PREFERRED) or []
     return tuple(
         _term(section(one, "podAffinityTerm"), namespace, sign * int(one.get("weight") or 0)) for one in listed
@@ -111,7 +111,7 @@ def namespace_labels(objects: Mapping[str, Mapping[str, Object]], namespace: str
     return text_map(section(known, "metadata").get("labels")) if known else _NO_LABELS
 
 
-def resolved(term: Term, objects: Mapping[str, Mapping[str, Object]]) -> Term:
+def resolved(term: AffinityTerm, objects: Mapping[str, Mapping[str, Object]]) -> AffinityTerm:
     """The term of a pod to be placed, with the namespaces that its selector finds added to the named ones."""
     selector = term.namespace_selector
     if selector.empty or selector.nothing:
@@ -120,7 +120,7 @@ def resolved(term: Term, objects: Mapping[str, Mapping[str, Object]]) -> Term:
     return replace(term, namespaces=term.namespaces.union(found))
 
 
-def fixed_label(term: Term) -> tuple[tuple[str, str], ...]:
+def fixed_label(term: AffinityTerm) -> tuple[tuple[str, str], ...]:
     """Labels of which a matching pod must have one; empty when the selector demands no particular value."""
     for wanted in term.selector.requirements:
         if wanted.operator == "In":

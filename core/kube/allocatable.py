@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class AllocatableColumn:
     """One resource over node rows [N], each beside a memoryview for reading one row cheaply.
 
     `amount`: what is allocatable; `divisor`: the same with infinity for 0, so that a share of nothing is 0; `present`:
@@ -59,10 +59,10 @@ def _amounts(nodes: NodeSpecs, name: str) -> list[float]:
 
 
 @derived(NODES)
-def capacity(nodes: NodeSpecs, name: str) -> Capacity:
+def capacity(nodes: NodeSpecs, name: str) -> AllocatableColumn:
     """The allocatable amount of a resource: cpu in milli-cores, memory in bytes, others in thousandths."""
     amount = np.array(_amounts(nodes, name), dtype=np.float64)
     present = amount != 0.0
     everywhere = bool(present.all())
     divisor = amount if everywhere else np.where(present, amount, np.inf)  # one array is read faster than two
-    return Capacity(amount, divisor, present, everywhere, amount.data, divisor.data)
+    return AllocatableColumn(amount, divisor, present, everywhere, amount.data, divisor.data)

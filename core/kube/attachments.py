@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from core.kube.storage import Storage, StorageError, claim_key, claim_names, class_name, volume_name
+from core.kube.storage import Storage, UnreadableVolumesError, claim_key, claim_names, class_name, volume_name
 from core.objects.metadata import section
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def attachables(storage: Storage, task: Task) -> set[Attachable]:
     for name, _ in claim_names(task):
         try:
             claim = storage.claim(task.namespace, name)
-        except StorageError as error:
-            raise StorageError(f"looking up PVC {task.namespace}/{name}: {error}") from error
+        except UnreadableVolumesError as error:
+            raise UnreadableVolumesError(f"looking up PVC {task.namespace}/{name}: {error}") from error
         volume = _attachable(storage, claim)
         if volume is not None:
             found.add(volume)

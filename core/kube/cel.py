@@ -37,21 +37,21 @@ class ExpressionError(RequestError):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class CelNode:
     """One operation. `kind`: literal, list, name, member, index, call, not, minus, +, a relation, &&, ||, choice."""
 
     kind: str
-    parts: tuple[Node, ...] = ()
+    parts: tuple[CelNode, ...] = ()
     value: object = None
     depth: int = 1
 
 
-def _node(kind: str, parts: tuple[Node, ...], value: object = None) -> Node:
+def _node(kind: str, parts: tuple[CelNode, ...], value: object = None) -> CelNode:
     """Raises ExpressionError for one that goes too deep."""
     depth = 1 + max((part.depth for part in parts), default=0)
     if depth > DEEPEST:
         raise ExpressionError(f"the expression is nested deeper than {DEEPEST} levels")
-    return Node(kind, parts, value, depth)
+    return CelNode(kind, parts, value, depth)
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -87,13 +87,13 @@ class _Reader:
         if not self._take(wanted):
             raise ExpressionError(f"expression {self._text[:80]!r}: expected {wanted!r}, found {self._peek()!r}")
 
-    def whole(self) -> Node:
+    def whole(self) -> CelNode:
         tree = self._choice()
         if self._tokens[self._at][0] != "end":
             raise ExpressionError(f"expression {self._text[:80]!r}: {self._peek()!r} was not expected")
         return tree
 
-    def _inside(self) -> Node:
+    def _inside(self) -> CelNode:
         """An expression in brackets, or behind a colon."""
         self._deeper(1)
         tree = self._choice()
@@ -105,7 +105,7 @@ class _Reader:
         if self._depth > NESTED:
             raise ExpressionError(f"the expression is nested deeper than {NESTED} levels")
 
-    def _choice(self) -> Node:
+    def _choice(self) -> CelNode:
         condition = self._either()
         if not self._take("?"):
             return condition
@@ -113,31 +113,31 @@ class _Reader:
         self._need(":")
         return _node("choice", (condition, first, self._inside()))
 
-    def _either(self) -> Node:
+    def _either(self) -> CelNode:
         parts = [self._both()]
         while self._take("||"):
             parts.append(self._both())
         return _node("||", tuple(parts)) if len(parts) > 1 else parts[0]
 
-    def _both(self) -> Node:
+    def _both(self) -> CelNode:
         parts = [self._relation()]
         while self._take("&&"):
             parts.append(self._relation())
         return _node("&&", tuple(parts)) if len(parts) > 1 else parts[0]
 
-    def _relation(self) -> Node:
+    def _relation(self) -> CelNode:
         tree = self._sum()
         while (sign := self._peek()) in _RELATIONS and self._take(sign):
             tree = _node(sign, (tree, self._sum()))
         return tree
 
-    def _sum(self) -> Node:
+    def _sum(self) -> CelNode:
         tree = self._unary()
         while self._take("+"):
             tree = _node("+", (tree, self._unary()))
         return tree
 
-    def _unary(self) -> Node:
+    def _unary(self) -> CelNode:
         for sign, kind in (("!", "not"), ("-", "minus")):
             if self._take(sign):
                 self._deeper(1)
@@ -146,7 +146,7 @@ class _Reader:
                 return tree
         return self._member()
 
-    def _member(self) -> Node:
+    def _member(self) -> CelNode:
         tree = self._primary()
         while True:
             if self._take("."):
@@ -168,15 +168,15 @@ class _Reader:
         self._at += 1
         return token
 
-    def _listed(self, end: str) -> tuple[Node, ...]:
-        found: list[Node] = []
+    def _listed(self, end: str) -> tuple[CelNode, ...]:
+        found: list[CelNode] = []
         while not self._take(end):
             if found:
                 self._need(",")
             found.append(self._inside())
         return tuple(found)
 
-    def _primary(self) -> Node:
+    def _primary(self) -> CelNode:
         kind, token = self._tokens[self._at]
         if self._take("("):
             tree = self._inside()
@@ -186,16 +186,16 @@ class _Reader:
             return _node("list", self._listed("]"))
         self._at += 1
         if kind == "number":
-            return Node("literal", value=_number(token))
+            return CelNode("literal", value=_number(token))
         if kind == "text":
-            return Node("literal", value=re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), token[1:-1]))
+            return CelNode("literal", value=re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), token[1:-1]))
         if kind != "name":
             raise ExpressionError(f"expression {self._text[:80]!r}: {token!r} was not expected")
         if token in _WORDS:
-            return Node("literal", value=_WORDS[token])
+            return CelNode("literal", value=_WORDS[token])
         if self._take("("):
-            return _node("call", (Node("name", value=""), *self._listed(")")), token)
-        return Node("name", value=token)
+            return _node("call", (CelNode("name", value=""), *self._listed(")")), token)
+        return CelNode("name", value=token)
 
 
 def _number(token: str) -> float:
@@ -208,6 +208,6 @@ def _number(token: str) -> float:
 
 
 @lru_cache(maxsize=4096)
-def read_expression(text: str) -> Node:
+def read_expression(text: str) -> CelNode:
     """The tree of an expression. Raises ExpressionError."""
     return _Reader(text).whole()

@@ -15,7 +15,7 @@ from core.quantity import quantity_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from core.kube.cel import Node
+    from core.kube.cel import CelNode
     from core.quantity import Quantity
 
 _LONGEST_VERSION: Final = 256
@@ -119,7 +119,7 @@ def _same(left: object, right: object) -> bool:
     return isinstance(left, bool) == isinstance(right, bool) and left == right
 
 
-def _decided(tree: Node, names: Mapping[str, Any], decisive: bool) -> bool:
+def _decided(tree: CelNode, names: Mapping[str, Any], decisive: bool) -> bool:
     """&& and ||: one decisive side decides, whatever is wrong with the other."""
     errors: list[ExpressionError] = []
     for part in tree.parts:
@@ -142,12 +142,12 @@ def _member(owner: Any, key: Any) -> Any:
     raise ExpressionError(f"no such key: {key}")
 
 
-def _has(tree: Node, names: Mapping[str, Any]) -> bool:
+def _has(tree: CelNode, names: Mapping[str, Any]) -> bool:
     owner = evaluate(tree.parts[0], names)
     return not isinstance(owner, str) and tree.value in owner
 
 
-def _call(tree: Node, names: Mapping[str, Any]) -> Any:
+def _call(tree: CelNode, names: Mapping[str, Any]) -> Any:
     name, function = str(tree.value), tree.parts[0].value == "" and tree.parts[0].kind == "name"
     if function and name == "has":
         return _has(tree.parts[1], names)
@@ -157,7 +157,7 @@ def _call(tree: Node, names: Mapping[str, Any]) -> Any:
     return known(*(evaluate(part, names) for part in (tree.parts[1:] if function else tree.parts)))
 
 
-def _operate(tree: Node, names: Mapping[str, Any]) -> Any:
+def _operate(tree: CelNode, names: Mapping[str, Any]) -> Any:
     left, right = (evaluate(part, names) for part in tree.parts)
     if tree.kind == "==":
         return _same(left, right)
@@ -168,7 +168,7 @@ def _operate(tree: Node, names: Mapping[str, Any]) -> Any:
     return _OPERATIONS[tree.kind](left, right)
 
 
-def evaluate(tree: Node, names: Mapping[str, Any]) -> Any:
+def evaluate(tree: CelNode, names: Mapping[str, Any]) -> Any:
     """The value of a tree, with these names known. Raises ExpressionError."""
     match tree.kind:
         case "literal":

@@ -115,7 +115,7 @@ def devices_of(nodes: NodeRows, slices: Mapping[str, Object]) -> list[Device]:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DeviceRequest:
     """One request of a claim: `count` None is all there are."""
 
     name: str
@@ -127,7 +127,7 @@ def _expressions(listed: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     return tuple(str(section(one, "cel").get("expression") or "") for one in listed if one.get("cel"))
 
 
-def _request(name: str, asked: dict[str, Any], classes: Mapping[str, Object]) -> Request:
+def _request(name: str, asked: dict[str, Any], classes: Mapping[str, Object]) -> DeviceRequest:
     class_name = str(asked.get("deviceClassName") or "")
     known = classes.get(class_name)
     if known is None:
@@ -135,15 +135,17 @@ def _request(name: str, asked: dict[str, Any], classes: Mapping[str, Object]) ->
     of_class: list[dict[str, Any]] = section(known, "spec").get("selectors") or []
     own: list[dict[str, Any]] = asked.get("selectors") or []
     every = asked.get("allocationMode") == "All"
-    return Request(name, _expressions(of_class) + _expressions(own), None if every else int(asked.get("count") or 1))
+    return DeviceRequest(
+        name, _expressions(of_class) + _expressions(own), None if every else int(asked.get("count") or 1)
+    )
 
 
-def requests_of(claim: Object, classes: Mapping[str, Object]) -> list[list[Request]]:
+def requests_of(claim: Object, classes: Mapping[str, Object]) -> list[list[DeviceRequest]]:
     """The requests of a claim, each with its alternatives in order of preference.
 
     Raises ExpressionError for an unknown class.
     """
-    found: list[list[Request]] = []
+    found: list[list[DeviceRequest]] = []
     listed: list[dict[str, Any]] = section(section(claim, "spec"), "devices").get("requests") or []
     for one in listed:
         name, exactly = str(one.get("name") or ""), one.get("exactly")
@@ -155,7 +157,7 @@ def requests_of(claim: Object, classes: Mapping[str, Object]) -> list[list[Reque
     return found
 
 
-class Constraint(NamedTuple):
+class DeviceConstraint(NamedTuple):
     """All devices of these requests (of all, when none is named) share the value of an attribute."""
 
     attribute: str
@@ -166,11 +168,11 @@ class Constraint(NamedTuple):
         return not self.requests or request in self.requests or request.split("/", 1)[0] in self.requests
 
 
-def constraints_of(claim: Object) -> list[Constraint]:
+def constraints_of(claim: Object) -> list[DeviceConstraint]:
     """The matchAttribute constraints of a claim."""
     listed: list[dict[str, Any]] = section(section(claim, "spec"), "devices").get("constraints") or []
     return [
-        Constraint(str(one["matchAttribute"]), tuple(one.get("requests") or []))
+        DeviceConstraint(str(one["matchAttribute"]), tuple(one.get("requests") or []))
         for one in listed
         if one.get("matchAttribute")
     ]
@@ -193,7 +195,9 @@ class Allocator:
     def __init__(self, devices: list[Device], taken: set[DeviceId]) -> None:
         self._devices, self._taken = devices, taken
 
-    def allocate(self, claims: list[tuple[list[list[Request]], list[Constraint]]]) -> list[list[Given]] | None:
+    def allocate(
+        self, claims: list[tuple[list[list[DeviceRequest]], list[DeviceConstraint]]]
+    ) -> list[list[Given]] | None:
         """The devices of each claim; None where they do not suffice. Raises ExpressionError."""
         if not claims:
             return []
@@ -207,7 +211,7 @@ class Allocator:
         return None
 
     def _choices(
-        self, requests: list[list[Request]], constraints: list[Constraint], chosen: list[Choice]
+        self, requests: list[list[DeviceRequest]], constraints: list[DeviceConstraint], chosen: list[Choice]
     ) -> Iterator[list[Choice]]:
         if len(chosen) > MOST_DEVICES:
             return
@@ -223,7 +227,12 @@ class Allocator:
                 yield from self._choices(requests[1:], constraints, more)
 
     def _pick(
-        self, request: Request, wanted: int, fitting: list[Device], constraints: list[Constraint], chosen: list[Choice]
+        self,
+        request: DeviceRequest,
+        wanted: int,
+        fitting: list[Device],
+        constraints: list[DeviceConstraint],
+        chosen: list[Choice],
     ) -> Iterator[list[Choice]]:
         """Choices of `wanted` more devices, in order."""
         if not wanted:
@@ -237,7 +246,7 @@ class Allocator:
                 )
 
 
-def _agrees(request: str, device: Device, constraints: list[Constraint], chosen: list[Choice]) -> bool:
+def _agrees(request: str, device: Device, constraints: list[DeviceConstraint], chosen: list[Choice]) -> bool:
     for constraint in constraints:
         if constraint.covers(request):
             value = device.attribute(constraint.attribute)

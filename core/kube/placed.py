@@ -49,7 +49,7 @@ def _is_special(template: PodTemplate) -> bool:
 class Placed:
     """The pods on the nodes of one session, shared by filters and scorers (see :func:`placed_pods`)."""
 
-    def __init__(self, nodes: NodeRows, residents: dict[str, dict[str, Task]], opening: Opening) -> None:
+    def __init__(self, nodes: NodeRows, residents: dict[str, dict[str, Task]], opening: SpecialPods) -> None:
         self.nodes = nodes
         self.residents = residents
         self.opening = opening
@@ -72,7 +72,7 @@ class Placed:
         return self._special
 
 
-class Opening:
+class SpecialPods:
     """The special pods of each node, kept from session to session while the node has the same dictionary of pods."""
 
     def __init__(self) -> None:
@@ -97,9 +97,9 @@ class Opening:
 
 
 @memory(NODES)
-def _opening(nodes: NodeSpecs) -> Opening:
+def _opening(nodes: NodeSpecs) -> SpecialPods:
     del nodes
-    return Opening()
+    return SpecialPods()
 
 
 def placed_pods(session: Session) -> Placed:

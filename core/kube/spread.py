@@ -29,7 +29,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class SpreadConstraint:
     """One constraint of one task. `eligible` [N]: nodes whose pods count; `matching`: the pods that count on them."""
 
     key: str
@@ -88,7 +88,7 @@ def nodes_with_all(nodes: NodeRows, keys: Sequence[str]) -> BoolArray:
     return mask
 
 
-def constraints_of(task: Task, action: str, nodes: NodeRows, index: PodIndex) -> list[Constraint]:
+def constraints_of(task: Task, action: str, nodes: NodeRows, index: PodIndex) -> list[SpreadConstraint]:
     """The task's constraints of one whenUnsatisfiable. Raises SelectorError.
 
     A node counts for a constraint when it has the labels of all constraints of that kind and the policies let it:
@@ -97,7 +97,7 @@ def constraints_of(task: Task, action: str, nodes: NodeRows, index: PodIndex) ->
     """
     chosen = [c for c in task.template.spread_constraints if c.get("whenUnsatisfiable") == action]
     complete = nodes_with_all(nodes, [str(c.get("topologyKey") or "") for c in chosen])
-    found: list[Constraint] = []
+    found: list[SpreadConstraint] = []
     for listed in chosen:
         key, selector = str(listed.get("topologyKey") or ""), _selector(listed, task)
         eligible = _eligible(nodes, task, listed, complete)
@@ -105,7 +105,7 @@ def constraints_of(task: Task, action: str, nodes: NodeRows, index: PodIndex) ->
         matching = None if selector.empty else index.matching(namespaces, selector, terminating=False)
         least = listed.get("minDomains")
         found.append(
-            Constraint(
+            SpreadConstraint(
                 key=key,
                 max_skew=int(listed.get("maxSkew") or 0),
                 min_domains=1 if least is None else int(least),

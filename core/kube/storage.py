@@ -22,7 +22,7 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
-class StorageError(Exception):
+class UnreadableVolumesError(Exception):
     """Why a pod's volumes cannot be read; the text is Kubernetes' own. `missing`: an object is not there (yet)."""
 
     def __init__(self, text: str, *, missing: bool = True) -> None:
@@ -111,7 +111,7 @@ class Storage:
     def _get(self, kind: str, key: str, label: str, name: str) -> Object:
         found = self.of_kind(kind).get(key)
         if found is None:
-            raise StorageError(f'{label} "{name}" not found')
+            raise UnreadableVolumesError(f'{label} "{name}" not found')
         return found
 
     def waits_for_consumer(self, claim: Object) -> bool:
@@ -122,7 +122,7 @@ class Storage:
             return False
         mode = known.get("volumeBindingMode")
         if mode is None:
-            raise StorageError(f'VolumeBindingMode not set for StorageClass "{name}"', missing=False)
+            raise UnreadableVolumesError(f'VolumeBindingMode not set for StorageClass "{name}"', missing=False)
         return bool(mode == "WaitForFirstConsumer")
 
 
@@ -131,4 +131,4 @@ def check_owner(claim: Object, task: Task) -> None:
     owners: list[dict[str, Any]] = section(claim, "metadata").get("ownerReferences") or []
     if not any(owner.get("controller") and owner.get("uid") == task.uid for owner in owners):
         text = f"PVC {claim_key(claim)} was not created for pod {task.key} (pod is not owner)"
-        raise StorageError(text, missing=False)
+        raise UnreadableVolumesError(text, missing=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from core.kube.affinity import Term, fixed_label, namespace_labels, readable_terms_of
+from core.kube.affinity import AffinityTerm, fixed_label, namespace_labels, readable_terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -40,10 +40,10 @@ class TermList:
     """Terms with who holds them, found by a label that the pod they mean must have."""
 
     def __init__(self) -> None:
-        self._by_label: dict[tuple[str, str], list[tuple[Term, Holders]]] = {}
-        self._others: list[tuple[Term, Holders]] = []
+        self._by_label: dict[tuple[str, str], list[tuple[AffinityTerm, Holders]]] = {}
+        self._others: list[tuple[AffinityTerm, Holders]] = []
 
-    def add(self, term: Term, holders: Holders) -> None:
+    def add(self, term: AffinityTerm, holders: Holders) -> None:
         """Take in one term."""
         labels = fixed_label(term)
         for label in labels:
@@ -51,7 +51,7 @@ class TermList:
         if not labels:
             self._others.append((term, holders))
 
-    def meaning(self, task: Task, labels_of_namespace: dict[str, str]) -> Iterator[tuple[Term, Holders]]:
+    def meaning(self, task: Task, labels_of_namespace: dict[str, str]) -> Iterator[tuple[AffinityTerm, Holders]]:
         """The terms that match this task."""
         for label in task.labels.items():
             yield from self._matching(self._by_label.get(label, ()), task, labels_of_namespace)
@@ -59,8 +59,8 @@ class TermList:
 
     @staticmethod
     def _matching(
-        terms: Iterable[tuple[Term, Holders]], task: Task, labels_of_namespace: dict[str, str]
-    ) -> Iterator[tuple[Term, Holders]]:
+        terms: Iterable[tuple[AffinityTerm, Holders]], task: Task, labels_of_namespace: dict[str, str]
+    ) -> Iterator[tuple[AffinityTerm, Holders]]:
         for term, holders in terms:
             if term.matches(task.namespace, task.labels, labels_of_namespace):
                 yield term, holders
@@ -107,12 +107,12 @@ class TermsIndex:
             self._count(log[self._read])
             self._read += 1
 
-    def anti_terms(self, task: Task) -> list[tuple[Term, Holders]]:
+    def anti_terms(self, task: Task) -> list[tuple[AffinityTerm, Holders]]:
         """Required anti-affinity terms of pods on the nodes that keep this task away."""
         self._catch_up()
         return list(self._anti.meaning(task, namespace_labels(self._objects, task.namespace)))
 
-    def preferred_terms(self, task: Task) -> list[tuple[Term, Holders]]:
+    def preferred_terms(self, task: Task) -> list[tuple[AffinityTerm, Holders]]:
         """Preferred terms of pods on the nodes that mean this task."""
         self._catch_up()
         return list(self._preferred.meaning(task, namespace_labels(self._objects, task.namespace)))

@@ -18,7 +18,7 @@ from core.kube.storage import (
     NO_PROVISIONER,
     SELECTED_NODE,
     Storage,
-    StorageError,
+    UnreadableVolumesError,
     check_owner,
     claim_key,
     claim_names,
@@ -48,7 +48,7 @@ RowArray = npt.NDArray[np.intp]
 NONE = -1
 
 
-class Promise(NamedTuple):
+class VolumePromise(NamedTuple):
     """What a placed pod was promised: (volume, claim) to bind, and claims to provision on its node."""
 
     bindings: tuple[tuple[str, str], ...]
@@ -61,10 +61,10 @@ class Promises:
 
     volumes: dict[str, str] = field(default_factory=dict[str, str])  # volume -> claim
     nodes: dict[str, str] = field(default_factory=dict[str, str])  # claim -> node chosen for its provisioning
-    by_task: dict[str, Promise] = field(default_factory=dict[str, Promise])
+    by_task: dict[str, VolumePromise] = field(default_factory=dict[str, VolumePromise])
     version: int = 0
 
-    def make(self, task: str, node: str, promise: Promise) -> None:
+    def make(self, task: str, node: str, promise: VolumePromise) -> None:
         """Keep volumes and claims for a pod (AssumePodVolumes)."""
         self.volumes.update(promise.bindings)
         self.nodes.update(dict.fromkeys(promise.provisions, node))
@@ -84,14 +84,14 @@ class Promises:
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class PodClaims:
     """A pod's claims: bound, and unbound until a node is chosen."""
 
     bound: tuple[Object, ...]
     waiting: tuple[Object, ...]
 
 
-def read_claims(storage: Storage, task: Task) -> Claims:
+def read_claims(storage: Storage, task: Task) -> PodClaims:
     """Sort a pod's claims. Raises StorageError where no node can help."""
     bound: list[Object] = []
     waiting: list[Object] = []
@@ -105,30 +105,30 @@ def read_claims(storage: Storage, task: Task) -> Claims:
         else:
             immediate = True
     if immediate:
-        raise StorageError("pod has unbound immediate PersistentVolumeClaims")
-    return Claims(tuple(bound), tuple(waiting))
+        raise UnreadableVolumesError("pod has unbound immediate PersistentVolumeClaims")
+    return PodClaims(tuple(bound), tuple(waiting))
 
 
 def _usable_claim(storage: Storage, task: Task, name: str, *, ephemeral: bool) -> Object:
     try:
         claim = storage.claim(task.namespace, name)
-    except StorageError as error:
+    except UnreadableVolumesError as error:
         if not ephemeral:
             raise
         text = f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
-        raise StorageError(text) from error
+        raise UnreadableVolumesError(text) from error
     if section(claim, "status").get("phase") == "Lost":
         text = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume_name(claim)}"'
-        raise StorageError(text)
+        raise UnreadableVolumesError(text)
     if section(claim, "metadata").get("deletionTimestamp"):
-        raise StorageError(f'persistentvolumeclaim "{name}" is being deleted')
+        raise UnreadableVolumesError(f'persistentvolumeclaim "{name}" is being deleted')
     if ephemeral:
         check_owner(claim, task)
     return claim
 
 
 @dataclass(slots=True)
-class Plan:
+class VolumePlan:
     """Over node rows [N].
 
     What stands against each node, and for each waiting claim the number of its volume or NONE.
@@ -146,11 +146,11 @@ class Plan:
         """Whether nothing stands against the node."""
         return not (self.out_of_reach[row] or self.lost[row] or self.nothing_to_bind[row] or self.broken[row])
 
-    def promise(self, row: int) -> Promise:
+    def promise(self, row: int) -> VolumePromise:
         """What a pod placed there is promised."""
         got = [(claim, int(rows[row])) for claim, rows in self.chosen]
         bindings = tuple((name_of(self.volumes[i]), claim_key(claim)) for claim, i in got if i != NONE)
-        return Promise(bindings, tuple(claim_key(claim) for claim, i in got if i == NONE))
+        return VolumePromise(bindings, tuple(claim_key(claim) for claim, i in got if i == NONE))
 
 
 def _by_request(one: Object, other: Object) -> int:
@@ -167,11 +167,11 @@ class Planner:
     def __init__(self, nodes: NodeRows, storage: Storage, promises: Promises) -> None:
         self._nodes, self._storage, self._promises = nodes, storage, promises
 
-    def plan(self, claims: Claims) -> Plan:
+    def plan(self, claims: PodClaims) -> VolumePlan:
         """The plan under the present promises. Raises SelectorError for a claim's selector that is no valid one."""
         count = self._nodes.count
         masks = [np.zeros(count, dtype=np.bool_) for _ in range(4)]
-        plan = Plan(masks[0], masks[1], masks[2], masks[3], "", self._volumes_by_size(), [])
+        plan = VolumePlan(masks[0], masks[1], masks[2], masks[3], "", self._volumes_by_size(), [])
         self._reach_bound(plan, claims.bound)
         selected = [c for c in claims.waiting if self._selected_node(c) is not None]
         for claim in selected:
@@ -199,18 +199,18 @@ class Planner:
         by_name: list[Object] = [known[name] for name in sorted(known)]
         return sorted(by_name, key=cmp_to_key(_by_capacity))
 
-    def _reach_bound(self, plan: Plan, bound: tuple[Object, ...]) -> None:
+    def _reach_bound(self, plan: VolumePlan, bound: tuple[Object, ...]) -> None:
         undecided = np.ones(self._nodes.count, dtype=np.bool_)
         for claim in bound:
             try:
                 reached = rows_reaching(self._nodes, self._storage.volume(volume_name(claim)))
-            except StorageError:
+            except UnreadableVolumesError:
                 plan.lost |= undecided
                 return
             plan.out_of_reach |= undecided & ~reached
             undecided &= reached
 
-    def _match(self, plan: Plan, claim: Object) -> RowArray:
+    def _match(self, plan: VolumePlan, claim: Object) -> RowArray:
         """The number of the volume each node would give the claim, NONE without one."""
         chosen: RowArray = np.full(self._nodes.count, NONE, dtype=np.intp)
         fitting = [i for i, v in enumerate(plan.volumes) if self._may_have(v, claim)]
@@ -236,7 +236,7 @@ class Planner:
         claimed = self._claimed_by(volume)
         return (not is_taken(volume, claimed) or is_for(volume, claim, claimed)) and is_large_enough(volume, claim)
 
-    def _provision(self, plan: Plan, claim: Object, needed: BoolArray) -> None:
+    def _provision(self, plan: VolumePlan, claim: Object, needed: BoolArray) -> None:
         """Judge the nodes where a new volume would have to be made; nodes with an earlier verdict keep it."""
         needed = needed & ~plan.nothing_to_bind & ~plan.broken
         if not needed.any():

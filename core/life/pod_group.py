@@ -14,7 +14,7 @@ IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
 
 
-class Phase(IntEnum):
+class PodGroupPhase(IntEnum):
     """Phase of a PodGroup; the integer is the value in the phase column.
 
     A column is compared with the `value` of a member: with the member itself numpy takes ten times as long.
@@ -34,15 +34,15 @@ class Phase(IntEnum):
 
 
 LABELS: Final = ("", "Pending", "Inqueue", "Running", "Unknown", "Completed")
-BY_LABEL: Final = {label: Phase(i) for i, label in enumerate(LABELS)}
+BY_LABEL: Final = {label: PodGroupPhase(i) for i, label in enumerate(LABELS)}
 
 
 def is_pending(phase: int) -> bool:
     """Whether the job still waits for admission (IsPending)."""
-    return phase <= Phase.PENDING
+    return phase <= PodGroupPhase.PENDING
 
 
-class Trigger(StrEnum):
+class PodGroupTrigger(StrEnum):
     """What may change a phase: admission during a cycle, or one of the findings at its end."""
 
     ENQUEUE = "enqueue"
@@ -52,24 +52,26 @@ class Trigger(StrEnum):
     SHORT = "fewer than minMember tasks are scheduled"
 
 
-def _table() -> dict[tuple[Phase, Trigger], Phase]:
-    table: dict[tuple[Phase, Trigger], Phase] = {}
-    for phase in Phase:
-        table[phase, Trigger.RUNS_UNSCHEDULABLE] = Phase.UNKNOWN
-        table[phase, Trigger.SCHEDULED] = Phase.RUNNING
-        table[phase, Trigger.COMPLETED] = Phase.COMPLETED
+def _table() -> dict[tuple[PodGroupPhase, PodGroupTrigger], PodGroupPhase]:
+    table: dict[tuple[PodGroupPhase, PodGroupTrigger], PodGroupPhase] = {}
+    for phase in PodGroupPhase:
+        table[phase, PodGroupTrigger.RUNS_UNSCHEDULABLE] = PodGroupPhase.UNKNOWN
+        table[phase, PodGroupTrigger.SCHEDULED] = PodGroupPhase.RUNNING
+        table[phase, PodGroupTrigger.COMPLETED] = PodGroupPhase.COMPLETED
         # An admitted job stays admitted however long it waits (no timeout); any other falls back and must be admitted
         # again.
-        table[phase, Trigger.SHORT] = Phase.INQUEUE if phase is Phase.INQUEUE else Phase.PENDING
-    table[Phase.NONE, Trigger.ENQUEUE] = Phase.INQUEUE
-    table[Phase.PENDING, Trigger.ENQUEUE] = Phase.INQUEUE
+        table[phase, PodGroupTrigger.SHORT] = (
+            PodGroupPhase.INQUEUE if phase is PodGroupPhase.INQUEUE else PodGroupPhase.PENDING
+        )
+    table[PodGroupPhase.NONE, PodGroupTrigger.ENQUEUE] = PodGroupPhase.INQUEUE
+    table[PodGroupPhase.PENDING, PodGroupTrigger.ENQUEUE] = PodGroupPhase.INQUEUE
     return table
 
 
 TRANSITIONS: Final = _table()
 
 
-def move(phase: Phase, trigger: Trigger, who: str = "podgroup") -> Phase:
+def move(phase: PodGroupPhase, trigger: PodGroupTrigger, who: str = "podgroup") -> PodGroupPhase:
     """Next phase, or InvalidTransition (a job that was admitted is not admitted again)."""
     after = TRANSITIONS.get((phase, trigger))
     if after is None:
@@ -77,11 +79,16 @@ def move(phase: Phase, trigger: Trigger, who: str = "podgroup") -> Phase:
     return after
 
 
-FINDINGS: Final = (Trigger.RUNS_UNSCHEDULABLE, Trigger.SCHEDULED, Trigger.COMPLETED, Trigger.SHORT)
+FINDINGS: Final = (
+    PodGroupTrigger.RUNS_UNSCHEDULABLE,
+    PodGroupTrigger.SCHEDULED,
+    PodGroupTrigger.COMPLETED,
+    PodGroupTrigger.SHORT,
+)
 RUNS_UNSCHEDULABLE, SCHEDULED, COMPLETED, SHORT = range(len(FINDINGS))
 
 AFTER_FINDING: Final = np.array(
-    [[TRANSITIONS[phase, trigger] for trigger in FINDINGS] for phase in Phase], dtype=np.int8
+    [[TRANSITIONS[phase, trigger] for trigger in FINDINGS] for phase in PodGroupPhase], dtype=np.int8
 )
 """The table as an array: [phase, index in FINDINGS] -> phase."""
 

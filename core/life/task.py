@@ -45,7 +45,7 @@ IS_ALLOCATED: Final = tuple(s in ALLOCATED_STATUSES for s in TaskStatus)
 IS_READY: Final = tuple(s in READY_STATUSES for s in TaskStatus)
 
 
-class Trigger(StrEnum):
+class TaskTrigger(StrEnum):
     """What moves a task inside a session or between decision and outcome."""
 
     ALLOCATE = "allocate"
@@ -59,21 +59,21 @@ class Trigger(StrEnum):
 
 
 # The keys are numbers to the type checkers: columns hold numbers, and an IntEnum's member equals its own.
-TRANSITIONS: Final[dict[tuple[int, Trigger], TaskStatus]] = {
-    (TaskStatus.PENDING, Trigger.ALLOCATE): TaskStatus.ALLOCATED,
-    (TaskStatus.PENDING, Trigger.PIPELINE): TaskStatus.PIPELINED,
-    (TaskStatus.ALLOCATED, Trigger.UNALLOCATE): TaskStatus.PENDING,
-    (TaskStatus.ALLOCATED, Trigger.COMMIT): TaskStatus.BINDING,
-    (TaskStatus.BINDING, Trigger.UNALLOCATE): TaskStatus.PENDING,  # the bind was refused
-    (TaskStatus.PIPELINED, Trigger.UNPIPELINE): TaskStatus.PENDING,
-    (TaskStatus.BOUND, Trigger.EVICT): TaskStatus.RELEASING,
-    (TaskStatus.RUNNING, Trigger.EVICT): TaskStatus.RELEASING,
-    (TaskStatus.RELEASING, Trigger.UNEVICT): TaskStatus.RUNNING,  # even when it was Bound: Volcano does so
-    (TaskStatus.RELEASING, Trigger.UNEVICT_BOUND): TaskStatus.BOUND,  # the fix unevict-restores-bound
+TRANSITIONS: Final[dict[tuple[int, TaskTrigger], TaskStatus]] = {
+    (TaskStatus.PENDING, TaskTrigger.ALLOCATE): TaskStatus.ALLOCATED,
+    (TaskStatus.PENDING, TaskTrigger.PIPELINE): TaskStatus.PIPELINED,
+    (TaskStatus.ALLOCATED, TaskTrigger.UNALLOCATE): TaskStatus.PENDING,
+    (TaskStatus.ALLOCATED, TaskTrigger.COMMIT): TaskStatus.BINDING,
+    (TaskStatus.BINDING, TaskTrigger.UNALLOCATE): TaskStatus.PENDING,  # the bind was refused
+    (TaskStatus.PIPELINED, TaskTrigger.UNPIPELINE): TaskStatus.PENDING,
+    (TaskStatus.BOUND, TaskTrigger.EVICT): TaskStatus.RELEASING,
+    (TaskStatus.RUNNING, TaskTrigger.EVICT): TaskStatus.RELEASING,
+    (TaskStatus.RELEASING, TaskTrigger.UNEVICT): TaskStatus.RUNNING,  # even when it was Bound: Volcano does so
+    (TaskStatus.RELEASING, TaskTrigger.UNEVICT_BOUND): TaskStatus.BOUND,  # the fix unevict-restores-bound
 }
 
 
-def move(status: int, trigger: Trigger, who: str = "task") -> TaskStatus:
+def move(status: int, trigger: TaskTrigger, who: str = "task") -> TaskStatus:
     """Next status, or :class:`InvalidTransition` naming the task, its status and the trigger."""
     after = TRANSITIONS.get((status, trigger))
     if after is None:

@@ -51,7 +51,7 @@ def _none(obj: Object) -> Views:
     return ()
 
 
-class Parts:
+class KindParts:
     """The parts of one kind. `views` sees an object with the eyes of each.
 
     `own`: who knows what it wrote into a status, and the part to which that is no news.
@@ -137,10 +137,12 @@ def _queue(queue: Object) -> Views:
 
 
 PARTS: Final = {
-    "Pod": Parts("Pod", (POD_PLACED, POD_OF_JOB, POD_WITH_CLAIMS, POD_UNGROUPED), _pod, {"node-agents": POD_PLACED}),
-    "Job": Parts("Job", (JOB_OF_OTHERS,), _job, {"job-controller": JOB_OF_OTHERS}),
-    "PodGroup": Parts("PodGroup", (GROUP_MADE, GROUP_PHASES, GROUP_OF_JOB), _pod_group, blind=False),
-    "Queue": Parts(
+    "Pod": KindParts(
+        "Pod", (POD_PLACED, POD_OF_JOB, POD_WITH_CLAIMS, POD_UNGROUPED), _pod, {"node-agents": POD_PLACED}
+    ),
+    "Job": KindParts("Job", (JOB_OF_OTHERS,), _job, {"job-controller": JOB_OF_OTHERS}),
+    "PodGroup": KindParts("PodGroup", (GROUP_MADE, GROUP_PHASES, GROUP_OF_JOB), _pod_group, blind=False),
+    "Queue": KindParts(
         "Queue", (QUEUE_NAMES, QUEUE_STATES, QUEUE_COUNTS), _queue, {"queue-controller": QUEUE_COUNTS}, blind=False
     ),
 }

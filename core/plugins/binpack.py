@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
 from core.resources import MIN_RESOURCE
-from core.session.fill import FULL, FillScore, Term
+from core.session.fill import FULL, FillScore, FillTerm
 from core.session.points.nodes import TEMPLATE_ONLY
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class FillScorer:
             for dimension, request in task.template.items
             if request >= MIN_RESOURCE and names[dimension] in self._weights
         ]
-        terms = [Term(dimension, request, float(weight)) for dimension, request, weight in asked if weight]
+        terms = [FillTerm(dimension, request, float(weight)) for dimension, request, weight in asked if weight]
         return FillScore(session, terms, float(sum(weight for _, _, weight in asked)), self._factor)
 
 

@@ -14,14 +14,14 @@ from core.session.closing.close import set_condition
 from core.session.closing.leaving import only_waits
 from core.session.points.orders import JobColumn
 from core.session.points.victims import Mask
-from core.session.points.votes import Verdict, Vote
+from core.session.points.votes import ValidateResult, Vote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from core.objects.pod import Task
     from core.session.points.batches import BoolArray, TaskBatch
-    from core.session.points.victims import Eviction
+    from core.session.points.victims import GangEvictor
     from core.session.session import Session
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
@@ -56,15 +56,17 @@ class Gang:
         points.sub_job_pipelined.add(self.name, self.sub_job_pipelined)
         points.job_starving.add(self.name, self._jobs.is_starving)
 
-    def job_valid(self, job: Job) -> Verdict | None:
+    def job_valid(self, job: Job) -> ValidateResult | None:
         """Enough tasks exist: per role, per group policy, and in all."""
         if not self._jobs.check_task_valid(job):
-            return Verdict(NOT_ENOUGH_PODS_OF_TASK, "Not enough valid pods of each task for gang-scheduling")
+            return ValidateResult(NOT_ENOUGH_PODS_OF_TASK, "Not enough valid pods of each task for gang-scheduling")
         if not self._enough_groups(job, lambda _: True):
-            return Verdict(NOT_ENOUGH_PODS_OF_TASK, "Not enough valid subGroups of each task for gang-scheduling")
+            return ValidateResult(
+                NOT_ENOUGH_PODS_OF_TASK, "Not enough valid subGroups of each task for gang-scheduling"
+            )
         valid, needed = self._jobs.valid_count(job), job.pod_group.min_member
         if valid < needed:
-            return Verdict(
+            return ValidateResult(
                 NOT_ENOUGH_PODS, f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {needed}"
             )
         return None
@@ -113,7 +115,7 @@ class Gang:
         """The group is ready."""
         return sub_job.is_ready(self._jobs)
 
-    def permit_all(self, _: Eviction, batch: TaskBatch) -> BoolArray:
+    def permit_all(self, _: GangEvictor, batch: TaskBatch) -> BoolArray:
         """Bundles keep the gangs' minimums themselves."""
         return np.ones(len(batch.rows), dtype=np.bool_)
 

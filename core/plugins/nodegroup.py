@@ -130,7 +130,7 @@ class GroupFilter:
         return found
 
 
-class Groups(GroupFilter):
+class NodeGroups(GroupFilter):
     """The filter; `strict`: a node without a group takes nobody."""
 
     def __init__(self, session: Session, affinities: QueueAffinities, *, strict: bool) -> None:
@@ -205,7 +205,7 @@ class NodeGroup:
             inherit=first is not None and bool(first.is_enabled("Hierarchy")),
             refusal_counts="nodegroup-refusal-counts" in session.config.pumice.fix,
         )
-        session.points.predicate.add(NAME, [Groups(session, affinities, strict=self._strict)])
+        session.points.predicate.add(NAME, [NodeGroups(session, affinities, strict=self._strict)])
         session.points.node_order.add(NAME, [GroupScores(session, affinities, ordered=self._ordered)])
 
     def on_session_close(self, session: Session) -> None:

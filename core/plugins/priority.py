@@ -14,7 +14,7 @@ from core.session.points.victims import Mask
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.points.batches import BoolArray, TaskBatch
-    from core.session.points.victims import Eviction
+    from core.session.points.victims import GangEvictor
     from core.session.session import Session
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
@@ -60,7 +60,7 @@ class Priority:
         )
         return lower
 
-    def evictable(self, context: Eviction, batch: TaskBatch) -> BoolArray:
+    def evictable(self, context: GangEvictor, batch: TaskBatch) -> BoolArray:
         """For gangs: strictly lower job priority within the queue; across queues priority has no say."""
         if context.kind == "gangreclaim":
             return np.ones(len(batch.rows), dtype=np.bool_)

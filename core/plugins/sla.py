@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from config.durations import parse_duration_ns
-from core.life.pod_group import Phase
+from core.life.pod_group import PodGroupPhase
 from core.life.task import TaskStatus
 from core.session.points.orders import JobColumn
 from core.session.points.votes import Vote
@@ -50,7 +50,9 @@ class Sla:
     def _wake(self, session: Session) -> None:
         columns = session.snapshot.jobs
         order = columns.order
-        waiting = (columns.phase[order] <= Phase.PENDING.value) | (columns.counts[TaskStatus.PENDING][order] > 0)
+        waiting = (columns.phase[order] <= PodGroupPhase.PENDING.value) | (
+            columns.counts[TaskStatus.PENDING][order] > 0
+        )
         rows: list[int] = np.flatnonzero(waiting).tolist()
         deadlines = (self._deadline(session.jobs.in_order[row]) for row in rows)
         coming = [d / NANOSECOND for d in deadlines if d is not None and d / NANOSECOND > self._now]

@@ -27,7 +27,7 @@ INFINITY: Final = Unset.INFINITY
 NO_SCALARS: Final[dict[str, float]] = {}
 
 
-class Ordered(Amounts):
+class OrderedAmounts(Amounts):
     """Comparisons in which all dimensions count."""
 
     __slots__ = ()

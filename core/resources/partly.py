@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from core.resources.amounts import CPU, MEMORY, MIN_RESOURCE, PODS, Amounts
-from core.resources.ordering import NO_SCALARS, ZERO, Ordered, Unset, exceeding_scalars
+from core.resources.ordering import NO_SCALARS, ZERO, OrderedAmounts, Unset, exceeding_scalars
 
 
-class PartlyOrdered(Ordered):
+class PartlyOrdered(OrderedAmounts):
     """Comparisons in which any dimension counts."""
 
     __slots__ = ()

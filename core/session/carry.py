@@ -43,7 +43,7 @@ class Carry:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class CycleClock:
     """Which cycle this is, when it happens (`now`, seconds since the epoch) and the seed of its ties."""
 
     cycle: int

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.life.pod_group import Phase
+from core.life.pod_group import PodGroupPhase
 from core.life.task import ALLOCATED_STATUSES
 from core.session.jobs import gated_request
 
@@ -30,7 +30,7 @@ OF_ALLOCATED = np.array([*ALLOCATED_STATUSES], dtype=np.intp)
 def anybody_asks(session: Session) -> bool:
     """Whether some job waits for admission with minResources: of no other the plugins are asked."""
     columns = session.snapshot.jobs
-    return session.jobs.holds_for_any((columns.phase <= Phase.PENDING.value) & columns.has_min_resources)
+    return session.jobs.holds_for_any((columns.phase <= PodGroupPhase.PENDING.value) & columns.has_min_resources)
 
 
 def admitted(columns: JobColumns) -> tuple[BoolArray, BoolArray]:
@@ -39,8 +39,8 @@ def admitted(columns: JobColumns) -> tuple[BoolArray, BoolArray]:
     Inqueue with minResources; Running with minResources and at least minMember tasks of allocated class.
     """
     tasks = np.add.reduce(columns.counts.take(OF_ALLOCATED, axis=0))
-    inqueue = (columns.phase == Phase.INQUEUE.value) & columns.has_min_resources
-    running = (columns.phase == Phase.RUNNING.value) & columns.has_min_resources & (tasks >= columns.min_member)
+    inqueue = (columns.phase == PodGroupPhase.INQUEUE.value) & columns.has_min_resources
+    running = (columns.phase == PodGroupPhase.RUNNING.value) & columns.has_min_resources & (tasks >= columns.min_member)
     return inqueue, running
 
 

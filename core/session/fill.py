@@ -22,7 +22,7 @@ BoolArray = npt.NDArray[np.bool_]
 FULL = 100.0  # kube-scheduler's MaxNodeScore
 
 
-class Term(NamedTuple):
+class FillTerm(NamedTuple):
     """One resource that counts: `dimension` of the columns, the task's `request`, `weight` (not 0), and whether what
     stays free counts instead of what is taken.
     """
@@ -53,7 +53,7 @@ class FillScore:
     constant: float | None = None
 
     def __init__(
-        self, session: Session, terms: list[Term], weights: float, factor: float, extra: FloatArray | None = None
+        self, session: Session, terms: list[FillTerm], weights: float, factor: float, extra: FloatArray | None = None
     ) -> None:
         nodes = session.nodes
         self._terms = [(term, nodes.used[term.dimension], capacity_of(nodes, term.dimension)) for term in terms]

@@ -13,12 +13,12 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Source(Protocol[T_co]):
+class PopSource(Protocol[T_co]):
     """What an action pops from: a live heap, or a list whose order cannot change."""
 
     def pop(self) -> T_co: ...
     def __len__(self) -> int: ...
-    def clone(self) -> Source[T_co]: ...
+    def clone(self) -> PopSource[T_co]: ...
 
 
 class PriorityQueue(Generic[T]):

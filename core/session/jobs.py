@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.life import pod_group
-from core.life.task import IS_ALLOCATED, IS_READY, READY_STATUSES, TaskStatus, Trigger, move
+from core.life.task import IS_ALLOCATED, IS_READY, READY_STATUSES, TaskStatus, TaskTrigger, move
 from core.session.by_queue import ByQueue
 from core.state.scalars import integer_lines, integers, lines
 
@@ -89,7 +89,7 @@ class SessionJobs:
         """Whether a mask holds for the row of any job."""
         return bool(np.count_nonzero(mask.take(self.columns.order)))
 
-    def move(self, job: Job | None, task: Task, trigger: Trigger) -> TaskStatus:
+    def move(self, job: Job | None, task: Task, trigger: TaskTrigger) -> TaskStatus:
         """Take a task a step on in its life; counts and what is allocated follow (UpdateTaskStatus). Its new status.
 
         Nothing else sets a status in a session. Raises InvalidTransition.
@@ -118,8 +118,8 @@ class SessionJobs:
 
     def admit(self, job: Job) -> None:
         """The job waits no longer for admission. Raises InvalidTransition."""
-        phase = pod_group.Phase(self.phase[job.row])
-        self.phase[job.row] = pod_group.move(phase, pod_group.Trigger.ENQUEUE, job.key)
+        phase = pod_group.PodGroupPhase(self.phase[job.row])
+        self.phase[job.row] = pod_group.move(phase, pod_group.PodGroupTrigger.ENQUEUE, job.key)
 
     # --- counts ------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from config.arguments import Arguments
-from core.life.task import TaskStatus, Trigger
+from core.life.task import TaskStatus, TaskTrigger
 from core.messages.decisions import Bind, Evict
 from core.session.action_arguments import argument_of
 from core.session.closing.report import Opening
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from core.objects.queue import Queue
     from core.plugins.plugin import Plugin
     from core.resources import Resource
-    from core.session.carry import Carry, Clock, SessionOptions
+    from core.session.carry import Carry, CycleClock, SessionOptions
     from core.session.points.batches import TaskBatch
     from core.session.search.node_search import NodeSearch
     from core.state.jobs import Job
@@ -55,7 +55,7 @@ class Session:
         self,
         snapshot: Snapshot,
         config: SchedulerConfig,
-        clock: Clock,
+        clock: CycleClock,
         carry: Carry,
         options: SessionOptions,
         total: Resource,
@@ -183,7 +183,7 @@ class Session:
         """Set status and node, tell the event handlers. False: somebody refused; the caller rolls back."""
         job, jobs, row = self.job_of(task), self.jobs, task.row
         assert job is not None
-        trigger = Trigger.ALLOCATE if status is TaskStatus.ALLOCATED else Trigger.PIPELINE
+        trigger = TaskTrigger.ALLOCATE if status is TaskStatus.ALLOCATED else TaskTrigger.PIPELINE
         jobs.move(job, task, trigger)
         jobs.node[row] = node
         if evicted:
@@ -201,7 +201,7 @@ class Session:
         job = self.job_of(task)
         assert job is not None
         status, node = self.jobs.status[task.row], self.jobs.node[task.row]
-        trigger = Trigger.UNPIPELINE if status == TaskStatus.PIPELINED else Trigger.UNALLOCATE
+        trigger = TaskTrigger.UNPIPELINE if status == TaskStatus.PIPELINED else TaskTrigger.UNALLOCATE
         self.jobs.move(job, task, trigger)
         self.nodes.remove(node, task)
         for handler in self.points.on_deallocate:
@@ -211,17 +211,17 @@ class Session:
 
     def release(self, task: Task) -> None:
         """A running or bound task becomes Releasing; its room is room to come."""
-        self._shift(task, Trigger.EVICT)
+        self._shift(task, TaskTrigger.EVICT)
         for handler in self.points.on_deallocate:
             handler(task, self.jobs.node[task.row])
 
     def unrelease(self, task: Task, *, bound: bool = False) -> None:
         """Not evicted after all: Running again (`bound`: Bound)."""
-        self._shift(task, Trigger.UNEVICT_BOUND if bound else Trigger.UNEVICT)
+        self._shift(task, TaskTrigger.UNEVICT_BOUND if bound else TaskTrigger.UNEVICT)
         for handler in self.points.on_allocate:
             handler(task, self.jobs.node[task.row])
 
-    def _shift(self, task: Task, trigger: Trigger) -> None:
+    def _shift(self, task: Task, trigger: TaskTrigger) -> None:
         status = self.jobs.move(self.job_of(task), task, trigger)
         node = self.jobs.node[task.row]
         if node >= 0:
@@ -239,7 +239,7 @@ class Session:
         """An allocation is final: Binding."""
         job = self.job_of(task)
         assert job is not None
-        self.jobs.move(job, task, Trigger.COMMIT)
+        self.jobs.move(job, task, TaskTrigger.COMMIT)
         node = self.nodes.names[self.jobs.node[task.row]]
         context = self.points.bind_context(task)
         self.binds.append(Bind(task.namespace, task.name, task.uid, node, task.job, context))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from core.session.session import Session
 
 
-class Kind(IntEnum):
+class OperationKind(IntEnum):
     """What an operation did."""
 
     EVICT = 0
@@ -32,7 +32,7 @@ class Operation(Struct, frozen=True):
     `bound`: an evicted task was Bound, not Running.
     """
 
-    kind: Kind
+    kind: OperationKind
     task: Task
     node: int
     reason: str = ""
@@ -65,7 +65,7 @@ class Statement:
         if not self.session.place(task, node, TaskStatus.ALLOCATED):
             self.session.unplace(task)
             return False
-        self.operations.append(Operation(Kind.ALLOCATE, task, node))
+        self.operations.append(Operation(OperationKind.ALLOCATE, task, node))
         return True
 
     def pipeline(self, task: Task, node: int, *, evicted: bool) -> bool:
@@ -73,14 +73,14 @@ class Statement:
         if not self.session.place(task, node, TaskStatus.PIPELINED, evicted=evicted):
             self.session.unplace(task)
             return False
-        self.operations.append(Operation(Kind.PIPELINE, task, node, "", evicted))
+        self.operations.append(Operation(OperationKind.PIPELINE, task, node, "", evicted))
         return True
 
     def evict(self, task: Task, reason: str, preemptor: str = "", score: float = 0.0) -> None:
         """Release a bound or running task."""
         node, bound = self.session.jobs.node[task.row], self.session.jobs.status[task.row] == TaskStatus.BOUND
         self.session.release(task)
-        self.operations.append(Operation(Kind.EVICT, task, node, reason, False, preemptor, score, bound))
+        self.operations.append(Operation(OperationKind.EVICT, task, node, reason, False, preemptor, score, bound))
 
     def unpipeline(self, task: Task) -> None:
         """Take a promise back outside of any list of operations (backfill retries pipelined best-effort tasks)."""
@@ -95,7 +95,7 @@ class Statement:
         restores_bound = "unevict-restores-bound" in session.config.pumice.fix
         for operation in reversed(self.operations):
             session.remember(operation.task)
-            if operation.kind is Kind.EVICT:
+            if operation.kind is OperationKind.EVICT:
                 session.unrelease(operation.task, bound=operation.bound and restores_bound)
             else:
                 session.unplace(operation.task)
@@ -106,9 +106,9 @@ class Statement:
         session = self.session
         for operation in self.operations:
             session.last_transaction.pop(operation.task.row, None)
-            if operation.kind is Kind.EVICT:
+            if operation.kind is OperationKind.EVICT:
                 session.emit_evict(operation.task, operation.reason, operation.preemptor, operation.score)
-            elif operation.kind is Kind.ALLOCATE:
+            elif operation.kind is OperationKind.ALLOCATE:
                 session.emit_bind(operation.task)
         self.operations = []
 
@@ -121,9 +121,9 @@ class Statement:
     def recover(self, saved: list[Operation]) -> bool:
         """Do saved operations again. False: one was refused; what was done before it stays in the statement."""
         for operation in saved:
-            if operation.kind is Kind.EVICT:
+            if operation.kind is OperationKind.EVICT:
                 self.evict(operation.task, operation.reason, operation.preemptor, operation.score)
-            elif operation.kind is Kind.PIPELINE:
+            elif operation.kind is OperationKind.PIPELINE:
                 if not self.pipeline(operation.task, operation.node, evicted=operation.evicted):
                     return False
             elif not self.allocate(operation.task, operation.node):

@@ -15,7 +15,7 @@ class Promised(NamedTuple):
     pre_bind: BindContext
 
 
-class Assumed:
+class AssumedPods:
     """By "namespace/name" of the pod."""
 
     def __init__(self) -> None:

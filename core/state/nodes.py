@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 RELEASING = TaskStatus.RELEASING
 
 
-class Listing(NamedTuple):
+class NodeListing(NamedTuple):
     """Which nodes there are: names by row, rows by name, and rows in the order in which they came (Volcano's NodeList).
     Never changed.
     """
@@ -56,7 +56,7 @@ class NodeTable:
         self.sorted = True
         self.versions = {ROWS: 0, AMOUNTS: 0, SPECS: 0}
         self.arrivals = 0
-        self._listing: Listing | None = None
+        self._listing: NodeListing | None = None
         self.allocatable: FloatArray = np.zeros((4, 16))
         self.idle: FloatArray = np.zeros((4, 16))
         self.used: FloatArray = np.zeros((4, 16))
@@ -189,12 +189,12 @@ class NodeTable:
         self._rows_changed()
         return moved
 
-    def listing(self) -> Listing:
+    def listing(self) -> NodeListing:
         """Shared by all snapshots between two changes of which nodes there are."""
         if self._listing is None:
             order = np.argsort(self.arrival[: self.count], kind="stable")
             order.flags.writeable = False
-            self._listing = Listing([spec.name for spec in self.specs], dict(self.row), order)
+            self._listing = NodeListing([spec.name for spec in self.specs], dict(self.row), order)
         return self._listing
 
     def columns(self) -> NodeColumns:

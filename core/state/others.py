@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.objects.metadata import Object, key_of, section
 
 
-class Others:
+class OtherObjects:
     """`by_kind`: kind -> "namespace/name" (or name) -> object. A dict that a snapshot has seen is copied before it is
     changed. `versions`: by kind, how often it has changed.
     """

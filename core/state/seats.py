@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from core.state.tasks import TaskTable
 
 
-class Seats:
+class NodeTasks:
     """`node_tasks`: node name -> pod key -> task, nodes not yet seen included; a node's tasks in the order in which
     they last changed. A dict that a snapshot has seen is never changed again: it is copied first.
     """

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
 from core.objects.pod import Task, TemplateTable
-from core.state.assumed import Assumed
+from core.state.assumed import AssumedPods
 from core.state.dimensions import Dimensions
 from core.state.groups import Groups
 from core.state.jobs import JobTable
 from core.state.nodes import NodeTable
-from core.state.others import Others
-from core.state.seats import Seats
+from core.state.others import OtherObjects
+from core.state.seats import NodeTasks
 from core.state.tasks import NOWHERE, TaskTable
 from core.state.touched import Touched
 from core.state.volumes import VolumeCounts
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PENDING, BINDING, RELEASING = TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.RELEASING
 
 
-class Tables:
+class ViewTables:
     """What :class:`core.state.view.View` is made of; it says when a task comes, changes or goes."""
 
     def __init__(self, default_queue: str = "default") -> None:
@@ -34,12 +34,12 @@ class Tables:
         self.jobs = JobTable(self.dimensions)
         self.nodes = NodeTable(self.dimensions)
         self.groups = Groups(self.jobs, default_queue)
-        self.seats = Seats(self.tasks, self.nodes)
-        self.others = Others()
+        self.seats = NodeTasks(self.tasks, self.nodes)
+        self.others = OtherObjects()
         self._volumes = VolumeCounts(self.others.by_kind)
         self.touched = Touched()  # since the last snapshot
         self._fitted = 0  # so many dimensions have room
-        self._assumed = Assumed()  # binds in flight
+        self._assumed = AssumedPods()  # binds in flight
         self._evicting: set[str] = set()  # pod keys of evictions in flight
 
     @property

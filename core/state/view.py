@@ -18,7 +18,7 @@ from core.state.derived import Keeper, Material
 from core.state.pod_reader import PodReader
 from core.state.snapshot import Snapshot
 from core.state.sources import LIMITS, NAMES
-from core.state.tables import Tables
+from core.state.tables import ViewTables
 from core.state.tasks import NOWHERE
 from core.state.touched import Touched
 from core.state.volumes import READ_BY_CLAIMS, USUAL, VolumeRules, attachable_on
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PENDING, BINDING, RELEASING = TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.RELEASING
 
 
-class View(Tables):
+class View(ViewTables):
     """Tasks, jobs, nodes and queues as the API last said, plus what is in flight (assumed binds, evictions).
 
     `version` rises with every change that could alter a decision.

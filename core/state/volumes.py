@@ -11,7 +11,15 @@ from collections import Counter
 from hashlib import sha1
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.kube.storage import Storage, StorageError, check_owner, claim_names, class_name, uses_claims, volume_name
+from core.kube.storage import (
+    Storage,
+    UnreadableVolumesError,
+    check_owner,
+    claim_names,
+    class_name,
+    uses_claims,
+    volume_name,
+)
 from core.objects.metadata import Object, key_of, object_key, section, text_map
 
 if TYPE_CHECKING:
@@ -104,7 +112,7 @@ class VolumeCounts:
                 claim = self._storage.claim(task.namespace, name)
                 if ephemeral:
                     check_owner(claim, task)
-            except StorageError:
+            except UnreadableVolumesError:
                 return ()
             driver = driver_of(self._storage, claim)
             if driver and driver not in self.rules.ignored:

@@ -14,7 +14,7 @@ from typing import Final
 import anyio
 import msgspec
 
-from pumice.bench.wire import Connection, connected
+from pumice.bench.wire import HttpConnection, connected
 
 CONNECTIONS: Final = 8
 WATCHERS: Final = 100
@@ -25,7 +25,7 @@ MAPS: Final = "/api/v1/namespaces/bench/configmaps"
 UNSCHEDULED: Final = "nobody"
 """The scheduler of the pods that are only stored."""
 
-Open = Callable[[], Awaitable[Connection]]
+Open = Callable[[], Awaitable[HttpConnection]]
 Figures = dict[str, float]
 
 
@@ -46,7 +46,7 @@ def config_map(name: str) -> bytes:
 async def creates(host: str, port: int, count: int) -> Figures:
     """`count` pods, from eight connections."""
 
-    async def create(connection: Connection, number: int) -> None:
+    async def create(connection: HttpConnection, number: int) -> None:
         await connection.ask("POST", PODS, pod(f"created-{number:06d}"))
 
     return {"seconds": await _spread(host, port, count, create)}
@@ -55,7 +55,7 @@ async def creates(host: str, port: int, count: int) -> Figures:
 async def gets(host: str, port: int, count: int) -> Figures:
     """`count` gets of pods that `creates` made, from eight connections."""
 
-    async def get(connection: Connection, number: int) -> None:
+    async def get(connection: HttpConnection, number: int) -> None:
         await connection.ask("GET", f"{PODS}/created-{number % FEW:06d}")
 
     return {"seconds": await _spread(host, port, count, get)}
@@ -66,10 +66,10 @@ async def watches(host: str, port: int, count: int) -> Figures:
     sizes: list[int] = []
     created = 0.0
 
-    async def watch(connection: Connection) -> None:
+    async def watch(connection: HttpConnection) -> None:
         sizes.append(await connection.events(f"{MAPS}?watch=true&resourceVersion={revision}", count))
 
-    async def create(connection: Connection, number: int) -> None:
+    async def create(connection: HttpConnection, number: int) -> None:
         await connection.ask("POST", MAPS, config_map(f"watched-{number:06d}"))
 
     async with connected(host, port) as first:
@@ -94,11 +94,11 @@ async def lists(host: str, port: int, count: int) -> Figures:
         return {"seconds": time.perf_counter() - started, "bytes": size}
 
 
-async def _spread(host: str, port: int, count: int, ask: Callable[[Connection, int], Awaitable[None]]) -> float:
+async def _spread(host: str, port: int, count: int, ask: Callable[[HttpConnection, int], Awaitable[None]]) -> float:
     """Seconds that `count` requests take from all connections; each takes the next number when it is free."""
     numbers = iter(range(count))
 
-    async def work(connection: Connection) -> None:
+    async def work(connection: HttpConnection) -> None:
         for number in numbers:
             await ask(connection, number)
 
@@ -109,7 +109,7 @@ async def _spread(host: str, port: int, count: int, ask: Callable[[Connection, i
     return time.perf_counter() - started
 
 
-async def _with(host: str, port: int, work: Callable[[Connection], Awaitable[None]]) -> None:
+async def _with(host: str, port: int, work: Callable[[HttpConnection], Awaitable[None]]) -> None:
     async with connected(host, port) as connection:
         await work(connection)
 

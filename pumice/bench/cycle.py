@@ -6,7 +6,7 @@ import time
 
 from config.load import parse_scheduler_config
 from config.schema import SchedulerConfig
-from core.cycle import Carry, Clock, close_session, open_session, run_action
+from core.cycle import Carry, CycleClock, close_session, open_session, run_action
 from core.messages.decisions import CycleResult
 from core.state.view import View
 from pumice.bench.cluster import NOW, STOCK
@@ -22,7 +22,7 @@ def measured_cycle(view: View, config: SchedulerConfig, samples: Samples, *, num
     """Run one cycle on a snapshot of the view: cycle_s, open_s (snapshot included), one figure an action, close_s."""
     started = time.perf_counter()
     with samples.timed("open_s"):
-        session = open_session(view.snapshot(), config, Clock(cycle=number, now=NOW), Carry())
+        session = open_session(view.snapshot(), config, CycleClock(cycle=number, now=NOW), Carry())
     for action in config.actions:
         with samples.timed(f"{action}_s"):
             run_action(session, action)

@@ -19,7 +19,7 @@ from actors.system.ports import DryRunPort
 from actors.system.settings import SystemSettings
 from config.schema import SchedulerConfig
 from core.actions import DRY_RUNNING
-from core.cycle import Carry, Clock, close_session, open_session, run_action
+from core.cycle import Carry, CycleClock, close_session, open_session, run_action
 from core.messages.commands import DryRunCommand
 from core.messages.decisions import CycleResult
 from core.messages.events import ActorEvent
@@ -43,7 +43,7 @@ async def driving(workers: int) -> AsyncGenerator[DryRunDriver]:
 
 
 async def driven_cycle(
-    view: View, config: SchedulerConfig, clock: Clock, driver: DryRunDriver, took: Callable[[float], None]
+    view: View, config: SchedulerConfig, clock: CycleClock, driver: DryRunDriver, took: Callable[[float], None]
 ) -> CycleResult:
     """One cycle whose dry runs go out to workers; `took` hears how many seconds such an action has taken."""
     session = open_session(view.snapshot(), config, clock, Carry())

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from config.schema import SchedulerConfig
 from core.cycle import let_go, open_session
-from core.session.carry import Carry, Clock
+from core.session.carry import Carry, CycleClock
 from core.state.view import View
 from pumice.bench import cluster
 from pumice.bench.cycle import stock_config
@@ -46,7 +46,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 def _open(view: View, config: SchedulerConfig, samples: Samples, number: int, figure: str) -> None:
     """From the view to a session that actions can work on."""
     cpu, started = time.process_time(), time.perf_counter()
-    session = open_session(view.snapshot(), config, Clock(cycle=number, now=cluster.NOW), Carry())
+    session = open_session(view.snapshot(), config, CycleClock(cycle=number, now=cluster.NOW), Carry())
     samples.add(f"{figure}_s", time.perf_counter() - started, "s")
     samples.add(f"{figure}_cpu_s", time.process_time() - cpu, "s")
     let_go(session)

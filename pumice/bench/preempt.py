@@ -16,7 +16,7 @@ import anyio
 from config.load import parse_scheduler_config
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
-from core.cycle import Clock
+from core.cycle import CycleClock
 from core.objects.pod import GROUP_NAME
 from core.plugins import PLUGINS
 from core.state.view import View
@@ -89,7 +89,7 @@ async def _driven(parameters: Parameters, samples: Samples, view: View, config: 
     async with driving(config.pumice.dry_run_workers) as driver:
         for _ in range(parameters.runs):
             with settled():
-                result = await driven_cycle(view, config, Clock(1, cluster.NOW), driver, seconds.append)
+                result = await driven_cycle(view, config, CycleClock(1, cluster.NOW), driver, seconds.append)
             samples.add("pooled_victims", len(result.evicts), "pods")
             samples.add("pooled_preemptor_s", seconds[-1] / parameters.pods, "s")
 

@@ -24,10 +24,10 @@ from pumice.bench import cluster
 from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.collecting import rarely
 from pumice.cores import cores
-from pumice.replay.parallel import Share, shares, verify_shares
+from pumice.replay.parallel import CycleRange, shares, verify_shares
 from pumice.replay.verify import ReplayReport, verify
 from pumice.runtime.journals import write_back
-from storage.checkpoint import State
+from storage.checkpoint import CheckpointState
 from storage.memory import MemoryJournal
 from storage.recovery import recover
 from storage.sqlite import SqliteJournal
@@ -91,7 +91,7 @@ async def _submit(system: System, objects: list[dict[str, Any]]) -> None:
 async def _checkpoint(memory: MemoryJournal, db: Path) -> None:
     """Where the checkpointer would have left one."""
     memory.reopen()
-    state, last = State(), (await memory.head()).sequence - TAIL
+    state, last = CheckpointState(), (await memory.head()).sequence - TAIL
     while state.sequence < last or not state.between_cycles:
         records = await memory.read(state.sequence, limit=PIECE)
         for record in records:
@@ -138,7 +138,7 @@ def _together(db: Path, samples: Samples) -> None:
     samples.add("processes", len(parts), "processes")
 
 
-async def _shares(db: Path) -> list[Share]:
+async def _shares(db: Path) -> list[CycleRange]:
     async with await SqliteJournal.open(db, read_only=True) as journal:
         return await shares(journal, cores())
 

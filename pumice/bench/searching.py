@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from core.cycle import let_go, open_session
-from core.session.carry import Carry, Clock
+from core.session.carry import Carry, CycleClock
 from core.session.search.node_search import ErrorCache, NodeSearch
 from pumice.bench import cluster
 
@@ -26,7 +26,7 @@ def measure_searches(view: View, config: SchedulerConfig, samples: Samples) -> N
 
     `next_search_s`: the same for a task like the one just placed (mean of up to 200). The view stays as it is.
     """
-    session = open_session(view.snapshot(), config, Clock(cycle=1, now=cluster.NOW), Carry())
+    session = open_session(view.snapshot(), config, CycleClock(cycle=1, now=cluster.NOW), Carry())
     waiting = [task for task in session.snapshot.tasks.handles if task is not None and not task.node_name]
     session.searches.current = waiting[0]  # scores of the moment ask whom they are for
     NodeSearch(session, waiting[0]).choose()

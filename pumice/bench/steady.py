@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from core.cycle import open_session
 from core.messages.decisions import CycleResult
-from core.session.carry import Carry, Clock
+from core.session.carry import Carry, CycleClock
 from core.state.view import View
 from pumice.bench import cluster
 from pumice.bench.cycle import measured_cycle, stock_config
@@ -28,7 +28,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     config, view = stock_config(), fill(parameters, samples)
     with settled():
         with samples.timed("first_open_s"):
-            open_session(view.snapshot(), config, Clock(cycle=0, now=cluster.NOW), Carry())
+            open_session(view.snapshot(), config, CycleClock(cycle=0, now=cluster.NOW), Carry())
         _echo(view, measured_cycle(view, config, Samples()), parameters)
         first = cluster.jobs_of(parameters.running, parameters.gang)
         for number in range(1, parameters.runs + 1):

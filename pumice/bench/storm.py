@@ -7,7 +7,7 @@ from typing import Final
 
 from pumice.bench.figures import Advance, Parameters, Samples
 from pumice.storm.script.workload import Size
-from pumice.storm.stress import Plan, run_seeds
+from pumice.storm.stress import StressPlan, run_seeds
 
 DEFAULTS: Final = Parameters(nodes=20, pods=200)
 SEEDS: Final = 20
@@ -16,7 +16,7 @@ SEEDS: Final = 20
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     """Every run has the same seeds; the first storm of the process is left out."""
-    plan = Plan("half", size=Size(parameters.nodes, parameters.pods))
+    plan = StressPlan("half", size=Size(parameters.nodes, parameters.pods))
     run_seeds(plan, range(1))
     for _ in range(parameters.runs):
         began, burned = time.perf_counter(), time.process_time()

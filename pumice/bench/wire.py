@@ -14,11 +14,11 @@ _PIECE: Final = 262_144
 _EVENT: Final = b'{"type":"'
 
 
-class AnswerError(Exception):
+class UnexpectedAnswerError(Exception):
     """The server answered something else than was expected."""
 
 
-class Connection:
+class HttpConnection:
     """Requests one after the other. Raises AnswerError when the status is not 200 or 201."""
 
     def __init__(self, stream: anyio.abc.SocketStream, host: str) -> None:
@@ -51,7 +51,7 @@ class Connection:
             try:
                 data = rest + await self._buffered.receive(_PIECE)
             except anyio.EndOfStream:
-                raise AnswerError(f"the watch ended {wanted} events too early") from None
+                raise UnexpectedAnswerError(f"the watch ended {wanted} events too early") from None
             size += len(data) - len(rest)
             wanted -= data.count(_EVENT)
             rest = data[1 - len(_EVENT) :]
@@ -72,12 +72,12 @@ class Connection:
         head = (await self._buffered.receive_until(b"\r\n\r\n", _HEAD_LIMIT)).decode("latin-1")
         status, _, headers = head.partition("\r\n")
         if status.split(" ")[1] not in ("200", "201"):
-            raise AnswerError(status)
+            raise UnexpectedAnswerError(status)
         return headers.lower()
 
 
 @asynccontextmanager
-async def connected(host: str, port: int) -> AsyncGenerator[Connection]:
+async def connected(host: str, port: int) -> AsyncGenerator[HttpConnection]:
     """A connection, closed at the end."""
     async with await anyio.connect_tcp(host, port) as stream:
-        yield Connection(stream, f"{host}:{port}")
+        yield HttpConnection(stream, f"{host}:{port}")

@@ -12,51 +12,51 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Row(NamedTuple):
+class CommandRow(NamedTuple):
     """One command; the function of its name stands in the module `pumice.cli.<name>`."""
 
     help: str
     example: str
 
 
-COMMANDS: Final[Mapping[str, Row]] = {
-    "run": Row(
+COMMANDS: Final[Mapping[str, CommandRow]] = {
+    "run": CommandRow(
         "Run the whole system: apply the manifests, schedule until told to stop, write the journal.",
         "[bold]pumice run -f job.yaml --until idle[/bold]",
     ),
-    "decide": Row(
+    "decide": CommandRow(
         "Say what the scheduler would do with these objects, and why it leaves tasks pending.",
         "[bold]kubectl get nodes,pods,podgroups,queues -A -o yaml | pumice decide -f -[/bold]",
     ),
-    "check": Row(
+    "check": CommandRow(
         "Say what every action, plugin and flag of a configuration will do, and what is without effect.",
         "[bold]pumice check scheduler.conf[/bold]",
     ),
-    "conformance": Row(
+    "conformance": CommandRow(
         "Run conformance cases and say, case by case, what differs from the real Volcano.",
         "[bold]pumice conformance cases/ -k allocate --workers 2[/bold]",
     ),
-    "journal": Row(
+    "journal": CommandRow(
         "Read a journal: in numbers, the story of a job or pod, one cycle, or the integrity of the chain.",
         "[bold]pumice journal pumice.db --about default/test-job[/bold]",
     ),
-    "explain": Row(
+    "explain": CommandRow(
         "Say why a pod or job is pending, was placed where it is, or was evicted, with counts that add up.",
         "[bold]pumice explain --db pumice.db pod default/worker-0[/bold]",
     ),
-    "replay": Row(
+    "replay": CommandRow(
         "Decide every recorded cycle again and compare, or live through the same inputs under another configuration.",
         "[bold]pumice replay pumice.db --verify[/bold]",
     ),
-    "kubeconfig": Row(
+    "kubeconfig": CommandRow(
         "Print (or write) a kubeconfig for a running `pumice run --http`.",
         "[bold]pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig[/bold]",
     ),
-    "bench": Row(
+    "bench": CommandRow(
         "Measure a named scenario.",
         "[bold]pumice bench allocate --nodes 5000 --pods 2000 --gang 8 --runs 5[/bold]",
     ),
-    "stress": Row(
+    "stress": CommandRow(
         "Storm the scheduler with faults and crashes on virtual time, checking what must hold after every event.",
         "[bold]pumice stress --profile storm --seeds 300[/bold], again: --seed 300 for the next ones",
     ),
@@ -74,7 +74,7 @@ def load(name: str) -> Any:
     return typer.main.get_command(alone)
 
 
-class Promise(TyperCommand):
+class LazyCommand(TyperCommand):
     """A command that is loaded when it is called."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -91,11 +91,11 @@ class Commands(TyperGroup):
         del ctx
         return [*COMMANDS]
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Promise | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> LazyCommand | None:
         """One of them; None: there is none."""
         del ctx
         row = COMMANDS.get(cmd_name)
-        return None if row is None else Promise(cmd_name, help=row.help)
+        return None if row is None else LazyCommand(cmd_name, help=row.help)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Each with all of its help, which would be cut to one line."""

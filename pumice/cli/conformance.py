@@ -18,7 +18,7 @@ from pumice.cli.verdicts import show_verdict
 from pumice.conformance.case import find_suites
 from pumice.conformance.inheritance import inherited
 from pumice.conformance.runner import run_suites
-from pumice.conformance.score import Score, Tally, score_of
+from pumice.conformance.score import CaseTally, Score, score_of
 
 LINE_LENGTH: Final = 400
 
@@ -74,5 +74,5 @@ def show(console: Console, score: Score) -> None:
     console.print(table)
 
 
-def _columns(tally: Tally) -> tuple[str, str, str]:
+def _columns(tally: CaseTally) -> tuple[str, str, str]:
     return str(tally.total), str(tally.passed), str(tally.total - tally.passed)

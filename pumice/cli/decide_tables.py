@@ -22,7 +22,7 @@ QUEUE_COLUMNS: Final = ("allocated", "deserved", "guarantee", "real_capacity", "
 
 
 @dataclass(slots=True)
-class Gang:
+class GangRow:
     """What became of a PodGroup's pods. `bound`, `volumes` (bound once their volumes are), `promised`: pods by node;
     `waits`: pods by reason.
     """
@@ -62,15 +62,15 @@ def _show_gangs(console: Console, cycle: Cycle, pending: Mapping[str, Mapping[st
         console.print(f"{quiet} more PodGroup{'s' if quiet > 1 else ''}: nothing to decide")
 
 
-def _gangs(cycle: Cycle, pending: Mapping[str, Mapping[str, str]]) -> dict[str, Gang]:
+def _gangs(cycle: Cycle, pending: Mapping[str, Mapping[str, str]]) -> dict[str, GangRow]:
     """Those of which a pod was placed, promised a place, or waits."""
     jobs = {object_key(obj): _job_of(obj) for obj in cycle.objects if obj["kind"] == "Pod"}
-    gangs: dict[str, Gang] = {}
+    gangs: dict[str, GangRow] = {}
     for bind in cycle.result.binds:
-        gang = gangs.setdefault(bind.job, Gang())
+        gang = gangs.setdefault(bind.job, GangRow())
         (gang.volumes if waits(bind) else gang.bound)[bind.node] += 1
     for pod, why in pending.items():
-        gang = gangs.setdefault(jobs.get(pod, pod), Gang())
+        gang = gangs.setdefault(jobs.get(pod, pod), GangRow())
         node = cycle.outcome["pipelined"].get(pod) or cycle.outcome["uncommitted"].get(pod)
         if node:
             gang.promised[node] += 1
@@ -90,7 +90,7 @@ def _title(job: str, group: Object | None) -> str:
     return job
 
 
-def _placed(gang: Gang) -> Iterator[str]:
+def _placed(gang: GangRow) -> Iterator[str]:
     if gang.bound:
         yield f"{gang.bound.total()} bound: {_on(gang.bound)}"
     if gang.volumes:
@@ -107,7 +107,7 @@ def _on(nodes: Counter[str]) -> str:
     return f"{named} and {len(nodes) - len(most)} more" if len(nodes) > len(most) else named
 
 
-def _reasons(gang: Gang) -> Iterable[str]:
+def _reasons(gang: GangRow) -> Iterable[str]:
     """Each once, the most frequent first."""
     return [why if len(gang.waits) == 1 else f"{count}: {why}" for why, count in gang.waits.most_common(NODES_SHOWN)]
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from config.errors import RequestError
 from config.schema import SchedulerConfig
 from core.messages.decisions import Bind, Evict
-from core.session.carry import Carry, Clock, SessionOptions
+from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.view import View
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, take_manifests, warn_of_token
@@ -114,7 +114,7 @@ def _present(objects: Sequence[dict[str, Any]], settings: SchedulerConfig, termi
         except RequestError as error:
             terminal.warn(f"{obj['kind']} {obj['metadata'].get('name')}: left out: {error}")
     options = SessionOptions(node_usage=usage_of(objects))
-    return Scene(view, settings, Clock(1, time.time(), 0), Carry(), options=options)
+    return Scene(view, settings, CycleClock(1, time.time(), 0), Carry(), options=options)
 
 
 async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:

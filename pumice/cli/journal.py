@@ -18,7 +18,7 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.explain.waiting import waiting_kind, why_it_waits
-from pumice.history.entries import Entry, entries
+from pumice.history.entries import StoryEntry, entries
 from pumice.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
 from storage.journal import ChainReport, Journal
 from storage.sqlite import SqliteJournal, back_up
@@ -71,7 +71,7 @@ async def _cycle(file: Path, number: int) -> CycleStory:
         return await cycle_of(number, entries(opened, kinds=("cycle", "decision", "outcome")))
 
 
-async def _story(file: Path, name: str) -> tuple[list[Entry], dict[str, Any] | None]:
+async def _story(file: Path, name: str) -> tuple[list[StoryEntry], dict[str, Any] | None]:
     """What happened, and why it waits when it does."""
     async with await SqliteJournal.open(file, read_only=True) as opened:
         told = await story_of(name, entries(opened, kinds=("api", "decision", "outcome")))
@@ -135,7 +135,7 @@ def show_cycle(terminal: Terminal, number: int, story: CycleStory) -> int:
     return Exit.DONE
 
 
-def show_story(terminal: Terminal, name: str, told: list[Entry], now: dict[str, Any] | None) -> int:
+def show_story(terminal: Terminal, name: str, told: list[StoryEntry], now: dict[str, Any] | None) -> int:
     """One story; a usage error when nobody ever heard of that name."""
     if not told:
         raise UsageError(f"the journal says nothing about {name!r}; jobs and pods are namespace/name", path="--about")
@@ -162,12 +162,12 @@ def show_overview(console: Console, overview: Overview) -> None:
     _print_lines(console, [*overview.last_cycles, *overview.events])
 
 
-def _print_lines(console: Console, lines: list[Entry]) -> None:
+def _print_lines(console: Console, lines: list[StoryEntry]) -> None:
     for entry in lines:
         console.print(line_of(entry), markup=False, soft_wrap=True)
 
 
-def line_of(entry: Entry) -> str:
+def line_of(entry: StoryEntry) -> str:
     """Number, time and sentence."""
     return f"{entry.sequence:>8}  {_time(entry.at)}  {entry.text}"
 

@@ -21,7 +21,7 @@ from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, Plugins
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.plugins.loader import identities
-from pumice.replay.parallel import Share, shares, verify_shares
+from pumice.replay.parallel import CycleRange, shares, verify_shares
 from pumice.replay.plugins import demand_plugins
 from pumice.replay.rerun import Other, Second, second_run
 from pumice.replay.verify import ReplayReport, verify
@@ -57,7 +57,7 @@ def replay(
         raise UsageError(f"--to {last} comes before --from {first}", path="--to")
     changed = anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
     if config is None:
-        return verified(terminal, Asked(file, first, last, workers, plugins_dir, changed))
+        return verified(terminal, ReplayRequest(file, first, last, workers, plugins_dir, changed))
     if first != 1 or last is not None:
         raise UsageError("--config lives through all of the journal", path="--from" if first != 1 else "--to")
     if save is not None and save.exists():
@@ -123,7 +123,7 @@ def _cell(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReplayRequest:
     """Which cycles of which journal, by how many processes; `changed` says which plugins are not what they were."""
 
     file: Path
@@ -134,7 +134,7 @@ class Asked:
     changed: Sequence[str]
 
 
-def verified(terminal: Terminal, asked: Asked) -> int:
+def verified(terminal: Terminal, asked: ReplayRequest) -> int:
     """Decide again and say how it went."""
     report, seconds = _verify(terminal, asked)
     if not report.cycles and not report.events:
@@ -146,7 +146,7 @@ def verified(terminal: Terminal, asked: Asked) -> int:
     return Exit.DONE if report.identical else Exit.DIFFERS
 
 
-def _verify(terminal: Terminal, asked: Asked) -> tuple[ReplayReport, float]:
+def _verify(terminal: Terminal, asked: ReplayRequest) -> tuple[ReplayReport, float]:
     records, parts = anyio.run(_measured, asked)
     started = time.perf_counter()
     with terminal.progress("replay: records", records) as advance:
@@ -157,7 +157,7 @@ def _verify(terminal: Terminal, asked: Asked) -> tuple[ReplayReport, float]:
     return report, time.perf_counter() - started
 
 
-async def _measured(asked: Asked) -> tuple[int, list[Share]]:
+async def _measured(asked: ReplayRequest) -> tuple[int, list[CycleRange]]:
     """How many records there are, and who decides which cycles; a range of cycles is for one process."""
     async with await SqliteJournal.open(asked.file, read_only=True) as journal:
         head = await journal.head()
@@ -165,7 +165,7 @@ async def _measured(asked: Asked) -> tuple[int, list[Share]]:
         return head.sequence - head.cut, await shares(journal, asked.workers if whole else 1)
 
 
-async def _verify_here(asked: Asked, advance: Callable[[int], None]) -> ReplayReport:
+async def _verify_here(asked: ReplayRequest, advance: Callable[[int], None]) -> ReplayReport:
     async with await SqliteJournal.open(asked.file, read_only=True) as journal:
         with rarely():
             return await verify(journal, first=asked.first, last=asked.last, advance=advance)

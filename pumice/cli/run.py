@@ -30,7 +30,7 @@ from pumice.load.remarks import said_of_strangers
 from pumice.plugins.loader import identities
 from pumice.runtime.dumped import still_running
 from pumice.runtime.kubeconfig import export_line
-from pumice.runtime.main_job import Object, Outcome, Plan, Watching, run_plan
+from pumice.runtime.main_job import Object, RunOutcome, RunPlan, Watching, run_plan
 from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
 from pumice.runtime.waiting import LeftWaiting
@@ -109,7 +109,7 @@ def run(
         raise UsageError("no object could be used")
     plan = plan_of(settings, backend or os.environ.get("PUMICE_BACKEND"), loaded, terminal, bare=not manifests)
     try:
-        outcome = run_plan(plan, Told(terminal, loaded, live=not plan.virtual))
+        outcome = run_plan(plan, ProgressWatch(terminal, loaded, live=not plan.virtual))
     except BaseException as error:  # a second Ctrl-C, or what the process died of, hides nothing
         found = plan.storm.found() if plan.storm is not None else {}
         if not found.get("violations"):
@@ -134,7 +134,9 @@ def say_first(settings: ProcessSettings, token: str | None, terminal: Terminal) 
     warn_of_token(token, terminal)
 
 
-def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, terminal: Terminal, *, bare: bool) -> Plan:
+def plan_of(
+    settings: ProcessSettings, backend: str | None, loaded: Loaded, terminal: Terminal, *, bare: bool
+) -> RunPlan:
     """The settings checked against each other, and the configuration tried before anything is opened.
 
     `backend` is what somebody asked for, None when it is only the default.
@@ -149,7 +151,7 @@ def plan_of(settings: ProcessSettings, backend: str | None, loaded: Loaded, term
     path = Path(settings.config) if settings.config else None
     plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
     load_config(path, settings.lenient, terminal, plugins=plugins)
-    return Plan(
+    return RunPlan(
         objects=still_running(loaded.objects),
         bare=bare,
         db=Path(settings.db),
@@ -195,7 +197,7 @@ def storm_of(names: str, settings: ProcessSettings, terminal: Terminal) -> LiveS
     return LiveStorm(names, settings.seed, chosen=chosen)
 
 
-class Told(Watching):
+class ProgressWatch(Watching):
     """Says on stderr what happens, and shows a live table when a person watches."""
 
     def __init__(self, terminal: Terminal, loaded: Loaded, *, live: bool) -> None:
@@ -216,7 +218,7 @@ class Told(Watching):
         name = "/".join(part for part in (obj["metadata"].get("namespace"), obj["metadata"].get("name")) if part)
         self._terminal.error(": ".join(part for part in (place, f"{obj['kind']} {name}", answer.message) if part))
 
-    def submitted(self, outcome: Outcome) -> None:
+    def submitted(self, outcome: RunOutcome) -> None:
         for what in outcome.added:
             self._terminal.say(f"added {what}")
         if outcome.known:

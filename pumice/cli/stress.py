@@ -23,9 +23,9 @@ from pumice.storm.script.profiles import PACKAGED, profile
 from pumice.storm.script.script import Event, read_script
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
-from pumice.storm.stress import Plan, Tally, run_storms
+from pumice.storm.stress import StressPlan, Tally, run_storms
 
-DEFAULTS: Final = Plan()
+DEFAULTS: Final = StressPlan()
 CHOOSING: Final = {
     "profile_name": "--profile",
     "profiles": "--profiles",
@@ -80,7 +80,7 @@ def stress(
         else:
             check_folder(folder)
             found, code = storms(
-                Plan(profile_name, seeds, seed, Size(nodes, pods), chosen=chosen), workers, folder, terminal
+                StressPlan(profile_name, seeds, seed, Size(nodes, pods), chosen=chosen), workers, folder, terminal
             )
     terminal.emit(found, lambda console: show(console, found))
     return Exit.DIFFERS if found["violations"] else code
@@ -94,7 +94,7 @@ def refuse_beside_events(context: typer.Context) -> None:
             raise UsageError("expected nothing of the kind beside --events: it is one storm as it stands", path=option)
 
 
-def storms(plan: Plan, workers: int, folder: Path, terminal: Terminal) -> tuple[dict[str, Any], Exit]:
+def storms(plan: StressPlan, workers: int, folder: Path, terminal: Terminal) -> tuple[dict[str, Any], Exit]:
     """Run them and tell what came of them; the exit code is the one when everything held."""
     began = time.perf_counter()
     with terminal.progress("storms", plan.seeds) as advance:

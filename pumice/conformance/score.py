@@ -11,7 +11,7 @@ from pumice.conformance.judge import Verdict
 
 
 @dataclass(slots=True)
-class Tally:
+class CaseTally:
     """How many were counted and how many of them held."""
 
     total: int = 0
@@ -29,17 +29,17 @@ class Tally:
 class Score:
     """The score of a run, with the failures in the order of suites and cases."""
 
-    whole: Tally = field(default_factory=Tally)
-    by_group: dict[Group, Tally] = field(
-        default_factory=lambda: {"decisions": Tally(), "numbers": Tally(), "words": Tally()}
+    whole: CaseTally = field(default_factory=CaseTally)
+    by_group: dict[Group, CaseTally] = field(
+        default_factory=lambda: {"decisions": CaseTally(), "numbers": CaseTally(), "words": CaseTally()}
     )
-    by_suite: dict[str, Tally] = field(default_factory=dict[str, Tally])
+    by_suite: dict[str, CaseTally] = field(default_factory=dict[str, CaseTally])
     failures: list[Verdict] = field(default_factory=list[Verdict])
 
     def add(self, verdict: Verdict) -> None:
         """Count one verdict."""
         self.whole.count(verdict.passed)
-        self.by_suite.setdefault(verdict.suite, Tally()).count(verdict.passed)
+        self.by_suite.setdefault(verdict.suite, CaseTally()).count(verdict.passed)
         for group in verdict.checked:
             self.by_group[group].count(verdict.passed_on(group))
         if not verdict.passed:

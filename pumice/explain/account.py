@@ -9,11 +9,11 @@ from config.errors import RequestError, nearest_names
 from config.schema import SchedulerConfig
 from core.life.task import TaskStatus
 from core.messages.decisions import Bind, Evict
-from core.session.carry import Carry, Clock, SessionOptions
+from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.trail.records import FITS, Election, Look
 from core.state.view import View
 from core.state.volumes import volume_rules
-from pumice.explain.watch import Asked, Watched, watch_cycle
+from pumice.explain.watch import Subjects, Watched, watch_cycle
 from pumice.history.rewind import Rewound
 from pumice.replay.compare import compare
 from storage.history import RecordedCycle
@@ -69,7 +69,7 @@ class Scene:
 
     view: View
     config: SchedulerConfig
-    clock: Clock
+    clock: CycleClock
     carry: Carry
     recorded: RecordedCycle | None = None
     options: SessionOptions | None = None
@@ -78,7 +78,7 @@ class Scene:
 def scene_of(past: Rewound) -> Scene:
     """A recorded cycle."""
     record = past.cycle.record
-    clock = Clock(record.cycle, record.now, record.seed)
+    clock = CycleClock(record.cycle, record.now, record.seed)
     config = past.replayer.configurations.of(record.config_digest, record.rules)
     return Scene(past.view, config, clock, Carry.from_dict(record.carry_before), past.cycle)
 
@@ -91,7 +91,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     if not pods and not jobs:
         problem = f"cycle {cycle} knew no {kind} {name!r}" if scene.recorded else f"no {kind} {name!r}"
         raise NotFoundError(problem + _near(view, kind, name))
-    asked = Asked(frozenset(pods), frozenset(jobs))
+    asked = Subjects(frozenset(pods), frozenset(jobs))
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot = view.snapshot(volume_rules(scene.config.pumice, ignored))
     watched = watch_cycle(snapshot, scene.config, scene.clock, scene.carry, asked, scene.options)

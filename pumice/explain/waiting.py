@@ -9,7 +9,7 @@ from typing import Any, Final
 from config.errors import PumiceError
 from core.messages.events import CycleRecord
 from pumice.explain.account import account_of, scene_of
-from pumice.history.entries import Entry
+from pumice.history.entries import StoryEntry
 from pumice.history.rewind import rewind_file
 from pumice.replay.plugins import demand_plugins
 from storage import codec
@@ -21,7 +21,7 @@ WAITING: Final = ("", "Pending", "Inqueue", "Unknown")
 """What the state of something that waits begins with."""
 
 
-def waiting_kind(name: str, story: Sequence[Entry]) -> str | None:
+def waiting_kind(name: str, story: Sequence[StoryEntry]) -> str | None:
     """What is called so and waits: pod, podgroup or job. None when it runs, has ended, is gone or is something else."""
     for word, kind in KINDS.items():
         last = next((one for one in reversed(story) if one.data.get("object") == f"{word} {name}"), None)

@@ -12,7 +12,7 @@ from pumice.explain.jobs import JobLook, conclude, look_at_jobs
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
-    from core.session.carry import Carry, Clock, SessionOptions
+    from core.session.carry import Carry, CycleClock, SessionOptions
     from core.session.session import Session
     from core.session.trail.records import Look
     from core.state.snapshot import Snapshot
@@ -36,7 +36,7 @@ class Watched:
         return next(placing, looks[-1] if looks else None)
 
 
-class Asked(NamedTuple):
+class Subjects(NamedTuple):
     """Pods and jobs (PodGroups) that are asked about, "namespace/name" each."""
 
     pods: frozenset[str]
@@ -46,9 +46,9 @@ class Asked(NamedTuple):
 def watch_cycle(
     snapshot: Snapshot,
     config: SchedulerConfig,
-    clock: Clock,
+    clock: CycleClock,
     carry: Carry,
-    asked: Asked,
+    asked: Subjects,
     options: SessionOptions | None = None,
 ) -> Watched:
     """Run the cycle. Pods that wait and for which no action looked are looked for when the last action is over."""

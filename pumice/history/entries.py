@@ -33,7 +33,7 @@ BATCH = 5_000
 
 
 @dataclass(slots=True)
-class Entry:
+class StoryEntry:
     """One record. `about`: "ns/name" (or a bare name) of everything it concerns; `parts_of`: what those belong to."""
 
     sequence: int
@@ -49,7 +49,7 @@ class Entry:
         return {"sequence": self.sequence, "at": self.at, "kind": self.kind, "text": self.text, **self.data}
 
 
-async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | None = None) -> AsyncIterator[Entry]:
+async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | None = None) -> AsyncIterator[StoryEntry]:
     """Every record above `after`, as entries, in order. Raises DamagedError at a damaged one."""
     while batch := await journal.read(after, kinds, BATCH):
         for stored in batch:
@@ -57,9 +57,9 @@ async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | Non
         after = batch[-1].sequence
 
 
-def entry_of(stored: Stored) -> Entry:
+def entry_of(stored: Stored) -> StoryEntry:
     """One record in words; a kind of a newer Pumice is only named."""
-    entry = Entry(stored.sequence, stored.at, stored.kind, stored.kind, stored.cause)
+    entry = StoryEntry(stored.sequence, stored.at, stored.kind, stored.kind, stored.cause)
     match stored.kind:
         case k if k == API:
             _mutation(entry, codec.decode(stored.payload, Mutation))
@@ -86,7 +86,7 @@ def _key(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-def _mutation(entry: Entry, mutation: Mutation) -> None:
+def _mutation(entry: StoryEntry, mutation: Mutation) -> None:
     key = _key(mutation.namespace, mutation.name)
     obj: dict[str, Any] = codec.unpack(mutation.blob) if mutation.blob else {}
     verb = {"ADDED": "created", "MODIFIED": "changed", "DELETED": "deleted"}.get(mutation.type, mutation.type)
@@ -102,7 +102,7 @@ def _mutation(entry: Entry, mutation: Mutation) -> None:
     }
 
 
-def _cycle(entry: Entry, cycle: CycleRecord) -> None:
+def _cycle(entry: StoryEntry, cycle: CycleRecord) -> None:
     entry.text = f"cycle {cycle.cycle} decided {cycle.decisions} times at revision {cycle.revision}"
     entry.data = {
         "cycle": cycle.cycle,
@@ -114,7 +114,7 @@ def _cycle(entry: Entry, cycle: CycleRecord) -> None:
     }
 
 
-def _decision(entry: Entry, decision: Bind | Any) -> None:
+def _decision(entry: StoryEntry, decision: Bind | Any) -> None:
     pod = _key(decision.namespace, decision.name)
     if isinstance(decision, Bind):
         entry.text = f"decided to bind {pod} to {decision.node} (job {decision.job})"
@@ -128,7 +128,7 @@ def _decision(entry: Entry, decision: Bind | Any) -> None:
     entry.data = {"decision": msgspec.to_builtins(decision)}
 
 
-def _outcome(entry: Entry, outcome: Any) -> None:
+def _outcome(entry: StoryEntry, outcome: Any) -> None:
     who = _key(outcome.namespace, outcome.name)
     entry.about = frozenset((who,))
     entry.data = {"outcome": msgspec.to_builtins(outcome)}
@@ -146,7 +146,7 @@ def _outcome(entry: Entry, outcome: Any) -> None:
             entry.text = f"{type(outcome).__name__} {who}: {getattr(outcome, 'message', '')}"
 
 
-def _actor(entry: Entry, event: Any) -> None:
+def _actor(entry: StoryEntry, event: Any) -> None:
     entry.data = {"event": msgspec.to_builtins(event)}
     match event:
         case ActorStarted():
@@ -159,7 +159,7 @@ def _actor(entry: Entry, event: Any) -> None:
             entry.text = f"actor {event.actor} stopped"
 
 
-def _config(entry: Entry, loaded: ConfigLoaded) -> None:
+def _config(entry: StoryEntry, loaded: ConfigLoaded) -> None:
     refused = f" was refused and the old one kept: {loaded.error}" if loaded.error else " is in force"
     entry.text = f"configuration {loaded.source} ({loaded.digest[:12]}){refused}"
     entry.data = {"source": loaded.source, "digest": loaded.digest, "error": loaded.error}

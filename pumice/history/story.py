@@ -7,18 +7,18 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pumice.history.entries import Entry
+from pumice.history.entries import StoryEntry
 from storage.journal import CYCLE, DECISION, OUTCOME
 
 LAST_CYCLES = 10
 
 
-async def story_of(name: str, read: AsyncIterator[Entry]) -> list[Entry]:
+async def story_of(name: str, read: AsyncIterator[StoryEntry]) -> list[StoryEntry]:
     """What concerns the object of that name ("ns/name", or a bare name) and whatever belongs to it, in order.
 
     A change that shows in no word of the object's state is left out.
     """
-    known, states, told = {name}, dict[str, str](), list[Entry]()
+    known, states, told = {name}, dict[str, str](), list[StoryEntry]()
     async for entry in read:
         if entry.parts_of & known:
             known |= entry.about
@@ -37,9 +37,9 @@ async def story_of(name: str, read: AsyncIterator[Entry]) -> list[Entry]:
 class CycleStory:
     """One cycle: its record, its decisions, and what became of them."""
 
-    record: Entry | None = None
-    decisions: list[Entry] = field(default_factory=list[Entry])
-    outcomes: list[Entry] = field(default_factory=list[Entry])
+    record: StoryEntry | None = None
+    decisions: list[StoryEntry] = field(default_factory=list[StoryEntry])
+    outcomes: list[StoryEntry] = field(default_factory=list[StoryEntry])
 
     def to_dict(self) -> dict[str, Any]:
         head = self.record.to_dict() if self.record else {}
@@ -48,7 +48,7 @@ class CycleStory:
         return {**head, "decisions": made, "outcomes": became}
 
 
-async def cycle_of(number: int, read: AsyncIterator[Entry]) -> CycleStory:
+async def cycle_of(number: int, read: AsyncIterator[StoryEntry]) -> CycleStory:
     """The cycle of that number; without a record when there is none."""
     story, current, made = CycleStory(), 0, set[int]()
     async for entry in read:
@@ -78,10 +78,10 @@ class Overview:
     decisions: int = 0
     began: float = 0.0
     ended: float = 0.0
-    last_cycles: deque[Entry] = field(default_factory=lambda: deque[Entry](maxlen=LAST_CYCLES))
-    events: list[Entry] = field(default_factory=list[Entry])
+    last_cycles: deque[StoryEntry] = field(default_factory=lambda: deque[StoryEntry](maxlen=LAST_CYCLES))
+    events: list[StoryEntry] = field(default_factory=list[StoryEntry])
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: StoryEntry) -> None:
         """One more record. Crashes, lost cycles and configurations are kept whole."""
         self.records[entry.kind] += 1
         self.began = self.began or entry.at
@@ -106,7 +106,7 @@ class Overview:
         }
 
 
-async def overview_of(read: AsyncIterator[Entry]) -> Overview:
+async def overview_of(read: AsyncIterator[StoryEntry]) -> Overview:
     """The whole journal in numbers."""
     overview = Overview()
     async for entry in read:

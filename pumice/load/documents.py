@@ -54,7 +54,7 @@ class DocumentError(Exception):
 
 
 @dataclass(slots=True)
-class Document:
+class ManifestDocument:
     """One YAML document; `line` is where its content starts, `item_lines` where its top-level `items` do."""
 
     number: int
@@ -63,7 +63,7 @@ class Document:
     item_lines: list[int] = field(default_factory=list[int])
 
 
-def read_documents(text: str) -> Iterator[Document | DocumentError]:
+def read_documents(text: str) -> Iterator[ManifestDocument | DocumentError]:
     """The documents of a YAML stream, in order, and an error in the place of each that cannot be used.
 
     After an error it goes on at the next line that begins with `---`.
@@ -104,7 +104,7 @@ class _Stream:
         self._line = line
         self.began = 0  # the line after the one where the last document begins
 
-    def documents(self) -> Iterator[Document]:
+    def documents(self) -> Iterator[ManifestDocument]:
         """In order. Raises DocumentError at the first that is malformed."""
         try:
             events: Iterator[Any] = bounded_events(self._text, _Loader, DEEPEST)
@@ -188,14 +188,14 @@ class _Builder:
     """One document from its events; `line`: how many lines of the text come before theirs."""
 
     def __init__(self, number: int, line: int = 0) -> None:
-        self.document = Document(number, 1, None)
+        self.document = ManifestDocument(number, 1, None)
         self.line = line
         self.stack: list[_Open] = []
         self.anchors: dict[str, _Anchored] = {}
         self.values = 0  # that there are, each alias counted as what it stands for
         self.aliased = 0
 
-    def build(self, events: Iterator[Any]) -> Document:
+    def build(self, events: Iterator[Any]) -> ManifestDocument:
         for event in events:
             kind: Any = event.__class__
             if kind is yaml.ScalarEvent:

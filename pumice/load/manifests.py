@@ -17,7 +17,7 @@ from actors.api.kinds import Kind, kind_of, known_types
 from config.errors import describe
 from core.objects.soundness import unsound
 from pumice.errors import InputError
-from pumice.load.documents import Document, DocumentError, read_documents
+from pumice.load.documents import DocumentError, ManifestDocument, read_documents
 from pumice.load.openb import PREFIX, read_openb
 from pumice.load.source import read_texts
 from pumice.shapes import is_list, is_mapping
@@ -41,7 +41,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ManifestPlace:
     """Where one object stands."""
 
     source: str
@@ -58,7 +58,7 @@ def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
     for path in paths:
         if path.startswith(PREFIX):
             for obj in read_openb(path):
-                _take(loaded, obj, Place(path, 0, 0))
+                _take(loaded, obj, ManifestPlace(path, 0, 0))
             continue
         for source, text in read_texts(path, stdin):
             if isinstance(text, InputError):
@@ -79,18 +79,18 @@ def load_text(text: str, source: str, loaded: Loaded) -> None:
             _take(loaded, value, place)
 
 
-def _documents(text: str, source: str) -> Iterator[Document | DocumentError]:
+def _documents(text: str, source: str) -> Iterator[ManifestDocument | DocumentError]:
     if text.lstrip()[:1] not in ("{", "["):
         return read_documents(text)
     try:
-        return iter([Document(1, 0, msgspec.json.decode(text))])
+        return iter([ManifestDocument(1, 0, msgspec.json.decode(text))])
     except RecursionError:
         return read_documents(text)  # which says where
     except msgspec.DecodeError:
         return _json_stream(text) if source.endswith((".json", ".json.gz")) else read_documents(text)
 
 
-def _json_stream(text: str) -> Iterator[Document | DocumentError]:
+def _json_stream(text: str) -> Iterator[ManifestDocument | DocumentError]:
     """JSON documents one after another, as some tools print them; nothing after one that is malformed."""
     decoder, position, number, end = json.JSONDecoder(), 0, 0, len(text.rstrip())
     while position < end:
@@ -106,15 +106,15 @@ def _json_stream(text: str) -> Iterator[Document | DocumentError]:
         except (RecursionError, ValueError) as error:
             yield DocumentError(f"malformed JSON: {error}", line, 1, number)
             return
-        yield Document(number, line, value)
+        yield ManifestDocument(number, line, value)
 
 
-def _flatten(document: Document, source: str) -> Iterator[tuple[Any, Place]]:
+def _flatten(document: ManifestDocument, source: str) -> Iterator[tuple[Any, ManifestPlace]]:
     """The document itself, or the items of a List; an empty document gives nothing."""
     value = document.value
     if value is None:
         return
-    place = Place(source, document.number, document.line)
+    place = ManifestPlace(source, document.number, document.line)
     items = value.get("items") if is_mapping(value) and str(value.get("kind")).endswith("List") else None
     if not is_list(items):
         yield value, place
@@ -122,7 +122,7 @@ def _flatten(document: Document, source: str) -> Iterator[tuple[Any, Place]]:
     lines: Sequence[int] = document.item_lines
     for index, item in enumerate(items):
         line = lines[index] if index < len(lines) else 0
-        yield _typed_item(item, value), Place(source, document.number, line)
+        yield _typed_item(item, value), ManifestPlace(source, document.number, line)
 
 
 def _typed_item(item: Any, listing: Object) -> Any:
@@ -133,7 +133,7 @@ def _typed_item(item: Any, listing: Object) -> Any:
     return {"apiVersion": listing.get("apiVersion"), "kind": kind.removesuffix("List"), **item}
 
 
-def _take(loaded: Loaded, value: Any, place: Place) -> None:
+def _take(loaded: Loaded, value: Any, place: ManifestPlace) -> None:
     problem = _shape_problem(value, place) or _unsound(value, place)
     if problem is not None:
         loaded.problems.append(problem)
@@ -153,7 +153,7 @@ def _take(loaded: Loaded, value: Any, place: Place) -> None:
     loaded.objects.append(named)
 
 
-def _shape_problem(value: Any, place: Place) -> InputError | None:
+def _shape_problem(value: Any, place: ManifestPlace) -> InputError | None:
     if not is_mapping(value):
         return place.error(f"expected an object (a mapping with apiVersion and kind), was {describe(value)}")
     obj = value
@@ -176,7 +176,7 @@ def _shape_problem(value: Any, place: Place) -> InputError | None:
     return None
 
 
-def _unsound(obj: Object, place: Place) -> InputError | None:
+def _unsound(obj: Object, place: ManifestPlace) -> InputError | None:
     problem = unsound(obj)
     return place.error(problem, f"{obj['kind']} {obj['metadata'].get('name')}") if problem else None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from config.schema import SchedulerConfig
 from core.cycle import Trail, close_session, open_session, run_action
 from core.messages.decisions import Bind, CycleResult, Evict
-from core.session.carry import Carry, Clock, SessionOptions
+from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.trail.trail import SILENCE, Silence
 from core.state.view import View
 from core.state.volumes import volume_rules
@@ -69,7 +69,7 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
     for number in range(setup.first, setup.first + cycles):
         view = setup.view if setup.view is not None and number == setup.first else fill(objects, in_flight)
         trail = Trail(every_filter=True) if setup.trails else None
-        result = _run(setup, view, Clock(number, setup.now, setup.seed), carry, trail or SILENCE)
+        result = _run(setup, view, CycleClock(number, setup.now, setup.seed), carry, trail or SILENCE)
         yield Cycle(objects, result, outcome_of(result, standings_of(objects)), trail)
         objects, carry, in_flight = (
             next_objects(objects, result, setup.now),
@@ -78,7 +78,7 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
         )
 
 
-def _run(setup: Setup, view: View, clock: Clock, carry: Carry, trail: Silence) -> CycleResult:
+def _run(setup: Setup, view: View, clock: CycleClock, carry: Carry, trail: Silence) -> CycleResult:
     snapshot = view.snapshot(volume_rules(setup.config.pumice, setup.options.ignored_provisioners))
     session = open_session(snapshot, setup.config, clock, carry, setup.options, report=True, trail=trail)
     for action in setup.config.actions:

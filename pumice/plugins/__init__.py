@@ -21,7 +21,7 @@ from core.session.points.orders import JobColumn, TaskKey
 from core.session.points.per_node import NodeLook, PerNodeFilter, PerNodeScorer
 from core.session.points.ready import ReadyCheck, ReadyScore
 from core.session.points.victims import Mask
-from core.session.points.votes import Verdict, Vote
+from core.session.points.votes import ValidateResult, Vote
 from core.session.reasons import Code, FitFailure, IntArray, Reason
 from core.session.session import Session
 from pumice.plugins.loader import GROUP, install_plugins
@@ -53,7 +53,7 @@ __all__ = [
     "Task",
     "TaskBatch",
     "TaskKey",
-    "Verdict",
+    "ValidateResult",
     "Volatility",
     "Vote",
     "install_plugins",

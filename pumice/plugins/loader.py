@@ -20,7 +20,7 @@ from config.known import KNOWN_PLUGINS
 from core.plugins import PLUGINS
 from core.plugins.plugin import PluginBuilder
 from core.plugins.user import guarded
-from core.plugins.user.failures import Asked
+from core.plugins.user.failures import PluginQuestion
 from pumice.plugins.identity import of_entry_point, of_module
 
 GROUP: Final = "pumice.plugins"
@@ -29,7 +29,7 @@ PACKAGE: Final = "pumice_user_plugins"
 
 log = logging.getLogger(__name__)
 
-AT_WORK: Final = Asked()
+AT_WORK: Final = PluginQuestion()
 """Which of the installed plugins is at work."""
 _identities: dict[str, str] = {}
 
@@ -39,7 +39,7 @@ def identities() -> dict[str, str]:
     return {name: identity for name, identity in sorted(_identities.items()) if name in PLUGINS}
 
 
-class Found(NamedTuple):
+class FoundPlugin(NamedTuple):
     """A plugin and where it comes from."""
 
     name: str
@@ -74,7 +74,7 @@ def _tell(plugin: str, sentence: str) -> None:
     log.warning("%s", sentence)
 
 
-def from_folder(folder: Path) -> list[Found]:
+def from_folder(folder: Path) -> list[FoundPlugin]:
     """The tables of a folder's modules (files and packages), by module name; names that start with _ or . are left
     out.
     """
@@ -114,7 +114,7 @@ def _unloadable(error: BaseException, source: str) -> ConfigError:
     return ConfigError(f"cannot be loaded: {type(error).__name__}: {error}", source=source)
 
 
-def _listed(module: ModuleType, path: Path) -> list[Found]:
+def _listed(module: ModuleType, path: Path) -> list[FoundPlugin]:
     table: Any = getattr(module, TABLE, None)
     if not isinstance(table, dict):
         raise ConfigError(f"has no table {TABLE}: dict[str, PluginBuilder]", source=str(path))
@@ -122,12 +122,12 @@ def _listed(module: ModuleType, path: Path) -> list[Found]:
     return [_found(name, builder, str(path), of_module(path)) for name, builder in items]
 
 
-def from_entry_points() -> list[Found]:
+def from_entry_points() -> list[FoundPlugin]:
     """The entry points of the group, by name."""
     return [_loaded(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
 
 
-def _loaded(point: EntryPoint) -> Found:
+def _loaded(point: EntryPoint) -> FoundPlugin:
     source = f"entry point {point.name} = {point.value}"
     try:
         builder = point.load()
@@ -138,9 +138,9 @@ def _loaded(point: EntryPoint) -> Found:
     return _found(point.name, builder, source, of_entry_point(point, builder))
 
 
-def _found(name: object, builder: object, source: str, identity: str) -> Found:
+def _found(name: object, builder: object, source: str, identity: str) -> FoundPlugin:
     if not isinstance(name, str) or not name:
         raise ConfigError(f"{TABLE}: expected the name of a plugin, was {name!r}", source=source)
     if not callable(builder):
         raise ConfigError(f"{TABLE}[{name!r}]: expected a builder (arguments -> plugin)", source=source)
-    return Found(name, cast("PluginBuilder", builder), source, identity)
+    return FoundPlugin(name, cast("PluginBuilder", builder), source, identity)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Final
 
-from core.plugins.user.failures import Asked
+from core.plugins.user.failures import PluginQuestion
 
 PATIENCE_S: Final = 60.0
 """So long may a plugin take for one answer. A cycle should take less than its period, a second mostly."""
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def watched(
-    asked: Asked, patience_s: float = PATIENCE_S, end: Callable[[], object] = lambda: os._exit(HUNG)
+    asked: PluginQuestion, patience_s: float = PATIENCE_S, end: Callable[[], object] = lambda: os._exit(HUNG)
 ) -> Generator[None]:
     """While the block runs, `end` is called once a plugin has been at one answer for too long, after saying which."""
     stop = threading.Event()
@@ -41,7 +41,7 @@ def watched(
         thread.join()
 
 
-def _watch(asked: Asked, patience_s: float, end: Callable[[], object], stop: threading.Event) -> None:
+def _watch(asked: PluginQuestion, patience_s: float, end: Callable[[], object], stop: threading.Event) -> None:
     number, since = -1, monotonic()
     while not stop.wait(min(patience_s / 4, 1.0)):
         if not asked.plugin or asked.number != number:

@@ -33,7 +33,7 @@ class ClusterFigures(ResourceFigures):
 
 
 @dataclass
-class Capacity:
+class NodeCapacity:
     """What the nodes have, summed up over time."""
 
     _nodes: dict[str, Amount] = field(default_factory=dict[str, Amount])

@@ -27,7 +27,7 @@ Plain = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Difference:
+class CycleDifference:
     """The first thing that came out otherwise. `task`: "namespace/name" (a queue: its name; "": the cycle as a whole).
 
     `recorded` and `decided` are what the journal and the core say of it; None: nothing.
@@ -43,7 +43,7 @@ class Difference:
         return {"cycle": self.cycle, "task": self.task, "recorded": self.recorded, "decided": self.decided}
 
 
-def compare(cycle: RecordedCycle, result: CycleResult) -> Difference | None:
+def compare(cycle: RecordedCycle, result: CycleResult) -> CycleDifference | None:
     """The first difference, decisions before statuses before the digest; None when all is the same.
 
     Only what the digest covered when the cycle was recorded counts. Raises NewerVersionError.
@@ -83,12 +83,12 @@ def _carry(plain: Plain) -> Any:
     return _plain(Carry.from_dict(plain).to_dict())
 
 
-def _difference(number: int, recorded: _Part | None, decided: _Part | None) -> Difference:
+def _difference(number: int, recorded: _Part | None, decided: _Part | None) -> CycleDifference:
     theirs, ours = recorded and recorded.what, decided and decided.what
-    return Difference(number, _name(theirs or ours), _plain(theirs), _plain(ours))
+    return CycleDifference(number, _name(theirs or ours), _plain(theirs), _plain(ours))
 
 
-def _status_difference(record: CycleRecord, covered: Covered, result: CycleResult) -> Difference | None:
+def _status_difference(record: CycleRecord, covered: Covered, result: CycleResult) -> CycleDifference | None:
     written = codec.decode(record.statuses, WriteStatus) if record.statuses else WriteStatus(result.cycle)
     for fields, theirs, ours in (
         (covered.pod, written.pod_conditions, result.pod_conditions),
@@ -104,10 +104,10 @@ def _status_difference(record: CycleRecord, covered: Covered, result: CycleResul
     return None
 
 
-def _whole_difference(record: CycleRecord, result: CycleResult, result_digest: str) -> Difference:
+def _whole_difference(record: CycleRecord, result: CycleResult, result_digest: str) -> CycleDifference:
     if record.digest != result_digest:
-        return Difference(record.cycle, "", {"digest": record.digest}, {"digest": result_digest})
-    return Difference(record.cycle, "", {"carry": record.carry}, {"carry": result.carry})
+        return CycleDifference(record.cycle, "", {"digest": record.digest}, {"digest": result_digest})
+    return CycleDifference(record.cycle, "", {"carry": record.carry}, {"carry": result.carry})
 
 
 def _name(what: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.agents.pod_life import State
+from actors.agents.pod_life import PodState
 from actors.agents.pod_runs import DEFAULT_DURATION_S, DURATION, TERMINATION, PodRun, read_run
 from actors.api.store import Store
 from core.messages.commands import BindPod, EvictPod, Patch, StoreRequest
@@ -91,7 +91,7 @@ def _given_its_end(pod: Object, remainder: Remainder, beginnings: Beginnings, at
         told = beginnings.leaving.get(run.uid, at)
         gone = remainder.gone.get(run.uid) or told + run.termination_s
         return _annotated(run, TERMINATION, gone - at)
-    if run.state is not State.RUNNING:
+    if run.state is not PodState.RUNNING:
         return None
     end = remainder.ended.get(run.uid)
     if end is None and run.duration_s:

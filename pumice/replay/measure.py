@@ -12,8 +12,8 @@ from core.messages.events import Mutation
 from core.objects.metadata import section
 from pumice.replay.amounts import (
     Amount,
-    Capacity,
     ClusterFigures,
+    NodeCapacity,
     ResourceFigures,
     add,
     allocatable_of,
@@ -85,7 +85,7 @@ class Measurer:
         self._gone: list[tuple[str, PodStory]] = []
         self._groups: dict[str, Group] = {}
         self._evicted: dict[str, int] = {}
-        self._capacity = Capacity()
+        self._capacity = NodeCapacity()
         self._began = 0.0
         self._horizon = round(horizon, 3)
 

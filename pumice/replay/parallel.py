@@ -30,7 +30,7 @@ LOOK_S: Final = 0.1
 """How often the processes are asked how far they are."""
 
 
-class Share(NamedTuple):
+class CycleRange(NamedTuple):
     """Cycles `first` to `last`; None: to the end."""
 
     first: int
@@ -43,7 +43,7 @@ def lengths(processes: int) -> list[float]:
     return [part / sum(parts) for part in parts]
 
 
-async def shares(journal: Journal, workers: int) -> list[Share]:
+async def shares(journal: Journal, workers: int) -> list[CycleRange]:
     """The cycles of a journal, cut for at most so many processes."""
     head = await journal.head()
     records = head.sequence - head.cut
@@ -54,7 +54,7 @@ async def shares(journal: Journal, workers: int) -> list[Share]:
         number = int(codec.unpack(found[0].payload)["cycle"]) if found else 0
         firsts += [number] if number > firsts[-1] else []
     lasts = [first - 1 for first in firsts[1:]]
-    return [Share(first, last) for first, last in zip(firsts, [*lasts, None], strict=True)]
+    return [CycleRange(first, last) for first, last in zip(firsts, [*lasts, None], strict=True)]
 
 
 class _Told:
@@ -74,7 +74,7 @@ def _begin(progress: Any, differs: Any, plugins: Path | None) -> None:
     gc.freeze()
 
 
-def _decide(file: Path, number: int, share: Share) -> ReplayReport | None:
+def _decide(file: Path, number: int, share: CycleRange) -> ReplayReport | None:
     """One share; None when an earlier one differed meanwhile."""
 
     def advance(events: int) -> None:
@@ -94,13 +94,13 @@ def _decide(file: Path, number: int, share: Share) -> ReplayReport | None:
     return report
 
 
-async def _verify(file: Path, share: Share, advance: Callable[[int], None]) -> ReplayReport:
+async def _verify(file: Path, share: CycleRange, advance: Callable[[int], None]) -> ReplayReport:
     async with await SqliteJournal.open(file, read_only=True) as journal:
         return await verify(journal, first=share.first, last=share.last, advance=advance)
 
 
 def verify_shares(
-    file: Path, shares: Sequence[Share], plugins: Path | None, advance: Callable[[int], None]
+    file: Path, shares: Sequence[CycleRange], plugins: Path | None, advance: Callable[[int], None]
 ) -> ReplayReport:
     """Verify the shares of a journal, each in a process of its own."""
     context = multiprocessing.get_context("spawn")
@@ -135,4 +135,4 @@ def merged(reports: Sequence[ReplayReport]) -> ReplayReport:
     return whole
 
 
-__all__ = ["Share", "lengths", "merged", "shares", "verify_shares"]
+__all__ = ["CycleRange", "lengths", "merged", "shares", "verify_shares"]

@@ -16,7 +16,7 @@ from core.messages.decisions import Bind, CycleResult, Decision
 from core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from core.messages.orders import WriteStatus
 from core.objects.metadata import section
-from pumice.replay.compare import Difference, compare
+from pumice.replay.compare import CycleDifference, compare
 from pumice.replay.replayer import Replayer, start
 from storage import codec
 from storage.history import RecordedCycle
@@ -35,7 +35,7 @@ class Parting:
 
     cycle: int
     at: float
-    difference: Difference
+    difference: CycleDifference
 
 
 @dataclass
@@ -115,11 +115,11 @@ class _Follower:
         if wake_at is None or wake_at >= at:
             return False
         late = (row for row, record in enumerate(self.shared.records) if row >= self._closed and record.at > wake_at)
-        difference = Difference(self._cycle + 1, "", {"wake_at": None}, {"wake_at": wake_at})
+        difference = CycleDifference(self._cycle + 1, "", {"wake_at": None}, {"wake_at": wake_at})
         self._part(next(late, len(self.shared.records)), wake_at, difference)
         return True
 
-    def _part(self, kept: int, at: float, difference: Difference) -> None:
+    def _part(self, kept: int, at: float, difference: CycleDifference) -> None:
         del self.shared.records[kept:]
         self.shared.parting = Parting(difference.cycle, at, difference)
 
@@ -154,17 +154,17 @@ class _Follower:
             return record
         return structs.replace(record, payload=codec.encode(self._told))
 
-    def _other_times(self, record: CycleRecord) -> Difference | None:
+    def _other_times(self, record: CycleRecord) -> CycleDifference | None:
         """Cycles that come more often, or more seldom, are other cycles from the first on."""
         of = self._replayer.configurations.of
         was = of(record.config_digest, record.rules).pumice.schedule_period_s
         now = of(self._told.digest, record.rules).pumice.schedule_period_s
         if was == now:
             return None
-        return Difference(record.cycle, "", {"schedule_period_s": was}, {"schedule_period_s": now})
+        return CycleDifference(record.cycle, "", {"schedule_period_s": was}, {"schedule_period_s": now})
 
 
-def _other_decisions(cycle: RecordedCycle, result: CycleResult) -> Difference | None:
+def _other_decisions(cycle: RecordedCycle, result: CycleResult) -> CycleDifference | None:
     """The first that is another one: another pod, or another node for it. The words may be others."""
     decided: tuple[Decision, ...] = (*result.binds, *result.evicts)
     for row in range(max(len(decided), len(cycle.decisions))):
@@ -173,7 +173,7 @@ def _other_decisions(cycle: RecordedCycle, result: CycleResult) -> Difference | 
         if _essence(theirs) != _essence(ours):
             pod = theirs or ours
             name = f"{pod.namespace}/{pod.name}" if pod else ""
-            return Difference(cycle.record.cycle, name, _plain(theirs), _plain(ours))
+            return CycleDifference(cycle.record.cycle, name, _plain(theirs), _plain(ours))
     return None
 
 
@@ -185,7 +185,7 @@ def _plain(decision: Decision | None) -> Plain | None:
     return None if decision is None else to_builtins(decision)
 
 
-def _other_phases(record: CycleRecord, result: CycleResult, replayer: Replayer) -> Difference | None:
+def _other_phases(record: CycleRecord, result: CycleResult, replayer: Replayer) -> CycleDifference | None:
     """The first PodGroup that is let in, or not, by one only."""
     written = codec.decode(record.statuses, WriteStatus) if record.statuses else WriteStatus(record.cycle)
     before = {(group.namespace, group.name): group.phase for group in written.pod_groups}
@@ -193,7 +193,7 @@ def _other_phases(record: CycleRecord, result: CycleResult, replayer: Replayer) 
     for name in (*before, *(name for name in after if name not in before)):
         was, now = (phases.get(name) or _phase(name, replayer) for phases in (before, after))
         if was != now:
-            return Difference(record.cycle, "/".join(name), {"phase": was}, {"phase": now})
+            return CycleDifference(record.cycle, "/".join(name), {"phase": was}, {"phase": now})
     return None
 
 

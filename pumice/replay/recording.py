@@ -9,7 +9,7 @@ from pumice.replay.handover import Beginnings
 from pumice.replay.measure import Measurer
 from pumice.replay.remainder import Key, Reader, note
 from storage import codec
-from storage.checkpoint import State, read_checkpoint
+from storage.checkpoint import CheckpointState, read_checkpoint
 from storage.journal import ACTOR, API, CYCLE, Checkpoint, Journal, Stored
 
 BATCH: Final = 5_000
@@ -19,7 +19,7 @@ CONTROLLER: Final = "job-controller"
 class Recording:
     """What the record says from its beginning (`kept` records of which are common) to its end."""
 
-    def __init__(self, state: State | None, kept: int, ended: float) -> None:
+    def __init__(self, state: CheckpointState | None, kept: int, ended: float) -> None:
         self.measured, self.ended = Measurer(ended), ended
         self.beginnings = Beginnings()
         self.objects: dict[Key, bytes] = {}
@@ -67,7 +67,7 @@ async def checkpoint_at(journal: Journal, sequence: int) -> Checkpoint:
     return next(one for one in await journal.checkpoints() if one.sequence == sequence)
 
 
-def begin_with(measured: Measurer, state: State) -> None:
+def begin_with(measured: Measurer, state: CheckpointState) -> None:
     """What was there when the record begins."""
     for kind, (namespace, name), held in state.truth.rows():
         measured.note(Mutation(held.revision, "ADDED", kind, namespace, name, held.blob), state.recovered.now)

@@ -13,11 +13,11 @@ from core.actions import ACTIONS
 from core.cycle import run_cycle
 from core.fold.past import Past
 from core.plugins import PLUGINS
-from core.session.carry import Carry, Clock, SessionOptions
+from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.volumes import volume_rules
 from storage import codec
 from storage import journal as kinds
-from storage.checkpoint import State, read_checkpoint
+from storage.checkpoint import CheckpointState, read_checkpoint
 from storage.history import CycleReader
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Replayer:
             self.past.materialised()
         assert self.past.view is not None
         config = self.configurations.of(record.config_digest, record.rules)
-        clock = Clock(record.cycle, record.now, record.seed)
+        clock = CycleClock(record.cycle, record.now, record.seed)
         carry = Carry.from_dict(record.carry_before)
         snapshot = self.past.view.snapshot(volume_rules(config.pumice))
         return run_cycle(snapshot, config, clock, carry, options, report=report)
@@ -102,7 +102,7 @@ async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:
     That is at the newest checkpoint before the cycle, else at the beginning of what the journal still holds.
     """
     head = await journal.head()
-    oldest: State | None = None
+    oldest: CheckpointState | None = None
     for checkpoint in await journal.checkpoints():  # newest first
         if checkpoint.sequence >= head.cut:
             oldest = read_checkpoint(checkpoint)

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pumice.replay.compare import Difference, compare
+from pumice.replay.compare import CycleDifference, compare
 from pumice.replay.replayer import start
 from storage.errors import CodecError
 from storage.scan import leniently
@@ -30,7 +30,7 @@ class ReplayReport:
     events: int = 0
     first_cycle: int = 0
     last_cycle: int = 0
-    first_difference: Difference | None = None
+    first_difference: CycleDifference | None = None
     chain: ChainReport | None = None
     begun: int = 0
 

@@ -45,7 +45,7 @@ BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """What to run. `bare`: no manifests were named at all, so an example may be added; `start`: when virtual time
     begins (seconds since the epoch), None: where the journal ends, else at a time of its own.
     """
@@ -62,7 +62,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunOutcome:
     """How it went. `refused`: objects that the API would not have, with its answer; `known`: objects it had already."""
 
     summary: Object = field(default_factory=dict[str, Any])
@@ -82,7 +82,7 @@ class Watching:
     def serving(self, gateway: GatewaySettings, kubeconfig: Path) -> None:
         """Clients may come; the file tells them where to."""
 
-    def submitted(self, outcome: Outcome) -> None:
+    def submitted(self, outcome: RunOutcome) -> None:
         """Everything has been handed in."""
 
     async def follow(self, system: System) -> None:
@@ -90,13 +90,13 @@ class Watching:
         await anyio.sleep_forever()
 
 
-def run_plan(plan: Plan, watching: Watching) -> Outcome:
+def run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     """Run to the end. Raises OpenError, ConfigError, or what a vital actor died of."""
     with watched(AT_WORK):
         return _run_plan(plan, watching)
 
 
-def _run_plan(plan: Plan, watching: Watching) -> Outcome:
+def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     if not plan.virtual:
         return anyio.run(_run_on_file, plan, watching, backend=plan.backend)
     memory, last = read_into_memory(plan.db)
@@ -119,14 +119,14 @@ def _clock(start: float | None, last: float) -> VirtualClock:
     return VirtualClock(last + 1.0) if last else VirtualClock()
 
 
-async def _run_on_file(plan: Plan, watching: Watching) -> Outcome:
+async def _run_on_file(plan: RunPlan, watching: Watching) -> RunOutcome:
     async with file_journal(plan.db) as journal:
         settings = replace(plan.settings, journal_look_s=LOOK_S)
         return await _run(replace(plan, settings=settings), watching, journal, RealClock())
 
 
-async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -> Outcome:
-    outcome = Outcome()
+async def _run(plan: RunPlan, watching: Watching, journal: Journal, clock: Clock) -> RunOutcome:
+    outcome = RunOutcome()
     storm = plan.storm
     if storm is None:
         system = System(plan.settings, journal, clock)
@@ -153,7 +153,7 @@ async def _run(plan: Plan, watching: Watching, journal: Journal, clock: Clock) -
     return outcome
 
 
-def _serve(plan: Plan, watching: Watching) -> None:
+def _serve(plan: RunPlan, watching: Watching) -> None:
     """Write the kubeconfig of the gateway, if there is one, beside the journal."""
     gateway = plan.settings.gateway
     if gateway is not None:
@@ -162,7 +162,7 @@ def _serve(plan: Plan, watching: Watching) -> None:
         watching.serving(gateway, path)
 
 
-async def _until_signal(scope: anyio.CancelScope, outcome: Outcome) -> None:
+async def _until_signal(scope: anyio.CancelScope, outcome: RunOutcome) -> None:
     """The first Ctrl-C or SIGTERM ends the run in order; after it the usual handlers are back, for a second one."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
@@ -171,7 +171,7 @@ async def _until_signal(scope: anyio.CancelScope, outcome: Outcome) -> None:
     scope.cancel()
 
 
-async def _hand_in(plan: Plan, system: System, outcome: Outcome, watching: Watching) -> None:
+async def _hand_in(plan: RunPlan, system: System, outcome: RunOutcome, watching: Watching) -> None:
     await _submit(in_order(plan.objects), system, outcome, watching)
     if not await system.listed("Node"):
         await _submit(builtin_nodes(), system, outcome, watching)
@@ -184,7 +184,7 @@ async def _hand_in(plan: Plan, system: System, outcome: Outcome, watching: Watch
     watching.submitted(outcome)
 
 
-async def _submit(objects: Sequence[Object], system: System, outcome: Outcome, watching: Watching) -> None:
+async def _submit(objects: Sequence[Object], system: System, outcome: RunOutcome, watching: Watching) -> None:
     for first in range(0, len(objects), BATCH):
         batch = objects[first : first + BATCH]
         for obj, answer in zip(batch, await _accepted(system, batch), strict=True):

@@ -19,7 +19,7 @@ import msgspec
 from config.errors import ConfigError
 from pumice.storm.script.script import Event, Script, read_script, write_script
 from pumice.storm.script.shrink import RUNS, shrink, written_out
-from pumice.storm.simulation import Outcome, simulate
+from pumice.storm.simulation import StormOutcome, simulate
 from pumice.storm.stress import Tally
 
 SHRUNK: Final = 5
@@ -103,7 +103,7 @@ def line_of(event: Event) -> str:
     return " ".join(filter(None, (when, event.what, event.target, amount, *details)))
 
 
-def _finding(tally: Tally, number: int, script: Script, outcome: Outcome, folder: Path) -> Finding:
+def _finding(tally: Tally, number: int, script: Script, outcome: StormOutcome, folder: Path) -> Finding:
     if not tally.interrupted and number < TRIED:
         try:
             return _tried(script, outcome, folder, RUNS if number < SHRUNK else 0)
@@ -116,7 +116,7 @@ def _finding(tally: Tally, number: int, script: Script, outcome: Outcome, folder
     return Finding(whole, outcome.violations[0].words, path, None, problem, cut=False)
 
 
-def _tried(script: Script, outcome: Outcome, folder: Path, runs: int) -> Finding:
+def _tried(script: Script, outcome: StormOutcome, folder: Path, runs: int) -> Finding:
     """Cut down; when that does not show it, the storm as it was, whose faults come by their rates."""
     small = shrink(script, outcome, runs=runs)
     finding = _run_again(small, outcome, folder, cut=runs > 0)
@@ -125,7 +125,7 @@ def _tried(script: Script, outcome: Outcome, folder: Path, runs: int) -> Finding
     return _run_again(msgspec.structs.replace(script, invariant=small.invariant), outcome, folder, cut=False)
 
 
-def _run_again(script: Script, outcome: Outcome, folder: Path, *, cut: bool) -> Finding:
+def _run_again(script: Script, outcome: StormOutcome, folder: Path, *, cut: bool) -> Finding:
     path, problem = _write(script, folder)
     try:
         found = simulate(read_script(path) if path else script).violations

@@ -29,7 +29,7 @@ from pumice.storm.invariants.soon import until_idle
 from pumice.storm.invariants.violation import Violation, ViolationFoundError
 from pumice.storm.journal import JournalLostError, StormJournal
 from pumice.storm.script.script import Event, Script
-from pumice.storm.wall import Alarm, at_most
+from pumice.storm.wall import WallAlarm, at_most
 from storage.shared_objects import SharedObjects
 
 CALM_S: Final = 4000.0
@@ -49,7 +49,7 @@ LONGEST_S: Final = 300.0
 
 
 @dataclass(slots=True)
-class Outcome:
+class StormOutcome:
     """How a storm ended. `digest` is a hash over everything that was written, in order, where one was asked for;
     `struck`: faults, as events; `pods`: node and phase of each pod at the end; `groups`: the phase of each PodGroup."""
 
@@ -64,13 +64,13 @@ class Outcome:
     groups: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def simulate(script: Script, longest_s: float = LONGEST_S, *, digest: bool = False) -> Outcome:
+def simulate(script: Script, longest_s: float = LONGEST_S, *, digest: bool = False) -> StormOutcome:
     """Run a script to its end, or to the first violation. To keep the processor busy for `longest_s` seconds is one."""
     logger = logging.getLogger("actors")
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)  # crashes are what is wanted here
     clock = LeapingClock()
-    alarm = Alarm()
+    alarm = WallAlarm()
     try:
         with deterministic(script.order_seed), at_most(longest_s) as alarm:
             storm = Storm(script, clock, digest=digest)
@@ -78,7 +78,7 @@ def simulate(script: Script, longest_s: float = LONGEST_S, *, digest: bool = Fal
     except BaseException:
         if not alarm.rang:
             raise
-        outcome = Outcome()
+        outcome = StormOutcome()
     finally:
         logger.setLevel(level)
     if alarm.rang:
@@ -103,12 +103,12 @@ class Storm:
         self.lives = 0
         self._views: list[Any] = []
 
-    async def run(self) -> Outcome:
+    async def run(self) -> StormOutcome:
         """Until everything has happened and the system is at rest, or something broke."""
         with held(self.faults.strike_turn) if self.faults.holds else nullcontext():
             return await self._run()
 
-    async def _run(self) -> Outcome:
+    async def _run(self) -> StormOutcome:
         began = anyio.current_time()
         violations: list[Violation] = []
         try:
@@ -122,7 +122,7 @@ class Storm:
         except Exception as error:  # noqa: BLE001 (whatever ends the process is a finding)
             violations = [Violation("process-lives", repr(error), anyio.current_time())]
         struck = [event_of(fault) for fault in self.faults.struck]
-        return Outcome(
+        return StormOutcome(
             violations=violations,
             digest=await self._trace(struck) if self.digest else "",
             events=self.monitor.events + len(struck),

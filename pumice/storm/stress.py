@@ -14,12 +14,12 @@ from pumice.storm.script.profile_file import Profile
 from pumice.storm.script.profiles import profile
 from pumice.storm.script.script import Script
 from pumice.storm.script.workload import DISTURBANCES, Size, inputs, with_claims
-from pumice.storm.simulation import GC_THRESHOLDS, Outcome, simulate
+from pumice.storm.simulation import GC_THRESHOLDS, StormOutcome, simulate
 from pumice.storm.workers import in_processes
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StressPlan:
     """Seeds first .. first + seeds - 1 of a profile. `chosen`: what it says; None: it is a packaged one."""
 
     profile: str = "storm"
@@ -38,12 +38,12 @@ class Tally:
     seeds: int = 0
     events: int = 0
     struck: Counter[str] = field(default_factory=Counter[str])
-    failures: list[tuple[Script, Outcome]] = field(default_factory=list[tuple[Script, Outcome]])
+    failures: list[tuple[Script, StormOutcome]] = field(default_factory=list[tuple[Script, StormOutcome]])
     interrupted: bool = False
     first_left: int | None = None
     lost: list[int] = field(default_factory=list[int])
 
-    def add(self, script: Script, outcome: Outcome) -> None:
+    def add(self, script: Script, outcome: StormOutcome) -> None:
         """One more storm."""
         self.seeds += 1
         self.events += outcome.events
@@ -60,7 +60,7 @@ class Tally:
         self.failures += other.failures
 
 
-def script_of(seed: int, plan: Plan) -> Script:
+def script_of(seed: int, plan: StressPlan) -> Script:
     """The storm of a seed."""
     chosen = plan.chosen or profile(plan.profile)
     events = inputs(seed, plan.size, chosen.disturbances)
@@ -71,7 +71,7 @@ def script_of(seed: int, plan: Plan) -> Script:
     return Script(seed, tuple(events), rates, profile=plan.profile, config=chosen.config)
 
 
-def run_seeds(plan: Plan, seeds: Sequence[int]) -> Tally:
+def run_seeds(plan: StressPlan, seeds: Sequence[int]) -> Tally:
     """One after the other, here."""
     tally = Tally()
     plan = replace(plan, chosen=plan.chosen or profile(plan.profile))
@@ -83,7 +83,7 @@ def run_seeds(plan: Plan, seeds: Sequence[int]) -> Tally:
     return tally
 
 
-def run_seed(plan: Plan, seed: int) -> Tally:
+def run_seed(plan: StressPlan, seed: int) -> Tally:
     """One of them."""
     return run_seeds(plan, (seed,))
 
@@ -99,7 +99,7 @@ def rare_collections() -> Generator[None]:
         gc.set_threshold(*thresholds)
 
 
-def run_storms(plan: Plan, workers: int, advance: Callable[[int], None]) -> Tally:
+def run_storms(plan: StressPlan, workers: int, advance: Callable[[int], None]) -> Tally:
     """All of them; `advance` is told how many more are done. Failures come in the order of their seeds.
 
     Ctrl-C ends the workers at once: what was done by then is the result. A single worker is a process of its own too,

@@ -16,7 +16,7 @@ class TooLongError(BaseException):
     """Time is up. Not an Exception: nobody may take it for the crash of an actor."""
 
 
-class Alarm:
+class WallAlarm:
     """`rang`: time was up, whatever has become of the error since."""
 
     def __init__(self) -> None:
@@ -29,12 +29,12 @@ class Alarm:
 
 
 @contextmanager
-def at_most(seconds: float) -> Generator[Alarm]:
+def at_most(seconds: float) -> Generator[WallAlarm]:
     """Raise TooLongError in the block after so many seconds of the processor.
 
     Only where a timer can be set: in the main thread, where nobody has set one.
     """
-    alarm = Alarm()
+    alarm = WallAlarm()
     if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_VIRTUAL)[0]:
         yield alarm
         return

@@ -15,17 +15,17 @@ import anyio
 
 from storage.chain import Verifier
 from storage.dictionary import Dictionary, Sampler
-from storage.errors import ClosedError, DamagedError, GoneError, OpenError
+from storage.errors import ClosedError, DamagedError, JournalGoneError, OpenError
 from storage.journal import CHECKPOINT, Checkpoint, Head
 from storage.memory import KEPT_CHECKPOINTS
-from storage.rows import PACK_RECORDS, PackReader, Row, pack_rows, packs
+from storage.rows import PACK_RECORDS, JournalRow, PackReader, pack_rows, packs
 from storage.sqlite import opening, queries
 from storage.sqlite.failures import reading, using
 from storage.sqlite.lock import beside
 from storage.sqlite.loop_thread import unbroken
 from storage.sqlite.mark import Mark, read_mark
 from storage.sqlite.migrations import VOUCHED
-from storage.sqlite.presence import Presence, leave_open
+from storage.sqlite.presence import FilePresence, leave_open
 from storage.vouching import demand_vouched, is_vouched, voucher
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from storage.journal import Record, Stored
     from storage.sqlite.lock import JournalLock
-    from storage.sqlite.opening import Found
+    from storage.sqlite.opening import OpenedFile
 
 CUT_STEP: Final = 50_000
 CACHED_STATEMENTS: Final = 32
@@ -47,7 +47,7 @@ class Database:
     """Everything that happens in the portal's loop."""
 
     def __init__(
-        self, connection: aiosqlite.Connection, path: Path, found: Found, dictionaries: dict[int, bytes]
+        self, connection: aiosqlite.Connection, path: Path, found: OpenedFile, dictionaries: dict[int, bytes]
     ) -> None:
         self._connection = connection
         self._path = path
@@ -59,7 +59,7 @@ class Database:
         self._turn = anyio.Lock()
         self._failed: Exception | None = None
         self._lock: JournalLock | None = None
-        self._presence: Presence | None = None
+        self._presence: FilePresence | None = None
         self._spare: sqlite3.Connection | None = None
 
     @classmethod
@@ -104,7 +104,7 @@ class Database:
         self._spare.execute(queries.WHOSE)
         identity = await opening.identity_of(self._connection)
         self._found = found._replace(identity=identity, version=max(found.version, len(migrations)))
-        self._presence, self._lock = Presence(self._path), lock
+        self._presence, self._lock = FilePresence(self._path), lock
         if 0 < found.version < VOUCHED:
             await self._vouch_for_old()
         self._note()
@@ -173,7 +173,7 @@ class Database:
         """Raises GoneError when the files are not where they were: who looks for them finds nothing new."""
         gone = self._presence.gone() if self._presence is not None else ""
         if gone:
-            self._failed = GoneError(f"the journal is gone: {gone}; what was written since may be lost")
+            self._failed = JournalGoneError(f"the journal is gone: {gone}; what was written since may be lost")
             raise self._failed
 
     async def _write(self, *statements: queries.Statement) -> None:
@@ -214,7 +214,7 @@ class Database:
 
     async def read(self, after: int, kinds: Collection[str] | None, limit: int) -> list[Stored]:
         with reading():
-            rows = [Row(*row) for row in await self._rows(*queries.select_rows(after, kinds, limit))]
+            rows = [JournalRow(*row) for row in await self._rows(*queries.select_rows(after, kinds, limit))]
             if not rows:
                 return []
             for number, content in await self._rows(queries.DICTIONARIES, (len(self._dictionaries),)):
@@ -284,7 +284,7 @@ class Database:
     async def close(self) -> bool:
         """Whether everything is in the main file now."""
         async with self._turn:
-            gone = isinstance(self._failed, GoneError)
+            gone = isinstance(self._failed, JournalGoneError)
             if self._spare is not None and gone:
                 leave_open(self._spare)
             elif self._spare is not None:

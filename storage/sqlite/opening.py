@@ -35,7 +35,7 @@ class Connection(Protocol):
         ...
 
 
-class Found(NamedTuple):
+class OpenedFile(NamedTuple):
     """What was opened: the version of its schema, the journal's identity (None in files of version 1), both ends.
 
     `alone` is what the main file holds without the write-ahead file that lay there (None: there was none, or nothing in
@@ -68,7 +68,7 @@ def log_waits(path: Path) -> bool:
     return log.exists() and log.stat().st_size > 0
 
 
-async def inspect(connection: Connection, path: Path, name: str, newest: int, *, may_be_empty: bool) -> Found:
+async def inspect(connection: Connection, path: Path, name: str, newest: int, *, may_be_empty: bool) -> OpenedFile:
     """Whose file it is and what is in it, before anything changes it. `name` is what the user calls it.
 
     Raises OpenError for what cannot be read; what may still be read and not written is for `demand_whole`.
@@ -80,10 +80,10 @@ async def inspect(connection: Connection, path: Path, name: str, newest: int, *,
     identity = await identity_of(connection) if version >= IDENTIFIED else None
     if only is not None and identity is not None and only.identity not in (None, identity):
         raise OpenError(name, "the write-ahead file beside it (-wal) is another journal's: put its own there, or none")
-    return Found(version, identity, await head(connection) if version else Head(), only, lost_commits(path))
+    return OpenedFile(version, identity, await head(connection) if version else Head(), only, lost_commits(path))
 
 
-def demand_whole(found: Found, path: Path, name: str) -> None:
+def demand_whole(found: OpenedFile, path: Path, name: str) -> None:
     """Raises OpenError for a journal that has lost records at its end: it must not go on as if nothing had been."""
     end, mark = found.head, read_mark(beside(path))
     missing = mark.missing(found.identity, end) if mark is not None and found.identity is not None else ""
@@ -97,7 +97,7 @@ def demand_whole(found: Found, path: Path, name: str) -> None:
         raise OpenError(name, f"{missing}; it can only be read. To go on without them: {REMEDY}")
 
 
-async def make_ready(connection: Connection, name: str, found: Found, migrations: tuple[str, ...]) -> None:
+async def make_ready(connection: Connection, name: str, found: OpenedFile, migrations: tuple[str, ...]) -> None:
     """Make sure that it can be written, and bring it up to date. Raises OpenError."""
     await connection.executescript(queries.PROBE)
     [(mode,)] = await connection.execute_fetchall("PRAGMA journal_mode = WAL")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Presence:
+class FilePresence:
     """Of a journal that this process writes; `path` is free of symbolic links."""
 
     def __init__(self, path: Path) -> None:

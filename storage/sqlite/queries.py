@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from storage.journal import Stored
-    from storage.rows import PackReader, Row
+    from storage.rows import JournalRow, PackReader
 
 Statement = tuple[str, "Sequence[Any]"]
 
@@ -84,13 +84,13 @@ def inserting(flat: Sequence[Any]) -> Statement:
 
 
 def select_rows(after: int, kinds: Collection[str] | None, limit: int) -> Statement:
-    """Rows (as `storage.rows.Row`) above `after`, of these kinds, oldest first."""
+    """Rows (as `storage.rows.JournalRow`) above `after`, of these kinds, oldest first."""
     names = sorted(kinds or ())
     of_kind = "" if kinds is None else f"AND kind IN ({','.join('?' * len(names))})"
     return f"{ROWS} WHERE sequence > ? {of_kind} ORDER BY sequence LIMIT ?", (after, *names, limit)
 
 
-def readable(rows: Sequence[Row], packs: PackReader) -> list[Stored]:
+def readable(rows: Sequence[JournalRow], packs: PackReader) -> list[Stored]:
     """The records of the rows up to the first damaged one. Raises DamagedError when that is the first."""
     records: list[Stored] = []
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from config.argument_types import DURATION, INTEGER, KINDS, NUMBER, SWITCH, TEXT, Kind, kind_of
+from config.argument_types import DURATION, INTEGER, KINDS, NUMBER, SWITCH, TEXT, ArgumentKind, kind_of
 from config.arguments import Arguments
 from config.known import ACTION_ARGUMENTS, PLUGIN_ARGUMENTS, is_argument
 from config.load import parse_scheduler_config
@@ -17,9 +17,9 @@ VALUES: tuple[Any, ...] = (0, 1, -1, 2**63, 1.0, 1.5, True, False, "true", "T", 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 @pytest.mark.parametrize("kind", [INTEGER, NUMBER, SWITCH, TEXT, DURATION], ids=lambda kind: kind.expected)
-def test_a_kind_holds_what_its_reader_takes(kind: Kind, value: Any) -> None:
+def test_a_kind_holds_what_its_reader_takes(kind: ArgumentKind, value: Any) -> None:
     read = Arguments("x", {"k": value})
-    readers: dict[Kind, Callable[[], object]] = {
+    readers: dict[ArgumentKind, Callable[[], object]] = {
         INTEGER: lambda: read.get_int("k", 3),
         NUMBER: lambda: read.get_float("k", 3.0),
         SWITCH: lambda: read.get_bool("k", default=True),

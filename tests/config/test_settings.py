@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import config
-from config.errors import ConfigError, GoneError, NotBuiltError, UnknownNameError, WrongTypeError
+from config.errors import ConfigError, NotBuiltError, RemovedSettingError, UnknownNameError, WrongTypeError
 from config.fixes import BUILT_FIXES, KNOWN_FIXES
 from config.load import parse_scheduler_config
 from config.pumice_arguments import PumiceArguments, settings
@@ -90,7 +90,7 @@ class TestPumiceArguments:
             read("{fix: [everything]}")
 
     def test_a_setting_that_went_is_named_and_where_it_is_ignored_is_warned_of(self) -> None:
-        with pytest.raises(GoneError) as caught:
+        with pytest.raises(RemovedSettingError) as caught:
             read("{dryRunProcesses: 2}")
         assert str(caught.value) == (
             "s.conf:4: configurations[0].arguments.dryRunProcesses: this setting is gone"

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import QuantityError
-from core.quantity import Format, Quantity, format_bytes, format_milli, format_whole, parse_quantity, quantity_of
+from core.quantity import (
+    Quantity,
+    QuantityFormat,
+    format_bytes,
+    format_milli,
+    format_whole,
+    parse_quantity,
+    quantity_of,
+)
 
 # text, Value(), MilliValue(), String(): what k8s.io/apimachinery v0.35.3 answers
 GO = (
@@ -121,7 +129,7 @@ def test_sum_and_order(left: int, right: int) -> None:
 
 def test_a_zero_takes_the_other_format() -> None:
     total = parse_quantity("0").plus(parse_quantity("1Ki"))
-    assert total.format is Format.BINARY_SI
+    assert total.format is QuantityFormat.BINARY_SI
     assert total.canonical() == "1Ki"
     assert parse_quantity("0").plus(parse_quantity("+5")).canonical() == "5"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.load import default_text, parse_scheduler_config
-from core.cycle import Carry, Clock, run_cycle
+from core.cycle import Carry, CycleClock, run_cycle
 from core.messages.decisions import CycleResult
 from core.state.view import View
 
@@ -31,7 +31,7 @@ class Scenario:
         for obj in self.objects:
             view.apply("ADDED", obj)
         config = parse_scheduler_config(self.config or default_text(), source=self.name)
-        return run_cycle(view.snapshot(), config, Clock(1, 0.0), Carry(), report=True)
+        return run_cycle(view.snapshot(), config, CycleClock(1, 0.0), Carry(), report=True)
 
     def check(self) -> None:
         """Run it and compare."""

@@ -11,21 +11,21 @@ import numpy as np
 from msgspec import structs
 
 from actors.agents.machine import NodeAgentsMachine
-from actors.agents.pod_life import State
+from actors.agents.pod_life import PodState
 from actors.api.faults.faulty_server import FaultyApiServer
 from actors.api.server import ApiServer
-from actors.api.tables import Tables
+from actors.api.tables import ObjectTables
 from actors.api.verbs.placement import Placement
 from actors.effects.outcomes import Outcomes
 from actors.runtime.level_signal import LevelSignal
 from actors.runtime.mailbox import Mailbox, expected
-from actors.runtime.watcher import Changes, Watcher
+from actors.runtime.watcher import WatchedChanges, Watcher
 from actors.scheduling.cache import Cache
 from actors.scheduling.commit import Commit
 from actors.scheduling.cycle_memory import CycleMemory, Unsent
 from actors.scheduling.resync import LONGEST_S
 from core.kube.devices import Allocator
-from core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, Phase
+from core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, PodGroupPhase
 from core.messages.commands import BindPod
 from core.messages.events import BindTimedOut, Bound, Mutation
 from core.messages.recording import Append, Entry
@@ -35,7 +35,7 @@ from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.predicates.pod_count import PodCountCheck
 from core.session.points.batches import TaskBatch
-from core.state.assumed import Assumed
+from core.state.assumed import AssumedPods
 from core.state.nodes import NodeTable
 from core.state.view import View
 
@@ -73,7 +73,7 @@ def one_too_many(self: Gang, _: Any, batch: TaskBatch) -> Any:
 def running_with_one_pod() -> Any:
     """Of what becomes of a group when some of its pods run and others cannot, nothing is said (Volcano #4383)."""
     table = AFTER_FINDING.copy()
-    table[:, RUNS_UNSCHEDULABLE] = Phase.RUNNING
+    table[:, RUNS_UNSCHEDULABLE] = PodGroupPhase.RUNNING
     return table
 
 
@@ -124,7 +124,7 @@ def loses_the_second(entries: Any) -> Any:
 
 
 def keeps_the_deleted(restore: Any) -> Any:
-    def patched(self: Tables, mutation: Mutation) -> None:
+    def patched(self: ObjectTables, mutation: Mutation) -> None:
         if mutation.type == "DELETED" and mutation.kind == "Pod":
             self.revision = mutation.revision
             return
@@ -136,24 +136,24 @@ def keeps_the_deleted(restore: Any) -> Any:
 def skips_when_behind(pull: Any) -> Any:
     """After falling off the log it goes on from now instead of listing again."""
 
-    async def patched(self: Watcher) -> Changes:
-        async def no_list() -> Changes:
+    async def patched(self: Watcher) -> WatchedChanges:
+        async def no_list() -> WatchedChanges:
             newest = expected(await self._api.ask(ReadRevision()), RevisionRead)
-            return Changes((), newest.revision)
+            return WatchedChanges((), newest.revision)
 
         if self.revision > 0:
             self._relist = no_list  # type: ignore[method-assign]
-        changes: Changes = await pull(self)
+        changes: WatchedChanges = await pull(self)
         return changes
 
     return patched
 
 
 def without_vanished(relist: Any) -> Any:
-    async def patched(self: Watcher) -> Changes:
+    async def patched(self: Watcher) -> WatchedChanges:
         changes = await relist(self)
         events = [event for event in changes.events if event.type != "DELETED"]
-        return Changes(events, changes.revision, True, changes.listed)
+        return WatchedChanges(events, changes.revision, True, changes.listed)
 
     return patched
 
@@ -190,10 +190,10 @@ def chooses_from_all(choose: Any) -> Any:
 def hears_late(read: Any) -> Any:
     """After a while every batch of changes reaches the cache a hundred seconds late."""
 
-    async def patched(self: Watcher) -> Changes:
+    async def patched(self: Watcher) -> WatchedChanges:
         if self.name == "cache" and anyio.current_time() > LATE_FROM_S:
             await anyio.sleep(100.0)
-        changes: Changes = await read(self)
+        changes: WatchedChanges = await read(self)
         return changes
 
     return patched
@@ -224,7 +224,7 @@ def forgets_who_runs(pod: Any) -> Any:
         key = (obj["metadata"]["namespace"], obj["metadata"]["name"])
         new = key not in self._runs
         pod(self, obj, revision)
-        if new and key in self._runs and self._runs[key].state is State.RUNNING:
+        if new and key in self._runs and self._runs[key].state is PodState.RUNNING:
             self._fresh.pop(key, None)
 
     return patched
@@ -245,7 +245,7 @@ def drops_when_full(wait: Any) -> Any:
 def keeps_promises(drop: Any) -> Any:
     """The bind has ended, and what its claims were promised stays promised."""
 
-    def patched(self: Assumed, pod: str) -> None:
+    def patched(self: AssumedPods, pod: str) -> None:
         promised = dict(self._promised)
         drop(self, pod)
         self._promised = promised

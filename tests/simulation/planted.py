@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from actors.agents.machine import NodeAgentsMachine
 from actors.api.faults.faulty_server import FaultyApiServer
 from actors.api.server import ApiServer
-from actors.api.tables import Tables
+from actors.api.tables import ObjectTables
 from actors.api.verbs.eviction import Eviction
 from actors.api.verbs.placement import Placement
 from actors.controllers.devices.machine import DeviceMachine
@@ -27,7 +27,7 @@ from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.predicates.pod_count import PodCountCheck
 from core.plugins.proportion.plugin import Proportion
 from core.session.closing import close
-from core.state.assumed import Assumed
+from core.state.assumed import AssumedPods
 from core.state.nodes import NodeTable
 from core.state.view import View
 from pumice.storm.script.workload import Size
@@ -76,7 +76,7 @@ BUGS: dict[str, Bug] = {
     "only the first change of a request is written down": Bug(
         wrap(ApiServer, "_entries", defects.loses_the_second), invariants=("nothing-lost",)
     ),
-    "deleted pods come back with a restart": Bug(wrap(Tables, "restore", defects.keeps_the_deleted)),
+    "deleted pods come back with a restart": Bug(wrap(ObjectTables, "restore", defects.keeps_the_deleted)),
     "a watcher that fell behind skips what it missed": Bug(wrap(Watcher, "_read", defects.skips_when_behind)),
     "a new list does not tell what vanished": Bug(wrap(Watcher, "_relist", defects.without_vanished)),
     "the cache hears of everything late": Bug(wrap(Watcher, "_read", defects.hears_late), "calm", ("books-agree",)),
@@ -132,7 +132,7 @@ BUGS: dict[str, Bug] = {
         wrap(Mailbox, "_wait_for_room", defects.drops_when_full), TURNS, size=LARGE
     ),
     "a failed bind leaves its claims promised": Bug(
-        wrap(Assumed, "drop", defects.keeps_promises), "claims", invariants=VIEW_BROKEN
+        wrap(AssumedPods, "drop", defects.keeps_promises), "claims", invariants=VIEW_BROKEN
     ),
     "a bind takes any pod of the name": Bug(
         wrap(Placement, "bind", defects.binds_any_namesake), TURNS, ("decided",), LARGE

@@ -15,7 +15,7 @@ import pytest
 
 from actors.api.faults.faults import Fault, ListedFaults
 from actors.system.settings import SystemSettings
-from pumice.runtime.main_job import Outcome, Plan, Watching, run_plan
+from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
 from pumice.runtime.until import parse_until
 from pumice.storm.cluster import node, pod_group, pods, queue
 from pumice.storm.live import MOST, LiveMonitor, LiveStorm, live_rates, simulated_only
@@ -42,7 +42,7 @@ def objects(jobs: int, every: int = 3) -> list[dict[str, Any]]:
 def storm(
     tmp_path: Path, backend: Literal["asyncio", "trio"], names: str, seed: int = 1, until: str = "idle"
 ) -> dict[str, Any]:
-    plan = Plan(objects(8), False, tmp_path / "storm.db", parse_until(until), backend, storm=LiveStorm(names, seed))
+    plan = RunPlan(objects(8), False, tmp_path / "storm.db", parse_until(until), backend, storm=LiveStorm(names, seed))
     return run_plan(plan, Watching()).summary
 
 
@@ -68,7 +68,7 @@ def test_it_is_seen_while_it_happens(
     """Too many pods of a queue: when the run is over the books agree."""
     BUGS["capability is not asked"].plant(monkeypatch)
     live, until = LiveStorm("calm", 1), parse_until("idle")
-    plan = Plan(objects(4, every=1), False, tmp_path / "storm.db", until, backend, storm=live)
+    plan = RunPlan(objects(4, every=1), False, tmp_path / "storm.db", until, backend, storm=live)
     found = {each["invariant"] for each in run_plan(plan, Watching()).summary["violations"]}
     assert "within-capability" in found
 
@@ -88,7 +88,7 @@ def test_what_no_plugin_sees_to_is_no_violation(tmp_path: Path) -> None:
     settings = SystemSettings(config_text=NEITHER_GANG_NOR_PROPORTION)
     for jobs in (objects(8), []):
         until, live = parse_until("idle"), LiveStorm("calm", 1)
-        plan = Plan(jobs, False, tmp_path / "storm.db", until, "trio", settings=settings, storm=live)
+        plan = RunPlan(jobs, False, tmp_path / "storm.db", until, "trio", settings=settings, storm=live)
         summary = run_plan(plan, Watching()).summary
         assert (summary["violations"], summary["pods"]["running"]) == ([], 16)
 
@@ -119,7 +119,7 @@ def test_the_api_may_crash(backend: Literal["asyncio", "trio"], tmp_path: Path) 
     live = LiveStorm("calm", 1)
     occasions = ("watch Node+Queue #2", "bind default/j1-0 #1", "status PodGroup default/j1 by scheduler #1")
     live.faults = ListedFaults([Fault("crash", on, 1.0, "api-server") for on in occasions])
-    plan = Plan(objects(8), False, tmp_path / "storm.db", parse_until("idle"), backend, storm=live)
+    plan = RunPlan(objects(8), False, tmp_path / "storm.db", parse_until("idle"), backend, storm=live)
     summary = run_plan(plan, Watching()).summary
     assert summary["faults_injected"] == {"crash": 3}
     assert (summary["violations"], summary["pods"]["running"]) == ([], 15)
@@ -129,7 +129,7 @@ def test_the_api_may_crash(backend: Literal["asyncio", "trio"], tmp_path: Path) 
 def test_the_journal_may_be_slow(backend: Literal["asyncio", "trio"], tmp_path: Path) -> None:
     live = LiveStorm("calm", 1)
     live.faults = ListedFaults([Fault("journal-slow", "append #3", 0.7)])
-    plan = Plan(objects(2), False, tmp_path / "storm.db", parse_until("idle"), backend, storm=live)
+    plan = RunPlan(objects(2), False, tmp_path / "storm.db", parse_until("idle"), backend, storm=live)
     began = time.monotonic()
     summary = run_plan(plan, Watching()).summary
     assert time.monotonic() - began > 0.7
@@ -142,7 +142,7 @@ def test_an_injected_crash_says_so_and_is_no_error(
 ) -> None:
     live = LiveStorm("calm", 1)
     live.faults = ListedFaults([Fault("crash", "bind default/j1-0 #1", 1.0, "cache")])
-    plan = Plan(objects(2), False, tmp_path / "storm.db", parse_until("idle"), backend, storm=live)
+    plan = RunPlan(objects(2), False, tmp_path / "storm.db", parse_until("idle"), backend, storm=live)
     assert run_plan(plan, Watching()).summary["violations"] == []
     said = [record for record in caplog.records if "actor cache was taken away" in record.getMessage()]
     assert [(record.levelname, record.getMessage()) for record in said] == [
@@ -165,13 +165,13 @@ def test_ctrl_c_hides_no_violation(broken: bool, tmp_path: Path) -> None:
     """A real SIGINT in this process, once everything has been handed in."""
 
     class Interrupting(Watching):
-        def submitted(self, outcome: Outcome) -> None:
+        def submitted(self, outcome: RunOutcome) -> None:
             if broken:
                 live.monitor.violated("one-node", "it moved")
             threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     live = LiveStorm("live", 1)
-    plan = Plan(objects(2), False, tmp_path / "storm.db", parse_until(None), "trio", storm=live)
+    plan = RunPlan(objects(2), False, tmp_path / "storm.db", parse_until(None), "trio", storm=live)
     outcome = run_plan(plan, Interrupting())
     assert outcome.interrupted
     expected = [{"invariant": "one-node", "message": "it moved"}] if broken else []

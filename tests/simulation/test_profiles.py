@@ -7,7 +7,7 @@ import pytest
 from pumice.storm.script.profiles import PACKAGED, profile
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
-from pumice.storm.stress import Plan, script_of
+from pumice.storm.stress import StressPlan, script_of
 
 SMALL = Size(5, 40)
 SEEDS = 30
@@ -25,7 +25,7 @@ OTHERS = {"live": "live+evictions"}
 def test_every_rate_strikes(name: str) -> None:
     """In few storms, in which all else holds."""
     missing = set(profile(name).rates)
-    plan = Plan(OTHERS.get(name, name), size=SMALL)
+    plan = StressPlan(OTHERS.get(name, name), size=SMALL)
     for seed in dict.fromkeys((*FIRST.get(name, ()), *range(SEEDS))):
         if not missing:
             return

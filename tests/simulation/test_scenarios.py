@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.storm.script.script import Event, Script
-from pumice.storm.simulation import Outcome, simulate
+from pumice.storm.simulation import StormOutcome, simulate
 
 
-def storm(*events: Event, seed: int = 1, end_s: float = 12.0) -> Outcome:
+def storm(*events: Event, seed: int = 1, end_s: float = 12.0) -> StormOutcome:
     outcome = simulate(Script(seed=seed, events=events, faults_end_s=end_s))
     assert outcome.violations == []
     return outcome
@@ -22,11 +22,11 @@ def job(name: str, pods: int, *, at: float = 0.1, **details: Any) -> Event:
     return Event("job", at, target=name, details={"pods": pods, "cpu": "1", "memory": "1Gi", **details})
 
 
-def on_nodes(outcome: Outcome, name: str) -> list[str]:
+def on_nodes(outcome: StormOutcome, name: str) -> list[str]:
     return [node for key, (node, _) in outcome.pods.items() if key.startswith(f"default/{name}-") and node]
 
 
-def running(outcome: Outcome, name: str) -> int:
+def running(outcome: StormOutcome, name: str) -> int:
     pods = outcome.pods.items()
     return sum(1 for key, (_, phase) in pods if key.startswith(f"default/{name}-") and phase == "Running")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.kube.storage import Storage, StorageError
+from core.kube.storage import Storage, UnreadableVolumesError
 from core.objects.metadata import section
 from core.state.view import View
 from tests.simulation import test_scenarios as scenarios
@@ -53,7 +53,7 @@ def _chokes_on_claims(patch: pytest.MonkeyPatch) -> None:
     def patched(self: Storage, namespace: str, name: str) -> Any:
         try:
             return claim(self, namespace, name)
-        except StorageError as error:
+        except UnreadableVolumesError as error:
             raise RuntimeError("no such claim") from error
 
     patch.setattr(Storage, "claim", patched)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.runtime.watcher import Changes, Watcher
+from actors.runtime.watcher import WatchedChanges, Watcher
 from core.state.view import View
 from pumice.storm.invariants.monitor import Monitor
 from pumice.storm.invariants.soon import MOST, misplaced
@@ -73,7 +73,7 @@ def test_the_cache_need_not_know_what_it_cannot_list(monkeypatch: pytest.MonkeyP
     """It lists anew at every change, and the api is away for ten seconds."""
     read = Watcher._read
 
-    async def listing(self: Watcher) -> Changes:
+    async def listing(self: Watcher) -> WatchedChanges:
         changes = await read(self)
         if self.name != "cache" or changes.relisted:
             return changes
@@ -103,7 +103,7 @@ def late_from(when_s: float, late_s: float, patch: pytest.MonkeyPatch) -> None:
     """From then on the cache reads each batch of changes so much later."""
     read = Watcher._read
 
-    async def late(self: Watcher) -> Changes:
+    async def late(self: Watcher) -> WatchedChanges:
         if self.name == "cache" and anyio.current_time() > when_s:
             await anyio.sleep(late_s)
         return await read(self)

@@ -26,7 +26,7 @@ from pumice.storm.script.script import read_script, write_script
 from pumice.storm.script.shrink import shrink
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
-from pumice.storm.stress import Plan, script_of
+from pumice.storm.stress import StressPlan, script_of
 from storage.memory import MemoryJournal
 from tests.simulation.planted import BUGS
 
@@ -135,21 +135,21 @@ def test_a_seed_repeats_exactly_in_every_process() -> None:
         for hash_seed in ("1", "2")
     }  # fmt: skip
     assert len(digests) == 1
-    assert simulate(script_of(8, Plan("storm", size=Size(4, 24))), digest=True).digest not in digests.pop()
+    assert simulate(script_of(8, StressPlan("storm", size=Size(4, 24))), digest=True).digest not in digests.pop()
 
 
 @pytest.mark.parametrize("part", [parted(part, part in QUICK_SLICES) for part in range(SLICES)])
 def test_what_must_hold_holds(part: int) -> None:
     """All seeds of a storm on a small cluster; a failing seed is named."""
     for seed in range(part, CI_SEEDS, SLICES):
-        outcome = simulate(script_of(seed, Plan("storm", size=Size(4, 24))))
+        outcome = simulate(script_of(seed, StressPlan("storm", size=Size(4, 24))))
         assert outcome.violations == [], f"pumice stress --seed {seed} --seeds 1 --nodes 4 --pods 24"
 
 
 @pytest.mark.parametrize("names", list(profiles()))
 def test_every_profile_holds(names: str) -> None:
     for seed in (1, 2):
-        outcome = simulate(script_of(seed, Plan(names, size=SMALL)))
+        outcome = simulate(script_of(seed, StressPlan(names, size=SMALL)))
         assert outcome.violations == []
 
 
@@ -157,7 +157,7 @@ def test_every_profile_holds(names: str) -> None:
 def test_the_storm_finds(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Within so many seeds, and what it finds is cut down to a few events that break the same from a file."""
     BUGS[name].plant(monkeypatch)
-    plan = Plan(BUGS[name].profile, size=BUGS[name].size)
+    plan = StressPlan(BUGS[name].profile, size=BUGS[name].size)
     scripts = (script_of(seed, plan) for seed in range(BUGS[name].seeds))
     storms = ((script, simulate(script)) for script in scripts)
     storm = next((storm for storm in storms if storm[1].violations), None)

@@ -12,7 +12,7 @@ from core.messages.decisions import Bind
 from core.messages.replies import Accepted
 from pumice.replay.replayer import start
 from storage import codec
-from storage.checkpoint import State, read_checkpoint
+from storage.checkpoint import CheckpointState, read_checkpoint
 from storage.errors import CodecError, DamagedError
 from storage.journal import Checkpoint, Journal, Record
 from storage.memory import MemoryJournal
@@ -41,9 +41,9 @@ def lively() -> list[Record]:
     return [Record("api", codec.encode(one), 0, float(one.revision)) for one in cluster.journal]
 
 
-def noted(records: list[Record]) -> State:
+def noted(records: list[Record]) -> CheckpointState:
     """The state after these records."""
-    state = State()
+    state = CheckpointState()
     journal = MemoryJournal()
     journal._unchained += records  # pyright: ignore[reportPrivateUsage]
     journal._chain()  # pyright: ignore[reportPrivateUsage]

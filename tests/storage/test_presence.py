@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from storage.errors import ClosedError, ForeignFileError, GoneError, LockedError
+from storage.errors import ClosedError, ForeignFileError, JournalGoneError, LockedError
 from storage.sqlite import SqliteJournal
 from storage.sqlite.lock import PRIVATE, beside
 from tests.storage.examples import make, records
@@ -68,7 +68,7 @@ async def test_a_journal_that_is_gone_acknowledges_nothing(
         file.with_name("copy").rename(file)
     else:
         file.unlink()
-    with pytest.raises(GoneError, match="replaced" if replaced else "removed"):
+    with pytest.raises(JournalGoneError, match="replaced" if replaced else "removed"):
         await running.append(records(1))
     with pytest.raises(ClosedError):
         await running.append(records(1))
@@ -76,7 +76,7 @@ async def test_a_journal_that_is_gone_acknowledges_nothing(
 
 async def test_it_is_noticed_without_any_append(running: SqliteJournal, path: Path) -> None:
     path.unlink()
-    with pytest.raises(GoneError):
+    with pytest.raises(JournalGoneError):
         await running.confirm()
 
 
@@ -85,7 +85,7 @@ async def test_closing_a_journal_that_is_gone_takes_nothing_from_its_successor(p
     await old.append(records(3))
     for file in (path, log_of(path), path.with_name(f"{path.name}-shm"), beside(path)):
         file.unlink()
-    with pytest.raises(GoneError):
+    with pytest.raises(JournalGoneError):
         await old.append(records(1))
     await killed(path, 2)
     before = log_of(path).read_bytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.checkpoint import State
+from storage.checkpoint import CheckpointState
 from storage.journal import Journal
 from storage.memory import MemoryJournal
 from storage.retention import DAY_S, Retention, cut_point, parse_keep
@@ -54,7 +54,7 @@ async def test_a_record_stays_while_any_rule_keeps_it() -> None:
 async def test_what_recovery_needs_is_never_cut(journal: Journal) -> None:
     await journal.append([mutation(number, f"p{number}") for number in range(1, 51)])
     assert await journal.cut(await cut_point(journal, Retention(events=1), 0.0)) == 0
-    state = State()
+    state = CheckpointState()
     for stored in await journal.read(limit=30):
         state.note(stored)
     await journal.save_checkpoint(state.checkpoint(0.0))

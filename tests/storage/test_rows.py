@@ -15,7 +15,7 @@ from storage import rows
 from storage.dictionary import Dictionary
 from storage.errors import DamagedError
 from storage.journal import GENESIS, Record, Stored
-from storage.rows import COLUMNS, PackReader, Row
+from storage.rows import COLUMNS, JournalRow, PackReader
 from tests.storage.examples import RECORDS, contents, record, records
 
 WIDTH = len(COLUMNS)
@@ -31,7 +31,7 @@ def written(given_records: Sequence[Record], dictionary: Dictionary | None = Non
 def read_back(table: list[dict[str, Any]], dictionaries: dict[int, bytes] | None = None) -> list[Stored]:
     packs = [(row["sequence"], row["packing"], row["content"]) for row in table if row["content"] is not None]
     reader = PackReader(packs, dictionaries or {})
-    return [reader.stored(Row(**{name: row[name] for name in Row._fields})) for row in table]
+    return [reader.stored(JournalRow(**{name: row[name] for name in JournalRow._fields})) for row in table]
 
 
 @given(RECORDS, st.sampled_from([None, DICTIONARY]))

@@ -12,7 +12,7 @@ from actors.api.schema.shapes import Shape, field_shape
 _ABSENT: Any = object()
 
 
-class Difference(NamedTuple):
+class FieldDifference(NamedTuple):
     """The fields that came, changed and went between two values."""
 
     added: FieldSet
@@ -63,13 +63,13 @@ def elements(values: list[Any], shape: Shape) -> dict[str, list[Any]]:
     return found
 
 
-def compare(old: Any, new: Any, shape: Shape) -> Difference:
+def compare(old: Any, new: Any, shape: Shape) -> FieldDifference:
     """What changed. A map or list that came or went counts itself beside its leaves."""
     added: set[Path] = set()
     modified: set[Path] = set()
     removed: set[Path] = set()
     _compare(old, new, shape, (), (added, modified, removed))
-    return Difference(frozenset(added - {()}), frozenset(modified - {()}), frozenset(removed - {()}))
+    return FieldDifference(frozenset(added - {()}), frozenset(modified - {()}), frozenset(removed - {()}))
 
 
 def _compare(old: Any, new: Any, shape: Shape, path: Path, found: tuple[set[Path], set[Path], set[Path]]) -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from actors.api.faults.disruptions import disrupt
 from actors.api.faults.faulty_log import FaultyLog
-from actors.api.faults.network import Held, Network
+from actors.api.faults.network import Delivery, Network
 from actors.api.server import ApiServer
 from actors.errors import words_of
 from core.messages import commands, recording, replies
@@ -143,7 +143,7 @@ class FaultyApiServer(ApiServer):
                 await lowlevel.checkpoint()
             await self._supervisor.tell(Restart(actor, injected=True))
 
-    async def _deliver(self, held: Sequence[Held]) -> None:
+    async def _deliver(self, held: Sequence[Delivery]) -> None:
         if not held:
             return
         try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from core.messages import commands, replies
 
 
-class Held(Struct, order=True):
+class Delivery(Struct, order=True):
     """Something the network delivers at `at`: a request to carry out, an answer to give, or news for the watchers.
 
     No two have the same `number`, so no more is compared.
@@ -42,14 +42,14 @@ class Network:
         self._seed = seed
         self._news = 0
         self._news_held = False
-        self._held: list[Held] = []
+        self._held: list[Delivery] = []
         self._number = 0
 
     def hold(self, delay_s: float, **what: Any) -> None:
         """Deliver it so much later."""
         self._number += 1
         self._activity.begin()
-        held = Held(self._alarm.now() + delay_s, self._number, **what)
+        held = Delivery(self._alarm.now() + delay_s, self._number, **what)
         heappush(self._held, held)
         if self._held[0] is held:  # who waits for an earlier one finds it then
             self._alarm.no_later_than(held.at)
@@ -74,9 +74,9 @@ class Network:
         """
         return await self._alarm.sleep_until(self._held[0].at if self._held else float("inf"))
 
-    def take(self, now: float) -> list[Held]:
+    def take(self, now: float) -> list[Delivery]:
         """All that is due."""
-        due: list[Held] = []
+        due: list[Delivery] = []
         while self._held and self._held[0].at <= now:
             due.append(heappop(self._held))
         self._news_held = self._news_held and not any(each.news for each in due)

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from actors.api import refusals
 from actors.api.patches.operations import apply_operations, decoded_operations
 from actors.api.patches.strategic import strategic_merge
-from actors.api.registry import Found
+from actors.api.registry import FoundObject
 from actors.api.schema import of_kind
 from actors.kube.merge_patch import merge_patch
 from core.messages.replies import Refused
@@ -18,7 +18,7 @@ __all__ = ["decoded_operations", "patched"]
 _MEDIA: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
 
 
-def patched(form: str, found: Found, patch: Any) -> Object | Refused:
+def patched(form: str, found: FoundObject, patch: Any) -> Object | Refused:
     """The object after the patch; what the server alone may say is settled later."""
     match form:
         case "merge":

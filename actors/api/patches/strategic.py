@@ -12,7 +12,7 @@ from actors.api import refusals
 from actors.api.patches.directives import without_directives
 from actors.api.patches.element_order import check_order, in_order, name_of, positions
 from actors.api.patches.errors import PatchError
-from actors.api.schema.model import NO_RULES, Field, Message, Rules, element
+from actors.api.schema.model import NO_RULES, Field, Rules, SchemaMessage, element
 from actors.api.schema.plain import is_list, is_map
 from actors.api.schema.table import flat_fields, is_message
 from core.messages.replies import Refused
@@ -24,7 +24,7 @@ _ORDER: Final = "$setElementOrder/"
 _REMOVE: Final = "$deleteFromPrimitiveList/"
 
 
-def strategic_merge(obj: Object, patch: Any, message: Message) -> Object | Refused:
+def strategic_merge(obj: Object, patch: Any, message: SchemaMessage) -> Object | Refused:
     """The object after the patch, or 400 with the reason; `obj` and `patch` stay as they are."""
     if not is_map(patch):
         return refusals.bad_request("Invalid JSON document")

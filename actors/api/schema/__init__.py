@@ -6,16 +6,16 @@ The facts come from the data file `kinds.json`, made from the sources of Kuberne
 
 from actors.api.schema.duplicates import duplicate_fields
 from actors.api.schema.mistyped import Mistyped, mistyped
-from actors.api.schema.model import Field, Message, Rules
+from actors.api.schema.model import Field, Rules, SchemaMessage
 from actors.api.schema.shapes import Shape, shape_of_kind, shape_of_schema, shape_of_type
 from actors.api.schema.table import message, of_kind, of_type
 from actors.api.schema.unknown import misplaced_fields, pruned, unknown_fields
 
 __all__ = [
     "Field",
-    "Message",
     "Mistyped",
     "Rules",
+    "SchemaMessage",
     "Shape",
     "duplicate_fields",
     "message",

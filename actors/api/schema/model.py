@@ -67,7 +67,7 @@ class Field(Struct, frozen=True, array_like=True):
         return "r" in self.flags
 
 
-class Message(Struct, frozen=True):
+class SchemaMessage(Struct, frozen=True):
     """A message as the data file has it; `atomic` ones are merged as a whole, `open` ones take any field."""
 
     name: str

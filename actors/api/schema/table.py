@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from actors.api.schema.model import Field, Message
+from actors.api.schema.model import Field, SchemaMessage
 
 
 class _Entry(Struct, frozen=True):
@@ -31,19 +31,19 @@ def _data() -> _Data:
 
 
 @cache
-def message(name: str) -> Message:
+def message(name: str) -> SchemaMessage:
     """A message by its name in the table, such as `core.v1.PodSpec`. Raises KeyError for one that is not there."""
     entry = msgspec.json.decode(_data().messages[name], type=_Entry)
-    return Message(name, entry.fields, entry.atomic, entry.open, entry.doc)
+    return SchemaMessage(name, entry.fields, entry.atomic, entry.open, entry.doc)
 
 
-def of_kind(group: str, version: str, kind: str) -> Message | None:
+def of_kind(group: str, version: str, kind: str) -> SchemaMessage | None:
     """The message of a kind; None for one that is not described (a user's own)."""
     name = _data().kinds.get(f"{group}/{version}/{kind}")
     return message(name) if name else None
 
 
-def of_type(api_version: Any, kind: Any) -> Message | None:
+def of_type(api_version: Any, kind: Any) -> SchemaMessage | None:
     """The message of an object's apiVersion and kind, whatever their types."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None

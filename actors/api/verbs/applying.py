@@ -6,12 +6,12 @@ from msgspec.structs import replace
 
 from actors.api import refusals
 from actors.api.kinds import Kind
-from actors.api.registry import Found, Registry
+from actors.api.registry import FoundObject, Registry
 from actors.api.verbs.changes import Changes
 from actors.api.verbs.creation import Creation
 from actors.api.verbs.decoding import decoded
 from actors.api.verbs.ownership import applied, owners_in
-from actors.api.verbs.requests import Moment
+from actors.api.verbs.requests import RequestMoment
 from core.messages.commands import Patch
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object, section
@@ -25,7 +25,7 @@ class Applying:
         self._creation = creation
         self._changes = changes
 
-    def apply(self, request: Patch, moment: Moment) -> Accepted | Refused:
+    def apply(self, request: Patch, moment: RequestMoment) -> Accepted | Refused:
         """Create or change the object; `created` in the answer says which."""
         kind = self._registry.kinds.by_key(request.kind)
         if kind is None:
@@ -43,7 +43,7 @@ class Applying:
         if isinstance(new, Refused):
             return new
         if live is not None:
-            return self._changes.write(Found(key, kind, live), new, request, moment, owners=owners_in(new))
+            return self._changes.write(FoundObject(key, kind, live), new, request, moment, owners=owners_in(new))
         answer = self._creation.create_object(new, moment, dry_run=request.dry_run, owners=owners_in(new))
         return replace(answer, created=True) if isinstance(answer, Accepted) else answer
 

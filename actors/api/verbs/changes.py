@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from actors.api import metadata, patches, refusals
 from actors.api.admission import admission_of
-from actors.api.registry import Found, FoundRecord, Registry
+from actors.api.registry import FoundObject, FoundRecord, Registry
 from actors.api.verbs.creation import Creation
 from actors.api.verbs.decoding import decoded, may_hold_null, name_of
 from actors.api.verbs.deletion import Deletion
 from actors.api.verbs.ownership import MANAGED, owners_in, tracked
-from actors.api.verbs.requests import Moment
+from actors.api.verbs.requests import RequestMoment
 from actors.api.verbs.sound_patches import sound_patch
 from actors.kube.merge_patch import merge_patch
 from core.messages.commands import Patch, Update, UpdateStatus
@@ -33,7 +33,7 @@ class Changes:
         self._creation = creation
         self._deletion = deletion
 
-    def update(self, request: Update, moment: Moment) -> Accepted | Refused:
+    def update(self, request: Update, moment: RequestMoment) -> Accepted | Refused:
         """Replace an object, or its status; 409 when its metadata.resourceVersion is given and stale."""
         obj = decoded(request.blob)
         if isinstance(obj, Refused):
@@ -50,7 +50,7 @@ class Changes:
             return found
         return self._change(found, obj, request, moment)
 
-    def patch(self, request: Patch, moment: Moment) -> Accepted | Refused:
+    def patch(self, request: Patch, moment: RequestMoment) -> Accepted | Refused:
         """Change an object by a patch of any form; its status stays as it is where it has a status subresource."""
         found = self._registry.existing(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
@@ -64,7 +64,7 @@ class Changes:
         return self.write(found, new, request, moment)
 
     def write(
-        self, found: Found, new: Object, request: Patch, moment: Moment, *, owners: Any = None
+        self, found: FoundObject, new: Object, request: Patch, moment: RequestMoment, *, owners: Any = None
     ) -> Accepted | Refused:
         """Write what a patch has made of an object; `owners`: its managedFields when it was applied."""
         if causes := self._registry.settle_shape(found.kind, new, nulls=may_hold_null(request.blob)):
@@ -74,7 +74,7 @@ class Changes:
         new["metadata"] = dict(new["metadata"])
         return self._change(found, new, request, moment, owners=owners)
 
-    def update_status(self, request: UpdateStatus, moment: Moment) -> Accepted | Refused:
+    def update_status(self, request: UpdateStatus, moment: RequestMoment) -> Accepted | Refused:
         """Merge a patch into the status; nothing else changes. A pod that has ended stays ended, whatever an agent says
         that has not heard of it yet (as the kubelet's status manager has it).
         """
@@ -96,7 +96,7 @@ class Changes:
         return written if isinstance(written, Refused) else Accepted(self._tables.revision, written)
 
     def write_status(
-        self, found: FoundRecord, new: Object, moment: Moment, *, nulls: bool = False, typed: bool = False
+        self, found: FoundRecord, new: Object, moment: RequestMoment, *, nulls: bool = False, typed: bool = False
     ) -> bytes | Refused:
         """Write an object whose status has changed, or annotations; its bytes. `nulls`, `typed`: to `settle_status`."""
         old = found.obj
@@ -111,7 +111,7 @@ class Changes:
     # --- parts
 
     def _change(
-        self, found: Found, new: Object, request: Update | Patch, moment: Moment, *, owners: Any = None
+        self, found: FoundObject, new: Object, request: Update | Patch, moment: RequestMoment, *, owners: Any = None
     ) -> Accepted | Refused:
         """Write the part of an object that the request is about."""
         key, kind, old = found
@@ -135,7 +135,7 @@ class Changes:
         new = self._owned(found, new, "", moment, owned, applied=owners is not None)
         return self._replace(found, new, moment, dry_run=request.dry_run)
 
-    def _replace(self, found: Found, new: Object, moment: Moment, *, dry_run: bool) -> Accepted:
+    def _replace(self, found: FoundObject, new: Object, moment: RequestMoment, *, dry_run: bool) -> Accepted:
         key, _, old = found
         meta, before = new["metadata"], old["metadata"]
         if new == old:
@@ -149,7 +149,7 @@ class Changes:
         return self._registry.written(key, new, moment.user, dry_run=dry_run)
 
     def _owned(
-        self, found: Found, new: Object, subresource: str, moment: Moment, owners: Any, *, applied: bool
+        self, found: FoundObject, new: Object, subresource: str, moment: RequestMoment, owners: Any, *, applied: bool
     ) -> Object:
         """The object with its owners: those of an apply, or those after an update that may have brought some."""
         if owners is not None:
@@ -157,7 +157,7 @@ class Changes:
         return new if applied else tracked(self._registry.kinds, found.kind, found.obj, new, subresource, moment)
 
     def _change_status(
-        self, found: Found, given: Object, request: Update | Patch, moment: Moment, *, owners: Any
+        self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment, *, owners: Any
     ) -> Accepted | Refused:
         key, kind, old = found
         if not kind.status:
@@ -169,7 +169,7 @@ class Changes:
             return self._registry.unchanged(key)
         return self._registry.written(key, new, moment.user, dry_run=request.dry_run)
 
-    def _other_object(self, found: Found, new: Object) -> str:
+    def _other_object(self, found: FoundObject, new: Object) -> str:
         """Why a patched object is no longer the one that was asked for; its apiVersion is settled."""
         kind, name = self._registry.kinds.by_type(new.get("apiVersion"), new.get("kind")), new["metadata"].get("name")
         if kind is None or kind.key != found.kind.key:
@@ -184,7 +184,7 @@ def _ended(pod: Object) -> bool:
     return section(pod, STATUS).get("phase") in ("Succeeded", "Failed")
 
 
-def _out_of_date(found: Found, new: Object) -> Refused | None:
+def _out_of_date(found: FoundObject, new: Object) -> Refused | None:
     """A conflict when the object was made from another version, or is another one of the same name."""
     meta, before, name = new["metadata"], found.obj["metadata"], found.key[2]
     given = meta.get("resourceVersion")

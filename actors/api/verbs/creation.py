@@ -15,7 +15,7 @@ from actors.api.registry import Registry
 from actors.api.tables import Key, owner_uids
 from actors.api.verbs.decoding import decoded, may_hold_null, name_of
 from actors.api.verbs.deletion import Deletion
-from actors.api.verbs.requests import Moment
+from actors.api.verbs.requests import RequestMoment
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object
 from storage.codec import pack
@@ -34,7 +34,7 @@ class Creation:
         self._tables = registry.tables
         self._deletion = deletion
 
-    def create(self, blob: bytes, moment: Moment, *, dry_run: bool = False) -> Accepted | Refused:
+    def create(self, blob: bytes, moment: RequestMoment, *, dry_run: bool = False) -> Accepted | Refused:
         """Admit and store a new object; `dry_run`: admission only."""
         obj = decoded(blob)
         if isinstance(obj, Refused):
@@ -42,7 +42,7 @@ class Creation:
         return self.create_object(obj, moment, dry_run=dry_run, nulls=may_hold_null(blob))
 
     def create_object(
-        self, obj: Object, moment: Moment, *, dry_run: bool = False, nulls: bool = True, owners: Any = None
+        self, obj: Object, moment: RequestMoment, *, dry_run: bool = False, nulls: bool = True, owners: Any = None
     ) -> Accepted | Refused:
         """`create` of plain data, which is changed on the way; `nulls`: there may be some in it.
 
@@ -70,7 +70,15 @@ class Creation:
         return self._admit(key, kind, obj, moment, dry_run=dry_run, owners=owners, origin=origin)
 
     def _admit(
-        self, key: Key, kind: Kind, obj: Object, moment: Moment, *, dry_run: bool, owners: Any, origin: Origin | None
+        self,
+        key: Key,
+        kind: Kind,
+        obj: Object,
+        moment: RequestMoment,
+        *,
+        dry_run: bool,
+        owners: Any,
+        origin: Origin | None,
     ) -> Accepted | Refused:
         admission, lookup = admission_of(kind.key), self._registry.lookup
         status = obj.get("status") if origin else None
@@ -107,7 +115,7 @@ class Creation:
                 return uid
         raise AssertionError("count ends")
 
-    def _enter(self, kind: Kind, key: Key, moment: Moment, *, dry_run: bool) -> Refused | None:
+    def _enter(self, kind: Kind, key: Key, moment: RequestMoment, *, dry_run: bool) -> Refused | None:
         """Whether the namespace takes new objects; one that a manifest at the start only names is made for it."""
         namespace = key[1]
         if self._registry.strict and is_missing(self._tables, namespace):

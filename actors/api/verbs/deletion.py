@@ -14,8 +14,8 @@ from typing import Any, Final, TypeVar
 
 from actors.api.definitions.naming import is_accepted
 from actors.api.fields import rows
-from actors.api.tables import Key, Tables, owner_uids
-from actors.api.verbs.requests import Moment
+from actors.api.tables import Key, ObjectTables, owner_uids
+from actors.api.verbs.requests import RequestMoment
 from actors.kube.times import timestamp
 from core.objects.metadata import Object, section
 
@@ -43,13 +43,13 @@ class Deletion:
     What follows from a deletion is done in turn, not by recursion: a chain of owners may be long.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: ObjectTables) -> None:
         self._tables = tables
         self._next: deque[Callable[[], None]] = deque()
         self._at_work = False
 
     def delete(
-        self, key: Key, obj: Object, asked_grace_s: int | None, moment: Moment, propagation: str = "Background"
+        self, key: Key, obj: Object, asked_grace_s: int | None, moment: RequestMoment, propagation: str = "Background"
     ) -> bytes:
         """Start or finish a deletion; the object's bytes while it stays, nothing once it has gone. `obj` is changed."""
         uid: str = obj["metadata"]["uid"]
@@ -68,12 +68,12 @@ class Deletion:
         self._work()
         return self._blob(key)
 
-    def remove(self, key: Key, obj: Object, moment: Moment) -> None:
+    def remove(self, key: Key, obj: Object, moment: RequestMoment) -> None:
         """Take it away now, and everything that it alone owned."""
         self._remove(key, obj, moment)
         self._work()
 
-    def orphaned(self, key: Key, moment: Moment) -> None:
+    def orphaned(self, key: Key, moment: RequestMoment) -> None:
         """Delete the object if every one of its owners has gone; else it no longer names those that have.
 
         Source: Kubernetes' garbage collector (attemptToDeleteItem).
@@ -90,7 +90,7 @@ class Deletion:
         else:
             self._disown(key, obj, gone, moment)
 
-    def _remove(self, key: Key, obj: Object, moment: Moment) -> None:
+    def _remove(self, key: Key, obj: Object, moment: RequestMoment) -> None:
         uid: str = obj["metadata"]["uid"]
         self._tables.remove(key, obj, moment.user)
         for dependent in self._tables.dependents(uid):
@@ -103,7 +103,7 @@ class Deletion:
             for _, name in self._tables.names(DEFINITION):
                 self._follow(self._finish_holder, (DEFINITION, "", name), moment)
 
-    def _follow(self, step: Callable[[T, Moment], None], about: T, moment: Moment) -> None:
+    def _follow(self, step: Callable[[T, RequestMoment], None], about: T, moment: RequestMoment) -> None:
         self._next.append(partial(step, about, moment))
 
     def _work(self) -> None:
@@ -117,7 +117,7 @@ class Deletion:
             self._at_work = False
             self._next.clear()
 
-    def _mark(self, key: Key, obj: Object, grace_s: int, moment: Moment) -> None:
+    def _mark(self, key: Key, obj: Object, grace_s: int, moment: RequestMoment) -> None:
         meta: dict[str, Any] = obj["metadata"]
         if "deletionTimestamp" in meta and grace_s >= meta.get("deletionGracePeriodSeconds", 0):
             return  # a later request may shorten the wait, never lengthen it
@@ -133,7 +133,7 @@ class Deletion:
 
     # --- dependents first
 
-    def _foreground(self, key: Key, obj: Object, grace_s: int, moment: Moment) -> None:
+    def _foreground(self, key: Key, obj: Object, grace_s: int, moment: RequestMoment) -> None:
         """Mark the owner, delete its dependents, and let it go with the last that blocks it."""
         meta: dict[str, Any] = obj["metadata"]
         uid: str = meta["uid"]
@@ -146,12 +146,12 @@ class Deletion:
             self._follow(self._delete_first, dependent, moment)
         self._follow(self._finish_foreground, uid, moment)
 
-    def _delete_first(self, key: Key, moment: Moment) -> None:
+    def _delete_first(self, key: Key, moment: RequestMoment) -> None:
         obj = self._tables.read(key)
         if obj is not None and "deletionTimestamp" not in obj["metadata"]:
             self.delete(key, obj, None, moment, "Foreground")
 
-    def _finish_foreground(self, uid: str, moment: Moment) -> None:
+    def _finish_foreground(self, uid: str, moment: RequestMoment) -> None:
         """End the deletion of an owner that waited for its dependents, when none that blocks it is left."""
         key = self._tables.key_of(uid)
         obj = None if key is None else self._tables.read(key)
@@ -175,13 +175,13 @@ class Deletion:
 
     # --- dependents left behind
 
-    def _let_go(self, uid: str, moment: Moment) -> None:
+    def _let_go(self, uid: str, moment: RequestMoment) -> None:
         for dependent in self._tables.dependents(uid):
             obj = self._tables.read(dependent)
             if obj is not None:
                 self._disown(dependent, obj, {uid}, moment)
 
-    def _disown(self, key: Key, obj: Object, gone: set[str], moment: Moment) -> None:
+    def _disown(self, key: Key, obj: Object, gone: set[str], moment: RequestMoment) -> None:
         meta = obj["metadata"]
         left = [reference for reference in rows(meta, "ownerReferences") if reference["uid"] not in gone]
         meta.pop("ownerReferences", None)
@@ -199,14 +199,14 @@ class Deletion:
             return [(defined, *name) for name, _ in self._tables.of_kind(defined)]
         return []
 
-    def _empty(self, held: list[Key], moment: Moment) -> None:
+    def _empty(self, held: list[Key], moment: RequestMoment) -> None:
         """Delete what a holder holds; it goes with the last of it."""
         for key in held:
             obj = self._tables.read(key)
             if obj is not None and "deletionTimestamp" not in obj["metadata"]:
                 self.delete(key, obj, None, moment)
 
-    def _finish_holder(self, key: Key, moment: Moment) -> None:
+    def _finish_holder(self, key: Key, moment: RequestMoment) -> None:
         obj = self._tables.read(key)
         if obj is None or "deletionTimestamp" not in obj["metadata"] or obj["metadata"].get("finalizers"):
             return

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from actors.api import refusals
 from actors.api.kinds import KINDS
-from actors.api.registry import Found, Registry
+from actors.api.registry import FoundObject, Registry
 from actors.api.verbs.deletion import Deletion
 from actors.api.verbs.placement import set_condition
-from actors.api.verbs.requests import Moment
+from actors.api.verbs.requests import RequestMoment
 from actors.api.verbs.scales import Scales
 from actors.kube.budgets import budget_status, covers, is_ready, selector_of
 from core.messages.commands import RequestEviction, StatusCondition
@@ -33,7 +33,7 @@ class Eviction:
         self._deletion = deletion
         self._scales = Scales(registry)
 
-    def request(self, request: RequestEviction, moment: Moment) -> Accepted | Refused:
+    def request(self, request: RequestEviction, moment: RequestMoment) -> Accepted | Refused:
         """Evict a pod, or say which budget forbids it (429) or that two of them claim it (500)."""
         found = self._registry.existing("Pod", request.namespace, request.name)
         if isinstance(found, Refused):
@@ -52,7 +52,7 @@ class Eviction:
         blob = self._deletion.delete(found.key, found.obj, request.grace_period_s, moment)
         return Accepted(self._tables.revision, blob, uid=uid)
 
-    def _ask_budget(self, pod: Found, moment: Moment, *, dry_run: bool) -> Refused | None:
+    def _ask_budget(self, pod: FoundObject, moment: RequestMoment, *, dry_run: bool) -> Refused | None:
         budgets = [
             each for each in self._registry.lookup.all(_BUDGETS.key, pod.key[1]) if covers(selector_of(each), pod.obj)
         ]
@@ -71,7 +71,7 @@ class Eviction:
             self._spend(budget, status, pod.key[2], moment)
         return None
 
-    def _status(self, budget: Object, moment: Moment) -> dict[str, Any]:
+    def _status(self, budget: Object, moment: RequestMoment) -> dict[str, Any]:
         """What the disruption controller says of the budget as it is; counted here when it has not seen it yet."""
         status = section(budget, "status")
         if (status.get("observedGeneration") or 0) >= budget["metadata"]["generation"] and status.keys() >= _COUNTED:
@@ -81,7 +81,7 @@ class Eviction:
         covered = [each for each in pods if covers(selector, each)]
         return budget_status(budget, covered, self._scales.of_pod, moment.now)
 
-    def _spend(self, budget: Object, status: dict[str, Any], pod: str, moment: Moment) -> None:
+    def _spend(self, budget: Object, status: dict[str, Any], pod: str, moment: RequestMoment) -> None:
         """Note that the pod is on its way out, so that the next request finds one disruption less."""
         meta = budget["metadata"]
         status["disruptionsAllowed"] -= 1

@@ -11,7 +11,7 @@ from actors.api.apply.tracking import by_update, resets
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
 from actors.api.schema.shapes import Shape, shape_of_kind
-from actors.api.verbs.requests import Moment
+from actors.api.verbs.requests import RequestMoment
 from core.messages.commands import Patch
 from core.messages.replies import Refused
 from core.objects.metadata import Object
@@ -20,7 +20,7 @@ MANAGED: Final = "managedFields"
 
 
 def applied(
-    kinds: KindTable, kind: Kind, live: Object | None, config: Object, request: Patch, moment: Moment
+    kinds: KindTable, kind: Kind, live: Object | None, config: Object, request: Patch, moment: RequestMoment
 ) -> Object | Refused:
     """The object after a server-side apply, with its owners; conflicts are refused (409)."""
     shape = _shape(kinds, kind)
@@ -33,7 +33,7 @@ def applied(
     return serverside.apply(live, config, who, moment.text, shape)
 
 
-def tracked(kinds: KindTable, kind: Kind, old: Object, new: Object, subresource: str, moment: Moment) -> Object:
+def tracked(kinds: KindTable, kind: Kind, old: Object, new: Object, subresource: str, moment: RequestMoment) -> Object:
     """The new object with the owners of its fields after an update; `new` may hold managedFields as a client has them.
 
     An object that was never applied has none.

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from actors.api import refusals
 from actors.api.kinds import KINDS
-from actors.api.tables import Key, Tables
+from actors.api.tables import Key, ObjectTables
 from actors.api.verbs.deletion import Deletion
-from actors.api.verbs.requests import Moment
+from actors.api.verbs.requests import RequestMoment
 from core.messages.commands import BindPod, EvictPod, StatusCondition
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object, section
@@ -20,12 +20,12 @@ _SCHEDULED: Final = StatusCondition("PodScheduled", "True")
 class Placement:
     """Puts pods on nodes and takes them off. `bound`: how many it has put on a node so far."""
 
-    def __init__(self, tables: Tables, deletion: Deletion) -> None:
+    def __init__(self, tables: ObjectTables, deletion: Deletion) -> None:
         self.bound = 0
         self._tables = tables
         self._deletion = deletion
 
-    def bind(self, request: BindPod, moment: Moment) -> Accepted | Refused:
+    def bind(self, request: BindPod, moment: RequestMoment) -> Accepted | Refused:
         """Set the node and PodScheduled=True. The same node again changes nothing; another one is a conflict.
 
         As in Kubernetes the answer does not bring the pod along.
@@ -52,7 +52,7 @@ class Placement:
         self.bound += 1
         return Accepted(self._tables.revision)
 
-    def evict(self, request: EvictPod, moment: Moment) -> Accepted | Refused:
+    def evict(self, request: EvictPod, moment: RequestMoment) -> Accepted | Refused:
         """Write the conditions, then delete with the pod's own grace period; not when they were there already."""
         key = ("Pod", request.namespace, request.name)
         pod = self._tables.read(key)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from actors.api import refusals
 from actors.api.registry import Registry
 from actors.api.verbs.changes import Changes
-from actors.api.verbs.requests import Moment
+from actors.api.verbs.requests import RequestMoment
 from actors.api.verbs.statuses import reported
 from core.messages.commands import ReportStatus
 from core.messages.replies import Accepted, Refused
@@ -24,7 +24,7 @@ class Reporting:
         self._registry = registry
         self._changes = changes
 
-    def report(self, request: ReportStatus, moment: Moment) -> Accepted | Refused:
+    def report(self, request: ReportStatus, moment: RequestMoment) -> Accepted | Refused:
         """Lay it over the newest status; 409, and its revision, when that has changed since what the reporter knew.
 
         The answer does not bring the object along: reports are many, and who reports watches.

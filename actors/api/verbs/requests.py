@@ -7,7 +7,7 @@ from msgspec import Struct
 from actors.kube.times import written_second
 
 
-class Moment(Struct, frozen=True, gc=False):
+class RequestMoment(Struct, frozen=True, gc=False):
     """`now` in seconds since the epoch; `user` goes into the journal beside what the request changed.
 
     `manager`: who comes to own the changed fields, where that is kept; the user when nobody is named. `uid`: of what is

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.controllers.jobs.life import FINISHED, Action, Phase, phase_of
-from actors.controllers.jobs.policies import JOB_UNKNOWN, Trigger
+from actors.controllers.jobs.life import FINISHED, Action, JobPhase, phase_of
+from actors.controllers.jobs.policies import JOB_UNKNOWN, JobTrigger
 from actors.controllers.jobs.state import (
     GroupView,
     JobKey,
@@ -59,7 +59,7 @@ class JobCache:
             case _:
                 pass
 
-    def happened(self, state: JobState, trigger: Trigger) -> None:
+    def happened(self, state: JobState, trigger: JobTrigger) -> None:
         """Note it, and that the Job is to be looked at."""
         state.happened(trigger)
         if state.job is not None:
@@ -86,11 +86,11 @@ class JobCache:
             state.renewed()
             self._timers.forget(state.key)
         if old is None or old["spec"] != job["spec"] or phase_of(section(old, "status")) != phase:
-            self.happened(state, Trigger())
+            self.happened(state, JobTrigger())
         ttl = job["spec"].get("ttlSecondsAfterFinished")
         if ttl is not None and phase in FINISHED:
             self._timers.set(TTL, state.key, parse_time(job["status"]["state"].get("lastTransitionTime")) + ttl)
-        if phase is Phase.RUNNING:
+        if phase is JobPhase.RUNNING:
             state.failures = 0
 
     def _job_gone(self, job: Object) -> None:
@@ -146,7 +146,7 @@ class JobCache:
         state.group = GroupView(meta["name"], phase, group["spec"], revision)
         self._group_jobs[key_of(group)] = state.key
         if known is None or phase != known.phase:
-            self.happened(state, Trigger(JOB_UNKNOWN) if phase == "Unknown" else Trigger())
+            self.happened(state, JobTrigger(JOB_UNKNOWN) if phase == "Unknown" else JobTrigger())
 
     def group_gone(self, where: JobKey, revision: int) -> None:
         """A PodGroup has been removed."""
@@ -156,7 +156,7 @@ class JobCache:
             return
         del self._group_jobs[where]
         state.group, state.group_gone_at = None, revision
-        self.happened(state, Trigger())
+        self.happened(state, JobTrigger())
 
     def _queue(self, name: str, *, deleted: bool) -> None:
         if deleted:
@@ -165,7 +165,7 @@ class JobCache:
             self.queues.add(name)
             for state in self.jobs.values():
                 if state.job is not None and state.job["spec"].get("queue") == name:
-                    self.happened(state, Trigger())
+                    self.happened(state, JobTrigger())
 
     def _priority_class(self, found: Object, revision: int, *, deleted: bool) -> None:
         self.priorities.pop(found["metadata"]["name"], None)

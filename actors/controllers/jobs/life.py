@@ -14,7 +14,7 @@ from msgspec import Struct
 from core.objects.metadata import section
 
 
-class Phase(StrEnum):
+class JobPhase(StrEnum):
     """status.state.phase; an empty one counts as PENDING."""
 
     PENDING = "Pending"
@@ -75,7 +75,7 @@ class Reaction(Struct, frozen=True, gc=False):
     keep_ended: bool = True
 
 
-FINISHED: Final = (Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED)
+FINISHED: Final = (JobPhase.COMPLETED, JobPhase.FAILED, JobPhase.TERMINATED)
 """Phases from which a time to live counts."""
 
 TARGETED: Final = (Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION)
@@ -96,26 +96,26 @@ _ALIVE: Final[dict[Action, Reaction]] = {
 }
 
 # phase: (what is done for an action without an entry, SyncJob among them; entries)
-_ROWS: Final[dict[Phase, tuple[Reaction, dict[Action, Reaction]]]] = {
-    Phase.PENDING: (Reaction(Do.SYNC, Then.START), _ALIVE),
-    Phase.RUNNING: (Reaction(Do.SYNC, Then.PROGRESS), _ALIVE),
-    Phase.RESTARTING: (
+_ROWS: Final[dict[JobPhase, tuple[Reaction, dict[Action, Reaction]]]] = {
+    JobPhase.PENDING: (Reaction(Do.SYNC, Then.START), _ALIVE),
+    JobPhase.RUNNING: (Reaction(Do.SYNC, Then.PROGRESS), _ALIVE),
+    JobPhase.RESTARTING: (
         Reaction(Do.KILL, Then.RESTARTED, keep_ended=False),
         {
             Action.SYNC_JOB: Reaction(Do.SYNC, Then.RESTARTED),
             **dict.fromkeys(TARGETED, Reaction(Do.KILL_TARGET, Then.RESTARTED)),
         },
     ),
-    Phase.ABORTING: (Reaction(Do.KILL, Then.ABORTED), {Action.RESUME_JOB: _RESUME}),
-    Phase.ABORTED: (Reaction(Do.KILL, Then.STAY), {Action.RESUME_JOB: _RESUME}),
-    Phase.COMPLETING: (Reaction(Do.KILL, Then.COMPLETED), {}),  # too late for anything else
-    Phase.TERMINATING: (Reaction(Do.KILL, Then.TERMINATED), {}),  # too late for anything else
-    Phase.COMPLETED: (Reaction(Do.KILL, Then.STAY), {}),
-    Phase.TERMINATED: (Reaction(Do.KILL, Then.STAY), {}),
-    Phase.FAILED: (Reaction(Do.KILL, Then.STAY), {}),
+    JobPhase.ABORTING: (Reaction(Do.KILL, Then.ABORTED), {Action.RESUME_JOB: _RESUME}),
+    JobPhase.ABORTED: (Reaction(Do.KILL, Then.STAY), {Action.RESUME_JOB: _RESUME}),
+    JobPhase.COMPLETING: (Reaction(Do.KILL, Then.COMPLETED), {}),  # too late for anything else
+    JobPhase.TERMINATING: (Reaction(Do.KILL, Then.TERMINATED), {}),  # too late for anything else
+    JobPhase.COMPLETED: (Reaction(Do.KILL, Then.STAY), {}),
+    JobPhase.TERMINATED: (Reaction(Do.KILL, Then.STAY), {}),
+    JobPhase.FAILED: (Reaction(Do.KILL, Then.STAY), {}),
 }
 
-REACTIONS: Final[dict[tuple[Phase, Action], Reaction]] = {
+REACTIONS: Final[dict[tuple[JobPhase, Action], Reaction]] = {
     (phase, action): entries.get(action, otherwise)
     for phase, (otherwise, entries) in _ROWS.items()
     for action in Action
@@ -123,12 +123,12 @@ REACTIONS: Final[dict[tuple[Phase, Action], Reaction]] = {
 """Every phase and action."""
 
 
-def phase_of(status: dict[str, Any]) -> Phase:
+def phase_of(status: dict[str, Any]) -> JobPhase:
     """The phase a job is in; Pending when it has none yet."""
-    return Phase(section(status, "state").get("phase") or Phase.PENDING)
+    return JobPhase(section(status, "state").get("phase") or JobPhase.PENDING)
 
 
-def next_phase(then: Then, spec: dict[str, Any], status: dict[str, Any]) -> Phase | None:
+def next_phase(then: Then, spec: dict[str, Any], status: dict[str, Any]) -> JobPhase | None:
     """The phase that follows from the counts in `status`; None: the phase stays."""
     if (fixed := _FIXED.get(then)) is not None:
         return fixed
@@ -136,45 +136,45 @@ def next_phase(then: Then, spec: dict[str, Any], status: dict[str, Any]) -> Phas
         return None if any(status.get(name, 0) for name in ("terminating", "pending", "running")) else quiet
     if then is Then.START:
         ended_or_running = sum(status.get(name, 0) for name in ("running", "succeeded", "failed"))
-        return Phase.RUNNING if spec.get("minAvailable", 0) <= ended_or_running else None
+        return JobPhase.RUNNING if spec.get("minAvailable", 0) <= ended_or_running else None
     if then is Then.RESTARTED:
         return _after_restart(spec, status)
     return _progress(spec, status) if then is Then.PROGRESS else None
 
 
 _FIXED: Final = {
-    Then.RESTART: Phase.RESTARTING,
-    Then.ABORT: Phase.ABORTING,
-    Then.COMPLETE: Phase.COMPLETING,
-    Then.TERMINATE: Phase.TERMINATING,
+    Then.RESTART: JobPhase.RESTARTING,
+    Then.ABORT: JobPhase.ABORTING,
+    Then.COMPLETE: JobPhase.COMPLETING,
+    Then.TERMINATE: JobPhase.TERMINATING,
 }
 _WHEN_QUIET: Final = {
-    Then.ABORTED: Phase.ABORTED,
-    Then.COMPLETED: Phase.COMPLETED,
-    Then.TERMINATED: Phase.TERMINATED,
+    Then.ABORTED: JobPhase.ABORTED,
+    Then.COMPLETED: JobPhase.COMPLETED,
+    Then.TERMINATED: JobPhase.TERMINATED,
 }
 
 
-def _after_restart(spec: dict[str, Any], status: dict[str, Any]) -> Phase | None:
+def _after_restart(spec: dict[str, Any], status: dict[str, Any]) -> JobPhase | None:
     if status.get("retryCount", 0) >= spec.get("maxRetry", 0):
-        return Phase.FAILED
+        return JobPhase.FAILED
     going = total_replicas(spec) - int(status.get("terminating", 0))
-    return Phase.PENDING if going >= status.get("minAvailable", 0) else None
+    return JobPhase.PENDING if going >= status.get("minAvailable", 0) else None
 
 
-def _progress(spec: dict[str, Any], status: dict[str, Any]) -> Phase | None:
+def _progress(spec: dict[str, Any], status: dict[str, Any]) -> JobPhase | None:
     """Running until all pods have ended, enough have succeeded, or too few are left."""
     replicas = total_replicas(spec)
     if replicas == 0:  # scaled down to nothing
         return None
     succeeded, wanted = status.get("succeeded", 0), spec.get("minSuccess")
     if wanted is not None and succeeded >= wanted:
-        return Phase.COMPLETED
+        return JobPhase.COMPLETED
     if succeeded + status.get("failed", 0) == replicas:
         if _some_task_failed(spec, status) or (wanted is not None and succeeded < wanted):
-            return Phase.FAILED
-        return Phase.COMPLETED if succeeded >= spec.get("minAvailable", 0) else Phase.FAILED
-    return Phase.PENDING if status.get("pending", 0) > replicas - spec.get("minAvailable", 0) else None
+            return JobPhase.FAILED
+        return JobPhase.COMPLETED if succeeded >= spec.get("minAvailable", 0) else JobPhase.FAILED
+    return JobPhase.PENDING if status.get("pending", 0) > replicas - spec.get("minAvailable", 0) else None
 
 
 def _some_task_failed(spec: dict[str, Any], status: dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from actors.controllers.jobs.actions import USER, kill, sync
 from actors.controllers.jobs.cache import JobCache, key_of
 from actors.controllers.jobs.life import REACTIONS, Action, Do, phase_of
-from actors.controllers.jobs.policies import COMMAND_ISSUED, Resolved, Trigger, resolve
+from actors.controllers.jobs.policies import COMMAND_ISSUED, JobTrigger, Resolved, resolve
 from actors.controllers.jobs.state import JobState, controlling_job
 from actors.controllers.jobs.timers import RETRY, TTL, JobTimers
 from actors.kube.events import event
@@ -67,7 +67,7 @@ class JobMachine:
 
     def _act(self, state: JobState, job: Object, now: float) -> list[ApiRequest]:
         """The first thing that is more than a sync, else a sync; what is left waits for the next step."""
-        resolved = Resolved(Action.SYNC_JOB, Trigger())
+        resolved = Resolved(Action.SYNC_JOB, JobTrigger())
         while state.triggers and resolved.action is Action.SYNC_JOB:
             trigger = next(iter(state.triggers))
             del state.triggers[trigger]
@@ -119,7 +119,7 @@ class JobMachine:
             return
         state = self._cache.jobs.get((command["metadata"]["namespace"], command["target"]["name"]))
         if state is not None:
-            self._cache.happened(state, Trigger(COMMAND_ISSUED, command["action"]))
+            self._cache.happened(state, JobTrigger(COMMAND_ISSUED, command["action"]))
 
     def _creation_refused(self, obj: Object, reply: Refused, now: float) -> None:
         """Say so on the Job, try again later and later, give the Job up after too many times."""
@@ -131,7 +131,7 @@ class JobMachine:
         state.failures += 1
         if state.failures > MOST_FAILURES:
             state.failures = 0
-            self._cache.happened(state, Trigger(COMMAND_ISSUED, Action.TERMINATE_JOB))
+            self._cache.happened(state, JobTrigger(COMMAND_ISSUED, Action.TERMINATE_JOB))
             return
         delay_s = min(_BACKOFF_FIRST_S * 2 ** (state.failures - 1), _BACKOFF_MOST_S)
         self._timers.set(RETRY, state.key, now + delay_s)

@@ -22,7 +22,7 @@ COMMAND_ISSUED: Final = "CommandIssued"
 _INTERNAL: Final = (OUT_OF_SYNC, COMMAND_ISSUED, POD_RUNNING, "")
 
 
-class Trigger(Struct, frozen=True):
+class JobTrigger(Struct, frozen=True):
     """Something that happened to a job. `action` is set by commands only; `version` is the job-version of the pod."""
 
     event: str = OUT_OF_SYNC
@@ -40,11 +40,11 @@ class Resolved(Struct, frozen=True):
     """The action for a trigger, after `delay_s` seconds."""
 
     action: Action
-    trigger: Trigger
+    trigger: JobTrigger
     delay_s: float = 0.0
 
 
-def resolve(job: dict[str, Any], trigger: Trigger) -> Resolved:
+def resolve(job: dict[str, Any], trigger: JobTrigger) -> Resolved:
     """The task's policies first, then the job's; SyncJob when none applies or the trigger is of an earlier life."""
     if trigger.action:
         return Resolved(Action(trigger.action), trigger)
@@ -61,14 +61,14 @@ def resolve(job: dict[str, Any], trigger: Trigger) -> Resolved:
     return Resolved(Action.SYNC_JOB, trigger)
 
 
-def _outdated(job: dict[str, Any], trigger: Trigger) -> bool:
+def _outdated(job: dict[str, Any], trigger: JobTrigger) -> bool:
     if trigger.job_uid and trigger.job_uid != job["metadata"]["uid"]:
         return True
     version: int = section(job, "status").get("version", 0)
     return trigger.version is not None and trigger.version < version
 
 
-def _applies(policy: dict[str, Any], trigger: Trigger) -> bool:
+def _applies(policy: dict[str, Any], trigger: JobTrigger) -> bool:
     events = [*(policy.get("events") or ()), *([policy["event"]] if policy.get("event") else ())]
     # waiting for a pod is a reason to act only after a time: without one, every new pod would be
     timed = trigger.event != POD_PENDING or policy.get("timeout") is not None

@@ -14,7 +14,7 @@ from actors.controllers.jobs.policies import (
     POD_PENDING,
     POD_RUNNING,
     TASK_COMPLETED,
-    Trigger,
+    JobTrigger,
 )
 from core.objects.metadata import section, text_map
 from core.whole_numbers import whole_number
@@ -63,13 +63,13 @@ class JobState(Struct):
     pods: dict[str, dict[str, PodView]] = field(default_factory=dict[str, dict[str, PodView]])
     group: GroupView | None = None
     group_gone_at: int = 0
-    triggers: dict[Trigger, None] = field(default_factory=dict[Trigger, None])
+    triggers: dict[JobTrigger, None] = field(default_factory=dict[JobTrigger, None])
     failures: int = 0
     trouble: str = ""
     announced_plugins: bool = False
     wanted: tuple[int, int, Object] | None = None
 
-    def happened(self, trigger: Trigger) -> None:
+    def happened(self, trigger: JobTrigger) -> None:
         """Note it; the same thing twice counts once."""
         self.triggers[trigger] = None
 
@@ -129,12 +129,12 @@ def controlling_job(meta: Object) -> Object | None:
     return None
 
 
-def pod_trigger(state: JobState, old: PodView | None, new: PodView) -> Trigger:
+def pod_trigger(state: JobState, old: PodView | None, new: PodView) -> JobTrigger:
     """What a pod's appearance or change means to its Job; one first seen in a phase counts as having come to it now."""
     return _trigger(new, OUT_OF_SYNC if new.out_of_sync else _event(state, old, new))
 
 
-def gone_trigger(pod: PodView) -> Trigger:
+def gone_trigger(pod: PodView) -> JobTrigger:
     """What a pod's removal means: an eviction, unless the controller wanted it."""
     return _trigger(pod, OUT_OF_SYNC if pod.out_of_sync else POD_EVICTED)
 
@@ -152,10 +152,10 @@ def _event(state: JobState, old: PodView | None, new: PodView) -> str:
     return POD_PENDING if new.phase == "Pending" else OUT_OF_SYNC
 
 
-def _trigger(pod: PodView, event: str) -> Trigger:
+def _trigger(pod: PodView, event: str) -> JobTrigger:
     if event == OUT_OF_SYNC:  # all alike: a thousand of them are one
-        return Trigger()
-    return Trigger(
+        return JobTrigger()
+    return JobTrigger(
         event=event,
         task=pod.task,
         pod=pod.name,

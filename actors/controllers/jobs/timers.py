@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from actors.controllers.jobs.life import TARGETED, Action
-from actors.controllers.jobs.policies import POD_EVICTED, POD_FAILED, POD_PENDING, POD_RUNNING, Resolved, Trigger
+from actors.controllers.jobs.policies import POD_EVICTED, POD_FAILED, POD_PENDING, POD_RUNNING, JobTrigger, Resolved
 from actors.controllers.jobs.state import JobKey
 from actors.runtime.timers import Timers
 
@@ -42,7 +42,7 @@ class JobTimers:
             self._delayed[timer] = resolved
             self._timers.set(timer, now + resolved.delay_s)
 
-    def moved_on(self, job: JobKey, trigger: Trigger) -> None:
+    def moved_on(self, job: JobKey, trigger: JobTrigger) -> None:
         """A pod that has moved on takes back what was to be done about where it was."""
         timer: TimerKey = (DELAY, job, trigger.pod)
         delayed = self._delayed.get(timer)
@@ -67,12 +67,12 @@ class JobTimers:
         for purpose in (TTL, RETRY):
             self._timers.cancel((purpose, job, ""))
 
-    def take_due(self, now: float) -> list[tuple[str, JobKey, Trigger]]:
+    def take_due(self, now: float) -> list[tuple[str, JobKey, JobTrigger]]:
         """What for, the Job, and the trigger that brings a delayed action about without asking the policies again."""
-        due: list[tuple[str, JobKey, Trigger]] = []
+        due: list[tuple[str, JobKey, JobTrigger]] = []
         for timer in self._timers.take_due(now):
             resolved = self._delayed.pop(timer, None)
-            due.append((timer[0], timer[1], Trigger() if resolved is None else _ordered(resolved)))
+            due.append((timer[0], timer[1], JobTrigger() if resolved is None else _ordered(resolved)))
         return due
 
     def next_due(self) -> float | None:
@@ -87,9 +87,11 @@ class JobTimers:
         self._timers.cancel(timer)
 
 
-def _ordered(resolved: Resolved) -> Trigger:
+def _ordered(resolved: Resolved) -> JobTrigger:
     old = resolved.trigger
-    return Trigger(old.event, resolved.action, old.task, old.pod, old.pod_uid, old.job_uid, old.partition, old.version)
+    return JobTrigger(
+        old.event, resolved.action, old.task, old.pod, old.pod_uid, old.job_uid, old.partition, old.version
+    )
 
 
 def _scope(resolved: Resolved) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class State(StrEnum):
+class QueueState(StrEnum):
     """status.state; an empty one counts as OPEN."""
 
     OPEN = "Open"
@@ -18,7 +18,7 @@ class State(StrEnum):
     UNKNOWN = "Unknown"
 
 
-class Action(StrEnum):
+class QueueAction(StrEnum):
     """What a command, or the coming and going of PodGroups, asks of a queue."""
 
     SYNC = "SyncQueue"
@@ -27,31 +27,34 @@ class Action(StrEnum):
 
 
 # (state, action): next state without PodGroups, next state with some
-TRANSITIONS: Final[dict[tuple[State, Action], tuple[State, State]]] = {
-    (State.OPEN, Action.SYNC): (State.OPEN, State.OPEN),
-    (State.OPEN, Action.OPEN): (State.OPEN, State.OPEN),
-    (State.OPEN, Action.CLOSE): (State.CLOSED, State.CLOSING),
-    (State.CLOSED, Action.SYNC): (State.CLOSED, State.CLOSED),  # a PodGroup that comes late does not reopen the wait
-    (State.CLOSED, Action.OPEN): (State.OPEN, State.OPEN),
-    (State.CLOSED, Action.CLOSE): (State.CLOSED, State.CLOSED),
-    (State.CLOSING, Action.SYNC): (State.CLOSED, State.CLOSING),
-    (State.CLOSING, Action.OPEN): (State.OPEN, State.OPEN),
-    (State.CLOSING, Action.CLOSE): (State.CLOSED, State.CLOSING),
-    (State.UNKNOWN, Action.SYNC): (State.UNKNOWN, State.UNKNOWN),
-    (State.UNKNOWN, Action.OPEN): (State.OPEN, State.OPEN),
-    (State.UNKNOWN, Action.CLOSE): (State.CLOSED, State.CLOSING),
+TRANSITIONS: Final[dict[tuple[QueueState, QueueAction], tuple[QueueState, QueueState]]] = {
+    (QueueState.OPEN, QueueAction.SYNC): (QueueState.OPEN, QueueState.OPEN),
+    (QueueState.OPEN, QueueAction.OPEN): (QueueState.OPEN, QueueState.OPEN),
+    (QueueState.OPEN, QueueAction.CLOSE): (QueueState.CLOSED, QueueState.CLOSING),
+    (QueueState.CLOSED, QueueAction.SYNC): (
+        QueueState.CLOSED,
+        QueueState.CLOSED,
+    ),  # a PodGroup that comes late does not reopen the wait
+    (QueueState.CLOSED, QueueAction.OPEN): (QueueState.OPEN, QueueState.OPEN),
+    (QueueState.CLOSED, QueueAction.CLOSE): (QueueState.CLOSED, QueueState.CLOSED),
+    (QueueState.CLOSING, QueueAction.SYNC): (QueueState.CLOSED, QueueState.CLOSING),
+    (QueueState.CLOSING, QueueAction.OPEN): (QueueState.OPEN, QueueState.OPEN),
+    (QueueState.CLOSING, QueueAction.CLOSE): (QueueState.CLOSED, QueueState.CLOSING),
+    (QueueState.UNKNOWN, QueueAction.SYNC): (QueueState.UNKNOWN, QueueState.UNKNOWN),
+    (QueueState.UNKNOWN, QueueAction.OPEN): (QueueState.OPEN, QueueState.OPEN),
+    (QueueState.UNKNOWN, QueueAction.CLOSE): (QueueState.CLOSED, QueueState.CLOSING),
 }
 """Every state and action."""
 
 
-_BY_TEXT: Final = {"": State.OPEN, **{str(state): state for state in State}}
+_BY_TEXT: Final = {"": QueueState.OPEN, **{str(state): state for state in QueueState}}
 
 
-def state_of(text: str) -> State:
+def state_of(text: str) -> QueueState:
     """The state a queue is in; Open when it has none yet, Unknown for what is no state."""
-    return _BY_TEXT.get(text, State.UNKNOWN)
+    return _BY_TEXT.get(text, QueueState.UNKNOWN)
 
 
-def move(state: State, action: Action, *, has_pod_groups: bool) -> State:
+def move(state: QueueState, action: QueueAction, *, has_pod_groups: bool) -> QueueState:
     """The next state."""
     return TRANSITIONS[(state, action)][has_pod_groups]

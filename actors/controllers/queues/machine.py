@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from actors.controllers.queues.life import Action, State, move, state_of
+from actors.controllers.queues.life import QueueAction, QueueState, move, state_of
 from actors.kube.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply
@@ -20,7 +20,7 @@ from storage.codec import repack, unpack
 Object = dict[str, Any]
 
 USER: Final = "queue-controller"
-_SHUT: Final = (State.CLOSED, State.CLOSING)
+_SHUT: Final = (QueueState.CLOSED, QueueState.CLOSING)
 _NO_GROUPS: Final[Counter[str]] = Counter()
 
 
@@ -35,7 +35,7 @@ class QueueMachine:
         self._groups: dict[tuple[str, str], tuple[str, str, int]] = {}
         self._counts: dict[str, Counter[str]] = {}
         self._commands: dict[tuple[str, str], Object] = {}
-        self._dirty: dict[str, Action] = {}
+        self._dirty: dict[str, QueueAction] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """See `Machine`."""
@@ -91,11 +91,11 @@ class QueueMachine:
         key = (command["metadata"].get("namespace", ""), command["metadata"]["name"])
         if deleted:
             self._commands.pop(key, None)
-        elif section(command, "target").get("kind") == "Queue" and command.get("action") in set(Action):
+        elif section(command, "target").get("kind") == "Queue" and command.get("action") in set(QueueAction):
             self._commands[key] = command
 
     def _look_at(self, name: str) -> None:
-        self._dirty.setdefault(name, Action.SYNC)
+        self._dirty.setdefault(name, QueueAction.SYNC)
 
     def _children(self, parent: str) -> list[str]:
         return [name for name, queue in self._queues.items() if section(queue, "spec").get("parent") == parent]
@@ -114,7 +114,7 @@ class QueueMachine:
                 requests += self._act(name, queue, action)
         return requests
 
-    def _act(self, name: str, queue: Object, action: Action) -> list[ApiRequest]:
+    def _act(self, name: str, queue: Object, action: QueueAction) -> list[ApiRequest]:
         requests: list[ApiRequest] = []
         action, closed_by_parent = self._with_parent(name, queue, action)
         if closed_by_parent is not None:
@@ -129,23 +129,23 @@ class QueueMachine:
             requests.append(UpdateStatus("Queue", "", name, repack(patch), user=USER))
         return requests
 
-    def _with_parent(self, name: str, queue: Object, action: Action) -> tuple[Action, str | None]:
+    def _with_parent(self, name: str, queue: Object, action: QueueAction) -> tuple[QueueAction, str | None]:
         """A queue closes and opens with its parent; the root never closes, nothing opens below a closed one.
 
         Also what the annotation that remembers this is to say; None: it may stay.
         """
         if name == "root":
-            return Action.SYNC if action is Action.CLOSE else action, None
+            return QueueAction.SYNC if action is QueueAction.CLOSE else action, None
         parent = self._queues.get(section(queue, "spec").get("parent") or "root")
         shut = parent is not None and _state(parent) in _SHUT
         by_parent = text_map(queue["metadata"].get("annotations")).get(CLOSED_BY_PARENT)
         if shut:
             if _state(queue) in _SHUT:
-                return (Action.SYNC if action is Action.OPEN else action), None
-            return Action.CLOSE, None if by_parent == "true" else "true"
-        if action is Action.SYNC and by_parent == "true" and _state(queue) in _SHUT:
-            action = Action.OPEN
-        return action, "false" if action is Action.OPEN and by_parent == "true" else None
+                return (QueueAction.SYNC if action is QueueAction.OPEN else action), None
+            return QueueAction.CLOSE, None if by_parent == "true" else "true"
+        if action is QueueAction.SYNC and by_parent == "true" and _state(queue) in _SHUT:
+            action = QueueAction.OPEN
+        return action, "false" if action is QueueAction.OPEN and by_parent == "true" else None
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """See `Machine`. A command is carried out once it has been taken away, so never twice."""
@@ -156,7 +156,7 @@ class QueueMachine:
         elif isinstance(request, Delete):
             command = self._commands.pop((request.namespace, request.name), None)
             if command is not None and isinstance(reply, Accepted):
-                self._dirty[command["target"]["name"]] = Action(command["action"])
+                self._dirty[command["target"]["name"]] = QueueAction(command["action"])
 
     def next_due(self) -> float | None:
         """See `Machine`."""
@@ -172,7 +172,7 @@ def _queue_and_phase(group: Object) -> tuple[str, str]:
     return section(group, "spec").get("queue") or "default", phase.lower()
 
 
-def _state(queue: Object) -> State:
+def _state(queue: Object) -> QueueState:
     return state_of(section(queue, "status").get("state") or "")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from actors.api.schema.model import Field, Message, element
+from actors.api.schema.model import Field, SchemaMessage, element
 from actors.api.schema.table import flat_fields, is_message, message
 from core.objects.metadata import Object
 
@@ -42,7 +42,7 @@ def schema_name(name: str) -> str:
     return f"{PREFIX}{name}"
 
 
-def schemas_of(roots: Iterable[Message]) -> dict[str, Object]:
+def schemas_of(roots: Iterable[SchemaMessage]) -> dict[str, Object]:
     """The schemas of messages, and of all that they are made of, by name."""
     made: dict[str, Object] = {}
     waiting = [root.name for root in roots]
@@ -62,7 +62,7 @@ def _innermost(type_: str) -> str:
     return type_
 
 
-def _schema(described: Message, fields: dict[str, Field]) -> Object:
+def _schema(described: SchemaMessage, fields: dict[str, Field]) -> Object:
     made: Object = {"type": "object"}
     if described.doc:
         made["description"] = described.doc

@@ -23,7 +23,7 @@ from actors.gateway.request.negotiation import negotiate
 from actors.gateway.request.paths import Target
 from actors.gateway.request.query import ListOptions, list_options
 from actors.gateway.request.selection import Condition, Selection, selection, traits_of
-from actors.gateway.ring import Entry, Ring, event_line
+from actors.gateway.ring import Ring, RingEntry, event_line
 from actors.gateway.site import Site
 from actors.gateway.statuses import failure
 from core.objects.metadata import Object
@@ -155,14 +155,14 @@ class Stream:
         if time.cancelled_caught and self._options.bookmarks and not self._ring.read(position):
             await self._bookmark()
 
-    def _chunk(self, position: int, entries: list[Entry]) -> bytes:
+    def _chunk(self, position: int, entries: list[RingEntry]) -> bytes:
         if entries[0].revision <= self._after:  # the client has it from wherever it got its revision
             return b"".join([self._seen(entry) for entry in entries if entry.revision > self._after])
         if self._write.plain and self._selected.everything and not self._selected.namespace:
             return self._ring.lines(position, entries)
         return b"".join([self._seen(entry) for entry in entries])
 
-    def _seen(self, entry: Entry) -> bytes:
+    def _seen(self, entry: RingEntry) -> bytes:
         """The change as this watch sees it: an object that begins to match is ADDED, one that stops is DELETED."""
         had = entry.before is not None and self._selected.has(entry.before)
         has = entry.after is not None and self._selected.has(entry.after)

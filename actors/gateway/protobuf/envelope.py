@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.api.schema.model import Message
+from actors.api.schema.model import SchemaMessage
 from actors.api.schema.table import flat_fields, of_kind, of_type
 from actors.gateway.protobuf.errors import MalformedBodyError, UnknownProtobufKindError
 from actors.gateway.protobuf.messages import read_message
@@ -33,7 +33,7 @@ def decode(body: bytes) -> Object:
     return {"apiVersion": api_version, "kind": kind, **read_message(message.name, _bytes(outer, _RAW))}
 
 
-def _message_of(api_version: str, kind: str) -> Message:
+def _message_of(api_version: str, kind: str) -> SchemaMessage:
     # options come with the apiVersion of whatever they are about
     message = of_type(api_version, kind) or of_kind("meta.k8s.io", "v1", kind)
     if message is None or not any(field.number for field in flat_fields(message.name).values()):

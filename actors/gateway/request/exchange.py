@@ -22,7 +22,7 @@ LEFTOVER_PATIENCE_S: Final = 1.0
 """So long is waited for the rest of a body that nobody wants."""
 
 
-class GoneError(Exception):
+class ClientGoneError(Exception):
     """The client has hung up; nobody is there to be answered."""
 
 
@@ -79,7 +79,7 @@ class Exchange:
             while more:
                 message = await self._receive()
                 if message["type"] == "http.disconnect":
-                    raise GoneError
+                    raise ClientGoneError
                 part: bytes = message.get("body", b"")
                 parts.append(part)
                 size += len(part)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from actors.api.kinds import Kind
-from actors.api.selectors import Requirement, SelectorError, matches, parse_selector
+from actors.api.selectors import Requirement, SelectorTextError, matches, parse_selector
 from actors.gateway.problems import ApiError, bad_request
 from core.objects.metadata import Object, section
 
@@ -126,7 +126,7 @@ def selection(row: Kind, namespace: str, labels: str, fields: str) -> Selection:
     """Read both selectors; raises ApiError (400)."""
     try:
         requirements = parse_selector(labels)
-    except SelectorError as error:
+    except SelectorTextError as error:
         raise bad_request(f"unable to parse labelSelector: {error}") from error
     terms = tuple(_terms(row, fields))
     return Selection(row.key, namespace if row.namespaced else "", requirements, terms)

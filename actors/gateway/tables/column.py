@@ -20,7 +20,7 @@ UNSET: Final = "<unset>"
 UNKNOWN: Final = "<unknown>"
 
 
-class Column(Struct, frozen=True, gc=False):
+class TableColumn(Struct, frozen=True, gc=False):
     """One column; `priority` 0 is always shown, 1 with `-o wide` only."""
 
     name: str
@@ -43,28 +43,28 @@ class Column(Struct, frozen=True, gc=False):
 class Printer(Struct, frozen=True, gc=False):
     """How a kind is printed. `conditions` gives a row's conditions (pods that have ended have one)."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     cells: Cells
     conditions: Callable[[Object], list[dict[str, str]]] | None = None
 
 
-NAME: Final = Column("Name", format="name", description="The object's name, unique in its namespace.")
-AGE: Final = Column("Age", description="Time since the object was created.")
-CONTAINERS: Final = Column("Containers", priority=1, description="Names of the template's containers.")
-IMAGES: Final = Column("Images", priority=1, description="Images of the template's containers.")
-SELECTOR: Final = Column("Selector", priority=1, description="Which pods belong to it, by label.")
+NAME: Final = TableColumn("Name", format="name", description="The object's name, unique in its namespace.")
+AGE: Final = TableColumn("Age", description="Time since the object was created.")
+CONTAINERS: Final = TableColumn("Containers", priority=1, description="Names of the template's containers.")
+IMAGES: Final = TableColumn("Images", priority=1, description="Images of the template's containers.")
+SELECTOR: Final = TableColumn("Selector", priority=1, description="Which pods belong to it, by label.")
 
 
-def text(name: str, description: str = "", *, wide: bool = False) -> Column:
+def text(name: str, description: str = "", *, wide: bool = False) -> TableColumn:
     """A column of strings."""
-    return Column(name, priority=int(wide), description=description)
+    return TableColumn(name, priority=int(wide), description=description)
 
 
-def number(name: str, description: str = "") -> Column:
+def number(name: str, description: str = "") -> TableColumn:
     """A column of integers."""
-    return Column(name, "integer", description=description)
+    return TableColumn(name, "integer", description=description)
 
 
-def flag(name: str, description: str = "") -> Column:
+def flag(name: str, description: str = "") -> TableColumn:
     """A column of booleans."""
-    return Column(name, "boolean", description=description)
+    return TableColumn(name, "boolean", description=description)

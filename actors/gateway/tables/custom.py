@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from actors.gateway.tables.ages import since
-from actors.gateway.tables.column import NAME, Column, Printer
+from actors.gateway.tables.column import NAME, Printer, TableColumn
 from actors.gateway.tables.json_path import Effort, JsonPathError, find
 from actors.gateway.tables.words import name_of
 from core.objects.metadata import Object
@@ -30,9 +30,9 @@ def custom_printer(columns: Sequence[Mapping[str, Any]] | None) -> Printer:
     return Printer((NAME, *map(_column, wanted)), cells)
 
 
-def _column(given: Mapping[str, Any]) -> Column:
+def _column(given: Mapping[str, Any]) -> TableColumn:
     path = given.get("jsonPath", "")
-    return Column(
+    return TableColumn(
         str(given.get("name", "")),
         str(given.get("type", "")),
         str(given.get("format") or ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from actors.gateway.tables.ages import since
-from actors.gateway.tables.column import Column, Printer, text
+from actors.gateway.tables.column import Printer, TableColumn, text
 from actors.gateway.tables.words import count, name_of
 from core.objects.metadata import Object, section
 
@@ -56,7 +56,7 @@ EVENTS: Final = Printer(
         text("Message", "What happened."),
         text("First Seen", "Time since it was first seen.", wide=True),
         text("Count", "How often it was seen.", wide=True),
-        Column("Name", format="name", priority=1, description="The event's own name."),
+        TableColumn("Name", format="name", priority=1, description="The event's own name."),
     ),
     _cells,
 )

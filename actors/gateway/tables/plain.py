@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from actors.api.fields import rows
 from actors.gateway.tables.ages import age
-from actors.gateway.tables.column import AGE, NAME, NONE, Column, Printer, number, text
+from actors.gateway.tables.column import AGE, NAME, NONE, Printer, TableColumn, number, text
 from actors.gateway.tables.words import count, deleted, name_of, quantity, spec_of, status_of
 from core.objects.metadata import Object, section
 from core.quantity import quantity_of
@@ -98,7 +98,7 @@ def _status(obj: Object, now: float) -> list[Any]:
 
 
 AGED: Final = Printer((NAME, AGE), _aged)
-CREATED: Final = Printer((NAME, Column("Created At", "date", description="When it was created.")), _created)
+CREATED: Final = Printer((NAME, TableColumn("Created At", "date", description="When it was created.")), _created)
 CONFIG_MAPS: Final = Printer((NAME, text("Data", "How many keys it has."), AGE), _config_map)
 SECRETS: Final = Printer((NAME, text("Type", "What it is for."), text("Data", "How many keys it has."), AGE), _secret)
 
@@ -132,7 +132,7 @@ RESOURCE_SLICES: Final = Printer(
 )
 
 SCALES: Final = Printer(
-    (Column("Name"), number("Desired", "Pods wanted."), number("Available", "Pods there."), AGE), _scale
+    (TableColumn("Name"), number("Desired", "Pods wanted."), number("Available", "Pods there."), AGE), _scale
 )
 
 USAGES: Final = Printer(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from actors.api.fields import annotations_of, rows
 from actors.gateway.tables.ages import age
-from actors.gateway.tables.column import AGE, NAME, NONE, UNSET, Column, Printer, flag, number, text
+from actors.gateway.tables.column import AGE, NAME, NONE, UNSET, Printer, TableColumn, flag, number, text
 from actors.gateway.tables.words import access_modes, deleted, name_of, quantity, spec_of, status_of
 from core.objects.metadata import Object, section
 
@@ -154,7 +154,7 @@ STORAGE_CLASSES: Final = Printer(
 ATTACHMENTS: Final = Printer(
     (
         NAME,
-        Column("Attacher", format="name", description="The driver."),
+        TableColumn("Attacher", format="name", description="The driver."),
         text("PV", "The volume."),
         text("Node", "Where it is to be attached."),
         flag("Attached", "Whether it is."),

@@ -32,7 +32,7 @@ MAX_DOMAINS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Eviction:
+class EvictionForGang:
     """What plugins are told of an eviction for a gang. `kind`: the action."""
 
     kind: str
@@ -136,7 +136,7 @@ class GangEviction:
         tasks = [task for bundle in bundles for task in bundle.tasks]
         if not tasks:
             return []
-        context = Eviction(self._name, job, domain.name)
+        context = EvictionForGang(self._name, job, domain.name)
         allowed = {t.uid for t in self._session.points.unified_evictable(context, tasks)}
         left = [approved for bundle in bundles if (approved := bundle.approved(allowed)) is not None]
         ordered = self._order(job, left, need)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from core.actions.victims.candidates import BoolArray, RowArray
     from core.objects.pod import Task
-    from core.session.heap import Source
+    from core.session.heap import PopSource
     from core.session.session import Session
     from core.session.statement import Operation, Statement
     from core.session.subjobs import SubJob
@@ -83,7 +83,7 @@ class GangTrial:
                 break
         return whole
 
-    def _place_group(self, sub_job: SubJob, tasks: Source[Task]) -> Statement | None:
+    def _place_group(self, sub_job: SubJob, tasks: PopSource[Task]) -> Statement | None:
         topology = self._session.topology
         gradients = [[self._domain]]
         if topology.is_hard(self._job):
@@ -95,7 +95,7 @@ class GangTrial:
                 return statement
         return None
 
-    def _in_domain(self, sub_job: SubJob, tasks: Source[Task], domain: Domain) -> Statement | None:
+    def _in_domain(self, sub_job: SubJob, tasks: PopSource[Task], domain: Domain) -> Statement | None:
         """All of the group's tasks on the domain's nodes, or nothing."""
         session, statement = self._session, self._session.statement()
         candidates = CandidateNodes(session, cache_errors=self._cache_errors)

@@ -18,7 +18,7 @@ from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from core.actions.placing.worksheet import Worksheet
-    from core.session.heap import Source
+    from core.session.heap import PopSource
     from core.session.session import Session
     from core.session.statement import Statement
     from core.session.subjobs import SubJob
@@ -55,7 +55,7 @@ class Decisions:
 
 
 @dataclass(slots=True)
-class Trial:
+class DomainTrial:
     """A solution found in one domain: what was placed, what is left to place, and how good it is."""
 
     operations: list[Operation]
@@ -91,7 +91,7 @@ class DomainAllocator:
                 return self._settle(job, worksheet, trials)
         return None
 
-    def _settle(self, job: Job, worksheet: Worksheet, trials: dict[str, Trial]) -> Statement | None:
+    def _settle(self, job: Job, worksheet: Worksheet, trials: dict[str, DomainTrial]) -> Statement | None:
         best = max(sorted(trials), key=lambda name: trials[name].score)
         statement = self._session.statement()
         if not statement.recover(trials[best].operations):
@@ -161,7 +161,7 @@ class DomainAllocator:
     # --- trials
     # -----------------------------------------------------------------------------------------------------------
 
-    def _try(self, job: Job, worksheet: Worksheet, domain: Domain, before: dict[str, str]) -> Trial | None:
+    def _try(self, job: Job, worksheet: Worksheet, domain: Domain, before: dict[str, str]) -> DomainTrial | None:
         session = self._session
         session.fit.reset(job)
         left = worksheet.clone()
@@ -189,7 +189,7 @@ class DomainAllocator:
             session.trail.job_ended(job, Ending.NOT_IN_DOMAIN, domain.name)
         for statement in statements:
             statement.discard()
-        return Trial(operations, left, score) if works else None
+        return DomainTrial(operations, left, score) if works else None
 
     # --- groups
     # -----------------------------------------------------------------------------------------------------------
@@ -210,10 +210,10 @@ class DomainAllocator:
         return None, 0.0
 
     def _try_sub_job(
-        self, sub_job: SubJob, tasks: Source[object], gradient: Sequence[Domain]
-    ) -> dict[str, tuple[list[Operation], Source[object]]]:
+        self, sub_job: SubJob, tasks: PopSource[object], gradient: Sequence[Domain]
+    ) -> dict[str, tuple[list[Operation], PopSource[object]]]:
         session = self._session
-        trials: dict[str, tuple[list[Operation], Source[object]]] = {}
+        trials: dict[str, tuple[list[Operation], PopSource[object]]] = {}
         for domain in gradient:
             session.fit.reset(sub_job.job, sub_job)
             left = tasks.clone()
@@ -228,7 +228,7 @@ class DomainAllocator:
         sub_job: SubJob,
         worksheet: Worksheet,
         tried: Domain,
-        trials: dict[str, tuple[list[Operation], Source[object]]],
+        trials: dict[str, tuple[list[Operation], PopSource[object]]],
     ) -> tuple[Statement | None, float]:
         session = self._session
         scores = session.points.hyper_node_order(sub_job, sorted(trials))

@@ -12,14 +12,14 @@ from core.session.search.node_search import ErrorCache
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.session.heap import Source
+    from core.session.heap import PopSource
     from core.session.session import Session
     from core.session.statement import Statement
     from core.session.subjobs import SubJob
 
 
 def allocate_as_nominated(
-    session: Session, sub_job: SubJob, tasks: Source[Task], *, cache_errors: bool
+    session: Session, sub_job: SubJob, tasks: PopSource[Task], *, cache_errors: bool
 ) -> Statement | None:
     """All of the group's tasks on their nominated nodes, or None; then the nomination is void and the usual way is
     taken.
@@ -35,7 +35,7 @@ def allocate_as_nominated(
     return statement
 
 
-def _try(session: Session, sub_job: SubJob, tasks: Source[Task], cache: ErrorCache) -> Statement | None:
+def _try(session: Session, sub_job: SubJob, tasks: PopSource[Task], cache: ErrorCache) -> Statement | None:
     domain = session.topology.tree.domains.get(sub_job.nominated_hyper_node)
     if domain is None or not len(domain.rows):
         return None
@@ -58,7 +58,7 @@ def _try(session: Session, sub_job: SubJob, tasks: Source[Task], cache: ErrorCac
 
 
 def _plan(
-    session: Session, sub_job: SubJob, tasks: Source[Task], inside: set[int], cache: ErrorCache
+    session: Session, sub_job: SubJob, tasks: PopSource[Task], inside: set[int], cache: ErrorCache
 ) -> list[tuple[Task, int]] | None:
     """Every task with its nominated node, checked as if it were alone; None at the first that misses."""
     queue = session.queue_of(sub_job.job)
@@ -80,7 +80,7 @@ def _plan(
     return plan
 
 
-def _invalidate(session: Session, sub_job: SubJob, tasks: Source[Task]) -> None:
+def _invalidate(session: Session, sub_job: SubJob, tasks: PopSource[Task]) -> None:
     sub_job.nominated_hyper_node = ""
     while len(tasks):
         session.forget_nomination(tasks.pop())

@@ -16,7 +16,7 @@ from core.state.hypernodes import TOP
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.heap import Source
+    from core.session.heap import PopSource
     from core.session.reasons import IntArray
     from core.session.search.node_search import NodeSearch
     from core.session.session import Session
@@ -28,7 +28,7 @@ NO_NODE = -1
 
 
 def allocate_tasks(
-    session: Session, sub_job: SubJob, tasks: Source[Task], domain: Domain, *, cache_errors: bool
+    session: Session, sub_job: SubJob, tasks: PopSource[Task], domain: Domain, *, cache_errors: bool
 ) -> Statement | None:
     """Place tasks on a domain's nodes until the group is ready or nothing goes on.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from core.objects.pod import Task
-    from core.session.heap import Source
+    from core.session.heap import PopSource
     from core.session.session import Session
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
@@ -29,7 +29,7 @@ class Worksheet:
     """`sub_jobs`: groups that still have tasks; `tasks`: by group id."""
 
     sub_jobs: PriorityQueue[SubJob]
-    tasks: dict[str, Source[Task]]
+    tasks: dict[str, PopSource[Task]]
 
     @property
     def empty(self) -> bool:

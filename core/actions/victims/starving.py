@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.objects.queue import Queue
-    from core.session.heap import Source
+    from core.session.heap import PopSource
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -64,6 +64,6 @@ def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job
     return starving
 
 
-def pending_tasks(session: Session, job: Job) -> Source[Task]:
+def pending_tasks(session: Session, job: Job) -> PopSource[Task]:
     """The job's pending tasks without gates, in TaskOrder; best-effort ones too."""
     return session.points.task_order.queue([t for t in session.jobs.tasks_in(job, TaskStatus.PENDING) if not t.gated])

@@ -15,10 +15,10 @@ from core.devices.numa.topology import NONE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.devices.numa.topology import Cpus, Place
+    from core.devices.numa.topology import CpuPlace, Cpus
 
 
-def take(places: Mapping[int, Place], available: Cpus, wanted: int) -> Cpus | None:
+def take(places: Mapping[int, CpuPlace], available: Cpus, wanted: int) -> Cpus | None:
     """So many of the available CPUs; None where they do not suffice."""
     return _Taking(places, available, wanted).run()
 
@@ -28,7 +28,7 @@ def _alone(cpu: int) -> set[int]:
 
 
 class _Taking:
-    def __init__(self, places: Mapping[int, Place], available: Cpus, wanted: int) -> None:
+    def __init__(self, places: Mapping[int, CpuPlace], available: Cpus, wanted: int) -> None:
         self._all, self._missing = places, wanted
         self._left = {cpu for cpu in available if cpu in places}
         self._taken: set[int] = set()

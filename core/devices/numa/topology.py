@@ -20,7 +20,7 @@ MOST_CPUS: Final = 65_536
 """Of a node; Linux has 8,192 at most. More are no list of CPUs: each is counted here."""
 
 
-class Place(NamedTuple):
+class CpuPlace(NamedTuple):
     """Where a CPU is. Cores are numbered within their socket or across all: whoever reports them decides."""
 
     cell: int
@@ -34,7 +34,7 @@ class Topology:
     resource can be allocated.
     """
 
-    places: dict[int, Place]
+    places: dict[int, CpuPlace]
     reserved: int
     cpu_policy: str
     policy: str
@@ -51,7 +51,7 @@ def read_topology(obj: Object) -> Topology:
     spec = section(obj, "spec")
     policies, details = text_map(spec.get("policies")), section(spec, "cpuDetail")
     places = {
-        whole_number(str(cpu)) or 0: Place(*(int(detail.get(name) or 0) for name in ("numa", "socket", "core")))
+        whole_number(str(cpu)) or 0: CpuPlace(*(int(detail.get(name) or 0) for name in ("numa", "socket", "core")))
         for cpu, detail in details.items()
     }
     resources: dict[str, Any] = section(spec, "numares")

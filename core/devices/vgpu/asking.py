@@ -24,7 +24,7 @@ UNSAID: Final = 101
 WHOLE: Final = 100
 
 
-class Asked(NamedTuple):
+class CardRequest(NamedTuple):
     """What one container asks for: cards, MiB of each or per cent of its memory (UNSAID: the MiB count), cores in per
     cent.
     """
@@ -45,9 +45,9 @@ def asks_any(template: PodTemplate, settings: VgpuSettings) -> bool:
     return any(not wanted.isdisjoint(limits_of(each)) for each in containers(template))
 
 
-def asked_of(template: PodTemplate, settings: VgpuSettings) -> tuple[Asked, ...]:
+def asked_of(template: PodTemplate, settings: VgpuSettings) -> tuple[CardRequest, ...]:
     """What the containers ask for, those that ask for nothing left out."""
-    found: list[Asked] = []
+    found: list[CardRequest] = []
     for each in containers(template):
         limits, requests = limits_of(each), requests_of(each)
         if settings.number in limits:
@@ -61,7 +61,7 @@ def asked_of(template: PodTemplate, settings: VgpuSettings) -> tuple[Asked, ...]
         percent = UNSAID if percent is None else percent
         if percent == UNSAID and memory == 0:
             percent = WHOLE
-        found.append(Asked(cards, memory, percent, _either(limits, requests, settings.cores) or 0))
+        found.append(CardRequest(cards, memory, percent, _either(limits, requests, settings.cores) or 0))
     return tuple(found)
 
 

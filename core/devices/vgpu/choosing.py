@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from core.devices.vgpu import slices
-from core.devices.vgpu.asking import MODE, NVIDIA, READ, Asked, likes
+from core.devices.vgpu.asking import MODE, NVIDIA, READ, CardRequest, likes
 from core.devices.vgpu.codec import Assigned
-from core.devices.vgpu.occupancy import Occupancy
+from core.devices.vgpu.occupancy import CardOccupancy
 
 BINPACK, SPREAD = "binpack", "spread"
 FULL: Final = 100
@@ -17,24 +17,24 @@ FULL: Final = 100
 class Wanted(NamedTuple):
     """What a task asks for: by container, and the annotations that it depends on."""
 
-    containers: tuple[Asked, ...]
+    containers: tuple[CardRequest, ...]
     annotations: Mapping[str, str]
     apart: str  # the group whose pods share no card
     rules: frozenset[int]  # those it matches: it keeps off cards of other pods that match one of them
 
 
-class Row:
+class CardRow:
     """The cards of one node while something is tried on them: sharers, MiB and cores in use, by card."""
 
     __slots__ = ("cores", "memory", "sharers")
 
-    def __init__(self, state: Occupancy, row: int) -> None:
+    def __init__(self, state: CardOccupancy, row: int) -> None:
         count = len(state.cards.cards[row])
         self.sharers: list[int] = state.sharers[row, :count].tolist()
         self.memory: list[int] = state.memory[row, :count].tolist()
         self.cores: list[int] = state.cores[row, :count].tolist()
 
-    def write(self, state: Occupancy, row: int) -> None:
+    def write(self, state: CardOccupancy, row: int) -> None:
         """Keep what was tried."""
         count = len(self.sharers)
         state.sharers[row, :count] = self.sharers
@@ -49,10 +49,10 @@ class Row:
             self.cores[card] = max(self.cores[card] - cores, 0)
 
 
-class Choosing(Occupancy):
+class Choosing(CardOccupancy):
     """What the containers of a pod get on one node, by the policy."""
 
-    def _chosen(self, wanted: Wanted, row: int, tried: Row) -> tuple[list[list[Assigned]], float] | None:
+    def _chosen(self, wanted: Wanted, row: int, tried: CardRow) -> tuple[list[list[Assigned]], float] | None:
         """What each container gets, and the score; `tried` is as if it had been given. None: it does not fit, and
         `tried` has what Volcano leaves behind.
         """
@@ -72,7 +72,7 @@ class Choosing(Occupancy):
         return given, score
 
     def _for_container(
-        self, asked: Asked, wanted: Wanted, row: int, tried: Row, taken: list[tuple[int, int, int]]
+        self, asked: CardRequest, wanted: Wanted, row: int, tried: CardRow, taken: list[tuple[int, int, int]]
     ) -> tuple[list[Assigned], float] | None:
         if asked.cards > len(tried.sharers):
             return None
@@ -102,7 +102,7 @@ class Choosing(Occupancy):
                 break
         return None if missing > 0 else (devices, score)
 
-    def _in_order(self, tried: Row) -> list[int]:
+    def _in_order(self, tried: CardRow) -> list[int]:
         """The cards, those first that the policy likes best; without one from the last to the first."""
         cards = range(len(tried.sharers))
         if self._policy == BINPACK:
@@ -111,7 +111,7 @@ class Choosing(Occupancy):
             return sorted(cards, key=lambda card: tried.sharers[card])
         return list(reversed(cards))
 
-    def _has_room(self, asked: Asked, memory: int, row: int, card: int, tried: Row) -> bool:
+    def _has_room(self, asked: CardRequest, memory: int, row: int, card: int, tried: CardRow) -> bool:
         known = self.cards.cards[row][card]
         if known.split <= tried.sharers[card] or known.memory - tried.memory[card] < memory:
             return False
@@ -132,7 +132,7 @@ class Choosing(Occupancy):
         )
         return None if found is None else (found[0], self._scaled(found[1]))
 
-    def _liking(self, memory: int, card: int, tried: Row) -> float:
+    def _liking(self, memory: int, card: int, tried: CardRow) -> float:
         if self._policy == BINPACK:
             return 100.0 * (float(tried.memory[card]) / float(memory)) if memory else 0.0
         return 100.0 if self._policy == SPREAD and tried.sharers[card] == 0 else 0.0

@@ -17,7 +17,7 @@ from core.devices.vgpu.exclusive import Reserved
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from core.devices.vgpu.asking import Asked
+    from core.devices.vgpu.asking import CardRequest
     from core.devices.vgpu.cards import IntArray, VgpuCards
     from core.devices.vgpu.exclusive import Rules
     from core.devices.vgpu.settings import Geometry, VgpuSettings
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Usage:
+class CardUsage:
     """What a pod has of a card, and its group."""
 
     memory: int = 0
@@ -33,7 +33,7 @@ class Usage:
     group: str = ""
 
 
-class Occupancy:
+class CardOccupancy:
     """`sharers`, `memory` (MiB) and `cores` (per cent) in use are int64 [N, C]."""
 
     def __init__(
@@ -43,9 +43,9 @@ class Occupancy:
         self.sharers: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
         self.memory: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
         self.cores: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
-        self._users: dict[tuple[int, int], dict[str, Usage]] = {}
+        self._users: dict[tuple[int, int], dict[str, CardUsage]] = {}
         self._cuts: dict[tuple[int, int], slices.Cut] = {}
-        self._asked: dict[int, tuple[Asked, ...] | None] = {}
+        self._asked: dict[int, tuple[CardRequest, ...] | None] = {}
         self._scores: dict[Hashable, dict[int, tuple[int, float | None]]] = {}
         self.reserved = Reserved(rules)
         self._changes = [0] * len(names)  # of each node: rises with what is in use there
@@ -79,7 +79,7 @@ class Occupancy:
             else:
                 size = device.memory
             if size is not None:
-                usage = Usage(size, device.cores, group_of(task.namespace, notes))
+                usage = CardUsage(size, device.cores, group_of(task.namespace, notes))
                 self._users.setdefault((row, card), {})[task.uid] = usage
                 self._shift(row, card, size, device.cores, 1)
         self.reserve(row, task)
@@ -120,7 +120,7 @@ class Occupancy:
             for device in devices:
                 for card, known in enumerate(self.cards.cards[row]):
                     if known.uuid in device.uuid:
-                        usage = self._users.setdefault((row, card), {}).setdefault(task.uid, Usage())
+                        usage = self._users.setdefault((row, card), {}).setdefault(task.uid, CardUsage())
                         usage.memory, usage.cores = usage.memory + device.memory, usage.cores + device.cores
                         usage.group = group
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from core.devices.family import DeviceError, Notes
-from core.devices.vgpu.asking import MODE, READ, UNSAID, Asked, asked_of, asks_any, kept_apart
-from core.devices.vgpu.choosing import FULL, Choosing, Row, Wanted
+from core.devices.vgpu.asking import MODE, READ, UNSAID, CardRequest, asked_of, asks_any, kept_apart
+from core.devices.vgpu.choosing import FULL, CardRow, Choosing, Wanted
 from core.devices.vgpu.codec import ASSIGNED, BIND_PHASE, BIND_TIME, IDS, NODE, TIME, TO_ALLOCATE, assigned, encoded
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Vgpu(Choosing):
         """See `Family`."""
         return self._asks(template) is not None
 
-    def _asks(self, template: PodTemplate) -> tuple[Asked, ...] | None:
+    def _asks(self, template: PodTemplate) -> tuple[CardRequest, ...] | None:
         if template.number not in self._asked:
             asks = asks_any(template, self._settings)
             self._asked[template.number] = asked_of(template, self._settings) if asks else None
@@ -69,10 +69,10 @@ class Vgpu(Choosing):
             if mode is not None:
                 fits &= np.array([each == mode for each in self.cards.mode], dtype=np.bool_)
         for row in np.flatnonzero(one_by_one).tolist():
-            fits[row] = self._chosen(wanted, row, Row(self, row)) is not None
+            fits[row] = self._chosen(wanted, row, CardRow(self, row)) is not None
         return fits
 
-    def _usable(self, asked: Asked, wanted: Wanted) -> BoolArray:
+    def _usable(self, asked: CardRequest, wanted: Wanted) -> BoolArray:
         cards = self.cards
         if asked.percent != UNSAID:
             memory = (cards.memory * float(asked.percent) / 100.0).astype(np.int64)
@@ -98,7 +98,7 @@ class Vgpu(Choosing):
         of_kind = self._scores.setdefault((task.template.number, self.kind(task)), {})
         known = of_kind.get(row)
         if known is None or known[0] != self._changes[row]:
-            found = self._chosen(self._wanted(task), row, Row(self, row))
+            found = self._chosen(self._wanted(task), row, CardRow(self, row))
             known = of_kind[row] = self._changes[row], None if found is None else found[1]
         return known[1]
 
@@ -133,7 +133,7 @@ class Vgpu(Choosing):
         name = self._names[row]
         if notes.get(NODE) == name and notes.get(IDS):
             return {}  # it has them already
-        tried = Row(self, row)
+        tried = CardRow(self, row)
         found = self._chosen(self._wanted(task), row, tried)
         tried.write(self, row)
         self._changes[row] += 1

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Limits:
+class FixedAttributes:
     """One queue's fixed numbers; nothing here changes within a session, and they are kept until a queue or a node
     changes.
 
@@ -28,7 +28,7 @@ class Limits:
     real_capability: Resource
     deserved: Resource
     ancestors: list[str] = field(default_factory=list[str])
-    children: dict[str, Limits] = field(default_factory=dict[str, "Limits"])
+    children: dict[str, FixedAttributes] = field(default_factory=dict[str, "FixedAttributes"])
 
     @property
     def leaf(self) -> bool:
@@ -37,12 +37,12 @@ class Limits:
 
 
 @dataclass(slots=True, eq=False)
-class QueueAttributes:
+class CapacityAttributes:
     """One queue in one session: its limits, and what its jobs have, ask for, are promised and can give back (children
     included).
     """
 
-    limits: Limits
+    limits: FixedAttributes
     allocated: Resource
     request: Resource
     inqueue: Resource

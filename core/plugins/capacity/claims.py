@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from core.objects.metadata import Object
     from core.objects.pod import Task
     from core.objects.queue import Queue
-    from core.plugins.capacity.attributes import QueueAttributes
+    from core.plugins.capacity.attributes import CapacityAttributes
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -80,7 +80,7 @@ def quota_of(queue: Queue) -> ClaimQuota | None:
     return ClaimQuota(capability) if capability or any(parse_devices(other) for other in others) else None
 
 
-class Claims:
+class DeviceQuotas:
     """Device quotas of a session. `active` is False when they are switched off or no pod has a claim; then nothing is
     ever counted.
     """
@@ -133,7 +133,9 @@ class Claims:
     # --- what a queue allows
     # -----------------------------------------------------------------------------------------------------
 
-    def open(self, attributes: QueueAttributes, jobs: Iterable[Job], ancestors: Iterable[QueueAttributes]) -> None:
+    def open(
+        self, attributes: CapacityAttributes, jobs: Iterable[Job], ancestors: Iterable[CapacityAttributes]
+    ) -> None:
         """Charge what the jobs of a queue hold; ancestors for classes they limit, and they know no claims yet."""
         if attributes.claims is None:
             return
@@ -148,17 +150,17 @@ class Claims:
                 limited = {device for device, _ in ancestor.claims.capability}
                 ancestor.claims.allocated.update({key: n for key, n in gained.items() if key[0] in limited})
 
-    def counts(self, attributes: QueueAttributes, job: Job) -> bool:
+    def counts(self, attributes: CapacityAttributes, job: Job) -> bool:
         """Whether a job without minResources must be checked all the same."""
         return self.active and attributes.claims is not None and bool(self.minimum(job))
 
-    def admit(self, attributes: QueueAttributes, job: Job) -> bool:
+    def admit(self, attributes: CapacityAttributes, job: Job) -> bool:
         """Whether the job's minimum fits beside what is allocated and admitted."""
         if not self.active or attributes.claims is None:
             return True
         return attributes.claims.allows(self.minimum(job), capacities=self._capacities, admitted=True)
 
-    def charge(self, line: list[QueueAttributes], job: Job) -> None:
+    def charge(self, line: list[CapacityAttributes], job: Job) -> None:
         """Count an admitted job's minimum, from its queue up; a queue without a quota spares its ancestors."""
         if not self.active or line[0].claims is None:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.plugins.capacity.attributes import Limits
+from core.plugins.capacity.attributes import FixedAttributes
 from core.resources import INFINITY, LARGEST, Resource, exceeded_part, higher
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def free_of_guarantees(total: Resource, queues: Iterable[LimitedQueue]) -> Resou
     return exceeded_part(total, guaranteed)
 
 
-def flat_limits(queue: LimitedQueue, free: Resource) -> Limits:
+def flat_limits(queue: LimitedQueue, free: Resource) -> FixedAttributes:
     """One queue's limits; `free` from :func:`free_of_guarantees`.
 
     A capability without cpu or memory does not limit it.
@@ -36,7 +36,7 @@ def flat_limits(queue: LimitedQueue, free: Resource) -> Limits:
         real.min_dimension_resource(capability, INFINITY)
     deserved = queue.deserved.clone() if queue.deserved else Resource()
     deserved.min_dimension_resource(real, INFINITY)
-    return Limits(queue.name, guarantee, capability, real, higher(deserved, guarantee))
+    return FixedAttributes(queue.name, guarantee, capability, real, higher(deserved, guarantee))
 
 
 def idle_limits(queue: LimitedQueue, free: Resource) -> tuple[Resource, Resource, Resource]:

@@ -17,7 +17,7 @@ from core.state.sources import QUEUE_LIMITS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from core.plugins.capacity.attributes import Limits
+    from core.plugins.capacity.attributes import FixedAttributes
     from core.resources import Resource
     from core.state.dimensions import Dimensions
     from core.state.sources import LimitedQueue, QueueLimits
@@ -48,7 +48,7 @@ class KeptLimits:
     `best_effort` bool [queue row]: deserves nothing. `idle`: None in a tree.
     """
 
-    limits: dict[str, Limits] | None
+    limits: dict[str, FixedAttributes] | None
     guarantee: Columns
     deserved: Columns
     capability: Columns

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.plugins.capacity.attributes import Limits, QueueAttributes
+from core.plugins.capacity.attributes import CapacityAttributes, FixedAttributes
 from core.plugins.capacity.kept import kept_limits
 from core.resources import MIN_RESOURCE
 from core.session.demand import QueueDemand
@@ -26,11 +26,11 @@ class Ledger:
         self.dims = session.dims
         self.names = [queue.name for queue in session.snapshot.queues]
         self._rows = {name: row for row, name in enumerate(self.names)}
-        self._made: dict[str, QueueAttributes] = {}
+        self._made: dict[str, CapacityAttributes] = {}
         self.hierarchical = hierarchical
         self.kept = kept_limits(session, hierarchical)
         self.demand = QueueDemand(session)
-        self.limits: dict[str, Limits] = self.kept.limits or {}
+        self.limits: dict[str, FixedAttributes] = self.kept.limits or {}
         self.ready = self.kept.limits is not None and self._jobs_in_leaves()
         if hierarchical and self.ready:
             self._roll_up()
@@ -65,23 +65,23 @@ class Ledger:
             shares[self._rows[name]] = attributes.share
         return shares
 
-    def of(self, name: str) -> QueueAttributes:
+    def of(self, name: str) -> CapacityAttributes:
         """The attributes of a queue; KeyError when it is unknown."""
         found = self._made.get(name)
         return found if found is not None else self._make(name)
 
-    def ancestors(self, attributes: QueueAttributes) -> list[QueueAttributes]:
+    def ancestors(self, attributes: CapacityAttributes) -> list[CapacityAttributes]:
         """The attributes of a queue's ancestors, from the root down."""
         return [self.of(name) for name in attributes.limits.ancestors]
 
-    def line(self, name: str) -> list[QueueAttributes]:
+    def line(self, name: str) -> list[CapacityAttributes]:
         """The queue itself, its parent, and so on up to the root."""
         own = self.of(name)
         return [own, *reversed(self.ancestors(own))]
 
-    def _make(self, name: str) -> QueueAttributes:
+    def _make(self, name: str) -> CapacityAttributes:
         row, demand, limits = self._rows[name], self.demand, self.limits[name]
-        found = self._made[name] = QueueAttributes(
+        found = self._made[name] = CapacityAttributes(
             limits=limits,
             allocated=self._resource(demand.allocated, row),
             request=self._resource(demand.request, row),

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.objects.queue import Queue
-    from core.plugins.capacity.attributes import QueueAttributes
-    from core.plugins.capacity.claims import Claims
+    from core.plugins.capacity.attributes import CapacityAttributes
+    from core.plugins.capacity.claims import DeviceQuotas
     from core.plugins.capacity.ledger import Ledger
     from core.session.session import Session
     from core.state.jobs import Job
 
 
-class QueueLimits:
+class CapacityLimits:
     """JobEnqueueable, JobEnqueued, Allocatable, Preemptive.
 
     `levels`: how many ancestors may lend their deserved to Preemptive (ancestorReclaimLevel). `charge_on_admission`
@@ -28,7 +28,7 @@ class QueueLimits:
     """
 
     def __init__(
-        self, session: Session, ledger: Ledger, claims: Claims, *, levels: int, charge_on_admission: bool
+        self, session: Session, ledger: Ledger, claims: DeviceQuotas, *, levels: int, charge_on_admission: bool
     ) -> None:
         self._session = session
         self._ledger = ledger
@@ -50,7 +50,7 @@ class QueueLimits:
             self._charge(job)
         return Vote.PERMIT
 
-    def _admits(self, attributes: QueueAttributes, job: Job) -> bool:
+    def _admits(self, attributes: CapacityAttributes, job: Job) -> bool:
         minimum = job.pod_group.min_resources or Resource()
         future = minimum.clone().add(attributes.allocated).add(attributes.inqueue)
         future.sub_without_assert(attributes.elastic)
@@ -92,20 +92,20 @@ class QueueLimits:
             return False
         return any(_below_deserved(attributes, total) for attributes in [own, *self._lenders(own)])
 
-    def _lenders(self, own: QueueAttributes) -> list[QueueAttributes]:
+    def _lenders(self, own: CapacityAttributes) -> list[CapacityAttributes]:
         if not self._ledger.hierarchical:
             return []
         nearest = own.limits.ancestors[::-1][: self._levels]
         return [self._ledger.of(name) for name in nearest if name != ROOT]
 
 
-def _below_deserved(attributes: QueueAttributes, total: Resource) -> bool:
+def _below_deserved(attributes: CapacityAttributes, total: Resource) -> bool:
     future = attributes.allocated.clone().add(total)
     holds, _ = future.less_equal_partly_with_dimension_zero_filtered(attributes.limits.deserved, total)
     return holds
 
 
-def fits(attributes: QueueAttributes, allocated: Resource, task: Task) -> bool:
+def fits(attributes: CapacityAttributes, allocated: Resource, task: Task) -> bool:
     """allocated + the task's request within the real capability, on what the task asks for."""
     request = task.template.request
     future = allocated.clone().add(request)

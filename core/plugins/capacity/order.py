@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from core.objects.queue import Queue
-    from core.plugins.capacity.attributes import QueueAttributes
+    from core.plugins.capacity.attributes import CapacityAttributes
     from core.plugins.capacity.ledger import Ledger
 
 
@@ -39,11 +39,11 @@ class QueueOrders:
             a, b = self._at(a, below), self._at(b, below)
         return self._by_share(a, b)
 
-    def _at(self, attributes: QueueAttributes, level: int) -> QueueAttributes:
+    def _at(self, attributes: CapacityAttributes, level: int) -> CapacityAttributes:
         ancestors = attributes.limits.ancestors
         return self._ledger.of(ancestors[level]) if level < len(ancestors) else attributes
 
-    def _by_share(self, left: QueueAttributes, right: QueueAttributes) -> int:
+    def _by_share(self, left: CapacityAttributes, right: CapacityAttributes) -> int:
         a, b = left.limits.deserved.is_empty(), right.limits.deserved.is_empty()
         if left.share == right.share or (self._best_effort_last and a != b):
             return a - b
@@ -55,7 +55,7 @@ class QueueOrders:
         return common_level(self._ledger.of(right.name), own) - common_level(self._ledger.of(left.name), own)
 
 
-def common_level(left: QueueAttributes, right: QueueAttributes) -> int:
+def common_level(left: CapacityAttributes, right: CapacityAttributes) -> int:
     """How deep the two have the same ancestors; 0 also where they share none."""
     level = 0
     for index, (a, b) in enumerate(zip(left.limits.ancestors, right.limits.ancestors, strict=False)):

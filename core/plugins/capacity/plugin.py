@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from config.arguments import Arguments
-from core.plugins.capacity.claims import Claims, quota_of
+from core.plugins.capacity.claims import DeviceQuotas, quota_of
 from core.plugins.capacity.gauges import amounts, gauges, overused
 from core.plugins.capacity.ledger import Ledger
-from core.plugins.capacity.limits import QueueLimits
+from core.plugins.capacity.limits import CapacityLimits
 from core.plugins.capacity.order import QueueOrders
-from core.plugins.capacity.reclaim import Reclaim
-from core.plugins.capacity.simulate import Simulation
+from core.plugins.capacity.reclaim import CapacityReclaim
+from core.plugins.capacity.simulate import CapacitySimulation
 
 if TYPE_CHECKING:
     from core.messages.queue_tables import QueueTables
@@ -43,11 +43,11 @@ class Capacity:
         self._session = session
         self._fresh_ancestors = "capacity-ancestor-shares" in fixes
         self.ledger = Ledger(session, hierarchical=option is not None and option.is_enabled("Hierarchy"))
-        self._claims = Claims(session, enabled=self._count_devices, capacities=self._sum_capacities)
+        self._claims = DeviceQuotas(session, enabled=self._count_devices, capacities=self._sum_capacities)
         self._count_claims()
         self._register_limits(session, charge_on_admission="enqueue-charges-once" in fixes)
         self._register_orders(session, best_effort_last="capacity-best-effort-last" in fixes)
-        simulation = Simulation(session, self.ledger, self._claims)
+        simulation = CapacitySimulation(session, self.ledger, self._claims)
         session.points.simulate_add_task.add(self.name, simulation.add)
         session.points.simulate_remove_task.add(self.name, simulation.remove)
         session.points.simulate_allocatable.add(self.name, simulation.allocatable)
@@ -57,10 +57,10 @@ class Capacity:
         """Nothing to write."""
 
     def _register_limits(self, session: Session, *, charge_on_admission: bool) -> None:
-        limits = QueueLimits(
+        limits = CapacityLimits(
             session, self.ledger, self._claims, levels=self._levels, charge_on_admission=charge_on_admission
         )
-        reclaim = Reclaim(session, self.ledger, levels=self._levels)
+        reclaim = CapacityReclaim(session, self.ledger, levels=self._levels)
         points = session.points
         points.reclaimable.add(self.name, reclaim.reclaimable)
         points.unified_evictable.add(self.name, reclaim.evictable)

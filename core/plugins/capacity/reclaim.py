@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.objects.pod import Task
-    from core.plugins.capacity.attributes import QueueAttributes
+    from core.plugins.capacity.attributes import CapacityAttributes
     from core.plugins.capacity.ledger import Ledger
     from core.resources import Resource
-    from core.session.points.victims import Eviction
+    from core.session.points.victims import GangEvictor
     from core.session.session import Session
 
 Answer = tuple[list["Task"], Vote]
@@ -28,20 +28,20 @@ class Running:
     def __init__(self) -> None:
         self._allocated: dict[str, Resource] = {}
 
-    def of(self, attributes: QueueAttributes) -> Resource:
+    def of(self, attributes: CapacityAttributes) -> Resource:
         """What is left of the queue's allocated so far."""
         name = attributes.limits.name
         if name not in self._allocated:
             self._allocated[name] = attributes.allocated.clone()
         return self._allocated[name]
 
-    def take(self, queues: Sequence[QueueAttributes], task: Task) -> None:
+    def take(self, queues: Sequence[CapacityAttributes], task: Task) -> None:
         """The task is a victim: these queues have less."""
         for attributes in queues:
             self.of(attributes).sub_without_assert(task.template.request)
 
 
-class Reclaim:
+class CapacityReclaim:
     """Reclaimable and UnifiedEvictable.
 
     `levels` ancestors must be above what they deserve as well (ancestorReclaimLevel).
@@ -73,7 +73,7 @@ class Reclaim:
                 victims.append(victim)
         return victims, Vote.PERMIT
 
-    def evictable(self, context: Eviction, candidates: Sequence[Task]) -> Answer:
+    def evictable(self, context: GangEvictor, candidates: Sequence[Task]) -> Answer:
         """For gangs: preemption within the queue may take anybody; reclaim asks for guarantee and deserved of the leaf
         only.
         """
@@ -92,13 +92,13 @@ class Reclaim:
                 victims.append(victim)
         return victims, Vote.PERMIT
 
-    def _queue_of(self, task: Task) -> QueueAttributes | None:
+    def _queue_of(self, task: Task) -> CapacityAttributes | None:
         job = self._session.job_of(task)
         return None if job is None else self._ledger.of(job.pod_group.queue)
 
     def _charged(
-        self, own: QueueAttributes, reclaimer: Task, attributes: QueueAttributes, victim: Task, left: Running
-    ) -> list[QueueAttributes]:
+        self, own: CapacityAttributes, reclaimer: Task, attributes: CapacityAttributes, victim: Task, left: Running
+    ) -> list[CapacityAttributes]:
         """The queues that have less when the victim goes; none when it may not be taken."""
         if not keeps_guarantee(attributes, left.of(attributes), victim):
             return []
@@ -114,7 +114,7 @@ class Reclaim:
                 return []
         return [attributes, *ancestors]
 
-    def _ancestors_to_check(self, own: QueueAttributes, attributes: QueueAttributes) -> list[QueueAttributes]:
+    def _ancestors_to_check(self, own: CapacityAttributes, attributes: CapacityAttributes) -> list[CapacityAttributes]:
         """Ancestors up to the level, nearest first, without the root and without those the reclaimer has at the same
         level.
         """
@@ -125,10 +125,10 @@ class Reclaim:
             if name != ROOT and not (level < len(mine) and mine[level] == name)
         ]
 
-    def _nearest(self, attributes: QueueAttributes) -> list[str]:
+    def _nearest(self, attributes: CapacityAttributes) -> list[str]:
         return attributes.limits.ancestors[::-1][: self._levels]
 
-    def _share_ancestor(self, left: QueueAttributes, right: QueueAttributes) -> bool:
+    def _share_ancestor(self, left: CapacityAttributes, right: CapacityAttributes) -> bool:
         return bool({*self._nearest(left)} & {*self._nearest(right)} - {ROOT})
 
 
@@ -136,18 +136,18 @@ def _shares_dimension(victim: Task, reclaimer: Task) -> bool:
     return any(name != PODS for name in intersection(victim.template.request, reclaimer.template.request))
 
 
-def keeps_guarantee(attributes: QueueAttributes, allocated: Resource, victim: Task) -> bool:
+def keeps_guarantee(attributes: CapacityAttributes, allocated: Resource, victim: Task) -> bool:
     """Whether the queue still has its guarantee without the victim (tolerant)."""
     rest = allocated.clone().sub_without_assert(victim.template.request)
     return attributes.limits.guarantee.less_equal(rest, ZERO)
 
 
-def _is_free(attributes: QueueAttributes, task: Task) -> bool:
+def _is_free(attributes: CapacityAttributes, task: Task) -> bool:
     """Whether the queue deserves nothing of what the task asks for."""
     return not intersection(task.template.request, attributes.limits.deserved)
 
 
-def _exceeds(attributes: QueueAttributes, allocated: Resource, victim: Task) -> bool:
+def _exceeds(attributes: CapacityAttributes, allocated: Resource, victim: Task) -> bool:
     """Whether the queue has more than it deserves in a dimension that the victim asks for."""
     more, _ = allocated.greater_partly_with_relevant_dimensions(attributes.limits.deserved, victim.template.request)
     return more

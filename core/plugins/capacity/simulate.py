@@ -13,8 +13,8 @@ from core.plugins.capacity.limits import fits
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.queue import Queue
-    from core.plugins.capacity.attributes import QueueAttributes
-    from core.plugins.capacity.claims import ClaimQuota, Claims
+    from core.plugins.capacity.attributes import CapacityAttributes
+    from core.plugins.capacity.claims import ClaimQuota, DeviceQuotas
     from core.plugins.capacity.ledger import Ledger
     from core.resources import Resource
     from core.session.session import Session
@@ -23,17 +23,17 @@ NAME: Final = "capacity"
 
 
 @dataclass(slots=True)
-class Trial:
+class QueueTrial:
     """Copies of what the trial has touched, by queue."""
 
     allocated: dict[str, Resource] = field(default_factory=dict[str, "Resource"])
     claims: dict[str, ClaimQuota | None] = field(default_factory=dict[str, "ClaimQuota | None"])
 
 
-class Simulation:
+class CapacitySimulation:
     """SimulateAddTask, SimulateRemoveTask, SimulateAllocatable. The queue's state is not asked again, as in Volcano."""
 
-    def __init__(self, session: Session, ledger: Ledger, claims: Claims) -> None:
+    def __init__(self, session: Session, ledger: Ledger, claims: DeviceQuotas) -> None:
         self._session = session
         self._ledger = ledger
         self._claims = claims
@@ -73,12 +73,12 @@ class Simulation:
         return None
 
 
-def _trial(state: dict[str, Any]) -> Trial:
-    trial: Trial = state.setdefault(NAME, Trial())
+def _trial(state: dict[str, Any]) -> QueueTrial:
+    trial: QueueTrial = state.setdefault(NAME, QueueTrial())
     return trial
 
 
-def _parts(trial: Trial, attributes: QueueAttributes) -> tuple[Resource, ClaimQuota | None]:
+def _parts(trial: QueueTrial, attributes: CapacityAttributes) -> tuple[Resource, ClaimQuota | None]:
     name = attributes.limits.name
     if name not in trial.allocated:
         trial.allocated[name] = attributes.allocated.clone()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.plugins.capacity.attributes import Limits
+from core.plugins.capacity.attributes import FixedAttributes
 from core.resources import INFINITY, Resource, exceeded_part, higher
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ ROOT = "root"
 NO_LIMIT = 9.223372036854775807e18  # MaxInt64, Volcano's "as much as you like" for scalars
 
 
-def tree_limits(queues: Mapping[str, LimitedQueue], total: Resource) -> dict[str, Limits] | None:
+def tree_limits(queues: Mapping[str, LimitedQueue], total: Resource) -> dict[str, FixedAttributes] | None:
     """Limits of every queue by name; None when the tree cannot be used: a parent is missing, or there is no root."""
-    limits: dict[str, Limits] = {}
+    limits: dict[str, FixedAttributes] = {}
     for name in queues:
         if name not in limits and not _attach(name, queues, limits):
             return None
@@ -36,12 +36,14 @@ def tree_limits(queues: Mapping[str, LimitedQueue], total: Resource) -> dict[str
     return limits
 
 
-def _bare(queue: LimitedQueue) -> Limits:
+def _bare(queue: LimitedQueue) -> FixedAttributes:
     guarantee, capability = queue.guarantee or Resource(), queue.capability or Resource()
-    return Limits(queue.name, guarantee.clone(), capability.clone(), Resource(), (queue.deserved or Resource()).clone())
+    return FixedAttributes(
+        queue.name, guarantee.clone(), capability.clone(), Resource(), (queue.deserved or Resource()).clone()
+    )
 
 
-def _attach(name: str, queues: Mapping[str, LimitedQueue], limits: dict[str, Limits]) -> bool:
+def _attach(name: str, queues: Mapping[str, LimitedQueue], limits: dict[str, FixedAttributes]) -> bool:
     """Hang the queue and its parents into the tree, parents first. False: a parent is missing.
 
     A queue whose parents form a ring hangs in the air, as in Volcano: it is reached from no root, so its real
@@ -63,7 +65,7 @@ def _attach(name: str, queues: Mapping[str, LimitedQueue], limits: dict[str, Lim
     return True
 
 
-def _distribute(root: Limits) -> None:
+def _distribute(root: FixedAttributes) -> None:
     """From the root down: inherit what a capability leaves open, and cut each real capability to what the siblings'
     guarantees leave.
     """

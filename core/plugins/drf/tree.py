@@ -21,7 +21,7 @@ HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"
 
 
-class Node:
+class HierarchicalNode:
     """A node of the tree: `children` by segment or job key, None for a job. `saturated`: it cannot use more.
 
     `allocated` by dimension; `request` (jobs only) is all the job asks for, placed or not.
@@ -30,13 +30,13 @@ class Node:
     __slots__ = ("allocated", "children", "order", "parent", "request", "saturated", "share", "stale", "weight")
 
     def __init__(
-        self, parent: Node | None, weight: float, allocated: list[float], request: list[float] | None = None
+        self, parent: HierarchicalNode | None, weight: float, allocated: list[float], request: list[float] | None = None
     ) -> None:
         self.parent = parent
         self.weight = weight
         self.request = request
-        self.children: dict[str, Node] = {}
-        self.order: list[Node] | None = None
+        self.children: dict[str, HierarchicalNode] = {}
+        self.order: list[HierarchicalNode] | None = None
         self.allocated = allocated
         self.share = 0.0
         self.saturated = False
@@ -44,12 +44,12 @@ class Node:
 
     def touch(self) -> None:
         """What this node says, and what its ancestors say, must be worked out again."""
-        node: Node | None = self
+        node: HierarchicalNode | None = self
         while node is not None and not node.stale:
             node.stale = True
             node = node.parent
 
-    def in_order(self) -> list[Node]:
+    def in_order(self) -> list[HierarchicalNode]:
         """The children by key."""
         if self.order is None:
             self.order = [self.children[key] for key in sorted(self.children)]
@@ -62,9 +62,9 @@ class HierarchicalShares:
     def __init__(self, shares: Shares, height: int) -> None:
         self._shares = shares
         self._height = height
-        self._root = Node(None, 1.0, [0.0] * height)
-        self._queues: dict[str, Node] = {}
-        self._jobs: dict[int, Node] = {}
+        self._root = HierarchicalNode(None, 1.0, [0.0] * height)
+        self._queues: dict[str, HierarchicalNode] = {}
+        self._jobs: dict[int, HierarchicalNode] = {}
         self.total_allocated = [0.0] * height
         self._demanding: frozenset[int] = frozenset()
 
@@ -73,20 +73,20 @@ class HierarchicalShares:
         parent = self._queues.get(queue.name)
         if parent is None:
             parent = self._queues[queue.name] = self._place(queue)
-        leaf = parent.children[job.key] = self._jobs[job.row] = Node(parent, 1.0, allocated, request)
+        leaf = parent.children[job.key] = self._jobs[job.row] = HierarchicalNode(parent, 1.0, allocated, request)
         parent.order = None
         leaf.share = self._shares.of[job.row]
         total = self.total_allocated
         for dimension, amount in enumerate(allocated):
             total[dimension] += amount
 
-    def _place(self, queue: Queue) -> Node:
+    def _place(self, queue: Queue) -> HierarchicalNode:
         """The node of the queue's last segment, made with all above it where they are new."""
         node, weights = self._root, queue.annotations.get(WEIGHTS, "").split("/")
         for depth, segment in enumerate(_path(queue)[1:], start=1):
             child = node.children.get(segment)
             if child is None:
-                child = node.children[segment] = Node(node, _weight(weights, depth), [0.0] * self._height)
+                child = node.children[segment] = HierarchicalNode(node, _weight(weights, depth), [0.0] * self._height)
                 node.order = None
             node = child
         return node
@@ -103,8 +103,8 @@ class HierarchicalShares:
     def compare(self, left: Queue, right: Queue) -> float:
         """Below 0: left goes first. From the root down: who is not saturated, then the smaller share by weight."""
         self._update()
-        a: Node | None = self._root
-        b: Node | None = self._root
+        a: HierarchicalNode | None = self._root
+        b: HierarchicalNode | None = self._root
         paths = _path(left), _path(right)
         depth = min(len(paths[0]), len(paths[1]))
         for level in range(1, depth + 1):
@@ -135,7 +135,7 @@ class HierarchicalShares:
         for node in reversed(stale):  # children before their parents
             self._settle(node)
 
-    def _settle(self, node: Node) -> None:
+    def _settle(self, node: HierarchicalNode) -> None:
         if node.request is not None:
             node.saturated = self._is_saturated(node.allocated, node.request)
             return
@@ -148,7 +148,7 @@ class HierarchicalShares:
         node.share = self._shares.share(node.allocated)
         node.saturated = all(child.saturated for child in children)
 
-    def _sum(self, children: list[Node], least: float) -> list[float]:
+    def _sum(self, children: list[HierarchicalNode], least: float) -> list[float]:
         """Saturated children as they are, the others cut to the least dominant share among them."""
         total = [0.0] * self._height
         for child in children:

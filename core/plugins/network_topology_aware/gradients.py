@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from core.resources import Resource
 
 if TYPE_CHECKING:
-    from core.plugins.network_topology_aware.occupancy import Occupancy
+    from core.plugins.network_topology_aware.occupancy import DomainOccupancy
     from core.session.session import Session
     from core.session.subjobs import SubJob
     from core.state.hypernodes import Domain, HyperNodeTree
@@ -25,7 +25,7 @@ class Gradients:
     """The gradients of jobs and groups within one session."""
 
     session: Session
-    occupancy: Occupancy
+    occupancy: DomainOccupancy
     max_hyper_nodes: int
 
     def for_job(self, job: Job, domain: Domain, purpose: str) -> list[list[Domain]]:

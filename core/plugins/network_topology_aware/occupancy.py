@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from core.state.hypernodes import RowArray
 
 
-class Occupancy:
+class DomainOccupancy:
     """Float64 [dimension, domain]: `allocatable`, `used`, `idle`, `future`. `index`: domain name -> column;
     `above[row]`: columns of the domains that hold a node.
     """

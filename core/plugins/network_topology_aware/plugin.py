@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.plugins.network_topology_aware.gradients import Gradients
-from core.plugins.network_topology_aware.occupancy import Occupancy
+from core.plugins.network_topology_aware.occupancy import DomainOccupancy
 from core.plugins.network_topology_aware.scores import Scores
 from core.plugins.network_topology_aware.weights import read_weights
 
@@ -23,7 +23,7 @@ class NetworkTopologyAware:
 
     def on_session_open(self, session: Session) -> None:
         """Sum up the domains; register gradients, scores and handlers."""
-        occupancy = Occupancy(session)
+        occupancy = DomainOccupancy(session)
         gradients = Gradients(session, occupancy, self._weights.max_hyper_nodes)
         scores = Scores(session, occupancy, self._weights)
         session.points.hyper_node_order.add(self.name, scores.of_domains)

@@ -11,7 +11,7 @@ from core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Rows, Volatilit
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.plugins.network_topology_aware.occupancy import Occupancy
+    from core.plugins.network_topology_aware.occupancy import DomainOccupancy
     from core.plugins.network_topology_aware.weights import Weights
     from core.session.points.nodes import NodeScore
     from core.session.session import Session
@@ -30,7 +30,7 @@ class Scores:
     name = "network-topology-aware"
     reads = TEMPLATE_ONLY
 
-    def __init__(self, session: Session, occupancy: Occupancy, weights: Weights) -> None:
+    def __init__(self, session: Session, occupancy: DomainOccupancy, weights: Weights) -> None:
         self.session = session
         self._session = session
         self._tree = session.topology.tree

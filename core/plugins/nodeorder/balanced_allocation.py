@@ -45,7 +45,7 @@ def imbalance(fractions: list[float]) -> float:
     return sqrt(squares / len(fractions))
 
 
-class Presence(NamedTuple):
+class ResourcePairs(NamedTuple):
     """Which nodes have which of the resources that count: `pairs`, the nodes with just the resources i and j, where
     there are any, and `three`, those with all three, else None; masks [N].
     """
@@ -54,7 +54,7 @@ class Presence(NamedTuple):
     three: BoolArray | None
 
 
-def presence_of(nodes: NodeRows, taken: list[Taken]) -> Presence | None:
+def presence_of(nodes: NodeRows, taken: list[Taken]) -> ResourcePairs | None:
     """Of cpu and memory, or of these and the gpu: None where every node has just cpu and memory to count."""
     if len(taken) == 2 and taken[0].everywhere and taken[1].everywhere:
         return None
@@ -62,13 +62,13 @@ def presence_of(nodes: NodeRows, taken: list[Taken]) -> Presence | None:
 
 
 @derived(NODES)
-def _presence(nodes: NodeSpecs, length: int) -> Presence:
+def _presence(nodes: NodeSpecs, length: int) -> ResourcePairs:
     """Of so many of cpu, memory and the gpu."""
     present = [capacity(nodes, name).present for name in (*NAMES, GPU)[:length]]
     count = np.sum(present, axis=0)
     both = [(i, j, present[i] & present[j] & (count == 2)) for i, j in combinations(range(len(present)), 2)]
     three = count == 3
-    return Presence([pair for pair in both if pair[2].any()], three if three.any() else None)
+    return ResourcePairs([pair for pair in both if pair[2].any()], three if three.any() else None)
 
 
 class BalancedAllocationScore:
@@ -81,7 +81,7 @@ class BalancedAllocationScore:
     normalised = False
     constant: float | None = None
 
-    def __init__(self, taken: list[Taken], own: list[float], weight: float, presence: Presence | None) -> None:
+    def __init__(self, taken: list[Taken], own: list[float], weight: float, presence: ResourcePairs | None) -> None:
         self._taken, self._own, self._weight, self._presence = taken, own, weight, presence
 
     def score(self, rows: Rows) -> FloatArray:
@@ -98,7 +98,7 @@ class BalancedAllocationScore:
         np.subtract(2.0, np.abs(distance, out=distance), out=distance)
         return np.multiply(distance, 50.0, out=distance)
 
-    def _of_present(self, rows: Rows, presence: Presence) -> FloatArray:
+    def _of_present(self, rows: Rows, presence: ResourcePairs) -> FloatArray:
         """`imbalance` over the resources that are present, row by row."""
         fractions = [taken.fraction(own, rows) for taken, own in zip(self._taken, self._own, strict=True)]
         deviation: FloatArray = np.zeros(len(fractions[0]))

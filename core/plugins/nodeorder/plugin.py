@@ -14,9 +14,9 @@ from core.plugins.nodeorder.image_locality import ImageLocality
 from core.plugins.nodeorder.least_allocated import LeastAllocated
 from core.plugins.nodeorder.most_allocated import MostAllocated
 from core.plugins.nodeorder.node_affinity import NodeAffinity
-from core.plugins.nodeorder.pod_affinity import PodAffinity
+from core.plugins.nodeorder.pod_affinity import PodAffinityScorer
 from core.plugins.nodeorder.taint_toleration import TaintToleration
-from core.plugins.nodeorder.topology_spread import TopologySpread
+from core.plugins.nodeorder.topology_spread import TopologySpreadScorer
 
 if TYPE_CHECKING:
     from core.session.points.nodes import NodeScorer
@@ -51,9 +51,9 @@ class NodeOrder:
             MostAllocated(session, weights["mostrequested"]) if weights["mostrequested"] else None,
             BalancedAllocation(session, weights["balancedresource"]) if weights["balancedresource"] else None,
             NodeAffinity(weights["nodeaffinity"]) if weights["nodeaffinity"] else None,
-            PodAffinity(placed, weights["podaffinity"]) if weights["podaffinity"] else None,
+            PodAffinityScorer(placed, weights["podaffinity"]) if weights["podaffinity"] else None,
             TaintToleration(session, weights["tainttoleration"]) if weights["tainttoleration"] else None,
-            TopologySpread(placed, weights["podtopologyspread"]) if weights["podtopologyspread"] else None,
+            TopologySpreadScorer(placed, weights["podtopologyspread"]) if weights["podtopologyspread"] else None,
         ]
         return [scorer for scorer in found if scorer is not None]
 

@@ -19,7 +19,7 @@ from core.session.points.nodes import Reads, Volatility, labels_of
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from core.kube.affinity import Term
+    from core.kube.affinity import AffinityTerm
     from core.kube.labels import LabelColumn
     from core.kube.placed import Placed
     from core.kube.pod_index import Matching
@@ -44,7 +44,7 @@ class PodAffinityScore:
     constant: float | None = None
 
     def __init__(
-        self, session: Session, placed: Placed, task: Task, own: list[tuple[Term, Matching]], weight: float
+        self, session: Session, placed: Placed, task: Task, own: list[tuple[AffinityTerm, Matching]], weight: float
     ) -> None:
         self._nodes, self._placed, self._task, self._own, self._weight = session.nodes, placed, task, own, weight
         self._index = terms_index(placed, session.objects)
@@ -66,7 +66,7 @@ class PodAffinityScore:
             self._raw = raw
         return self._raw
 
-    def _add(self, per_key: dict[str, FloatArray], term: Term, there: FloatArray) -> None:
+    def _add(self, per_key: dict[str, FloatArray], term: AffinityTerm, there: FloatArray) -> None:
         weighted = there * float(term.weight)
         per_key[term.key] = per_key[term.key] + weighted if term.key in per_key else weighted
 
@@ -87,7 +87,7 @@ class PodAffinityScore:
         return np.floor(100.0 * ((raw - lowest) / spread)) * self._weight
 
 
-class PodAffinity:
+class PodAffinityScorer:
     """Prefers nodes near who the task likes, and who likes it."""
 
     name = "InterPodAffinity"
@@ -107,7 +107,7 @@ class PodAffinity:
 
     def prepare(self, session: Session, task: Task) -> PodAffinityScore | None:
         """None when neither the task nor anybody there prefers anything that can be read."""
-        own: list[tuple[Term, Matching]] = []
+        own: list[tuple[AffinityTerm, Matching]] = []
         affinity = task.template.affinity
         if affinity and (affinity.get("podAffinity") or affinity.get("podAntiAffinity")):
             for term in self._preferred(session, task):
@@ -119,7 +119,7 @@ class PodAffinity:
         return PodAffinityScore(session, self._placed, task, own, self._weight)
 
     @staticmethod
-    def _preferred(session: Session, task: Task) -> list[Term]:
+    def _preferred(session: Session, task: Task) -> list[AffinityTerm]:
         try:
             terms = terms_of(task.template, task.namespace).preferred
         except SelectorError:  # admission refuses such terms; Volcano would give up scoring the task altogether

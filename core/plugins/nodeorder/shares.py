@@ -15,7 +15,7 @@ from core.kube.requests import scored_nonzero
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.kube.allocatable import Capacity
+    from core.kube.allocatable import AllocatableColumn
     from core.objects.pod_template import PodTemplate
     from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
@@ -30,7 +30,7 @@ class Taken:
 
     __slots__ = ("amount", "amount_at", "capacity", "everywhere", "scratch", "taken", "taken_at")
 
-    def __init__(self, capacity: Capacity, taken: FloatArray, scratch: FloatArray) -> None:
+    def __init__(self, capacity: AllocatableColumn, taken: FloatArray, scratch: FloatArray) -> None:
         self.capacity, self.everywhere = capacity, capacity.everywhere
         self.taken, self.taken_at = taken, taken.data
         self.amount, self.amount_at = capacity.amount, capacity.amount_at

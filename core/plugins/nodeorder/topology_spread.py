@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from core.kube.placed import Placed
-    from core.kube.spread import Constraint
+    from core.kube.spread import SpreadConstraint
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
     from core.session.points.nodes import FloatArray, Rows
@@ -45,7 +45,7 @@ class TopologySpreadScore:
     normalised = True
     constant: float | None = None
 
-    def __init__(self, session: Session, constraints: list[Constraint], weight: float) -> None:
+    def __init__(self, session: Session, constraints: list[SpreadConstraint], weight: float) -> None:
         self._constraints, self._weight = constraints, weight
         self._complete = nodes_with_all(session.nodes, [c.key for c in constraints])
         self._rows: FloatArray = np.arange(session.nodes.count, dtype=np.float64)
@@ -90,7 +90,7 @@ def prefers(template: PodTemplate) -> bool:
     return any(c.get("whenUnsatisfiable") == SOFT for c in template.spread_constraints)
 
 
-class TopologySpread:
+class TopologySpreadScorer:
     """Prefers domains with few of the pod's kind."""
 
     name = "PodTopologySpread"

@@ -31,14 +31,14 @@ INDIFFERENT: Final = ("", "none")
 FULL: Final = 100
 
 
-class Outcome(NamedTuple):
+class NumaOutcome(NamedTuple):
     """Of a pod on a node: why it is refused; else the CPUs it would get, None where NUMA plays no part."""
 
     refusal: Reason | None
     cpus: Cpus | None = None
 
 
-UNCONCERNED: Final = Outcome(None)
+UNCONCERNED: Final = NumaOutcome(None)
 
 
 def policy_of(task: Task) -> str:
@@ -62,12 +62,12 @@ class Placements:
             found = self._guaranteed[template.number] = is_guaranteed(template)
         return found
 
-    def outcome(self, task: Task, row: int) -> Outcome:
+    def outcome(self, task: Task, row: int) -> NumaOutcome:
         """On one node as it is now."""
         topology, policy = self.cells.topologies.get(row), policy_of(task)
         problem = self._problem(topology, policy, row)
         if problem is not None or topology is None:
-            return Outcome(Reason(NAME, Code.ERROR, problem)) if policy and problem else UNCONCERNED
+            return NumaOutcome(Reason(NAME, Code.ERROR, problem)) if policy and problem else UNCONCERNED
         return self._by_container(task, topology, self.cells.free[row].get(CPU))
 
     def _problem(self, topology: Topology | None, policy: str, row: int) -> str | None:
@@ -82,17 +82,17 @@ class Placements:
             return f"task topology policy[{policy}] is different with node[{topology.policy}]"
         return None if self.cells.free[row].get(CPU) else "cpu allocatable map is empty"
 
-    def _by_container(self, task: Task, topology: Topology, left: Cpus | None) -> Outcome:
+    def _by_container(self, task: Task, topology: Topology, left: Cpus | None) -> NumaOutcome:
         total = NONE
         for name, wanted in asked_by(task.template):
             hinted = hints(topology, left, wanted) if wanted and left is not None else None
             on, admitted = judged(topology, hinted)
             if not admitted:
                 text = f"container {name} cannot be assigned by numa"
-                return Outcome(Reason(NAME, Code.UNRESOLVABLE, text))
+                return NumaOutcome(Reason(NAME, Code.UNRESOLVABLE, text))
             given = given_on(topology, on, left or NONE, wanted)
             total, left = total | given, (left or NONE) - given
-        return Outcome(None, total)
+        return NumaOutcome(None, total)
 
     def allocate(self, task: Task, node: int) -> str | None:
         """A pod was put on a node: its CPUs are taken. Nothing is ever refused here."""

@@ -20,7 +20,7 @@ from core.session.points.nodes import Reads, Volatility
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
-    from core.kube.devices import Constraint, Device, Request
+    from core.kube.devices import Device, DeviceConstraint, DeviceRequest
     from core.kube.rows import BoolArray
     from core.objects.metadata import Object
     from core.objects.pod import Task
@@ -33,7 +33,7 @@ NAME = "DynamicResources"
 SHORT = Reason(NAME, Code.UNRESOLVABLE, "cannot allocate all claims")
 ELSEWHERE = Reason(NAME, Code.UNRESOLVABLE, "resourceclaim not available on the node")
 MOST_CONSUMERS = 256
-Asked = tuple[list[list["Request"]], list["Constraint"]]
+Asked = tuple[list[list["DeviceRequest"]], list["DeviceConstraint"]]
 
 
 def _failed(text: str) -> Reason:

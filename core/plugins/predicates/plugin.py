@@ -12,7 +12,7 @@ from core.kube.placed import placed_pods
 from core.messages.decisions import BindContext
 from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.plugins.predicates.node_affinity import RequiredAffinity
-from core.plugins.predicates.pod_affinity import PodAffinity
+from core.plugins.predicates.pod_affinity import PodAffinityFilter
 from core.plugins.predicates.pod_affinity_trial import Trials
 from core.plugins.predicates.pod_count import PodCount
 from core.plugins.predicates.ports import NodePorts
@@ -20,7 +20,7 @@ from core.plugins.predicates.reservations import Reservations
 from core.plugins.predicates.static import StaticFilter
 from core.plugins.predicates.taints import UntoleratedTaints
 from core.plugins.predicates.taken_back import TakenBack
-from core.plugins.predicates.topology_spread import TopologySpread
+from core.plugins.predicates.topology_spread import TopologySpreadFilter
 from core.plugins.predicates.unschedulable import Unschedulable
 from core.plugins.predicates.volume_binding import NOTHING, VolumeBinding
 from core.plugins.predicates.volume_limits import VolumeLimits
@@ -62,10 +62,10 @@ class Predicates:
             ("NodeAffinityEnable", StaticFilter(RequiredAffinity())),
             ("TaintTolerationEnable", StaticFilter(UntoleratedTaints())),
             ("NodePortsEnable", NodePorts(placed)),
-            ("PodAffinityEnable", PodAffinity(placed)),
+            ("PodAffinityEnable", PodAffinityFilter(placed)),
             ("NodeVolumeLimitsEnable", VolumeLimits(placed)),
             ("VolumeZoneEnable", VolumeZone()),
-            ("PodTopologySpreadEnable", TopologySpread(placed)),
+            ("PodTopologySpreadEnable", TopologySpreadFilter(placed)),
         ]
         chosen = [node_filter for switch, node_filter in listed if self._enabled(switch)]
         return [PodCount(), StaticFilter(Unschedulable()), *chosen, *reserving]

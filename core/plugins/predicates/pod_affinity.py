@@ -21,7 +21,7 @@ from core.session.reasons import Code, FitFailure, Reason
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from core.kube.affinity import PodTerms, Term
+    from core.kube.affinity import AffinityTerm, PodTerms
     from core.kube.labels import LabelColumn
     from core.kube.placed import Placed
     from core.kube.pod_index import Matching
@@ -48,7 +48,7 @@ def domains_with(column: LabelColumn, per_node: FloatArray) -> BoolArray:
     return found
 
 
-def in_common(terms: tuple[Term, ...]) -> tuple[frozenset[str] | None, LabelSelector]:
+def in_common(terms: tuple[AffinityTerm, ...]) -> tuple[frozenset[str] | None, LabelSelector]:
     """One question for pods that match every term: the namespaces all look into, and all requirements together."""
     reach: frozenset[str] | None = None
     for term in terms:
@@ -139,7 +139,7 @@ class AffinityCheck:
         return int(self._current()[row])
 
 
-class PodAffinity:
+class PodAffinityFilter:
     """The filter."""
 
     name = NAME

@@ -20,7 +20,7 @@ from core.kube.terms_index import terms_index
 from core.plugins.predicates.pod_affinity import APART, TOGETHER, UNWELCOME, in_common
 
 if TYPE_CHECKING:
-    from core.kube.affinity import PodTerms, Term
+    from core.kube.affinity import AffinityTerm, PodTerms
     from core.kube.placed import Placed
     from core.kube.rows import FloatArray
     from core.objects.pod import Task
@@ -72,13 +72,13 @@ class AffinityTrial:
         for term, holders in index.anti_terms(self.task):
             self._count(self._hosts, term, holders.per_node(session.nodes.count) * index.anti_nodes)
 
-    def _count(self, counter: Counter[Pair], term: Term, per_node: FloatArray) -> None:
+    def _count(self, counter: Counter[Pair], term: AffinityTerm, per_node: FloatArray) -> None:
         codes = label_column(self._session.nodes, term.key).codes
         for row in np.flatnonzero(per_node).tolist():
             if codes[row] != ABSENT:
                 counter[term.key, int(codes[row])] += int(per_node[row])
 
-    def _pair(self, term: Term, row: int) -> Pair | None:
+    def _pair(self, term: AffinityTerm, row: int) -> Pair | None:
         code = int(label_column(self._session.nodes, term.key).codes[row])
         return None if code == ABSENT else (term.key, code)
 
@@ -95,7 +95,9 @@ class AffinityTrial:
         meant = [term for term in theirs if term.matches(task.namespace, task.labels, self._home)]
         self._shift(self._hosts, meant, row, sign)
 
-    def _shift(self, counter: Counter[Pair], terms: list[Term] | tuple[Term, ...], row: int, sign: int) -> None:
+    def _shift(
+        self, counter: Counter[Pair], terms: list[AffinityTerm] | tuple[AffinityTerm, ...], row: int, sign: int
+    ) -> None:
         for term in terms:
             pair = self._pair(term, row)
             if pair is not None:

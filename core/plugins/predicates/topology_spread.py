@@ -14,7 +14,7 @@ from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
     from core.kube.placed import Placed
-    from core.kube.spread import Constraint
+    from core.kube.spread import SpreadConstraint
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
     from core.session.points.nodes import Rows
@@ -34,7 +34,9 @@ class SpreadCheck:
 
     volatility = Volatility.GLOBAL
 
-    def __init__(self, placed: Placed, constraints: list[Constraint], task: Task, skewed: int, unlabelled: int) -> None:
+    def __init__(
+        self, placed: Placed, constraints: list[SpreadConstraint], task: Task, skewed: int, unlabelled: int
+    ) -> None:
         self._placed, self._constraints = placed, constraints
         self._itself = [int(c.selector.matches(task.labels)) for c in constraints]
         self._domains = [c.domains() for c in constraints]
@@ -78,7 +80,7 @@ def constrains(template: PodTemplate) -> bool:
     return any(c.get("whenUnsatisfiable") == HARD for c in template.spread_constraints)
 
 
-class TopologySpread:
+class TopologySpreadFilter:
     """The filter."""
 
     name = NAME

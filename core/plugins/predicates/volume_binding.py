@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.kube.selectors import SelectorError
-from core.kube.storage import Storage, StorageError, has_ephemeral, uses_claims
-from core.kube.volume_plan import Planner, Promise, Promises, read_claims
+from core.kube.storage import Storage, UnreadableVolumesError, has_ephemeral, uses_claims
+from core.kube.volume_plan import Planner, Promises, VolumePromise, read_claims
 from core.session.points.nodes import Reads, Volatility
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
-    from core.kube.volume_plan import Claims, Plan
+    from core.kube.volume_plan import PodClaims, VolumePlan
     from core.objects.pod import Task
     from core.session.points.nodes import Rows
     from core.session.reasons import IntArray, ReasonTable
     from core.session.session import Session
 
 NAME = "VolumeBinding"
-NOTHING = Promise((), ())
+NOTHING = VolumePromise((), ())
 TEXTS = (
     "node(s) didn't match PersistentVolume's node affinity",
     "node(s) didn't find available persistent volumes to bind",
@@ -37,12 +37,12 @@ class VolumeBindingCheck:
 
     volatility = Volatility.GLOBAL
 
-    def __init__(self, planner: Planner, promises: Promises, claims: Claims, reasons: ReasonTable) -> None:
+    def __init__(self, planner: Planner, promises: Promises, claims: PodClaims, reasons: ReasonTable) -> None:
         self._planner, self._promises, self._claims, self._reasons = planner, promises, claims, reasons
         self._version = -1
         self._codes: IntArray = np.zeros(0, dtype=np.int32)
 
-    def _judge(self, plan: Plan) -> IntArray:
+    def _judge(self, plan: VolumePlan) -> IntArray:
         found = plan.out_of_reach + 2 * plan.nothing_to_bind + 4 * plan.lost
         numbers = [0]
         for combination in range(1, 8):
@@ -77,7 +77,7 @@ class VolumeBinding:
     def __init__(self, session: Session) -> None:
         self._session, self._storage, self.promises = session, Storage(session.objects), Promises()
         for pod, (node, before) in session.snapshot.promised.items():  # binds of earlier cycles that are on their way
-            self.promises.make(pod, node, Promise(before.volumes, before.provisions))
+            self.promises.make(pod, node, VolumePromise(before.volumes, before.provisions))
         self._planner = Planner(session.nodes, self._storage, self.promises)
 
     def prepare(self, session: Session, task: Task) -> VolumeBindingCheck | None:
@@ -87,7 +87,7 @@ class VolumeBinding:
         try:
             claims = read_claims(self._storage, task)
             self._planner.plan(claims)
-        except (StorageError, SelectorError) as error:
+        except (UnreadableVolumesError, SelectorError) as error:
             raise FitFailure(Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed {error}")) from error
         return VolumeBindingCheck(self._planner, self.promises, claims, session.reasons)
 
@@ -97,7 +97,7 @@ class VolumeBinding:
             return None
         try:
             claims = read_claims(self._storage, task)
-        except StorageError as error:
+        except UnreadableVolumesError as error:
             return str(error)
         if claims.waiting and node >= 0:
             plan = self._planner.plan(claims)
@@ -105,7 +105,7 @@ class VolumeBinding:
                 self.promises.make(task.key, self._session.nodes.names[node], plan.promise(node))
         return None
 
-    def promised(self, task: Task) -> Promise:
+    def promised(self, task: Task) -> VolumePromise:
         """What a placed pod was promised."""
         return self.promises.by_task.get(task.key, NOTHING)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.kube.attachments import attachables, attachments
-from core.kube.storage import StorageError, has_ephemeral, uses_claims
+from core.kube.storage import UnreadableVolumesError, has_ephemeral, uses_claims
 from core.plugins.predicates.static import StaticCheck
 from core.session.points.nodes import Reads, Volatility
 from core.session.reasons import Code, Reason
@@ -80,7 +80,7 @@ class VolumeLimits:
         attached = attachments(self._placed, session.objects)
         try:
             wanted = attachables(attached.storage, task)
-        except StorageError as error:
+        except UnreadableVolumesError as error:
             code = session.reasons.intern(Reason(NAME, Code.UNRESOLVABLE, str(error)))
             return StaticCheck(np.full(session.nodes.count, code, dtype=np.int32))
         if not any(volume.driver in attached.limits for volume in wanted):

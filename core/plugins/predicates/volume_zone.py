@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.kube.labels import ABSENT, label_column
-from core.kube.storage import Storage, StorageError, claim_names, class_name, has_ephemeral, uses_claims, volume_name
+from core.kube.storage import (
+    Storage,
+    UnreadableVolumesError,
+    claim_names,
+    class_name,
+    has_ephemeral,
+    uses_claims,
+    volume_name,
+)
 from core.objects.metadata import section, text_map
 from core.plugins.predicates.static import StaticCheck
 from core.session.points.nodes import Reads
@@ -37,16 +45,16 @@ def bound_volumes(storage: Storage, task: Task) -> list[Object]:
     found: list[Object] = []
     for claim_name in claim_names(task):
         if not claim_name.name:
-            raise StorageError("PersistentVolumeClaim had no name")
+            raise UnreadableVolumesError("PersistentVolumeClaim had no name")
         claim = storage.claim(task.namespace, claim_name.name)
         if volume_name(claim):
             found.append(storage.volume(volume_name(claim)))
             continue
         if not class_name(claim):
-            raise StorageError("PersistentVolumeClaim had no pv name and storageClass name")
+            raise UnreadableVolumesError("PersistentVolumeClaim had no pv name and storageClass name")
         storage.storage_class(class_name(claim))
         if not storage.waits_for_consumer(claim):
-            raise StorageError("PersistentVolume had no name")
+            raise UnreadableVolumesError("PersistentVolume had no name")
     return found
 
 
@@ -94,7 +102,7 @@ class VolumeZone:
             return None
         try:
             wanted = [zone for volume in bound_volumes(Storage(session.objects), task) for zone in zones(volume)]
-        except StorageError as error:
+        except UnreadableVolumesError as error:
             raise FitFailure(Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed {error}")) from error
         if not wanted:
             return None

@@ -30,7 +30,7 @@ Due = tuple[float, float, tuple[tuple[str, float], ...]]
 
 
 @dataclass(slots=True, eq=False)
-class QueueAttributes:
+class ProportionAttributes:
     """One queue's numbers; Resources in Volcano's units. `real_capability`: its own capability cut to what others'
     guarantees leave.
     """
@@ -124,7 +124,7 @@ def _pour(known: QueueLimits, asked: Like[tuple[FloatArray, npt.NDArray[np.bool_
     return Poured(deserved, filled, limits.named)
 
 
-class Attributes(dict[str, QueueAttributes]):
+class Attributes(dict[str, ProportionAttributes]):
     """Queue -> its attributes, made when somebody first asks; KeyError when it has no job."""
 
     def __init__(self, session: Session) -> None:
@@ -185,11 +185,11 @@ class Attributes(dict[str, QueueAttributes]):
             found = self._promised[name] = self._resource(demand.inqueue, row), self._resource(demand.elastic, row)
         return found
 
-    def __missing__(self, name: str) -> QueueAttributes:
+    def __missing__(self, name: str) -> ProportionAttributes:
         row, demand, limits = self._rows[name], self._demand, self._limits
         if not demand.present[row]:
             raise KeyError(name)
-        found = self[name] = QueueAttributes(
+        found = self[name] = ProportionAttributes(
             name=name,
             allocated=self._resource(demand.allocated, row),
             real_capability=limits.reals[row],

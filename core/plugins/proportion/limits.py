@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Limits:
+class QueueBounds:
     """`guarantee`, `real` float64 [dimension, queue row]: 0 and infinity where a queue says nothing; the same as
     Resources by row.
 
@@ -64,7 +64,7 @@ def real_capability(queue: LimitedQueue, free: Resource) -> Resource:
 
 
 @derived(QUEUE_LIMITS)
-def limits_of(known: QueueLimits) -> Limits:
+def limits_of(known: QueueLimits) -> QueueBounds:
     """The limits of the queues."""
     queues, total, dims = known.queues, known.total, known.dimensions
     free = exceeded_part(total, total_guarantee(queues))
@@ -73,7 +73,7 @@ def limits_of(known: QueueLimits) -> Limits:
     guaranteed = _named(guarantees, dims)
     named = guaranteed.copy()
     named[[dims.index(name) for name in total.scalars or ()]] = True
-    return Limits(
+    return QueueBounds(
         weight=np.array([queue.weight for queue in queues], dtype=np.int64),
         guarantee=_columns(guarantees, dims, 0.0),
         real=_columns(reals, dims, np.inf),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.plugins.proportion.attributes import Attributes
-from core.plugins.proportion.simulate import Simulation
+from core.plugins.proportion.simulate import ProportionSimulation
 from core.resources import ZERO, Resource
 from core.session.points.votes import Vote
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from core.messages.queue_tables import QueueTables
     from core.objects.pod import Task
     from core.objects.queue import Queue
-    from core.plugins.proportion.attributes import QueueAttributes
+    from core.plugins.proportion.attributes import ProportionAttributes
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -33,7 +33,7 @@ class Proportion:
         self._session = session
         self.attributes = Attributes(session)
         self._of_task = session.jobs.of_task
-        self._by_job: dict[int, QueueAttributes] = {}  # by row; a job stays in its queue for a session
+        self._by_job: dict[int, ProportionAttributes] = {}  # by row; a job stays in its queue for a session
         points = session.points
         points.queue_order.add(self.name, self.queue_order)
         points.reclaimable.add(self.name, self.reclaimable)
@@ -44,7 +44,7 @@ class Proportion:
         self._charges_on_admission = "enqueue-charges-once" in session.config.pumice.fix
         if self._charges_on_admission:
             points.job_enqueued.add(self.name, self.job_enqueued)
-        simulation = Simulation(session, self.attributes)
+        simulation = ProportionSimulation(session, self.attributes)
         points.simulate_add_task.add(self.name, simulation.add)
         points.simulate_remove_task.add(self.name, simulation.remove)
         points.simulate_allocatable.add(self.name, simulation.allocatable)
@@ -123,7 +123,7 @@ class Proportion:
                 victims.append(candidate)
         return victims, Vote.PERMIT
 
-    def _find(self, task: Task) -> QueueAttributes | None:
+    def _find(self, task: Task) -> ProportionAttributes | None:
         job = self._session.job_of(task)
         if job is None:
             return None

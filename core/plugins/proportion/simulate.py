@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.queue import Queue
-    from core.plugins.proportion.attributes import Attributes, QueueAttributes
+    from core.plugins.proportion.attributes import Attributes, ProportionAttributes
     from core.resources import Resource
     from core.session.session import Session
 
 NAME: Final = "proportion"
 
 
-class Simulation:
+class ProportionSimulation:
     """SimulateAddTask, SimulateRemoveTask, SimulateAllocatable.
 
     The queue's state is not asked again, as in Volcano.
@@ -59,7 +59,7 @@ def _orphan(task: Task) -> str:
     return f"[proportion] job {task.job} not found in session (orphaned task from deleted PodGroup)"
 
 
-def _of_trial(state: dict[str, Any], attributes: QueueAttributes) -> Resource:
+def _of_trial(state: dict[str, Any], attributes: ProportionAttributes) -> Resource:
     """The queue's allocated in the trial; the session's own until something is changed."""
     allocated: dict[str, Resource] = state.setdefault(NAME, {})
     if attributes.name not in allocated:

@@ -24,7 +24,7 @@ class Strategy(NamedTuple):
     weight: int
 
 
-class Share(NamedTuple):
+class IdleShare(NamedTuple):
     """cpu (milli-cores per thousandth) and memory (millions of bytes per thousandth) kept per idle scarce resource."""
 
     cpu: float
@@ -107,7 +107,7 @@ def sra(arguments: Mapping[str, Any]) -> Sra:
     return Sra(whole(given.get("weight"), 0), dict(weights), sum(weight for _, weight in weights))
 
 
-def proportional(arguments: Mapping[str, Any]) -> dict[str, Share] | None:
+def proportional(arguments: Mapping[str, Any]) -> dict[str, IdleShare] | None:
     """`proportional`: enable, resources, resourceProportion "<name>.cpu" and "<name>.memory" (1 when absent or
     negative). By name in name order; None when it is off.
     """
@@ -116,7 +116,7 @@ def proportional(arguments: Mapping[str, Any]) -> dict[str, Share] | None:
         return None
     rates: dict[str, Any] = given.get("resourceproportion") or {}
     names = sorted(set(names_in(given.get("resources"))))
-    return {name: Share(_rate(rates.get(f"{name}.cpu")), _rate(rates.get(f"{name}.memory"))) for name in names}
+    return {name: IdleShare(_rate(rates.get(f"{name}.cpu")), _rate(rates.get(f"{name}.memory"))) for name in names}
 
 
 def _rate(value: object) -> float:

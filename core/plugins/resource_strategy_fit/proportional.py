@@ -13,7 +13,7 @@ from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.plugins.resource_strategy_fit.arguments import Share
+    from core.plugins.resource_strategy_fit.arguments import IdleShare
     from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
@@ -22,10 +22,10 @@ CPU, MEMORY = 0, 1
 MEGA = 1000
 
 
-class Kept:
+class ScarceResource:
     """What is kept for one resource: its idle column, where nodes have it, the shares and the reason's number."""
 
-    def __init__(self, session: Session, name: str, dimension: int, share: Share) -> None:
+    def __init__(self, session: Session, name: str, dimension: int, share: IdleShare) -> None:
         text = f"proportional of resource {name} check failed"
         self.code = session.reasons.intern(Reason("resource-strategy-fit", Code.UNRESOLVABLE, text))
         self.idle, self.idle_at = session.nodes.idle[dimension], session.nodes.idle_at[dimension]
@@ -40,7 +40,7 @@ class ProportionalCheck:
 
     volatility = Volatility.ROW
 
-    def __init__(self, session: Session, task: Task, kept: list[Kept]) -> None:
+    def __init__(self, session: Session, task: Task, kept: list[ScarceResource]) -> None:
         self._kept = kept
         nodes, request = session.nodes, task.template.request
         self._cpu, self._memory = nodes.idle[CPU], nodes.idle[MEMORY]
@@ -74,9 +74,9 @@ class Proportional:
     name = "resource-strategy-fit"
     reads = TEMPLATE_ONLY
 
-    def __init__(self, shares: dict[str, Share]) -> None:
+    def __init__(self, shares: dict[str, IdleShare]) -> None:
         self._shares = shares
-        self._kept: list[Kept] | None = None
+        self._kept: list[ScarceResource] | None = None
 
     def prepare(self, session: Session, task: Task) -> ProportionalCheck | None:
         """None where nothing is to be kept from this task."""
@@ -87,6 +87,8 @@ class Proportional:
             self._kept = self._find(session)
         return ProportionalCheck(session, task, self._kept) if self._kept else None
 
-    def _find(self, session: Session) -> list[Kept]:
+    def _find(self, session: Session) -> list[ScarceResource]:
         rows = {name: row for row, name in enumerate(session.dims.names[: len(session.nodes.idle)]) if row > MEMORY}
-        return [Kept(session, name, rows[name], share) for name, share in self._shares.items() if name in rows]
+        return [
+            ScarceResource(session, name, rows[name], share) for name, share in self._shares.items() if name in rows
+        ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from core.plugins.resource_strategy_fit.arguments import LEAST, MOST, Strategy, strategy_for
 from core.resources import MIN_RESOURCE
-from core.session.fill import FULL, FillScore, Term
+from core.session.fill import FULL, FillScore, FillTerm
 from core.session.points.nodes import Reads
 from core.session.points.ready import ReadyScore
 
@@ -69,7 +69,7 @@ class StrategyScorer:
     def _fit(self, session: Session, task: Task, extra: FloatArray | None) -> FillScore:
         strategies = self._strategies(session, task)
         terms = [
-            Term(dimension, request, float(strategy.weight), strategy.kind == LEAST)
+            FillTerm(dimension, request, float(strategy.weight), strategy.kind == LEAST)
             for dimension, request, strategy in strategies
             if strategy.weight and strategy.kind in (MOST, LEAST)
         ]

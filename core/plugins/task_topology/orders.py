@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from core.plugins.task_topology.buckets import JobBuckets
 
 
-class TaskOrder:
+class BucketOrder:
     """Compares two tasks of jobs with buckets: in a bucket before outside, the bucket with more to place first, then
     the older one, then by role. It changes while tasks are placed.
     """

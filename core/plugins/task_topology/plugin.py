@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
 from core.plugins.task_topology.buckets import JobBuckets
-from core.plugins.task_topology.orders import TaskOrder
+from core.plugins.task_topology.orders import BucketOrder
 from core.plugins.task_topology.relations import relations_of
 from core.plugins.task_topology.scores import BucketScorer
 
@@ -38,7 +38,7 @@ class TaskTopology:
             if task.job in self.jobs:
                 self.jobs[task.job].place(task, names[node])
 
-        session.points.task_order.add(self.name, TaskOrder(self.jobs))
+        session.points.task_order.add(self.name, BucketOrder(self.jobs))
         session.points.node_order.add(self.name, [BucketScorer(self.jobs, self._weight)])
         session.points.handle(allocate=placed)
 

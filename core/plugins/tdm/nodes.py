@@ -38,7 +38,7 @@ class Codes:
         return int(self._codes[row])
 
 
-class Scores:
+class ZoneScores:
     """Ready-made scores per row."""
 
     volatility = Volatility.STATIC
@@ -103,9 +103,9 @@ class RevocableFilter(RevocableNodes):
 class RevocableScorer(RevocableNodes):
     """100 for open revocable nodes, for tasks that may be revoked."""
 
-    def prepare(self, session: Session, task: Task) -> Scores | None:
+    def prepare(self, session: Session, task: Task) -> ZoneScores | None:
         """The scores for tasks of this kind."""
         if not self.any or not task.revocable_zone:
             return None
         lines = zip(self._zones, self._problems, strict=True)
-        return Scores(np.array([FULL_SCORE if zone and not problem else 0.0 for zone, problem in lines]))
+        return ZoneScores(np.array([FULL_SCORE if zone and not problem else 0.0 for zone, problem in lines]))

@@ -23,7 +23,7 @@ LONGEST: Final = 1_000
 """Letters of what an error says that are kept."""
 
 
-class Asked:
+class PluginQuestion:
     """Which user's plugin is being asked just now, and what; "" while none is. Whoever looks on from outside reads it.
 
     `number` is that of the question, which may lead to questions of other plugins inside it.
@@ -36,7 +36,7 @@ class Asked:
         self.number = 0
 
 
-class Failures:
+class PluginFailures:
     """Those of one plugin in one session: told to whoever listens, and counted in the carry, which is journaled.
 
     `refuses`: with `onError: fail` what the plugin was asked about is refused; else the plugin is as if it had not
@@ -44,10 +44,10 @@ class Failures:
     """
 
     def __init__(
-        self, plugin: str, arguments: dict[str, Any], tell: Tell | None = None, asked: Asked | None = None
+        self, plugin: str, arguments: dict[str, Any], tell: Tell | None = None, asked: PluginQuestion | None = None
     ) -> None:
         self.plugin = plugin
-        self._asked = asked or Asked()
+        self._asked = asked or PluginQuestion()
         self._on_error = arguments.get(ON_ERROR, IGNORE)
         self.refuses = self._on_error == FAIL
         self._tell = tell

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from core.objects.pod import Task
-    from core.plugins.user.failures import Failures
+    from core.plugins.user.failures import PluginFailures
     from core.session.points.nodes import FloatArray, NodeCheck, NodeFilter, NodeScore, NodeScorer, Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
@@ -31,7 +31,7 @@ class WrongAnswerError(ValueError):
 class Guarded:
     """What stand-ins for filters and scorers have in common."""
 
-    def __init__(self, inner: NodeFilter | NodeScorer, failures: Failures) -> None:
+    def __init__(self, inner: NodeFilter | NodeScorer, failures: PluginFailures) -> None:
         self.name = str(getattr(inner, "name", failures.plugin))
         self._inner: Any = inner
         self._failures = failures
@@ -82,7 +82,7 @@ class GuardedFilter(Guarded):
 class GuardedCheck:
     """A user's NodeCheck."""
 
-    def __init__(self, inner: NodeCheck, failures: Failures, session: Session) -> None:
+    def __init__(self, inner: NodeCheck, failures: PluginFailures, session: Session) -> None:
         self.volatility: Volatility = getattr(inner, "volatility", Volatility.GLOBAL)
         self._inner, self._failures, self._session = inner, failures, session
 
@@ -140,7 +140,7 @@ class GuardedScorer(Guarded):
 class GuardedScore:
     """A user's NodeScore: 0 in place of what it failed to say, or said with something that is no finite number."""
 
-    def __init__(self, inner: NodeScore, failures: Failures, session: Session) -> None:
+    def __init__(self, inner: NodeScore, failures: PluginFailures, session: Session) -> None:
         self.volatility: Volatility = getattr(inner, "volatility", Volatility.GLOBAL)
         self.normalised = bool(getattr(inner, "normalised", False))
         constant = getattr(inner, "constant", None)

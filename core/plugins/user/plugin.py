@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from core.plugins.user.failures import Asked, Failures, Tell
+from core.plugins.user.failures import PluginFailures, PluginQuestion, Tell
 from core.plugins.user.points import GuardedSession
 from core.session.points.nodes import TEMPLATE_ONLY
 from core.session.points.ready import ReadyCheck
@@ -28,11 +28,11 @@ class UserPlugin:
         builder: PluginBuilder,
         arguments: dict[str, Any],
         tell: Tell | None = None,
-        asked: Asked | None = None,
+        asked: PluginQuestion | None = None,
     ) -> None:
         self.name = name
         self._builder, self._arguments = builder, arguments
-        self.failures = Failures(name, arguments, tell, asked)
+        self.failures = PluginFailures(name, arguments, tell, asked)
         self._plugin: Plugin | None = None
 
     def on_session_open(self, session: Session) -> None:
@@ -64,7 +64,7 @@ class Closed:
 
     reads = TEMPLATE_ONLY
 
-    def __init__(self, session: Session, failures: Failures, sentence: str) -> None:
+    def __init__(self, session: Session, failures: PluginFailures, sentence: str) -> None:
         self.name = failures.plugin
         codes = session.nodes.max_pods.astype("int32")
         codes[:] = session.reasons.intern(failures.reason(sentence))
@@ -75,6 +75,8 @@ class Closed:
         return self._check
 
 
-def guarded(name: str, builder: PluginBuilder, tell: Tell | None = None, asked: Asked | None = None) -> PluginBuilder:
+def guarded(
+    name: str, builder: PluginBuilder, tell: Tell | None = None, asked: PluginQuestion | None = None
+) -> PluginBuilder:
     """A builder of guarded plugins; `tell` hears of failures, `asked` says which plugin is at work."""
     return lambda arguments: UserPlugin(name, builder, arguments, tell, asked)

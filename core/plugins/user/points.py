@@ -11,14 +11,14 @@ from core.plugins.user.nodes import GuardedFilter, GuardedScorer, WrongAnswerErr
 from core.session.points.orders import JobColumn, TaskKey, comparing, comparing_keys
 from core.session.points.point import Point
 from core.session.points.victims import Mask
-from core.session.points.votes import Verdict, Vote
+from core.session.points.votes import ValidateResult, Vote
 from core.session.reasons import FitFailure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.objects.pod import Task
-    from core.plugins.user.failures import Failures
+    from core.plugins.user.failures import PluginFailures
     from core.session.points.binding import Handler
     from core.session.session import Session
     from core.state.jobs import Job
@@ -51,8 +51,8 @@ def _no_victims(vote: Vote) -> Instead:
     return instead
 
 
-def _verdict(sentence: str) -> Verdict:
-    return Verdict("PluginFailed", sentence)
+def _verdict(sentence: str) -> ValidateResult:
+    return ValidateResult("PluginFailed", sentence)
 
 
 ORDERS: Final = ("JobOrder", "QueueOrder", "VictimQueueOrder", "TaskOrder", "SubJobOrder")
@@ -76,7 +76,7 @@ INSTEAD: Final[dict[str, Answers]] = {
 """Points that are not listed answer None: nothing to say."""
 
 
-def guard(point: str, function: Callable[..., Any], failures: Failures) -> Callable[..., Any]:
+def guard(point: str, function: Callable[..., Any], failures: PluginFailures) -> Callable[..., Any]:
     """The function with its failures answered for."""
     ignored, refused = INSTEAD.get(point, NOTHING)
     instead = refused if failures.refuses else ignored
@@ -87,7 +87,7 @@ def guard(point: str, function: Callable[..., Any], failures: Failures) -> Calla
     return asked
 
 
-def guard_check(function: Callable[..., Any], failures: Failures) -> Callable[..., Any]:
+def guard_check(function: Callable[..., Any], failures: PluginFailures) -> Callable[..., Any]:
     """PrePredicate: its verdict is an exception."""
 
     def instead(sentence: str) -> None:
@@ -123,7 +123,7 @@ def plain(rule: JobColumn | TaskKey | Mask[Any] | Callable[..., Any], session: S
             return rule
 
 
-def guard_context(ask: Callable[[Task], Any], failures: Failures) -> Callable[..., Any]:
+def guard_context(ask: Callable[[Task], Any], failures: PluginFailures) -> Callable[..., Any]:
     """BindContext: what is none is no answer."""
 
     def checked(task: Task) -> BindContext | None:
@@ -135,7 +135,7 @@ def guard_context(ask: Callable[[Task], Any], failures: Failures) -> Callable[..
     return guard("BindContext", checked, failures)
 
 
-def guarded_rule(point: str, given: Any, failures: Failures, session: Session) -> Any:
+def guarded_rule(point: str, given: Any, failures: PluginFailures, session: Session) -> Any:
     """Whatever a plugin registers at a point, guarded."""
     if point == "Predicate":
         return [GuardedFilter(one, failures) for one in given]
@@ -172,7 +172,7 @@ class GuardedPoint:
 class GuardedPoints:
     """`Session.points` as a user's plugin sees it. Nothing is registered before `settle`."""
 
-    def __init__(self, session: Session, failures: Failures) -> None:
+    def __init__(self, session: Session, failures: PluginFailures) -> None:
         self._session = session
         self._failures = failures
         self._registrations: list[Callable[[], None]] = []
@@ -202,7 +202,7 @@ class GuardedPoints:
 class GuardedSession:
     """The session as a user's plugin sees it when it opens: it reads everything, and registers through guards."""
 
-    def __init__(self, session: Session, failures: Failures) -> None:
+    def __init__(self, session: Session, failures: PluginFailures) -> None:
         self._session = session
         self.points = GuardedPoints(session, failures)
 

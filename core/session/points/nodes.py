@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.session.points.point import Point
-from core.session.points.votes import Told
+from core.session.points.votes import Notified
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -172,7 +172,7 @@ class NodePoints:
     """`pre_predicate` raises FitFailure when no node can take the task."""
 
     def __init__(self, listed: Listed) -> None:
-        self.pre_predicate: Told[Task] = Told("PrePredicate", listed)
+        self.pre_predicate: Notified[Task] = Notified("PrePredicate", listed)
         self.predicate: Point[Sequence[NodeFilter]] = Point("Predicate", listed)
         self.node_order: Point[Sequence[NodeScorer]] = Point("NodeOrder", listed)
         self.batch_node_order: Point[Sequence[NodeScorer]] = Point("BatchNodeOrder", listed)

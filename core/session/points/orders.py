@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.session.heap import KeyedQueue, PriorityQueue, SortedQueue, Source
+from core.session.heap import KeyedQueue, PopSource, PriorityQueue, SortedQueue
 from core.session.points.point import Point
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class TaskOrder(Order["TaskKey | Compare[Task]", "Task", "Task"]):
         order = self(left, right)
         return order < 0 if order else task_before(left, right)
 
-    def queue(self, tasks: list[Task]) -> Source[Task]:
+    def queue(self, tasks: list[Task]) -> PopSource[Task]:
         """The tasks in order: a sorted list where the order is total and fixed, a live heap otherwise."""
         keys, default = self.keys, _default_key(tasks)
         if keys is None or default is None:

@@ -42,7 +42,7 @@ class Mask(Generic[S]):
     ask: Callable[[S, TaskBatch], BoolArray]
 
 
-class Eviction(Protocol):
+class GangEvictor(Protocol):
     """Who evicts for a gang: `kind` is "gangpreempt" or "gangreclaim", `job` the one that needs room."""
 
     @property
@@ -174,5 +174,5 @@ class VictimPoints:
         given: tuple[Any, ...] = (listed, fixes, as_batch)
         self.preemptable: TieredIntersection[Task] = TieredIntersection("Preemptable", *given)
         self.reclaimable: TieredIntersection[Task] = TieredIntersection("Reclaimable", *given)
-        self.unified_evictable: TieredIntersection[Eviction] = TieredIntersection("UnifiedEvictable", *given)
+        self.unified_evictable: TieredIntersection[GangEvictor] = TieredIntersection("UnifiedEvictable", *given)
         self.victim_tasks = FirstTierUnion("VictimTasks", listed)

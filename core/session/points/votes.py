@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from core.objects.queue import Queue
     from core.session.points.listed import Listed
     from core.session.subjobs import SubJob
-    from core.session.trail.records import Admission
+    from core.session.trail.records import AdmissionVotes
     from core.state.jobs import Job
 
 S = TypeVar("S")
@@ -41,7 +41,7 @@ def sign(number: int) -> int:
     return (number > 0) - (number < 0)
 
 
-class Verdict(NamedTuple):
+class ValidateResult(NamedTuple):
     """Why a job is not valid."""
 
     reason: str
@@ -88,7 +88,7 @@ class Ballot(Point[Callable[[S], Vote]], Generic[S]):
 
     def __init__(self, name: str, listed: Listed) -> None:
         super().__init__(name, listed)
-        self.heard_by: Callable[[S], Admission | None] | None = None
+        self.heard_by: Callable[[S], AdmissionVotes | None] | None = None
 
     def __call__(self, subject: S) -> bool:
         """Whether it is permitted."""
@@ -125,7 +125,7 @@ class FirstAnswer(Point[Callable[[*Subject], A | None]], Generic[A, *Subject]):
         return None
 
 
-class Told(Point[Callable[[S], object]], Generic[S]):
+class Notified(Point[Callable[[S], object]], Generic[S]):
     """Every plugin is told."""
 
     __slots__ = ()
@@ -140,13 +140,13 @@ class VotePoints:
     """`job_valid` gives the first verdict against a job. `job_enqueued` is told of a job that was admitted."""
 
     def __init__(self, listed: Listed) -> None:
-        self.job_valid: FirstAnswer[Verdict, Job] = FirstAnswer("JobValid", listed)
+        self.job_valid: FirstAnswer[ValidateResult, Job] = FirstAnswer("JobValid", listed)
         self.job_ready: AllAgree[Job] = AllAgree("JobReady", listed)
         self.sub_job_ready: AllAgree[SubJob] = AllAgree("SubJobReady", listed)
         self.job_pipelined: Ballot[Job] = Ballot("JobPipelined", listed)
         self.sub_job_pipelined: Ballot[SubJob] = Ballot("SubJobPipelined", listed)
         self.job_enqueueable: Ballot[Job] = Ballot("JobEnqueueable", listed)
-        self.job_enqueued: Told[Job] = Told("JobEnqueued", listed)
+        self.job_enqueued: Notified[Job] = Notified("JobEnqueued", listed)
         self.job_starving: FirstTierAgrees[Job] = FirstTierAgrees("JobStarving", listed)
         self.overused: AnyAgrees[Queue] = AnyAgrees("Overused", listed)
         self.preemptive: AllAgree[Queue, Sequence[Task]] = AllAgree("Preemptive", listed)

@@ -8,7 +8,7 @@ import numpy as np
 
 from core.resources.amounts import MIN_RESOURCE
 from core.session.search.node_search import ALL, NodeSearch
-from core.session.trail.records import Answer, Look
+from core.session.trail.records import FilterAnswer, Look
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,17 +43,17 @@ class HeardSearch(NodeSearch):
         self._group = group
         return super().best_of(group)
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[FilterAnswer]:
         """What each filter says of each node by itself: room first, one answer a resource, then filter by filter."""
-        found = list[Answer]()
+        found = list[FilterAnswer]()
         own = self.session.searches.hard_shard
         if own is not None:
-            found.append(Answer("shard", np.where(own, 0, self.session.searches.outside_shard).astype(np.int32)))
+            found.append(FilterAnswer("shard", np.where(own, 0, self.session.searches.outside_shard).astype(np.int32)))
         for dimension, value in self.template.items if self._room else ():
             lacks = self.lacks(dimension, value, ALL)
-            found.append(Answer("resources", lacks * np.int32(self.session.searches.insufficient(dimension))))
+            found.append(FilterAnswer("resources", lacks * np.int32(self.session.searches.insufficient(dimension))))
         for plugin, checks in self.filters.by_plugin:
-            found += [Answer(plugin, check.reject(ALL).copy()) for check in checks]
+            found += [FilterAnswer(plugin, check.reject(ALL).copy()) for check in checks]
         return [answer for answer in found if answer.codes.any()]
 
 
@@ -80,7 +80,7 @@ def look_of_nobody(session: Session, task: Task, failure: FitFailure) -> Look:
     codes = np.full(session.nodes.count, session.reasons.intern(failure.reason), dtype=np.int32)
     nobody = np.zeros(0, dtype=np.intp)
     look = Look(session.action, task.key, session.nodes.names, session.reasons, codes, nobody)
-    look.nominated, look.every = task.nominated, [Answer(failure.reason.plugin, codes)]
+    look.nominated, look.every = task.nominated, [FilterAnswer(failure.reason.plugin, codes)]
     return look
 
 

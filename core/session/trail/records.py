@@ -103,7 +103,7 @@ class Election:
 
 
 @dataclass(slots=True)
-class Admission:
+class AdmissionVotes:
     """`votes`: (tier, plugin, "permits", "abstains" or "rejects") of those who were asked."""
 
     job: str
@@ -111,7 +111,7 @@ class Admission:
 
 
 @dataclass(slots=True)
-class Answer:
+class FilterAnswer:
     """What one filter said: reason numbers, int32 [N], 0 where it is content."""
 
     plugin: str
@@ -136,7 +136,7 @@ class Look:
     fitting: npt.NDArray[np.intp]
     chosen: str = ""
     nominated: str = ""
-    every: list[Answer] = field(default_factory=list[Answer])
+    every: list[FilterAnswer] = field(default_factory=list[FilterAnswer])
     scores: dict[str, FloatArray] = field(default_factory=dict[str, "FloatArray"])
     lacking: dict[str, tuple[float, float]] = field(default_factory=dict[str, "tuple[float, float]"])
 

@@ -9,7 +9,7 @@ from core.session.reasons import FitFailure
 from core.session.search.node_search import NodeSearch
 from core.session.trail.elections import Elections
 from core.session.trail.looks import HeardSearch, look_at_one, look_of, look_of_nobody
-from core.session.trail.records import Admission, Ended
+from core.session.trail.records import AdmissionVotes, Ended
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -82,7 +82,7 @@ class Trail(Silence):
     ) -> None:
         self.tasks, self.jobs, self.every_filter = tasks, jobs, every_filter
         self.looks: dict[str, list[Look]] = {}
-        self.admissions: dict[str, Admission] = {}
+        self.admissions: dict[str, AdmissionVotes] = {}
         self.endings: dict[str, list[Ended]] = {}
         self.elections = Elections(self)
         self.statuses: dict[str, str] = {}
@@ -159,11 +159,11 @@ class Trail(Silence):
     def _keep(self, look: Look) -> None:
         self.looks.setdefault(look.task, []).append(look)
 
-    def admission(self, job: Job) -> Admission | None:
+    def admission(self, job: Job) -> AdmissionVotes | None:
         """A job asks to be admitted; None when nobody asks about it."""
         if job.key not in self.jobs:
             return None
-        found = self.admissions[job.key] = Admission(job.key)
+        found = self.admissions[job.key] = AdmissionVotes(job.key)
         return found
 
     # --- what nobody looked at

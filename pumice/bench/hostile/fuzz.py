@@ -23,7 +23,7 @@ from core.messages.replies import Refused
 from pumice.bench.cluster import nodes
 from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.bench.hostile.bodies import NAMESPACE, pod
-from pumice.bench.hostile.requests import Request, requests
+from pumice.bench.hostile.requests import HostileRequest, requests
 from pumice.bench.pauses import pauses
 from storage.memory import MemoryJournal
 
@@ -64,7 +64,7 @@ async def _fill(system: System, parameters: Parameters) -> None:
                 raise RuntimeError(answer.message)
 
 
-async def _ask_all(port: int, samples: Samples, asked: Iterable[Request], system: System) -> None:
+async def _ask_all(port: int, samples: Samples, asked: Iterable[HostileRequest], system: System) -> None:
     found: list[tuple[float, str]] = []
     failed = 0
     for request in asked:
@@ -80,7 +80,7 @@ async def _ask_all(port: int, samples: Samples, asked: Iterable[Request], system
         samples.add(f"hold_s of {name!r}", seconds, "s")
 
 
-def _ask(port: int, request: Request) -> int:
+def _ask(port: int, request: HostileRequest) -> int:
     """The answer's code; 0 where the connection was closed instead."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     try:

@@ -22,7 +22,7 @@ TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HostileRequest:
     """One request; `name` says what is too much about it."""
 
     name: str
@@ -37,7 +37,7 @@ class Request:
         return len(self.path) + len(self.body) + sum(len(one) + len(other) for one, other in self.headers.items())
 
 
-def requests(seed: int) -> list[Request]:
+def requests(seed: int) -> list[HostileRequest]:
     """All of them; those that go together stay in their order."""
     groups = [[one] for one in (*_creations(), *_bodies(), *_patches(), *_questions(), *_cut(Random(seed)))]
     groups += [list(pair) for pair in _definitions()]
@@ -45,11 +45,11 @@ def requests(seed: int) -> list[Request]:
     return [one for group in groups for one in group]
 
 
-def _json(name: str, method: str, path: str, body: Any, media: str = JSON) -> Request:
-    return Request(name, method, path, msgspec.json.encode(body), {"content-type": media})
+def _json(name: str, method: str, path: str, body: Any, media: str = JSON) -> HostileRequest:
+    return HostileRequest(name, method, path, msgspec.json.encode(body), {"content-type": media})
 
 
-def _creations() -> Iterator[Request]:
+def _creations() -> Iterator[HostileRequest]:
     groups = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{bodies.NAMESPACE}/podgroups"
     jobs = f"/apis/batch.volcano.sh/v1alpha1/namespaces/{bodies.NAMESPACE}/jobs"
     for path, known in ((PODS, bodies.PODS), (groups, bodies.GROUPS), (jobs, bodies.JOBS)):
@@ -66,7 +66,7 @@ def _plain(name: str) -> str:
     return "fuzz-" + "".join(letter if letter.isalnum() else "-" for letter in name.lower())
 
 
-def _bodies() -> Iterator[Request]:
+def _bodies() -> Iterator[HostileRequest]:
     """Of every media type: deep, wide, and not what it says."""
     aliases = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
@@ -82,14 +82,16 @@ def _bodies() -> Iterator[Request]:
     }  # fmt: skip
     for name, text in texts.items():
         for media in (JSON, "application/yaml"):
-            yield Request(f"{name} as {media}", "POST", PODS, text.encode(), {"content-type": media})
+            yield HostileRequest(f"{name} as {media}", "POST", PODS, text.encode(), {"content-type": media})
     protobuf = "application/vnd.kubernetes.protobuf"
     head = b"k8s\x00\x0a\x09\x0a\x02v1\x12\x03Pod\x12"
     for name, raw in {"protobuf fields": b"\x08\x01" * 30_000, "protobuf depth": b"\x0a\x7f" * 30_000}.items():
-        yield Request(name, "POST", PODS, head + _varint(len(raw)) + raw, {"content-type": protobuf})
+        yield HostileRequest(name, "POST", PODS, head + _varint(len(raw)) + raw, {"content-type": protobuf})
     containers = b"".join(b"\x12\x03\x0a\x01c" for _ in range(12_000))
     spec = b"\x12" + _varint(len(containers)) + containers
-    yield Request("protobuf containers", "POST", PODS, head + _varint(len(spec)) + spec, {"content-type": protobuf})
+    yield HostileRequest(
+        "protobuf containers", "POST", PODS, head + _varint(len(spec)) + spec, {"content-type": protobuf}
+    )
 
 
 def _varint(number: int) -> bytes:
@@ -99,7 +101,7 @@ def _varint(number: int) -> bytes:
     return found + bytes([number])
 
 
-def _patches() -> Iterator[Request]:
+def _patches() -> Iterator[HostileRequest]:
     labels = {f"l{number}": "v" for number in range(4_500)}
     operations: dict[str, list[Any]] = {
         "additions": [{"op": "add", "path": f"/metadata/labels/x{n}", "value": "v"} for n in range(1_000)],
@@ -127,7 +129,7 @@ def _patches() -> Iterator[Request]:
         yield _json(f"apply patch: {name}", "PATCH", path, whole, "application/apply-patch+yaml")
 
 
-def _questions() -> Iterator[Request]:
+def _questions() -> Iterator[HostileRequest]:
     """Lists whose selectors, pages and forms are too much; nobody is shown more than a page."""
     selectors = {
         "requirements": ",".join(f"a!=b{number}" for number in range(4_000)),
@@ -136,25 +138,27 @@ def _questions() -> Iterator[Request]:
         "commas": "," * 20_000, "brackets": "(" * 20_000, "spaces": "a=" + " " * 19_000 + "!",
     }  # fmt: skip
     for name, text in selectors.items():
-        yield Request(f"selector: {name}", "GET", f"{PODS}?limit=500&labelSelector={quote(text)}")
+        yield HostileRequest(f"selector: {name}", "GET", f"{PODS}?limit=500&labelSelector={quote(text)}")
     fields = {"terms": ",".join(f"metadata.name!=p{n}" for n in range(1_500)), "escapes": "\\" * 19_000}
     for name, text in fields.items():
-        yield Request(f"fields: {name}", "GET", f"{PODS}?limit=500&fieldSelector={quote(text)}")
-    yield Request("all pods", "GET", PODS)
-    yield Request("all pods as a table", "GET", PODS, headers={"accept": TABLE})
-    yield Request("all nodes as a table", "GET", "/api/v1/nodes", headers={"accept": TABLE})
-    yield Request("a forged page", "GET", f"{PODS}?continue={'A' * 40_000}")
-    yield Request("names in the query", "GET", f"{PODS}?limit=1&" + "&".join(f"q{number}=1" for number in range(6_000)))
-    yield Request("forms", "GET", POD, headers={"accept": ",".join(f"text/x{n};q=0.{n}" for n in range(3_000))})
-    yield Request("slashes", "GET", "/api/v1/" + "a/" * 28_000)
-    yield Request("percents", "GET", "/api/v1/" + "%41" * 18_000)
-    yield Request("a long name", "GET", f"{PODS}/{'x' * 60_000}")
-    yield Request("metrics", "GET", "/metrics")
-    yield Request("a selection that is empty", "DELETE", f"{PODS}?labelSelector=app%3Dnobody")
-    yield Request("openapi", "GET", "/openapi/v3/api/v1")
+        yield HostileRequest(f"fields: {name}", "GET", f"{PODS}?limit=500&fieldSelector={quote(text)}")
+    yield HostileRequest("all pods", "GET", PODS)
+    yield HostileRequest("all pods as a table", "GET", PODS, headers={"accept": TABLE})
+    yield HostileRequest("all nodes as a table", "GET", "/api/v1/nodes", headers={"accept": TABLE})
+    yield HostileRequest("a forged page", "GET", f"{PODS}?continue={'A' * 40_000}")
+    yield HostileRequest(
+        "names in the query", "GET", f"{PODS}?limit=1&" + "&".join(f"q{number}=1" for number in range(6_000))
+    )
+    yield HostileRequest("forms", "GET", POD, headers={"accept": ",".join(f"text/x{n};q=0.{n}" for n in range(3_000))})
+    yield HostileRequest("slashes", "GET", "/api/v1/" + "a/" * 28_000)
+    yield HostileRequest("percents", "GET", "/api/v1/" + "%41" * 18_000)
+    yield HostileRequest("a long name", "GET", f"{PODS}/{'x' * 60_000}")
+    yield HostileRequest("metrics", "GET", "/metrics")
+    yield HostileRequest("a selection that is empty", "DELETE", f"{PODS}?labelSelector=app%3Dnobody")
+    yield HostileRequest("openapi", "GET", "/openapi/v3/api/v1")
 
 
-def _definitions() -> Iterator[tuple[Request, ...]]:
+def _definitions() -> Iterator[tuple[HostileRequest, ...]]:
     for number, (name, (schema, value)) in enumerate(bodies.DEFINED.items()):
         plural = f"fuzz{number}"
         made = _json(f"definition: {name}", "POST", CRDS, bodies.definition(plural, schema))
@@ -170,7 +174,7 @@ def _definitions() -> Iterator[tuple[Request, ...]]:
     yield (
         _json("definition: columns", "POST", CRDS, wide),
         _json("defined: depth", "POST", path, _custom("Wide", bodies.nested(60, lists=False))),
-        Request("defined: as a table", "GET", path, headers={"accept": TABLE}),
+        HostileRequest("defined: as a table", "GET", path, headers={"accept": TABLE}),
     )
 
 
@@ -178,11 +182,11 @@ def _custom(kind: str, spec: Any) -> dict[str, Any]:
     return {"apiVersion": "fuzz.dev/v1", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
 
 
-def _cut(chance: Random) -> Iterator[Request]:
+def _cut(chance: Random) -> Iterator[HostileRequest]:
     """Some of the others, with bytes that have changed."""
     whole = [one for one in (*_creations(), *_bodies(), *_patches()) if one.body]
     for one in chance.sample(whole, 30):
         body = bytearray(one.body)
         for _ in range(chance.randint(1, 20)):
             body[chance.randrange(len(body))] = chance.randrange(256)
-        yield Request(f"damaged: {one.name}", one.method, one.path, bytes(body), one.headers)
+        yield HostileRequest(f"damaged: {one.name}", one.method, one.path, bytes(body), one.headers)

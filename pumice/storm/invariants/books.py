@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import asdict, astuple, replace
 
-from actors.agents.pod_life import State
+from actors.agents.pod_life import PodState
 from actors.agents.pod_runs import read_run
 from actors.api.store import Store
 from core.life.task import COMPLETED_STATUSES, TaskStatus
@@ -175,7 +175,7 @@ def never_ending(store: Store) -> list[str]:
     problems = [
         f"pod {run.namespace}/{run.name} runs on {run.node}, for {run.duration_s:g} s and longer"
         for run in runs
-        if run is not None and run.state is State.RUNNING and run.duration_s and run.node in nodes
+        if run is not None and run.state is PodState.RUNNING and run.duration_s and run.node in nodes
     ]
     return problems[:MOST]
 

@@ -27,7 +27,7 @@ LAG_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded:
+class BudgetedPod:
     """What of a pod matters to budgets. `evicted`: somebody's eviction was granted."""
 
     uid: str
@@ -90,7 +90,7 @@ class BudgetBooks:
         self.by_name: dict[Name, BudgetBook] = {}
         self._blobs = blobs
         self._clock = clock
-        self._pods: dict[Name, Guarded] = {}
+        self._pods: dict[Name, BudgetedPod] = {}
 
     def begin(self, revision: int) -> None:
         """Start from the objects that are there."""
@@ -132,7 +132,7 @@ class BudgetBooks:
     def _pod_blobs(self) -> Iterator[tuple[tuple[str, str, str], bytes]]:
         return (item for item in self._blobs.items() if item[0][0] == "Pod")
 
-    def _pod(self, name: Name, after: Guarded | None) -> Iterator[str]:
+    def _pod(self, name: Name, after: BudgetedPod | None) -> Iterator[str]:
         before = self._pods.pop(name, None)
         if after is not None:
             self._pods[name] = after
@@ -147,22 +147,22 @@ class BudgetBooks:
         if after is not None and after.healthy:
             self._counted(name, after, 1, at)
 
-    def _counted(self, name: Name, pod: Guarded, change: int, at: float) -> None:
+    def _counted(self, name: Name, pod: BudgetedPod, change: int, at: float) -> None:
         for _, book in self._of(name, pod):
             book.counted(change, at)
 
-    def _evicted(self, name: Name, pod: Guarded, at: float) -> Iterator[str]:
+    def _evicted(self, name: Name, pod: BudgetedPod, at: float) -> Iterator[str]:
         for own, book in self._of(name, pod):
             if not book.granted(at):
                 yield f"budget {own} wants {book.wants} healthy pods and has {book.healthy} without {'/'.join(name)}"
 
-    def _of(self, name: Name, pod: Guarded) -> Iterator[tuple[str, BudgetBook]]:
+    def _of(self, name: Name, pod: BudgetedPod) -> Iterator[tuple[str, BudgetBook]]:
         for (namespace, own), book in self.by_name.items():
             if namespace == name[0] and book.selector.matches(pod.labels):
                 yield own, book
 
 
-def read_guarded(pod: Object) -> Guarded:
+def read_guarded(pod: Object) -> BudgetedPod:
     """Ready is a pod that says so and is not on its way out."""
     meta, status = pod["metadata"], section(pod, "status")
     ready = evicted = False
@@ -170,7 +170,7 @@ def read_guarded(pod: Object) -> Guarded:
         if each["status"] == "True":
             ready = ready or each["type"] == "Ready"
             evicted = evicted or (each["type"] == "DisruptionTarget" and each.get("reason") == EVICTED)
-    return Guarded(meta["uid"], text_map(meta.get("labels")), ready and "deletionTimestamp" not in meta, evicted)
+    return BudgetedPod(meta["uid"], text_map(meta.get("labels")), ready and "deletionTimestamp" not in meta, evicted)
 
 
 def _wanted(spec: Object) -> tuple[LabelSelector, int] | None:

@@ -11,7 +11,7 @@ from core.messages.operations import BeganAnew, ForgotBind
 if TYPE_CHECKING:
     from core.messages.events import Outcome
     from core.messages.operations import ViewOperation
-    from pumice.storm.invariants.truth import Truth
+    from pumice.storm.invariants.truth import StormTruth
 
 FIRST_S: Final = 0.005
 LONGEST_S: Final = 1000.0
@@ -50,7 +50,7 @@ class Failures:
             delay = min(FIRST_S * 2.0 ** min(count - 1 + DOUBLINGS, 60), LONGEST_S)
             self._open[uid] = Failure(f"{outcome.namespace}/{outcome.name}", uid, now + delay + SLACK_S, revision)
 
-    def operation(self, operation: ViewOperation, truth: Truth) -> str:
+    def operation(self, operation: ViewOperation, truth: StormTruth) -> str:
         """The cache has looked; or it has crashed, and lists everything. What is wrong with that, in words."""
         match operation:
             case BeganAnew():
@@ -65,7 +65,7 @@ class Failures:
                 pass
         return ""
 
-    def overdue(self, truth: Truth, now: float) -> Iterator[str]:
+    def overdue(self, truth: StormTruth, now: float) -> Iterator[str]:
         """Those that nobody looked at though they still wait, in words."""
         for failure in [each for each in self._open.values() if each.by < now]:
             pod = truth.pods.get(failure.pod)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from core.messages.decisions import Bind, Decision, Evict
     from pumice.storm.invariants.pod_book import PodBook
-    from pumice.storm.invariants.truth import Truth
+    from pumice.storm.invariants.truth import StormTruth
 
 
-def partial_gangs(truth: Truth, binds: Iterable[Bind], decided: Set[str], revision: int) -> list[str]:
+def partial_gangs(truth: StormTruth, binds: Iterable[Bind], decided: Set[str], revision: int) -> list[str]:
     """A gang that is started at all is started whole: what is wrong with those that a cycle's binds are for."""
     return [words for job in _jobs(binds) if (words := partial_gang(truth, job, decided, revision))]
 
 
 def broken_gangs(
-    truth: Truth, victims: Iterable[Evict], decided: Set[str], leaving: Set[str], revision: int
+    truth: StormTruth, victims: Iterable[Evict], decided: Set[str], leaving: Set[str], revision: int
 ) -> list[str]:
     """What is wrong with the gangs that a cycle's victims are of."""
     return [words for job in _jobs(victims) if (words := broken_gang(truth, job, decided, leaving, revision))]
@@ -27,7 +27,7 @@ def _jobs(decisions: Iterable[Decision]) -> dict[str, None]:
     return dict.fromkeys(decision.job for decision in decisions)
 
 
-def partial_gang(truth: Truth, job: str, decided: Set[str], revision: int) -> str:
+def partial_gang(truth: StormTruth, job: str, decided: Set[str], revision: int) -> str:
     """Words when the job's pods that are placed or decided are fewer than it needs; "" when all is well."""
     needed = _needed(truth, job, revision)
     placed = [pod for pod in truth.members(job) if pod.phase != "Failed" and (pod.node or pod.uid in decided)]
@@ -36,7 +36,7 @@ def partial_gang(truth: Truth, job: str, decided: Set[str], revision: int) -> st
     return f"gang {job} needs {needed}, {len(placed)} are placed or on their way"
 
 
-def broken_gang(truth: Truth, job: str, decided: Set[str], leaving: Set[str], revision: int) -> str:
+def broken_gang(truth: StormTruth, job: str, decided: Set[str], leaving: Set[str], revision: int) -> str:
     """Words when a cycle took victims of the job and left it fewer pods than it needs; "" when all is well.
 
     `decided`, `leaving`: uids. What happened after `revision` the scheduler could not know: a pod that has failed or
@@ -49,14 +49,14 @@ def broken_gang(truth: Truth, job: str, decided: Set[str], leaving: Set[str], re
     return "" if left >= needed else f"gang {job} needs {needed}, its victims leave it {left}"
 
 
-def _needed(truth: Truth, job: str, revision: int) -> int:
+def _needed(truth: StormTruth, job: str, revision: int) -> int:
     """The least that it has needed since then; 0 when there is no such gang."""
     history = truth.groups.get(job)
     groups = [] if history is None else [each for each in history.since(revision) if each is not None]
     return min((each[0] for each in groups), default=0)
 
 
-def _counts(truth: Truth, pod: PodBook, decided: Set[str], revision: int) -> bool:
+def _counts(truth: StormTruth, pod: PodBook, decided: Set[str], revision: int) -> bool:
     """As Volcano's ready tasks do."""
     if pod.ended:
         return pod.phase == "Succeeded"

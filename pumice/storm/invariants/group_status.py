@@ -13,14 +13,14 @@ from core.objects.metadata import section
 from pumice.storm.invariants.pod_book import Object, PodBook
 
 if TYPE_CHECKING:
-    from pumice.storm.invariants.truth import Truth
+    from pumice.storm.invariants.truth import StormTruth
 
 MOST: Final = 3
 WAITING: Final = ("Pending", "Inqueue")
 """Which of them it is depends on when there was room to let the group in."""
 
 
-def wrong_statuses(truth: Truth, *, gang: bool) -> list[str]:
+def wrong_statuses(truth: StormTruth, *, gang: bool) -> list[str]:
     """Groups whose phase, or count of pods that run, is not what the api's pods say. `gang`: the gang plugin is there,
     which finds a group unschedulable that is not ready.
     """
@@ -28,21 +28,21 @@ def wrong_statuses(truth: Truth, *, gang: bool) -> list[str]:
     return list(islice(filter(None, found), MOST))
 
 
-def phases(truth: Truth) -> dict[str, str]:
+def phases(truth: StormTruth) -> dict[str, str]:
     """What each group says, by "namespace/name"."""
     return {job: _status(truth, job).get("phase") or "" for job in _groups(truth)}
 
 
-def _groups(truth: Truth) -> list[str]:
+def _groups(truth: StormTruth) -> list[str]:
     return sorted(f"{namespace}/{name}" for kind, namespace, name in truth.blobs if kind == "PodGroup")
 
 
-def _status(truth: Truth, job: str) -> Object:
+def _status(truth: StormTruth, job: str) -> Object:
     namespace, _, name = job.partition("/")
     return section(truth.read(truth.blobs["PodGroup", namespace, name]), "status")
 
 
-def _wrong(truth: Truth, job: str, *, gang: bool) -> str:
+def _wrong(truth: StormTruth, job: str, *, gang: bool) -> str:
     needed, queue = truth.groups[job].last
     if queue not in truth.queues or truth.queues[queue].last is None:
         return ""  # no session has such a job, so nobody says anything of it

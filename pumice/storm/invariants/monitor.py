@@ -32,7 +32,7 @@ from core.messages.operations import AssumedCycle, ViewOperation
 from pumice.storm.invariants.budget_books import BUDGET, BudgetBooks
 from pumice.storm.invariants.failures import Failures
 from pumice.storm.invariants.gangs import broken_gangs, partial_gangs
-from pumice.storm.invariants.truth import Truth
+from pumice.storm.invariants.truth import StormTruth
 from pumice.storm.invariants.upheld import ALL, BUDGETS, GANGS, VICTIMS, upheld_by
 from pumice.storm.invariants.violation import Violation, ViolationFoundError
 from storage import codec
@@ -91,7 +91,7 @@ class Monitor:
     """Sees every record; `violated` ends the storm at the next event, whoever notices.
 
     `patience_s`: after so long the cache may have given up an outcome, and decide again. `upheld`: what every
-    configuration so far sees to, of what depends on one. `objects`: see `Truth`.
+    configuration so far sees to, of what depends on one. `objects`: see `StormTruth`.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Monitor:
     ) -> None:
         self._patience_s = patience_s
         self._most_records = most_records
-        self.truth = Truth(objects)
+        self.truth = StormTruth(objects)
         self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time, self.truth.read)
         self.failures = Failures()
         self.upheld = ALL

@@ -49,7 +49,7 @@ class PodBook(Struct):
         )
 
 
-class PodReader:
+class BookedPodReader:
     """Reads pods. Those of a job come one after the other, and the api gives them all the very same spec."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from actors.system.system import System
     from core.state.view import View
     from pumice.storm.invariants.monitor import Monitor
-    from pumice.storm.invariants.truth import Truth
+    from pumice.storm.invariants.truth import StormTruth
 
 GLANCE_S: Final = 0.03
 """Between two looks whether the cache knows of every change."""
@@ -125,7 +125,7 @@ def places_of(view: View) -> Places:
     return {task.key: (task.uid, seats[task.row]) for task in view.tasks.by_key.values() if seats[task.row]}
 
 
-def places_in(truth: Truth) -> Places:
+def places_in(truth: StormTruth) -> Places:
     """Pods that take up room on a node, by what the journal says."""
     return {pod.key: (pod.uid, pod.node) for pod in truth.pods.values() if pod.on_node}
 

@@ -14,7 +14,7 @@ from core.messages.events import Mutation
 from core.objects.metadata import section
 from pumice.storm.invariants.claim_books import KINDS as CLAIM_KINDS
 from pumice.storm.invariants.claim_books import ClaimBooks
-from pumice.storm.invariants.pod_book import Amounts, Object, PodBook, PodReader, amounts, share_port
+from pumice.storm.invariants.pod_book import Amounts, BookedPodReader, Object, PodBook, amounts, share_port
 from pumice.storm.invariants.upheld import ALL, CAPABILITY, CLAIMS, POD_COUNT, PORTS
 from storage.shared_objects import SharedObjects
 
@@ -51,7 +51,7 @@ class History:
         return self.values[-1][1] if self.values else None
 
 
-class Truth:
+class StormTruth:
     """Pods, nodes, groups and queues after `revision`. `objects`: where what was written may be decoded already."""
 
     def __init__(self, objects: SharedObjects | None = None) -> None:
@@ -71,7 +71,7 @@ class Truth:
         self._held = _sums()
         self._losses: dict[str, list[tuple[int, str]]] = {}
         self._deleted_at: dict[str, int] = {}
-        self._reader = PodReader()
+        self._reader = BookedPodReader()
 
     def begin(self, store: Store) -> None:
         """Start from what a store holds already."""

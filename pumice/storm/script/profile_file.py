@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from actors.api.faults.faults import KINDS
 from config.errors import ConfigError, ConfigSyntaxError
 from config.load import parse_scheduler_config, read_text
-from config.read import Place, Strictness, known_entries, mapping, sequence, text
+from config.read import Strictness, ValuePlace, known_entries, mapping, sequence, text
 from config.yaml_tree import Document, read_documents
 from core.actions import ACTIONS
 from core.plugins import PLUGINS
@@ -22,7 +22,7 @@ NAME: Final = pattern(r"\w[\w.-]{0,49}")
 """Names are joined by "+", and stand in the names of files."""
 MOST: Final = 1000
 """So many disturbances of a kind: a storm lasts some seconds."""
-NOWHERE: Final = Place(Document("", None))
+NOWHERE: Final = ValuePlace(Document("", None))
 
 
 class Profile(Struct, frozen=True):
@@ -39,7 +39,7 @@ class Profile(Struct, frozen=True):
     varied: bool = False
     claims: float = 0.0
     config: str = ""
-    place: Place = NOWHERE
+    place: ValuePlace = NOWHERE
 
 
 KEYS: Final = tuple(key for key in Profile.__struct_fields__ if key != "place")
@@ -50,17 +50,17 @@ def read_profiles(path: Path) -> dict[str, Profile]:
     documents = read_documents(read_text(path), str(path))
     if len(documents) != 1:
         raise ConfigSyntaxError(f"expected one YAML document, was {len(documents)}", source=str(path))
-    top = Place(documents[0])
+    top = ValuePlace(documents[0])
     return {_name(top, name): _profile(top.at(name), found) for name, found in mapping(top, top.document.data).items()}
 
 
-def _name(top: Place, name: str) -> str:
+def _name(top: ValuePlace, name: str) -> str:
     if not NAME.fullmatch(name):
         raise top.at(name).wrong("a name of at most 50 letters, digits, - _ and .", name)
     return name
 
 
-def _profile(place: Place, value: object) -> Profile:
+def _profile(place: ValuePlace, value: object) -> Profile:
     found = known_entries(place, value, KEYS, Strictness())
     includes = enumerate(sequence(place.at("include"), found.get("include")))
     return Profile(
@@ -77,33 +77,33 @@ def _profile(place: Place, value: object) -> Profile:
 
 
 def _numbers(
-    place: Place, value: object, known: Collection[str], what: str, read: Callable[[Place, object], float]
+    place: ValuePlace, value: object, known: Collection[str], what: str, read: Callable[[ValuePlace, object], float]
 ) -> dict[str, float]:
     found = known_entries(place, value, known, Strictness(), what)
     return {name: read(place.at(name), number) for name, number in found.items()}
 
 
-def _share(place: Place, value: object) -> float:
+def _share(place: ValuePlace, value: object) -> float:
     return _number(place, value, 1, "a share from 0 to 1")
 
 
-def _amount(place: Place, value: object) -> float:
+def _amount(place: ValuePlace, value: object) -> float:
     return _number(place, value, MOST, f"a number from 0 to {MOST}")
 
 
-def _number(place: Place, value: object, most: float, expected: str) -> float:
+def _number(place: ValuePlace, value: object, most: float, expected: str) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
         raise place.wrong(expected, value)
     return float(value)
 
 
-def _switch(place: Place, value: object) -> bool:
+def _switch(place: ValuePlace, value: object) -> bool:
     if not isinstance(value, bool):
         raise place.wrong("true or false", value)
     return value
 
 
-def _config(place: Place, value: object) -> str:
+def _config(place: ValuePlace, value: object) -> str:
     """The text of a configuration that loads."""
     if value is None:
         return ""

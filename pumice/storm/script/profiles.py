@@ -13,7 +13,7 @@ import msgspec
 
 from actors.api.faults.faults import POSSIBLE
 from config.errors import ConfigError, ConflictError
-from config.read import Place
+from config.read import ValuePlace
 from pumice.storm.script.profile_file import NOWHERE, Profile, read_profiles
 
 FILE: Final = Path(__file__).with_name("profiles.yaml")
@@ -81,7 +81,7 @@ def _include(name: str, known: Mapping[str, Profile], whole: dict[str, Profile],
     return whole[name]
 
 
-def _check_include(name: str, place: Place, known: Mapping[str, Profile], trail: tuple[str, ...]) -> None:
+def _check_include(name: str, place: ValuePlace, known: Mapping[str, Profile], trail: tuple[str, ...]) -> None:
     if name not in known:
         raise place.unknown("profile", name, known)
     if name in trail:
@@ -90,7 +90,7 @@ def _check_include(name: str, place: Place, known: Mapping[str, Profile], trail:
         raise place.error(ConflictError, f"expected at most {DEEPEST} profiles within each other")
 
 
-def _check_sums(whole: Profile, place: Place, names: str) -> None:
+def _check_sums(whole: Profile, place: ValuePlace, names: str) -> None:
     """One throw of the dice decides about a request: faults past certainty would never strike."""
     for sort, kinds in POSSIBLE.items():
         together = sum(whole.rates.get(kind, 0.0) for kind in kinds)
@@ -100,7 +100,7 @@ def _check_sums(whole: Profile, place: Place, names: str) -> None:
             raise place.error(ConflictError, problem)
 
 
-def _together(parts: Sequence[Profile], place: Place, names: str) -> Profile:
+def _together(parts: Sequence[Profile], place: ValuePlace, names: str) -> Profile:
     """Of each number the greatest, and the one configuration."""
     configs = dict.fromkeys(each.config for each in parts if each.config)
     if len(configs) > 1:

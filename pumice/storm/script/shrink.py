@@ -19,9 +19,9 @@ import msgspec
 
 from pumice.storm.script.checking import JOBS, OWNERS
 from pumice.storm.script.script import Event, Script
-from pumice.storm.simulation import Outcome, simulate
+from pumice.storm.simulation import StormOutcome, simulate
 
-Simulate = Callable[[Script], Outcome]
+Simulate = Callable[[Script], StormOutcome]
 
 RUNS: Final = 400
 """Storms that may be run to cut one down; PATIENCE times as many while more than FEW events are left."""
@@ -80,14 +80,14 @@ class Search:
         return False
 
 
-def written_out(script: Script, outcome: Outcome) -> Script:
+def written_out(script: Script, outcome: StormOutcome) -> Script:
     """The same storm with every fault that struck as an event of its own, and no rates."""
     inputs = [event for event in script.events if not event.on]
     invariant = outcome.violations[0].invariant if outcome.violations else ""
     return msgspec.structs.replace(script, events=(*inputs, *outcome.struck), rates={}, invariant=invariant)
 
 
-def shrink(script: Script, outcome: Outcome, *, runs: int = RUNS, simulate: Simulate = simulate) -> Script:
+def shrink(script: Script, outcome: StormOutcome, *, runs: int = RUNS, simulate: Simulate = simulate) -> Script:
     """The smallest script found that breaks the same invariant; the written-out one when that does not repeat."""
     search = Search(written_out(script, outcome), runs, simulate)
     if not search.take(search.events):

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.api import ordered
-from actors.api.ordered import Name, Ordered, Record
+from actors.api.ordered import Name, ObjectRecord, Ordered
 
 NAMES = st.tuples(st.sampled_from(["", "a", "a-b", "b"]), st.text("abc-", min_size=1, max_size=3))
 
 
-def record(number: int) -> Record:
-    return Record(b"%d" % number, number, f"u{number}")
+def record(number: int) -> ObjectRecord:
+    return ObjectRecord(b"%d" % number, number, f"u{number}")
 
 
 @given(st.lists(st.tuples(st.booleans(), NAMES), max_size=120))
@@ -19,7 +19,7 @@ def test_it_is_a_sorted_mapping(steps: list[tuple[bool, Name]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordered, "_RUN", 2)  # so that runs are split and emptied all the time
         held = Ordered()
-        model: dict[Name, Record] = {}
+        model: dict[Name, ObjectRecord] = {}
         for number, (comes, name) in enumerate(steps):
             if comes:
                 model[name] = record(number)

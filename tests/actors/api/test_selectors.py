@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from actors.api.selectors import MOST_REQUIREMENTS, SelectorError, matches, parse_selector, selector_of
+from actors.api.selectors import MOST_REQUIREMENTS, SelectorTextError, matches, parse_selector, selector_of
 
 LABELS = {"app": "web", "tier": "front", "volcano.sh/job-name": "j"}
 
@@ -35,7 +35,7 @@ def test_text(text: str, holds: bool) -> None:
 
 @pytest.mark.parametrize("text", ["app=a=b", "a b", "app in web", "=x", "app=a b", "app in (a!b)", ","])
 def test_no_selector(text: str) -> None:
-    with pytest.raises(SelectorError):
+    with pytest.raises(SelectorTextError):
         parse_selector(text)
 
 
@@ -70,7 +70,7 @@ def test_structured(structured: dict[str, object] | None, holds: bool) -> None:
 )
 def test_long_selectors_are_refused_at_once(text: str) -> None:
     began = process_time()
-    with pytest.raises(SelectorError) as caught:
+    with pytest.raises(SelectorTextError) as caught:
         parse_selector(text)
     assert process_time() - began < 0.2  # quadratic readers take from half a second to a minute
     assert len(str(caught.value)) < 400
@@ -80,5 +80,5 @@ def test_one_requirement_may_have_many_values_and_a_selector_many_requirements()
     values = ",".join(f"v{number}" for number in range(5_000))
     text = ",".join([f"app in ({values}, web)"] + ["app"] * (MOST_REQUIREMENTS - 1))
     assert matches(parse_selector(text), LABELS)
-    with pytest.raises(SelectorError, match="more than 256 requirements"):
+    with pytest.raises(SelectorTextError, match="more than 256 requirements"):
         parse_selector(text + ",app")

@@ -9,10 +9,10 @@ import pytest
 
 from core.messages.commands import BindPod, EvictPod, StatusCondition
 from core.messages.events import Mutation
-from pumice.storm.invariants.truth import Truth
+from pumice.storm.invariants.truth import StormTruth
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
-from pumice.storm.stress import Plan, script_of
+from pumice.storm.stress import StressPlan, script_of
 from storage.codec import unpack
 from storage.shared_objects import SHARED
 from tests.actors.cluster import Cluster
@@ -58,14 +58,14 @@ def test_watchers_read_what_the_bytes_say(write: Callable[[Cluster], Any]) -> No
 @pytest.mark.parametrize("profile", ["storm", "victims", "claims"])
 def test_nobody_in_a_storm_changes_what_is_shared(profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
     written: dict[bytes, Any] = {}
-    see = Truth.apply
+    see = StormTruth.apply
 
-    def remember(truth: Truth, mutation: Mutation) -> Any:
+    def remember(truth: StormTruth, mutation: Mutation) -> Any:
         written[mutation.blob] = truth.read(mutation.blob)
         return see(truth, mutation)
 
-    monkeypatch.setattr(Truth, "apply", remember)
-    outcome = simulate(script_of(3, Plan(profile, size=Size(5, 40))))
+    monkeypatch.setattr(StormTruth, "apply", remember)
+    outcome = simulate(script_of(3, StressPlan(profile, size=Size(5, 40))))
     assert not outcome.violations
     assert 100 < len(written) < SHARED
     assert list(map(repr, written.values())) == [repr(unpack(blob)) for blob in written]

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from pumice.bench.hostile.bodies import NAMESPACE, pod
-from pumice.bench.hostile.requests import MOST_BYTES, PODS, Request, requests
+from pumice.bench.hostile.requests import MOST_BYTES, PODS, HostileRequest, requests
 from tests.actors.gateway.rig import Web, serving
 
 SEEDS = int(os.environ.get("PUMICE_TEST_FUZZ", "40")) // 20
@@ -19,7 +19,7 @@ async def prepare(web: Web) -> None:
     await web.send("POST", PODS, pod("stored-000000", {"app": "bench"}), 201)
 
 
-async def ask(web: Web, request: Request) -> None:
+async def ask(web: Web, request: HostileRequest) -> None:
     content = request.body or None
     answer = await web.http.request(request.method, request.path, headers=request.headers, content=content)
     assert answer.status_code < 500, f"{request.name}: {answer.text[:500]}"

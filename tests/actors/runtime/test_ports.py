@@ -10,7 +10,7 @@ import pytest
 from actors.runtime.activity import Activity
 from actors.runtime.clock import RealClock
 from actors.runtime.level_signal import LevelSignal
-from actors.runtime.shelf import Shelf
+from actors.runtime.shelf import HandleTable
 
 pytestmark = pytest.mark.anyio
 
@@ -89,7 +89,7 @@ async def test_busy_counts_even_when_the_work_fails() -> None:
 
 
 def test_a_shelf_hands_out_by_number() -> None:
-    shelf: Shelf[str] = Shelf()
+    shelf: HandleTable[str] = HandleTable()
     first, second = shelf.put("a"), shelf.put("b")
     assert first != second
     assert shelf.get(first) == "a"

@@ -17,7 +17,7 @@ from actors.journal.recorder import Recorder
 from actors.runtime.clock import RealClock
 from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox, expected
-from actors.runtime.watcher import Changes, Watcher
+from actors.runtime.watcher import WatchedChanges, Watcher
 from actors.system.ports import ApiPort, RecorderPort
 from core.messages import commands, recording, replies, watch
 from core.messages.events import Mutation
@@ -56,7 +56,7 @@ async def newest(api: ApiPort) -> int:
     return expected(await api.ask(watch.ReadRevision()), watch.RevisionRead).revision
 
 
-def names(changes: Changes) -> list[tuple[str, str]]:
+def names(changes: WatchedChanges) -> list[tuple[str, str]]:
     return [(event.type, event.name) for event in changes.events]
 
 

@@ -10,7 +10,7 @@ import pytest
 from actors.runtime.clock import RealClock
 from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox
-from actors.runtime.shelf import Shelf
+from actors.runtime.shelf import HandleTable
 from actors.scheduling.action_worker import ActionWorker
 from core.messages.commands import ActionCommand, RunAction
 from core.messages.replies import ActionDone, ActionFailed
@@ -29,7 +29,7 @@ class Deciding:
 
 @pytest.mark.anyio
 async def test_a_session_whose_holder_has_crashed_costs_the_order_and_not_the_worker() -> None:
-    sessions: Shelf[Any] = Shelf()
+    sessions: HandleTable[Any] = HandleTable()
     decider = Deciding()
     mailbox: Mailbox[ActionCommand, ActionDone | ActionFailed] = Mailbox("w", ActionCommand, ActionDone | ActionFailed)
     ports: dict[str, Any] = {"sessions": sessions, "decider": decider, "dry_runs": None}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from config.load import parse_scheduler_config
 from core.actions.placing.domains import Decisions, DomainAllocator
 from core.actions.placing.worksheet import organize
-from core.cycle import Carry, Clock, open_session, run_cycle
+from core.cycle import Carry, CycleClock, open_session, run_cycle
 from core.state.view import View
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang
@@ -68,7 +68,7 @@ def cluster(draw: Any) -> View:
 @given(st.data())
 def test_a_hard_job_stays_within_its_tier(data: st.DataObject) -> None:
     view = cluster(data.draw)
-    result = run_cycle(view.snapshot(), CONFIG, Clock(1, 0.0), Carry())
+    result = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry())
     places: dict[str, set[str]] = {}
     for bind in result.binds:
         places.setdefault(bind.job, set()).add(bind.node)
@@ -89,17 +89,17 @@ def never(*_: object) -> bool:
 @given(st.data())
 def test_trying_by_promise_decides_as_trying_all(data: st.DataObject) -> None:
     view = cluster(data.draw)
-    by_promise = run_cycle(view.snapshot(), CONFIG, Clock(1, 0.0), Carry())
+    by_promise = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DomainAllocator, "_is_simple", never)
-        exhaustive = run_cycle(view.snapshot(), CONFIG, Clock(1, 0.0), Carry())
+        exhaustive = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry())
     assert by_promise.digest == exhaustive.digest
     assert by_promise.carry == exhaustive.carry
 
 
 @given(st.data())
 def test_a_trial_leaves_no_trace(data: st.DataObject) -> None:
-    session = open_session(cluster(data.draw).snapshot(), CONFIG, Clock(1, 0.0), Carry())
+    session = open_session(cluster(data.draw).snapshot(), CONFIG, CycleClock(1, 0.0), Carry())
     nodes, jobs = session.nodes, session.snapshot.jobs
     columns: list[npt.NDArray[Any]] = [
         nodes.idle,
@@ -133,7 +133,7 @@ def test_a_soft_job_keeps_together_when_it_can() -> None:
         *asking(gang("j", queue="q", pods=4, phase="Inqueue"), {"mode": "soft"}),
     ):
         view.apply("ADDED", obj)
-    result = run_cycle(view.snapshot(), CONFIG, Clock(1, 0.0), Carry())
+    result = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry())
     assert sorted({bind.node for bind in result.binds}) == ["n0", "n2"]
     assert result.carry["hyper_nodes"] == {"default/j": {"": "r0", "default/j": "r0"}}
 
@@ -149,6 +149,6 @@ def test_an_unfit_tree_holds_jobs_with_a_topology_back_and_says_why() -> None:
         *gang("plain", queue="q", pods=1, phase="Inqueue"),
     ):
         view.apply("ADDED", obj)
-    result = run_cycle(view.snapshot(), CONFIG, Clock(1, 0.0), Carry(), report=True)
+    result = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry(), report=True)
     assert [bind.name for bind in result.binds] == ["plain-0"]
     assert "cyclic dependency" in result.report.pending["default/j-0"].message

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from core.devices.numa.asking import asked_by, is_guaranteed
 from core.devices.numa.hints import given_on, hints, judged
 from core.devices.numa.taking import take
-from core.devices.numa.topology import Place, Topology, cpus_of, read_topology, text_of
+from core.devices.numa.topology import CpuPlace, Topology, cpus_of, read_topology, text_of
 from core.objects.pod import TemplateTable, read_task
 from core.state.dimensions import Dimensions
 from tests.kit import pod
 
 CPUS = st.frozensets(st.integers(0, 40), max_size=20)
-TWO_CELLS = {cpu: Place(cpu // 4, cpu // 4, cpu // 2) for cpu in range(8)}  # two sockets of two cores of two threads
+TWO_CELLS = {cpu: CpuPlace(cpu // 4, cpu // 4, cpu // 2) for cpu in range(8)}  # two sockets of two cores of two threads
 
 
 def topology(policy: str, reserved: int = 0) -> Topology:
@@ -49,7 +49,7 @@ def test_an_object_leaves_out_what_is_zero() -> None:
         "cpuDetail": {"0": {}, "1": {"numa": 1, "socket": 1, "core": 2}},
     }
     found = read_topology({"kind": "Numatopology", "spec": spec})
-    assert found.places == {0: Place(0, 0, 0), 1: Place(1, 1, 2)}
+    assert found.places == {0: CpuPlace(0, 0, 0), 1: CpuPlace(1, 1, 2)}
     assert (found.reserved, found.cpu_policy, found.policy, found.cells) == (2, "static", "restricted", [0, 1])
     assert found.allocatable == {"cpu": frozenset({0, 1})}
 

@@ -11,7 +11,7 @@ from core.cycle import close_session, open_session
 from core.objects.metadata import parse_time
 from core.objects.node_usage import KIND
 from core.plugins.usage import Usage
-from core.session.carry import Carry, Clock, SessionOptions
+from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.session import Session
 from tests.core.kube.sessions import scores, texts
 from tests.core.plugins.world import NOW, configuration, task_of, view_of
@@ -34,7 +34,7 @@ def opened(loads: dict[str, Load], arguments: dict[str, Any], count: int) -> Ses
         load["measuredAt"] = START - load.pop("age", 0.0)
     config = configuration([{"name": "usage", "arguments": arguments}])
     options = SessionOptions(node_usage=usage)
-    return open_session(view_of(*objects).snapshot(), config, Clock(1, START), Carry(), options)
+    return open_session(view_of(*objects).snapshot(), config, CycleClock(1, START), Carry(), options)
 
 
 def answers(session: Session) -> tuple[list[str], list[float]]:
@@ -111,7 +111,7 @@ def test_weights_that_cancel_out_leave_the_scorer_out() -> None:
 def test_node_metrics_in_the_view(stamp: str, refused: list[str]) -> None:
     sampled = {"kind": KIND, "metadata": {"name": "n0"}, "timestamp": stamp, "usage": {"cpu": "7", "memory": "1Gi"}}
     view = view_of(node("n0", cpu="8"), queue("default"), gang("j", pods=1), sampled)
-    session = open_session(view.snapshot(), configuration(["usage"]), Clock(1, START), Carry())
+    session = open_session(view.snapshot(), configuration(["usage"]), CycleClock(1, START), Carry())
     assert answers(session)[0] == refused
 
 
@@ -129,6 +129,6 @@ def test_newer_metrics_replace_older_ones() -> None:
     for cpu, refused in ((None, [CPU]), ("1", [""]), ("7500m", [CPU])):
         if cpu:
             view.apply("MODIFIED", sampled(cpu))
-        session = open_session(view.snapshot(), configuration(["usage"]), Clock(1, START), Carry())
+        session = open_session(view.snapshot(), configuration(["usage"]), CycleClock(1, START), Carry())
         assert answers(session)[0] == refused
         close_session(session)

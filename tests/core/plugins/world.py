@@ -9,7 +9,7 @@ import msgspec
 from config.load import from_parsed
 from core.cycle import open_session
 from core.objects.metadata import parse_time
-from core.session.carry import Carry, Clock
+from core.session.carry import Carry, CycleClock
 from core.state.view import View
 from core.state.volumes import volume_rules
 
@@ -61,7 +61,7 @@ def open_world(
 ) -> Session:
     """A session over these objects."""
     snapshot = view_of(*parts).snapshot(volume_rules(config.pumice))
-    return open_session(snapshot, config, Clock(1, parse_time(now)), carry or Carry(), report=True)
+    return open_session(snapshot, config, CycleClock(1, parse_time(now)), carry or Carry(), report=True)
 
 
 def job_of(session: Session, name: str, namespace: str = "default") -> Job:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from core.cycle import Carry, Clock, close_session, open_session, run_action, tables_later
+from core.cycle import Carry, CycleClock, close_session, open_session, run_action, tables_later
 from core.kube.labels import label_column
-from core.life.pod_group import Phase
+from core.life.pod_group import PodGroupPhase
 from core.messages.queue_tables import readable
 from core.session.session import Session
 from core.state.view import View
@@ -22,7 +22,9 @@ Object = dict[str, Any]
 
 
 def opened(view: View, plugin: str) -> Session:
-    return open_session(view.snapshot(), configuration([plugin, "predicates", "nodeorder"]), Clock(1, 0.0), Carry())
+    return open_session(
+        view.snapshot(), configuration([plugin, "predicates", "nodeorder"]), CycleClock(1, 0.0), Carry()
+    )
 
 
 def view() -> View:
@@ -175,7 +177,7 @@ def test_numbers_of_queues_are_those_of_the_opening_whatever_was_done() -> None:
         statement = session.statement()
         statement.allocate(next(t for t in session.snapshot.tasks.handles if t is not None), 0)
         statement.commit()
-        session.jobs.phase[0] = Phase.RUNNING
+        session.jobs.phase[0] = PodGroupPhase.RUNNING
         assert close_session(session).binds
         assert seen.assume("default", "p", "n0")
         close_session(opened(seen, plugin))

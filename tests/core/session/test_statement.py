@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InvalidTransition
-from core.life.pod_group import Phase
+from core.life.pod_group import PodGroupPhase
 from core.life.task import TaskStatus
 from core.session.session import Session
 from core.session.statement import Statement, save
@@ -236,6 +236,6 @@ def test_nothing_changes_a_status_but_its_table() -> None:
     assert session.jobs.status[task.row] == TaskStatus.PENDING
     job = session.job_of(task)
     assert job is not None
-    session.jobs.phase[job.row] = Phase.RUNNING
+    session.jobs.phase[job.row] = PodGroupPhase.RUNNING
     with pytest.raises(InvalidTransition, match="is Running and cannot enqueue"):
         session.jobs.admit(job)

@@ -13,7 +13,7 @@ from hypothesis import given
 from core.life.task import TaskStatus
 from core.state.jobs import JobTable
 from core.state.nodes import NodeTable
-from core.state.seats import Seats
+from core.state.seats import NodeTasks
 from core.state.view import View
 from tests.core.state.test_view import STEPS, run
 from tests.kit.jobs import gang
@@ -152,7 +152,7 @@ def _nothing(*_: Any) -> None:
 
 
 DEFECTS: list[tuple[type, str]] = [
-    (JobTable, "move"), (JobTable, "count"), (NodeTable, "place"), (NodeTable, "restate"), (Seats, "leave"),
+    (JobTable, "move"), (JobTable, "count"), (NodeTable, "place"), (NodeTable, "restate"), (NodeTasks, "leave"),
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.schema import SchedulerConfig
-from core.cycle import Carry, Clock, close_session, open_session, run_action, run_cycle
+from core.cycle import Carry, CycleClock, close_session, open_session, run_action, run_cycle
 from core.errors import DerivedError
 from core.objects.metadata import parse_time
 from core.resources import Resource
@@ -27,7 +27,7 @@ from tests.kit import pod
 
 Object = dict[str, Any]
 
-CLOCK = Clock(1, parse_time(NOW))
+CLOCK = CycleClock(1, parse_time(NOW))
 COMMON = ["gang", "predicates", "nodeorder", "binpack", "usage", "nodegroup", "task-topology", "network-topology-aware"]
 CONFIGS = [configuration([*COMMON, "proportion"]), configuration([*COMMON, "capacity"])]
 

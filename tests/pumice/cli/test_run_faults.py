@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from pumice.cli import run
-from pumice.runtime.main_job import Outcome, Plan, run_plan
+from pumice.runtime.main_job import RunOutcome, RunPlan, run_plan
 from tests.pumice.cli.terminal import pumice
 
 VIRTUAL = ("--time", "virtual", "--until", "idle")
 
 
-def found_one(plan: Plan) -> None:
+def found_one(plan: RunPlan) -> None:
     assert plan.storm is not None
     plan.storm.monitor.violated("one-node", "it [moved]")
 
@@ -35,7 +35,7 @@ def test_no_storm_no_word_of_it(tmp_path: Path) -> None:
 def test_violations_are_shown_and_are_the_exit_code(
     interrupted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(plan: Plan, watching: Any) -> Outcome:
+    def broken(plan: RunPlan, watching: Any) -> RunOutcome:
         outcome = run_plan(plan, watching)
         outcome.summary["violations"] = [{"invariant": "one-node", "message": "it [moved]"}]
         outcome.interrupted = interrupted
@@ -50,7 +50,7 @@ def test_violations_are_shown_and_are_the_exit_code(
 
 @pytest.mark.parametrize("broken", [True, False])
 def test_a_second_ctrl_c_hides_nothing(broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(plan: Plan, _: Any) -> Outcome:
+    def interrupted(plan: RunPlan, _: Any) -> RunOutcome:
         if broken:
             found_one(plan)
         raise BaseExceptionGroup("tasks", [KeyboardInterrupt()])
@@ -62,7 +62,7 @@ def test_a_second_ctrl_c_hides_nothing(broken: bool, tmp_path: Path, monkeypatch
 
 
 def test_what_ends_the_process_is_said_beside_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def dies(plan: Plan, _: Any) -> Outcome:
+    def dies(plan: RunPlan, _: Any) -> RunOutcome:
         found_one(plan)
         raise OSError("the disk is full")
 

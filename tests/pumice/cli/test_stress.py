@@ -23,8 +23,8 @@ from pumice.storm.invariants.violation import Violation
 from pumice.storm.report import report
 from pumice.storm.script.script import Script
 from pumice.storm.script.workload import Size
-from pumice.storm.simulation import Outcome
-from pumice.storm.stress import Plan, Tally, run_storms
+from pumice.storm.simulation import StormOutcome
+from pumice.storm.stress import StressPlan, Tally, run_storms
 from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import pumice
 
@@ -35,7 +35,7 @@ SMALL = ("--nodes", "4", "--pods", "24", "--seeds", str(SEEDS), "-o", "json")
 def broken(interrupted: bool) -> Tally:
     """A storm that broke something."""
     tally = Tally(interrupted=interrupted)
-    tally.add(Script(7, profile="calm"), Outcome([Violation("one-node", "it moved")]))
+    tally.add(Script(7, profile="calm"), StormOutcome([Violation("one-node", "it moved")]))
     return tally
 
 
@@ -167,7 +167,7 @@ def test_what_was_done_by_then_counts(workers: int) -> None:
         done.append(step)
         os.kill(os.getpid(), signal.SIGINT)
 
-    tally = run_storms(Plan(seeds=SEEDS, size=Size(4, 24)), workers, interrupt)
+    tally = run_storms(StressPlan(seeds=SEEDS, size=Size(4, 24)), workers, interrupt)
     assert (tally.interrupted, tally.seeds, done) == (True, 1, [1])
     assert tally.first_left in (0, 1)
     assert tally.events > 0
@@ -175,7 +175,7 @@ def test_what_was_done_by_then_counts(workers: int) -> None:
 
 
 def test_all_of_them_without_ctrl_c() -> None:
-    tally = run_storms(Plan(seeds=3, size=Size(2, 6)), 2, lambda _: None)
+    tally = run_storms(StressPlan(seeds=3, size=Size(2, 6)), 2, lambda _: None)
     assert (tally.interrupted, tally.seeds, tally.first_left, tally.lost) == (False, 3, None, [])
 
 
@@ -194,7 +194,7 @@ def test_what_broke_before_ctrl_c_is_told_and_is_the_exit_code(tmp_path: Path, m
 def test_ctrl_c_ends_the_cutting_down_and_not_the_report(
     error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut(script: Script, _: Outcome, runs: int) -> Script:
+    def cut(script: Script, _: StormOutcome, runs: int) -> Script:
         if runs:
             raise error
         return script

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.history.entries import Entry, entries
+from pumice.history.entries import StoryEntry, entries
 from pumice.history.story import cycle_of, overview_of, story_of
 from storage.memory import MemoryJournal
 from tests.pumice.history.records import RECORDS
@@ -18,7 +18,7 @@ async def journal() -> MemoryJournal:
     return memory
 
 
-def numbers(told: list[Entry]) -> list[int]:
+def numbers(told: list[StoryEntry]) -> list[int]:
     return [entry.sequence for entry in told]
 
 

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.load.documents import DEEPEST, Document, DocumentError, read_documents
+from pumice.load.documents import DEEPEST, DocumentError, ManifestDocument, read_documents
 
 TEXT = st.text(st.characters(codec="ascii", categories=("L", "P", "Z", "S")), max_size=12)  # 0E0 is no text to Go
 PLAIN = st.recursive(
@@ -25,11 +25,11 @@ def only(text: str) -> Any:
     return document.value
 
 
-def whole(text: str) -> list[Document]:
+def whole(text: str) -> list[ManifestDocument]:
     """The documents of a text in which none is bad."""
     documents = list(read_documents(text))
-    assert all(isinstance(document, Document) for document in documents), documents
-    return [document for document in documents if isinstance(document, Document)]
+    assert all(isinstance(document, ManifestDocument) for document in documents), documents
+    return [document for document in documents if isinstance(document, ManifestDocument)]
 
 
 @given(PLAIN)
@@ -120,10 +120,10 @@ def test_what_is_wrong_is_named_by_line_and_document(text: str, line: int, docum
 
 def test_documents_before_and_after_a_bad_one_are_given() -> None:
     found = list(read_documents("a: 1\n---\nb: [\n---\nc: 2\n--- }\n---\nd: 3\nd: 4\n--- {e: 5}\n"))
-    shown = [one.value if isinstance(one, Document) else (one.document, one.line) for one in found]
+    shown = [one.value if isinstance(one, ManifestDocument) else (one.document, one.line) for one in found]
     assert shown == [{"a": 1}, (2, 4), {"c": 2}, (4, 6), (5, 9), {"e": 5}]
-    assert [one.line for one in found if isinstance(one, Document)] == [1, 5, 10]
-    assert [one.number for one in found if isinstance(one, Document)] == [1, 3, 6]
+    assert [one.line for one in found if isinstance(one, ManifestDocument)] == [1, 5, 10]
+    assert [one.number for one in found if isinstance(one, ManifestDocument)] == [1, 3, 6]
 
 
 def nested(levels: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.plugins.user.failures import Asked, Failures
+from core.plugins.user.failures import PluginFailures, PluginQuestion
 from pumice.plugins.watchdog import HUNG, watched
 
 HANGS = """
@@ -46,8 +46,8 @@ main()
 
 
 def test_one_that_takes_too_long_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    asked, ended = Asked(), threading.Event()
-    plugin = Failures("slow", {}, asked=asked)
+    asked, ended = PluginQuestion(), threading.Event()
+    plugin = PluginFailures("slow", {}, asked=asked)
     with watched(asked, 0.2, ended.set):
         assert plugin.attempt("score", lambda: ended.wait(10), lambda _: False)
     (record,) = caplog.records
@@ -55,8 +55,8 @@ def test_one_that_takes_too_long_is_named(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_many_short_answers_are_no_long_one(caplog: pytest.LogCaptureFixture) -> None:
-    asked, ended = Asked(), threading.Event()
-    plugin = Failures("busy", {}, asked=asked)
+    asked, ended = PluginQuestion(), threading.Event()
+    plugin = PluginFailures("busy", {}, asked=asked)
     with watched(asked, 0.3, ended.set):
         for _ in range(20):
             plugin.attempt("score", lambda: ended.wait(0.03), lambda _: False)

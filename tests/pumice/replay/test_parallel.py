@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.replay import parallel
-from pumice.replay.compare import Difference
-from pumice.replay.parallel import FOLD, Share, lengths, merged, shares, verify_shares
+from pumice.replay.compare import CycleDifference
+from pumice.replay.parallel import FOLD, CycleRange, lengths, merged, shares, verify_shares
 from pumice.replay.verify import ReplayReport, verify
 from storage.journal import ChainReport, FirstBad
 from storage.sqlite import SqliteJournal
@@ -43,7 +43,7 @@ async def whole(file: Path) -> ReplayReport:
         return await verify(journal)
 
 
-async def cut(file: Path, workers: int) -> list[Share]:
+async def cut(file: Path, workers: int) -> list[CycleRange]:
     async with await SqliteJournal.open(file, read_only=True) as journal:
         return await shares(journal, workers)
 
@@ -77,7 +77,7 @@ def test_the_first_share_that_differs_is_told(file: Path, tmp_path: Path, monkey
 
 
 def test_a_small_journal_is_for_one(file: Path) -> None:
-    assert anyio.run(cut, file, 8) == [Share(1, None)]
+    assert anyio.run(cut, file, 8) == [CycleRange(1, None)]
 
 
 @given(st.integers(1, 64))
@@ -92,7 +92,7 @@ def test_all_processes_end_at_the_same_time(processes: int) -> None:
 
 def test_reports_are_merged_up_to_the_first_difference() -> None:
     chain = ChainReport(True, 10)
-    differs = Difference(7, "default/a", None, None)
+    differs = CycleDifference(7, "default/a", None, None)
     reports = [
         ReplayReport(5, 50, 1, 5, None, chain),
         ReplayReport(2, 80, 6, 7, differs, chain),

@@ -11,7 +11,7 @@ import yaml
 
 from core.messages.events import CycleRecord
 from pumice.replay import parting
-from pumice.replay.compare import Difference
+from pumice.replay.compare import CycleDifference
 from storage.sqlite import SqliteJournal
 from tests.kit.jobs import gang, vcjob
 from tests.kit.nodes import node
@@ -126,8 +126,8 @@ def test_whenever_they_part_virtual_time_goes_on_as_the_record_did(
     assert cycles > 15
     for number in range(1, cycles + 1, 6):
 
-        def other_times(_: Any, record: CycleRecord, number: int = number) -> Difference | None:
-            return Difference(number, "", None, None) if record.cycle == number else None
+        def other_times(_: Any, record: CycleRecord, number: int = number) -> CycleDifference | None:
+            return CycleDifference(number, "", None, None) if record.cycle == number else None
 
         monkeypatch.setattr(parting._Follower, "_other_times", other_times)  # pyright: ignore[reportPrivateUsage]
         said = otherwise(whole, same, "--save", tmp_path / f"{number}.db")

@@ -16,8 +16,8 @@ from pumice.storm.report import SHRUNK, TRIED, line_of, report
 from pumice.storm.script.script import Event, Script, read_script
 from pumice.storm.script.shrink import shrink
 from pumice.storm.script.workload import Size
-from pumice.storm.simulation import Outcome, simulate
-from pumice.storm.stress import Plan, Tally, script_of
+from pumice.storm.simulation import StormOutcome, simulate
+from pumice.storm.stress import StressPlan, Tally, script_of
 from tests.simulation.planted import BUGS
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": 9}
@@ -29,16 +29,16 @@ Breaks = Callable[[Script], bool]
 def reported(breaks: Breaks, folder: Path, monkeypatch: pytest.MonkeyPatch, storms: int = 1) -> list[dict[str, Any]]:
     """Of storms that are a line of Python; how many events there were is in their words."""
 
-    def simulated(script: Script) -> Outcome:
+    def simulated(script: Script) -> StormOutcome:
         words = f"seen with {len(script.events)} events"
-        return Outcome([Violation("one-node", words)] if breaks(script) else [])
+        return StormOutcome([Violation("one-node", words)] if breaks(script) else [])
 
     monkeypatch.setattr("pumice.storm.report.simulate", simulated)
     monkeypatch.setattr("pumice.storm.report.shrink", partial(shrink, simulate=simulated))
     tally = Tally()
     for seed in range(7, 7 + storms):
         script = Script(seed, NODES, {"bind-lost": 0.1}, profile="binds+watches")
-        tally.add(script, Outcome([Violation("one-node", "seen at first")], struck=STRUCK))
+        tally.add(script, StormOutcome([Violation("one-node", "seen at first")], struck=STRUCK))
     found: list[dict[str, Any]] = report(tally, 1.0, folder)["violations"]
     return found
 
@@ -89,7 +89,7 @@ def test_those_that_are_not_cut_down_are_tried_too_within_reason(
 def test_profiles_have_files_of_their_own(tmp_path: Path) -> None:
     tally = Tally(interrupted=True)
     for name in ("half", "storm"):
-        tally.add(Script(7, profile=name), Outcome([Violation("one-node", "it moved")]))
+        tally.add(Script(7, profile=name), StormOutcome([Violation("one-node", "it moved")]))
     report(tally, 1.0, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["storm-half-7.json", "storm-storm-7.json"]
 
@@ -116,7 +116,7 @@ def test_a_real_finding_is_in_its_file(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("pumice.storm.report.RUNS", 20)
     tally, seed = Tally(), 0
     while not tally.failures:
-        script = script_of(seed, Plan(bug.profile, size=Size(5, 40)))
+        script = script_of(seed, StressPlan(bug.profile, size=Size(5, 40)))
         tally.add(script, simulate(script))
         seed += 1
     (one,) = report(tally, 1.0, tmp_path)["violations"]

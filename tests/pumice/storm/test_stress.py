@@ -10,8 +10,8 @@ import pytest
 from pumice.storm import stress
 from pumice.storm.script.script import Script
 from pumice.storm.script.workload import Size
-from pumice.storm.simulation import Outcome
-from pumice.storm.stress import Plan, run_seeds
+from pumice.storm.simulation import StormOutcome
+from pumice.storm.stress import StressPlan, run_seeds
 
 
 class Part:
@@ -26,14 +26,14 @@ def test_what_a_storm_leaves_is_gone_before_the_next_begins(monkeypatch: pytest.
     parts: WeakSet[Part] = WeakSet()
     left: list[int] = []
 
-    def storm(script: Script) -> Outcome:
+    def storm(script: Script) -> StormOutcome:
         del script
         left.append(len(parts))
         parts.add(Part())
-        return Outcome()
+        return StormOutcome()
 
     monkeypatch.setattr(stress, "simulate", storm)
     thresholds = gc.get_threshold()
-    assert run_seeds(Plan(size=Size(1, 1)), range(4)).seeds == 4
+    assert run_seeds(StressPlan(size=Size(1, 1)), range(4)).seeds == 4
     assert left == [0] * 4
     assert gc.get_threshold() == thresholds

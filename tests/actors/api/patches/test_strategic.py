@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.api.patches.strategic import strategic_merge
-from actors.api.schema import Message, message, of_kind
+from actors.api.schema import SchemaMessage, message, of_kind
 from core.messages.replies import Refused
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("recorded.json").read_text("utf-8"))
 POD = message("core.v1.Pod")
 
 
-def described(case: dict[str, Any]) -> Message:
+def described(case: dict[str, Any]) -> SchemaMessage:
     """The message of a recorded case's kind."""
     found = of_kind(case["group"], case["version"], case["kind"])
     assert found is not None

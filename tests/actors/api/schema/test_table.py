@@ -9,7 +9,7 @@ import pytest
 import actors.api.schema
 from actors.api.kinds import KINDS
 from actors.api.schema import message, of_kind, of_type
-from actors.api.schema.model import Message, element
+from actors.api.schema.model import SchemaMessage, element
 from actors.api.schema.table import described_kinds, flat_fields, is_message
 
 SPECIAL = {
@@ -19,9 +19,9 @@ SPECIAL = {
 NOT_MANIFESTS = ("NodeMetrics",)
 
 
-def everything() -> dict[str, Message]:
+def everything() -> dict[str, SchemaMessage]:
     """Every message that a described kind reaches."""
-    found: dict[str, Message] = {}
+    found: dict[str, SchemaMessage] = {}
     waiting = [each.name for kind in described_kinds() if (each := of_kind(*kind))]
     while waiting:
         name = waiting.pop()

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.jobs.life import REACTIONS, Action, Do, Phase, Then, next_phase, phase_of
+from actors.controllers.jobs.life import REACTIONS, Action, Do, JobPhase, Then, next_phase, phase_of
 
-A, P = Action, Phase
+A, P = Action, JobPhase
 
 # What Volcano's state files say, cell by cell: (do, then); an action that is not named is the first entry.
-EXPECTED: dict[Phase, dict[Action | None, tuple[Do, Then]]] = {
+EXPECTED: dict[JobPhase, dict[Action | None, tuple[Do, Then]]] = {
     P.PENDING: {
         None: (Do.SYNC, Then.START),
         A.RESTART_JOB: (Do.KILL, Then.RESTART),
@@ -48,15 +48,15 @@ EXPECTED: dict[Phase, dict[Action | None, tuple[Do, Then]]] = {
 }
 
 
-@pytest.mark.parametrize(("phase", "action"), list(itertools.product(Phase, Action)))
-def test_every_phase_knows_every_action(phase: Phase, action: Action) -> None:
+@pytest.mark.parametrize(("phase", "action"), list(itertools.product(JobPhase, Action)))
+def test_every_phase_knows_every_action(phase: JobPhase, action: Action) -> None:
     reaction = REACTIONS[(phase, action)]
     row = EXPECTED[phase]
     assert (reaction.do, reaction.then) == row.get(action, row[None])
 
 
-@pytest.mark.parametrize(("phase", "action"), list(itertools.product(Phase, Action)))
-def test_only_a_restart_deletes_pods_that_have_ended(phase: Phase, action: Action) -> None:
+@pytest.mark.parametrize(("phase", "action"), list(itertools.product(JobPhase, Action)))
+def test_only_a_restart_deletes_pods_that_have_ended(phase: JobPhase, action: Action) -> None:
     reaction = REACTIONS[(phase, action)]
     restarts = (phase in (P.PENDING, P.RUNNING) and action is A.RESTART_JOB) or (
         phase is P.RESTARTING and reaction.do is Do.KILL
@@ -65,8 +65,8 @@ def test_only_a_restart_deletes_pods_that_have_ended(phase: Phase, action: Actio
 
 
 def test_a_job_without_phase_is_pending() -> None:
-    assert phase_of({}) is Phase.PENDING
-    assert phase_of({"state": {}}) is Phase.PENDING
+    assert phase_of({}) is JobPhase.PENDING
+    assert phase_of({"state": {}}) is JobPhase.PENDING
 
 
 def task(name: str, replicas: int, least: int | None = None) -> dict[str, Any]:
@@ -89,14 +89,14 @@ def spec(**changes: Any) -> dict[str, Any]:
         (Then.TERMINATE, P.TERMINATING),
     ],
 )
-def test_some_phases_follow_whatever_the_counts(then: Then, phase: Phase) -> None:
+def test_some_phases_follow_whatever_the_counts(then: Then, phase: JobPhase) -> None:
     assert next_phase(then, SPEC, {}) is phase
 
 
 @pytest.mark.parametrize(
     ("then", "phase"), [(Then.ABORTED, P.ABORTED), (Then.COMPLETED, P.COMPLETED), (Then.TERMINATED, P.TERMINATED)]
 )
-def test_others_wait_for_the_last_pod(then: Then, phase: Phase) -> None:
+def test_others_wait_for_the_last_pod(then: Then, phase: JobPhase) -> None:
     for alive in ("terminating", "pending", "running"):
         assert next_phase(then, SPEC, {alive: 1}) is None
     assert next_phase(then, SPEC, {"succeeded": 1, "failed": 2}) is phase
@@ -111,7 +111,7 @@ def test_others_wait_for_the_last_pod(then: Then, phase: Phase) -> None:
         ({"pending": 4}, None),
     ],
 )
-def test_a_job_runs_when_enough_of_it_does(status: dict[str, int], phase: Phase | None) -> None:
+def test_a_job_runs_when_enough_of_it_does(status: dict[str, int], phase: JobPhase | None) -> None:
     assert next_phase(Then.START, SPEC, status) is phase
 
 
@@ -125,7 +125,7 @@ def test_a_job_runs_when_enough_of_it_does(status: dict[str, int], phase: Phase 
     ],
 )
 def test_a_restart_ends_when_enough_pods_have_gone_or_fails_after_too_many(
-    status: dict[str, int], phase: Phase | None
+    status: dict[str, int], phase: JobPhase | None
 ) -> None:
     assert next_phase(Then.RESTARTED, SPEC, status) is phase
 
@@ -151,7 +151,7 @@ def counts(a: dict[str, int], b: dict[str, int]) -> dict[str, Any]:
         ({"tasks": []}, {}, None),
     ],
 )
-def test_progress(spec_changes: dict[str, Any], status: dict[str, Any], phase: Phase | None) -> None:
+def test_progress(spec_changes: dict[str, Any], status: dict[str, Any], phase: JobPhase | None) -> None:
     assert next_phase(Then.PROGRESS, spec(**spec_changes), status) is phase
 
 

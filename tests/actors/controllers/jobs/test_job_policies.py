@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from actors.controllers.jobs.life import Action
-from actors.controllers.jobs.policies import Resolved, Trigger, resolve
+from actors.controllers.jobs.policies import JobTrigger, Resolved, resolve
 
 Object = dict[str, Any]
 
@@ -18,9 +18,9 @@ def job(policies: list[Object] | None = None, task_policies: list[Object] | None
     }
 
 
-def happened(event: str, **each: Any) -> Trigger:
+def happened(event: str, **each: Any) -> JobTrigger:
     usual: Object = {"event": event, "task": "a", "pod": "p", "job_uid": "u", "version": 1}
-    return Trigger(**(usual | each))
+    return JobTrigger(**(usual | each))
 
 
 def action(found: Resolved) -> tuple[Action, float]:
@@ -76,4 +76,4 @@ def test_what_comes_from_an_earlier_life_changes_nothing(stale: Object) -> None:
 
 
 def test_a_command_asks_no_policy() -> None:
-    assert action(resolve(job([ON_FAILURE]), Trigger("CommandIssued", "ResumeJob")))[0] is Action.RESUME_JOB
+    assert action(resolve(job([ON_FAILURE]), JobTrigger("CommandIssued", "ResumeJob")))[0] is Action.RESUME_JOB

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.queues.life import TRANSITIONS, Action, State, move, state_of
+from actors.controllers.queues.life import TRANSITIONS, QueueAction, QueueState, move, state_of
 from actors.controllers.queues.machine import QueueMachine
 from tests.actors.cluster import Cluster
 from tests.kit.pod_groups import pod_group
@@ -41,18 +41,20 @@ def state(cluster: Cluster, name: str = "q") -> str:
 # --- the table
 
 
-@pytest.mark.parametrize(("before", "action", "busy"), list(itertools.product(State, Action, (False, True))))
-def test_every_state_knows_every_action(before: State, action: Action, busy: bool) -> None:
+@pytest.mark.parametrize(("before", "action", "busy"), list(itertools.product(QueueState, QueueAction, (False, True))))
+def test_every_state_knows_every_action(before: QueueState, action: QueueAction, busy: bool) -> None:
     after = move(before, action, has_pod_groups=busy)
     assert after is TRANSITIONS[(before, action)][busy]
-    if action is Action.OPEN:
-        assert after is State.OPEN
-    if action is Action.CLOSE and before is not State.CLOSED:
-        assert after is (State.CLOSING if busy else State.CLOSED)
+    if action is QueueAction.OPEN:
+        assert after is QueueState.OPEN
+    if action is QueueAction.CLOSE and before is not QueueState.CLOSED:
+        assert after is (QueueState.CLOSING if busy else QueueState.CLOSED)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("", State.OPEN), ("Closing", State.CLOSING), ("Odd", State.UNKNOWN)])
-def test_what_a_state_is(text: str, expected: State) -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", QueueState.OPEN), ("Closing", QueueState.CLOSING), ("Odd", QueueState.UNKNOWN)]
+)
+def test_what_a_state_is(text: str, expected: QueueState) -> None:
     assert state_of(text) is expected
 
 

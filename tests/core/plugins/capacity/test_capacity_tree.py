@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from core.cycle import close_session, open_session
 from core.plugins.capacity import Capacity
-from core.plugins.capacity.attributes import Limits
+from core.plugins.capacity.attributes import FixedAttributes
 from core.plugins.capacity.tree import ROOT, tree_limits
 from core.resources import LARGEST, Resource
-from core.session.carry import Carry, Clock
+from core.session.carry import Carry, CycleClock
 from core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of, view_of
 from tests.kit import gang, node, pod_group, queue
@@ -59,7 +59,7 @@ def two_teams(*more: Any, level: int = 0, fix: tuple[str, ...] = ()) -> Session:
 # -------------------------------------------------------------------------------------------------------------
 
 
-def limits_of(*queues: Object, total: Resource | None = None) -> dict[str, Limits]:
+def limits_of(*queues: Object, total: Resource | None = None) -> dict[str, FixedAttributes]:
     known = {q.name: q for q in view_of(*queues).snapshot().queues}
     found = tree_limits(known, total or Resource(10_000.0, 1e12, {"pods": 110.0}))
     assert found is not None
@@ -271,8 +271,8 @@ def test_a_parent_lends_its_right_to_take(level: int, may: bool) -> None:
 def test_limits_are_kept_until_a_queue_changes() -> None:
     view = view_of(BIG, queue(ROOT), queue("a", deserved={"cpu": "1"}), gang("j", queue="a", pods=1))
 
-    def limits() -> Limits:
-        session = open_session(view.snapshot(), tree(), Clock(1, 0.0), Carry())
+    def limits() -> FixedAttributes:
+        session = open_session(view.snapshot(), tree(), CycleClock(1, 0.0), Carry())
         found = plugin(session).ledger.of("a").limits
         close_session(session)
         return found

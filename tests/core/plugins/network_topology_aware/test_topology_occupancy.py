@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plugins.network_topology_aware.occupancy import Occupancy
+from core.plugins.network_topology_aware.occupancy import DomainOccupancy
 from core.session.session import Session
 from tests.core.plugins.world import configuration, open_world
 from tests.core.session.test_statement import Step, do, steps
@@ -37,7 +37,7 @@ def world(fix: tuple[str, ...]) -> Session:
 @given(steps, st.booleans())
 def test_idle_stays_as_it_was_unless_mended(plan: list[Step], mended: bool) -> None:
     session = world(("topology-idle-follows",) if mended else ())
-    occupancy = Occupancy(session)
+    occupancy = DomainOccupancy(session)
     session.points.handle(occupancy.on_allocate, occupancy.on_deallocate)
     before = {name: getattr(occupancy, name).copy() for name in ("idle", "future")}
     statement = session.statement()

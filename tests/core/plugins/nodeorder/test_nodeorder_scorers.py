@@ -15,9 +15,9 @@ from core.plugins.nodeorder.least_allocated import LeastAllocated
 from core.plugins.nodeorder.most_allocated import MostAllocated
 from core.plugins.nodeorder.node_affinity import PREFERRED, NodeAffinity
 from core.plugins.nodeorder.plugin import WEIGHTS, NodeOrder
-from core.plugins.nodeorder.pod_affinity import PodAffinity
+from core.plugins.nodeorder.pod_affinity import PodAffinityScorer
 from core.plugins.nodeorder.taint_toleration import TaintToleration
-from core.plugins.nodeorder.topology_spread import TopologySpread
+from core.plugins.nodeorder.topology_spread import TopologySpreadScorer
 from tests.core.kube import slow
 from tests.core.kube.clusters import clusters
 from tests.core.kube.sessions import opened, put, scores, task_named
@@ -137,7 +137,7 @@ def broken(**where: Any) -> Object:
 def test_a_preference_that_cannot_be_read_does_not_count() -> None:
     session = opened(node("n0"), broken())
     task, placed = task_named(session, "default/p"), placed_pods(session)
-    for scorer in (NodeAffinity(2), PodAffinity(placed, 2), TopologySpread(placed, 2)):
+    for scorer in (NodeAffinity(2), PodAffinityScorer(placed, 2), TopologySpreadScorer(placed, 2)):
         assert scorer.prepare(session, task) is None
 
 

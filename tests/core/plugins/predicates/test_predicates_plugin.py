@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from config.load import from_parsed
-from core.cycle import Carry, Clock, run_action, run_cycle
+from core.cycle import Carry, CycleClock, run_action, run_cycle
 from core.life.task import TaskStatus
 from core.objects.metadata import parse_time
 from core.session.search.node_search import NodeSearch
@@ -36,7 +36,7 @@ def binds(*parts: Object | list[Object], **arguments: Any) -> dict[str, str]:
     """Pod -> node after one cycle of allocate."""
     config = predicates(**arguments)
     snapshot = view_of(*flatten(parts)).snapshot(volume_rules(config.pumice))
-    result = run_cycle(snapshot, config, Clock(1, parse_time(NOW)), Carry(), report=True)
+    result = run_cycle(snapshot, config, CycleClock(1, parse_time(NOW)), Carry(), report=True)
     return {bind.name: bind.node for bind in result.binds}
 
 
@@ -176,7 +176,7 @@ def test_a_gang_spreads_evenly_over_zones() -> None:
     parsed = {"actions": ["allocate"], "tiers": tiers, "configurations": [forgetful]}
     snapshot = view_of(queue("default"), three, each).snapshot()
     config = from_parsed(parsed, flags_default_on=True)
-    result = run_cycle(snapshot, config, Clock(1, parse_time(NOW)), Carry())
+    result = run_cycle(snapshot, config, CycleClock(1, parse_time(NOW)), Carry())
     placed = {bind.name: bind.node for bind in result.binds}
     zones = [int(where[1:]) % 3 for where in placed.values()]
     assert sorted(zones.count(zone) for zone in range(3)) == [2, 2, 3]
@@ -189,7 +189,7 @@ def test_a_refusal_binds_nobody_else_when_mended() -> None:
         one["spec"]["topologySpreadConstraints"] = [SPREAD]
     config = configuration(["gang"], ["predicates"], fix=("refused-nodes-asked-again",), actions=["allocate"])
     snapshot = view_of(queue("default"), three, each).snapshot()
-    placed = [bind.node for bind in run_cycle(snapshot, config, Clock(1, parse_time(NOW)), Carry()).binds]
+    placed = [bind.node for bind in run_cycle(snapshot, config, CycleClock(1, parse_time(NOW)), Carry()).binds]
     assert sorted(placed.count(f"n{i}") for i in range(3)) == [2, 3, 3]
 
 
@@ -201,7 +201,7 @@ def test_two_jobs_of_one_template_are_told_apart_by_their_labels() -> None:
         affinity = near("podAffinity", HOST)
         objects += gang("j", pods=1, namespace=namespace, phase="Inqueue", affinity=affinity)
     snapshot = view_of(*objects).snapshot()
-    result = run_cycle(snapshot, predicates(), Clock(1, parse_time(NOW)), Carry(), report=True)
+    result = run_cycle(snapshot, predicates(), CycleClock(1, parse_time(NOW)), Carry(), report=True)
     assert {bind.namespace: bind.node for bind in result.binds} == {"a": "n0", "b": "n1"}
 
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.kube.placed import placed_pods
-from core.plugins.nodeorder.pod_affinity import PodAffinity as PodAffinityScorer
-from core.plugins.nodeorder.topology_spread import TopologySpread as TopologySpreadScorer
-from core.plugins.predicates.pod_affinity import PodAffinity
+from core.plugins.nodeorder.pod_affinity import PodAffinityScorer as PodAffinityScorer
+from core.plugins.nodeorder.topology_spread import TopologySpreadScorer as TopologySpreadScorer
+from core.plugins.predicates.pod_affinity import PodAffinityFilter
 from core.plugins.predicates.pod_affinity_trial import AffinityTrial
-from core.plugins.predicates.topology_spread import TopologySpread
+from core.plugins.predicates.topology_spread import TopologySpreadFilter
 from core.session.reasons import FitFailure
 from core.state.view import View
 from tests.core.kube import slow_pods
@@ -73,7 +73,7 @@ class Story:
 @given(crowd=crowds(), moves=MOVES)
 def test_inter_pod_affinity_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool, int, int]]) -> None:
     story = Story(crowd)
-    affinity = PodAffinity(placed_pods(story.session))
+    affinity = PodAffinityFilter(placed_pods(story.session))
     check = affinity.prepare(story.session, story.task)
     for step in [None, *moves]:
         if step:
@@ -82,7 +82,7 @@ def test_inter_pod_affinity_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool
         assert texts(story.session, check) == expected
         assert texts(story.session, affinity.prepare(story.session, story.task)) == expected
     asked_late = story.forget_questions()
-    late = PodAffinity(asked_late).prepare(story.session, story.task)
+    late = PodAffinityFilter(asked_late).prepare(story.session, story.task)
     assert texts(story.session, late) == texts(story.session, check)
 
 
@@ -90,13 +90,13 @@ def test_inter_pod_affinity_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool
 @given(crowd=crowds(), moves=MOVES)
 def test_topology_spread_is_the_slow_one(crowd: Crowd, moves: list[tuple[bool, int, int]]) -> None:
     story = Story(crowd)
-    check = TopologySpread(placed_pods(story.session)).prepare(story.session, story.task)
+    check = TopologySpreadFilter(placed_pods(story.session)).prepare(story.session, story.task)
     for step in [None, *moves]:
         if step:
             story.move(*step)
         expected = [slow_pods.spread_reason(story.cluster, story.pod, n) for n in story.cluster.nodes]
         assert texts(story.session, check) == expected
-    late = TopologySpread(story.forget_questions()).prepare(story.session, story.task)
+    late = TopologySpreadFilter(story.forget_questions()).prepare(story.session, story.task)
     assert texts(story.session, late) == texts(story.session, check)
 
 
@@ -155,44 +155,44 @@ def test_hard_spread(more: Object, expected: list[str]) -> None:
     session = opened(
         *zones("a", "b"), node("n2"), running("r", "n0", "web"), web(topologySpreadConstraints=spreading(**more))
     )
-    assert reasons(session, TopologySpread) == expected
+    assert reasons(session, TopologySpreadFilter) == expected
 
 
 def test_what_is_placed_in_one_session_is_counted_at_the_opening_of_the_next() -> None:
     view = View()
     for obj in [*zones("a", "b"), web(topologySpreadConstraints=spreading()), running("r0", "n0", "web")]:
         view.apply("ADDED", obj)
-    assert reasons(session_over(view), TopologySpread) == [slow_pods.SKEWED, ""]
+    assert reasons(session_over(view), TopologySpreadFilter) == [slow_pods.SKEWED, ""]
     view.apply("ADDED", running("r1", "n1", "web"))
-    assert reasons(session_over(view), TopologySpread) == ["", ""]
+    assert reasons(session_over(view), TopologySpreadFilter) == ["", ""]
     view.apply("DELETED", running("r0", "n0", "web"))
-    assert reasons(session_over(view), TopologySpread) == ["", slow_pods.SKEWED]
+    assert reasons(session_over(view), TopologySpreadFilter) == ["", slow_pods.SKEWED]
 
 
 def test_the_first_of_a_series_may_start_anywhere() -> None:
     near = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
     affinity = {"podAffinity": {slow_pods.REQUIRED: [near]}}
     session = opened(*zones("a", "b"), node("n2"), web(affinity=affinity))
-    assert reasons(session, PodAffinity) == ["", "", slow_pods.APART]
+    assert reasons(session, PodAffinityFilter) == ["", "", slow_pods.APART]
     put(session, task_named(session, "default/p"), 1)
-    assert reasons(session, PodAffinity) == [slow_pods.APART, "", slow_pods.APART]
+    assert reasons(session, PodAffinityFilter) == [slow_pods.APART, "", slow_pods.APART]
 
 
 def test_a_selector_that_cannot_be_read_fails_the_task() -> None:
     broken: Object = {"matchExpressions": [{"key": "app", "operator": "In", "values": []}]}
     spread = opened(node("n0"), web(topologySpreadConstraints=spreading(labelSelector=broken)))
     with pytest.raises(FitFailure, match="plugin PodTopologySpread pre-predicates failed"):
-        reasons(spread, TopologySpread)
+        reasons(spread, TopologySpreadFilter)
     term: Object = {"topologyKey": "zone", "labelSelector": broken}
     affinity = opened(node("n0"), web(affinity={"podAntiAffinity": {slow_pods.REQUIRED: [term]}}))
     with pytest.raises(FitFailure, match="plugin InterPodAffinity pre-predicates failed parsing pod"):
-        reasons(affinity, PodAffinity)
+        reasons(affinity, PodAffinityFilter)
 
 
 def test_labels_are_read_once_affinity_is_in_play() -> None:
     near = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
     session = opened(node("n0"), pod("q"), web(affinity={"podAffinity": {slow_pods.REQUIRED: [near]}}))
-    affinity = PodAffinity(placed_pods(session))
+    affinity = PodAffinityFilter(placed_pods(session))
     assert affinity.prepare(session, task_named(session, "default/q")) is None
     p, q = (task_named(session, f"default/{name}") for name in "pq")
     kind = affinity.reads.kind
@@ -214,13 +214,13 @@ def test_who_minds_company_is_asked_on_the_nodes_listed_at_the_opening_only() ->
     The list of nodes with such pods is made once a session, what they mind is read from the pods of the moment.
     """
     session = opened(*zones("a", "b"), hermit("h0", "n0"), hermit("h1"), web())
-    assert reasons(session, PodAffinity) == [slow_pods.UNWELCOME, ""]
+    assert reasons(session, PodAffinityFilter) == [slow_pods.UNWELCOME, ""]
     put(session, task_named(session, "default/h1"), 1)
-    assert reasons(session, PodAffinity) == [slow_pods.UNWELCOME, ""]
+    assert reasons(session, PodAffinityFilter) == [slow_pods.UNWELCOME, ""]
     take(session, task_named(session, "default/h0"), 0)
-    assert reasons(session, PodAffinity) == ["", ""]
+    assert reasons(session, PodAffinityFilter) == ["", ""]
     put(session, task_named(session, "default/h0"), 0)
-    assert reasons(session, PodAffinity) == [slow_pods.UNWELCOME, ""]
+    assert reasons(session, PodAffinityFilter) == [slow_pods.UNWELCOME, ""]
 
 
 def test_a_pod_with_preferences_alone_makes_no_list_of_those_who_mind() -> None:
@@ -228,7 +228,7 @@ def test_a_pod_with_preferences_alone_makes_no_list_of_those_who_mind() -> None:
     liking = {"podAffinity": {slow_pods.PREFERRED: [{"weight": 1, "podAffinityTerm": near}]}}
     session = opened(*zones("a"), pod("r", node="n0", affinity=liking), hermit("h"), web())
     put(session, task_named(session, "default/h"), 0)
-    assert reasons(session, PodAffinity) == [""]
+    assert reasons(session, PodAffinityFilter) == [""]
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", ["", ""]), ("Ignore", [slow_pods.SKEWED, ""])])
@@ -236,7 +236,7 @@ def test_tainted_nodes_count_unless_taints_are_honoured(policy: str, expected: l
     nodes = [*zones("a"), node("n1", labels={"zone": "b"}, taints=[taint("k")])]
     constraint = spreading(nodeTaintsPolicy=policy)
     session = opened(*nodes, running("r", "n0", "web"), web(topologySpreadConstraints=constraint))
-    assert reasons(session, TopologySpread) == expected
+    assert reasons(session, TopologySpreadFilter) == expected
 
 
 @settings(max_examples=80)

@@ -9,7 +9,7 @@ import pytest
 from core.cycle import open_session, run_action
 from core.objects.metadata import parse_time
 from core.plugins.rescheduling.qos import Qos, qos_of
-from core.session.carry import Carry, Clock, SessionOptions
+from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.session import Session
 from tests.core.actions.crowds import evictions
 from tests.core.plugins.world import NOW, configuration, open_world, task_of, view_of
@@ -34,7 +34,7 @@ def world(
     nodes = [node(f"n{i}", cpu="10", memory="10Gi") for i in range(3)]
     view = view_of(*nodes, queue("q"), *parts)
     options = SessionOptions(node_usage=measured)
-    session = open_session(view.snapshot(), config, Clock(1, parse_time(NOW)), carry or Carry(), options)
+    session = open_session(view.snapshot(), config, CycleClock(1, parse_time(NOW)), carry or Carry(), options)
     run_action(session, "shuffle")
     return session
 

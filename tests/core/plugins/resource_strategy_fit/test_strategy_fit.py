@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.plugins.resource_strategy_fit import arguments as read
-from core.plugins.resource_strategy_fit.arguments import NO_SRA, Share, Sra, Strategy
+from core.plugins.resource_strategy_fit.arguments import NO_SRA, IdleShare, Sra, Strategy
 from core.plugins.resource_strategy_fit.proportional import Proportional
 from core.plugins.resource_strategy_fit.scorer import (
     TYPE_ANNOTATION,
@@ -78,12 +78,12 @@ def test_a_pods_own_strategy_overrides(cluster: Cluster, kind: str, weights: dic
 
 SHARES = st.dictionaries(
     st.sampled_from([GPU, "example.com/none", "cpu"]),
-    st.builds(Share, st.sampled_from([0.0, 0.5, 1.0, 4.0]), st.sampled_from([0.0, 1.0, 1000.0])),
+    st.builds(IdleShare, st.sampled_from([0.0, 0.5, 1.0, 4.0]), st.sampled_from([0.0, 1.0, 1000.0])),
 )
 
 
 @given(cluster=clusters(), shares=SHARES, moved=st.integers(0, 9))
-def test_proportional_is_the_slow_one(cluster: Cluster, shares: dict[str, Share], moved: int) -> None:
+def test_proportional_is_the_slow_one(cluster: Cluster, shares: dict[str, IdleShare], moved: int) -> None:
     nodes, running, waiting = cluster
     session = opened(*nodes, *running, waiting)
     task = task_named(session, key_of(waiting))
@@ -100,7 +100,7 @@ def test_proportional_is_the_slow_one(cluster: Cluster, shares: dict[str, Share]
 
 def test_who_asks_for_the_scarce_resource_passes() -> None:
     session = opened(node("n0", cpu="1", gpus=4), pod("p", gpus=1), pod("q"))
-    shares = {GPU: Share(4.0, 8.0)}
+    shares = {GPU: IdleShare(4.0, 8.0)}
     assert Proportional(shares).prepare(session, task_named(session, "default/p")) is None
     refused = texts(session, Proportional(shares).prepare(session, task_named(session, "default/q")))
     assert refused == [f"proportional of resource {GPU} check failed"]
@@ -111,7 +111,7 @@ def test_just_enough_left_beside_the_scarce_resource_passes() -> None:
         node("n0", cpu="5", gpus=4, memory="4001M"), node("n1", cpu="4999m", gpus=4, memory="8G"),
         node("n2", cpu="8", gpus=4, memory="3999M"), pod("p", cpu="1", memory="1M"),
     )  # fmt: skip
-    check = Proportional({GPU: Share(1.0, 1.0)}).prepare(session, task_named(session, "default/p"))
+    check = Proportional({GPU: IdleShare(1.0, 1.0)}).prepare(session, task_named(session, "default/p"))
     refused = f"proportional of resource {GPU} check failed"
     assert texts(session, check) == ["", refused, refused]
 
@@ -183,7 +183,7 @@ def test_sra_arguments() -> None:
 def test_proportional_arguments() -> None:
     proportion = {"a.cpu": 4, "a.memory": -8, "b.memory": 0.5}
     given_shares = {"enable": True, "resources": "b,a", "resourceProportion": proportion}
-    assert read.proportional({"proportional": given_shares}) == {"a": Share(4.0, 1.0), "b": Share(1.0, 0.5)}
+    assert read.proportional({"proportional": given_shares}) == {"a": IdleShare(4.0, 1.0), "b": IdleShare(1.0, 0.5)}
     assert read.proportional({"proportional": {"resources": "a"}}) is None
 
 

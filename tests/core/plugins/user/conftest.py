@@ -13,7 +13,7 @@ from core.cycle import run_cycle
 from core.objects.metadata import parse_time
 from core.plugins import PLUGINS
 from core.plugins.user import guarded
-from core.session.carry import Carry, Clock
+from core.session.carry import Carry, CycleClock
 from tests.core.plugins.world import NOW, configuration, view_of
 from tests.kit import gang, node, queue
 
@@ -38,7 +38,7 @@ def use(told: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cycle
         jobs = [*gang("j", pods=3), *gang("k", pods=1)]
         jobs[0]["spec"]["minResources"] = jobs[4]["spec"]["minResources"] = {"cpu": "1"}
         objects = [node("n0"), node("n1"), queue("default"), *jobs]
-        clock = Clock(1, parse_time(NOW))
+        clock = CycleClock(1, parse_time(NOW))
         return run_cycle(view_of(objects).snapshot(), config, clock, carry or Carry(), report=True)
 
     return run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from core.plugins.user.failures import Asked, Failures
+from core.plugins.user.failures import PluginFailures, PluginQuestion
 from tests.core.plugins.user.test_user_plugins import registering
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def test_ctrl_c_is_not_a_failure_of_a_plugin(use: Callable[..., CycleResult]) ->
 
 
 def test_who_is_asked_is_said_while_it_lasts() -> None:
-    asked = Asked()
-    outer, inner = Failures("outer", {}, asked=asked), Failures("inner", {}, asked=asked)
+    asked = PluginQuestion()
+    outer, inner = PluginFailures("outer", {}, asked=asked), PluginFailures("inner", {}, asked=asked)
     seen: list[tuple[str, str, int]] = []
 
     def note() -> None:

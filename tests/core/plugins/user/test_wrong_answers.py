@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from core.plugins.user.failures import Failures
+from core.plugins.user.failures import PluginFailures
 from core.plugins.user.nodes import GuardedCheck, GuardedFilter, GuardedScore
 from core.plugins.user.points import INSTEAD, NOTHING, guarded_rule
 from core.session.points.listed import FLAGS
 from core.session.points.nodes import TEMPLATE_ONLY, Volatility
 from core.session.points.victims import Mask
-from core.session.points.votes import Verdict, Vote
+from core.session.points.votes import ValidateResult, Vote
 from core.session.reasons import Code, FitFailure, Reason
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, queue
@@ -47,7 +47,7 @@ def session() -> Session:
     [np.zeros(3, np.int32), np.zeros(2), [[0, 0]], np.array([0, 999]), np.array([-1, 0]), None, "no"],
 )
 def test_codes_of_the_wrong_kind(session: Session, answer: Any) -> None:
-    failures = Failures("mine", {"onError": "fail"})
+    failures = PluginFailures("mine", {"onError": "fail"})
     inner: Any = SimpleNamespace(reject=always(answer), reject_one=always("x"))
     check = GuardedCheck(inner, failures, session)
     for code in (*check.reject(ALL).tolist(), check.reject_one(0)):
@@ -60,7 +60,7 @@ def test_scores_of_the_wrong_kind_are_zero(session: Session, answer: Any) -> Non
     inner: Any = SimpleNamespace(
         score=always(answer), score_one=always([1.0, 2.0]), finish=always(answer), normalised=True
     )
-    score = GuardedScore(inner, Failures("mine", {}), session)
+    score = GuardedScore(inner, PluginFailures("mine", {}), session)
     assert score.score(ALL).tolist() == [0.0, 0.0] == score.finish(np.ones(2)).tolist()
     assert score.score_one(0) == 0.0
     assert score.normalised
@@ -69,7 +69,7 @@ def test_scores_of_the_wrong_kind_are_zero(session: Session, answer: Any) -> Non
 def test_scores_are_copied(session: Session) -> None:
     own = np.ones(2)
     inner: Any = SimpleNamespace(score=always(own), score_one=always(1.0))
-    GuardedScore(inner, Failures("mine", {}), session).score(ALL)[0] = 7.0
+    GuardedScore(inner, PluginFailures("mine", {}), session).score(ALL)[0] = 7.0
     assert own.tolist() == [1.0, 1.0]
 
 
@@ -81,7 +81,9 @@ def test_a_verdict_passes_through(session: Session) -> None:
 
     inner: Any = SimpleNamespace(prepare=refuse, reads=TEMPLATE_ONLY)
     with pytest.raises(FitFailure, match="nowhere"):
-        GuardedFilter(inner, Failures("mine", {})).prepare(session, next(iter(session.jobs.in_order[0].tasks.values())))
+        GuardedFilter(inner, PluginFailures("mine", {})).prepare(
+            session, next(iter(session.jobs.in_order[0].tasks.values()))
+        )
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_a_verdict_passes_through(session: Session) -> None:
 @pytest.mark.parametrize("on_error", ["ignore", "fail"])
 def test_every_point_has_an_answer(point: str, on_error: str, session: Session) -> None:
     given = [boom] if point == "VictimTasks" else boom
-    function = guarded_rule(point, given, Failures("mine", {"onError": on_error}), session)
+    function = guarded_rule(point, given, PluginFailures("mine", {"onError": on_error}), session)
     if point == "PrePredicate" and on_error == "fail":
         with pytest.raises(FitFailure, match="plugin mine failed in PrePredicate"):
             function(None)
@@ -102,7 +104,7 @@ def test_every_point_has_an_answer(point: str, on_error: str, session: Session) 
 
 
 def test_refusals(session: Session) -> None:
-    failures = Failures("mine", {"onError": "fail"})
+    failures = PluginFailures("mine", {"onError": "fail"})
 
     def answer(point: str) -> Any:
         return guarded_rule(point, boom, failures, session)(None)
@@ -111,13 +113,13 @@ def test_refusals(session: Session) -> None:
     assert answer("JobReady") is False
     assert answer("Overused") is True
     assert answer("JobStarving") is False
-    assert answer("JobValid") == Verdict("PluginFailed", "plugin mine failed in JobValid: ValueError: boom")
+    assert answer("JobValid") == ValidateResult("PluginFailed", "plugin mine failed in JobValid: ValueError: boom")
     assert answer("Preemptable") == ([], Vote.REJECT)
 
 
 def test_a_mask_of_ones_own_permits_node_by_node(session: Session) -> None:
     tasks = list(session.jobs.in_order[0].tasks.values())
-    failures = Failures("mine", {})
+    failures = PluginFailures("mine", {})
     rule = guarded_rule("Preemptable", Mask(lambda _, batch: batch.rows >= 0), failures, session)
     assert rule(tasks[0], tasks) == (tasks, Vote.PERMIT)
     broken_rule = guarded_rule("Preemptable", Mask(boom), failures, session)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from config.known import FLAGS as KNOWN_FLAGS
 from core.session.points.listed import FLAGS
-from core.session.points.votes import Verdict, Vote
+from core.session.points.votes import ValidateResult, Vote
 from tests.core.session.points.answers import ALL_ON, constant, given_answers, points
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def test_a_reject_ends_the_vote_at_once() -> None:
 
 
 def test_the_first_verdict_on_a_job() -> None:
-    bad = Verdict("NotEnoughTasks", "too few")
+    bad = ValidateResult("NotEnoughTasks", "too few")
     assert given_answers("JobValid", ["ab"], {"a": None, "b": bad})(None) is bad
     assert given_answers("JobValid", ["ab"], {"a": None})(None) is None
 

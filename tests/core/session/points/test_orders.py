@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.load import parse_scheduler_config
-from core.cycle import Carry, Clock, open_session
+from core.cycle import Carry, CycleClock, open_session
 from core.session.heap import KeyedQueue, PriorityQueue
 from core.state.view import View
 from tests.kit.jobs import gang
@@ -60,7 +60,7 @@ def clusters(draw: st.DrawFn) -> View:
 
 @given(clusters())
 def test_keys_say_what_the_comparison_says(view: View) -> None:
-    session = open_session(view.snapshot(), CONFIG, Clock(1, 1_800_000_000.0), Carry())
+    session = open_session(view.snapshot(), CONFIG, CycleClock(1, 1_800_000_000.0), Carry())
     keyed = session.points.job_order.queue()
     assert isinstance(keyed, KeyedQueue)
     live = PriorityQueue(session.points.job_order.before, session.jobs.in_order)
@@ -70,7 +70,7 @@ def test_keys_say_what_the_comparison_says(view: View) -> None:
 
 
 def test_a_plugin_without_a_key_brings_the_live_heap_back() -> None:
-    session = open_session(View().snapshot(), CONFIG, Clock(1, 0.0), Carry())
+    session = open_session(View().snapshot(), CONFIG, CycleClock(1, 0.0), Carry())
     assert isinstance(session.points.job_order.queue(), KeyedQueue)
     session.points.job_order.add("drf", lambda left, right: 0)
     assert isinstance(session.points.job_order.queue(), PriorityQueue)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.load import parse_scheduler_config
-from core.cycle import Carry, Clock, Session, open_session
+from core.cycle import Carry, CycleClock, Session, open_session
 from core.life.task import TaskStatus
 from core.objects.pod import Task
 from core.session.reasons import FitFailure
@@ -57,7 +57,7 @@ def open_cluster(draw: Any) -> Session:
     for i in range(3):
         view.apply("ADDED", pod(f"old{i}", group="plain", node=f"n{i}"))
     config = parse_scheduler_config(CONF, source="test")
-    return open_session(view.snapshot(), config, Clock(1, 0.0), Carry())
+    return open_session(view.snapshot(), config, CycleClock(1, 0.0), Carry())
 
 
 def same(kept: NodeSearch, fresh: NodeSearch, *, codes: bool) -> None:
@@ -138,7 +138,7 @@ def test_what_a_plain_template_does_not_concern_has_nothing_to_say_about_it() ->
     for name, each in particular.items():
         for obj in gang(name, queue="q", pods=1, phase="Inqueue", **each):
             view.apply("ADDED", obj)
-    session = open_session(view.snapshot(), parse_scheduler_config(CONF, source="test"), Clock(1, 0.0), Carry())
+    session = open_session(view.snapshot(), parse_scheduler_config(CONF, source="test"), CycleClock(1, 0.0), Carry())
     tasks = {task.name: task for task in session.snapshot.tasks.handles if task is not None}
     assert {name for name, task in tasks.items() if task.template.plain} == {"plain-0"}
     left_out = 0
@@ -163,7 +163,7 @@ def test_pods_without_claims_share_a_search_beside_pods_with_claims_of_their_own
     claiming = with_templates(pod("own", group="plain"), "t")
     for obj in (queue("q"), node("n0"), *gang("plain", queue="q", pods=2, phase="Inqueue"), claiming):
         view.apply("ADDED", obj)
-    session = open_session(view.snapshot(), parse_scheduler_config(CONF, source="test"), Clock(1, 0.0), Carry())
+    session = open_session(view.snapshot(), parse_scheduler_config(CONF, source="test"), CycleClock(1, 0.0), Carry())
     own, *plain = (
         next(t for t in session.snapshot.tasks.handles if t and t.name == n) for n in ("own", "plain-0", "plain-1")
     )

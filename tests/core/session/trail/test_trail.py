@@ -10,7 +10,7 @@ from config.schema import SchedulerConfig
 from core.cycle import Trail, close_session, open_session, run_action
 from core.messages.decisions import CycleResult
 from core.objects.metadata import parse_time
-from core.session.carry import Carry, Clock
+from core.session.carry import Carry, CycleClock
 from core.session.trail.records import Ending
 from tests.core.actions.crowds import with_arguments
 from tests.core.plugins.world import NOW, configuration, view_of
@@ -29,7 +29,7 @@ CONFIG = configuration(*TIERS, actions=ACTIONS)
 
 def decided(trail: Trail, *objects: Object | list[Object], config: SchedulerConfig = CONFIG) -> CycleResult:
     """One cycle with that trail."""
-    clock = Clock(1, parse_time(NOW))
+    clock = CycleClock(1, parse_time(NOW))
     session = open_session(view_of(*objects).snapshot(), config, clock, Carry(), trail=trail)
     for action in config.actions:
         run_action(session, action)

@@ -8,21 +8,21 @@ import pytest
 
 from core.messages.events import Mutation
 from pumice.storm.invariants.gangs import broken_gang
-from pumice.storm.invariants.truth import Truth
+from pumice.storm.invariants.truth import StormTruth
 from storage import codec
 from tests.pumice.storm.invariants.test_truth import group, pod
 
 
-def truth_of(*pods: tuple[str, str], job: str = "a") -> Truth:
+def truth_of(*pods: tuple[str, str], job: str = "a") -> StormTruth:
     """A group that needs two of these pods (node and phase), numbered from 1; the group has revision 1."""
-    truth = Truth()
+    truth = StormTruth()
     for number, (node, phase) in enumerate(pods, 1):
         see(truth, pod(number, job, node, phase, cpu=1))
     see(truth, group(job, "q"))
     return truth
 
 
-def see(truth: Truth, obj: Any, type_: Any = "MODIFIED") -> None:
+def see(truth: StormTruth, obj: Any, type_: Any = "MODIFIED") -> None:
     meta = obj["metadata"]
     name = (meta.get("namespace", ""), meta["name"])
     truth.apply(Mutation(truth.revision + 1, type_, obj["kind"], *name, codec.pack(obj)))

@@ -8,7 +8,7 @@ import pytest
 
 from core.messages.events import Mutation
 from pumice.storm.invariants.group_status import wrong_statuses
-from pumice.storm.invariants.truth import Truth
+from pumice.storm.invariants.truth import StormTruth
 from storage import codec
 from tests.pumice.storm.invariants.test_truth import group, pod, queue
 
@@ -19,7 +19,7 @@ DONE, FAILED, NOTHING = ("n", "Succeeded", 1), ("n", "Failed", 1), ("", "Pending
 
 
 def found(pods: Pods, phase: str, running: int, *, gang: bool = True, queued: bool = True) -> list[str]:
-    truth = Truth()
+    truth = StormTruth()
     objects: list[Any] = [pod(number, "a", node, said, cpu=cpu) for number, (node, said, cpu) in enumerate(pods)]
     objects += [
         group("a", "q") | {"status": {"phase": phase, "running": running}},

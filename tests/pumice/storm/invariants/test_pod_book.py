@@ -12,7 +12,7 @@ from actors.api.admission.pod_spec import default_pod_spec
 from core.objects.pod import TemplateTable
 from core.objects.pod_template import PodTemplate
 from core.state.dimensions import Dimensions
-from pumice.storm.invariants.pod_book import PodBook, PodReader, share_port
+from pumice.storm.invariants.pod_book import BookedPodReader, PodBook, share_port
 
 Object = dict[str, Any]
 
@@ -40,7 +40,7 @@ SPECS: Specs = st.fixed_dictionaries(
 
 
 def book(spec: Object) -> PodBook:
-    return PodReader().read("d/p", {"metadata": {"uid": "u", "namespace": "d", "name": "p"}, "spec": spec}, None)
+    return BookedPodReader().read("d/p", {"metadata": {"uid": "u", "namespace": "d", "name": "p"}, "spec": spec}, None)
 
 
 def asked(spec: Object) -> dict[str, int]:
@@ -115,7 +115,7 @@ def test_when_two_pods_share_a_port(one: Object, other: Object, *, shared: bool)
 
 
 def test_one_reader_reads_pods_of_several_templates() -> None:
-    reader, specs = PodReader(), [{"containers": [container(cpu)]} for cpu in ("1", "2")]
+    reader, specs = BookedPodReader(), [{"containers": [container(cpu)]} for cpu in ("1", "2")]
     read = [
         reader.read(f"d/{uid}", {"metadata": {"uid": uid, "namespace": "d"}, "spec": spec}, None)
         for uid, spec in zip("abcd", (specs[0], specs[0], specs[1], specs[0]), strict=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core.messages.events import Mutation
 from pumice.storm.invariants.gangs import partial_gang
 from pumice.storm.invariants.pod_book import PodBook
-from pumice.storm.invariants.truth import Truth
+from pumice.storm.invariants.truth import StormTruth
 from storage import codec
 from tests.actors.cluster import Cluster
 from tests.kit import queues
@@ -78,7 +78,7 @@ FIRST = [node("n", 5, 3), node("m", 5, 3), group("a", "q"), group("b", "r"), que
 CHANGES = st.lists(st.tuples(st.one_of(PODS, PODS, OTHERS), st.integers(0, 4)), min_size=4, max_size=25)
 
 
-def excesses(truth: Truth, placed: PodBook, leaving: frozenset[str]) -> set[tuple[str, str]]:
+def excesses(truth: StormTruth, placed: PodBook, leaving: frozenset[str]) -> set[tuple[str, str]]:
     """Invariant and resource, by walking over everything; as of the newest revision."""
     found: set[tuple[str, str]] = set()
     there = [each for each in truth.pods.values() if each.on_node and each.node == placed.node]
@@ -114,7 +114,7 @@ def beyond(pods: list[PodBook], limits: dict[str, int]) -> set[str]:
 def test_the_judge_finds_what_a_walk_over_all_pods_finds(
     changes: list[tuple[Object, int]], leaving: frozenset[str]
 ) -> None:
-    truth = Truth()
+    truth = StormTruth()
     for revision, (obj, dice) in enumerate([*((each, 1) for each in FIRST), *changes], 1):
         meta = obj["metadata"]
         type_ = "DELETED" if dice == 0 else "MODIFIED"
@@ -130,7 +130,7 @@ def test_the_judge_finds_what_a_walk_over_all_pods_finds(
 
 
 def test_a_gang_counts_its_own_members() -> None:
-    truth = Truth()
+    truth = StormTruth()
     mine, other = pod(1, "a", "n", "Running", cpu=1), pod(2, "b", "n", "Running", cpu=1)
     for revision, obj in enumerate((group("a", "q"), mine, other), 1):
         meta = obj["metadata"]
@@ -142,7 +142,7 @@ def test_a_gang_counts_its_own_members() -> None:
 
 
 def test_a_group_or_queue_is_read_again_when_its_spec_has_changed_between_statuses() -> None:
-    cluster, truth = Cluster(), Truth()
+    cluster, truth = Cluster(), StormTruth()
     cluster.create(pod_group("g", min_member=2))
     cluster.create(queues.queue("q", capability={"cpu": "4"}))
     cluster.status("PodGroup", "g", {"phase": "Running"})

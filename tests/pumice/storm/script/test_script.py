@@ -16,8 +16,8 @@ from pumice.storm.script.profiles import profiles
 from pumice.storm.script.script import Event, Script, read_script, write_script
 from pumice.storm.script.shrink import simpler_events, written_out
 from pumice.storm.script.workload import Size
-from pumice.storm.simulation import Outcome
-from pumice.storm.stress import Plan, script_of
+from pumice.storm.simulation import StormOutcome
+from pumice.storm.stress import StressPlan, script_of
 from tests.pumice.cli.terminal import pumice
 
 NODE = {"what": "node", "target": "n0", "details": {"cpu": 8, "memory": "16Gi"}}
@@ -40,9 +40,9 @@ def said(tmp_path: Path, *events: Any, **more: Any) -> str:
 def test_storms_read_again_whole_cut_down_and_made_smaller(name: str, tmp_path: Path) -> None:
     path = tmp_path / "storm.json"
     for seed in range(5):
-        script = script_of(seed, Plan(name, size=Size(4, 40)))
+        script = script_of(seed, StressPlan(name, size=Size(4, 40)))
         struck = [Event("bind-delayed", on="bind default/j1-0 #1", amount=0.5), Event("journal-slow", on="append #3")]
-        cut = written_out(script, Outcome(struck=struck))
+        cut = written_out(script, StormOutcome(struck=struck))
         some = msgspec.structs.replace(cut, events=cut.events[7:])
         smaller = [plain for event in cut.events for plain in simpler_events(event)]
         for each in (script, cut, some, msgspec.structs.replace(cut, events=tuple(smaller))):

@@ -9,7 +9,7 @@ import pytest
 from pumice.storm.invariants.violation import Violation
 from pumice.storm.script.script import Event, Script
 from pumice.storm.script.shrink import FEW, PATIENCE, shrink, subject, written_out
-from pumice.storm.simulation import Outcome
+from pumice.storm.simulation import StormOutcome
 
 WORDS = "pod default/j7-0 was bound to n1"
 INPUTS = [
@@ -29,14 +29,14 @@ class Storms:
         self.run = 0
         self._fails = fails
 
-    def __call__(self, script: Script) -> Outcome:
+    def __call__(self, script: Script) -> StormOutcome:
         self.run += 1
-        return Outcome([Violation("decided-once", WORDS)]) if self._fails(script) else Outcome()
+        return StormOutcome([Violation("decided-once", WORDS)]) if self._fails(script) else StormOutcome()
 
 
 def shrunk(fails: Fails, *, seed: int = 0, runs: int = 400) -> tuple[Script, Storms]:
     storms = Storms(fails)
-    outcome = Outcome([Violation("decided-once", WORDS)], struck=FAULTS)
+    outcome = StormOutcome([Violation("decided-once", WORDS)], struck=FAULTS)
     return shrink(Script(seed, tuple(INPUTS), {"bind-lost": 0.1}), outcome, runs=runs, simulate=storms), storms
 
 
@@ -86,7 +86,7 @@ def test_no_more_storms_are_run_than_allowed(runs: int) -> None:
 
 def test_a_storm_that_does_not_repeat_is_written_out_as_it_is() -> None:
     script, storms = shrunk(lambda _: False)
-    assert script == written_out(Script(0, tuple(INPUTS)), Outcome([Violation("decided-once", "")], struck=FAULTS))
+    assert script == written_out(Script(0, tuple(INPUTS)), StormOutcome([Violation("decided-once", "")], struck=FAULTS))
     assert storms.run == 1
 
 
@@ -96,11 +96,11 @@ def test_another_invariant_is_another_defect() -> None:
 
     storms = Storms(fails)
 
-    def simulate(script: Script) -> Outcome:
-        return storms(script) if fails(script) else Outcome([Violation("one-node", WORDS)])
+    def simulate(script: Script) -> StormOutcome:
+        return storms(script) if fails(script) else StormOutcome([Violation("one-node", WORDS)])
 
     whole = shrink(
-        Script(0, tuple(INPUTS)), Outcome([Violation("decided-once", WORDS)], struck=FAULTS), simulate=simulate
+        Script(0, tuple(INPUTS)), StormOutcome([Violation("decided-once", WORDS)], struck=FAULTS), simulate=simulate
     )
     assert len(whole.events) == len(INPUTS) + len(FAULTS)
 
