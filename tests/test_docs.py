@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from actors.api.faults.faults import KINDS as FAULTS
+from actors.api.faults.strikes import KINDS as FAULTS
 from actors.system.references import REFERENCES
 from actors.system.roles import ROLES
 from docs import draw_actors as drawing

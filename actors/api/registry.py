@@ -9,7 +9,7 @@ from msgspec import Struct
 from actors.api import refusals
 from actors.api.admission import ADMISSION
 from actors.api.admission.rules import Lookup
-from actors.api.admission.shapes.shapes import shape_problems, status_problems
+from actors.api.admission.shapes.kind_shapes import shape_problems, status_problems
 from actors.api.definitions.pruning import prune, settle
 from actors.api.definitions.values import value_problems
 from actors.api.definitions.volcano import schema_of

@@ -23,7 +23,7 @@ from actors.api.verbs.placement import Placement
 from actors.api.verbs.reporting import Reporting
 from actors.api.verbs.requests import RequestMoment
 from actors.api.watch import RevisionLog
-from actors.runtime.shelf import HandleTable
+from actors.runtime.handles import HandleTable
 from core.messages import commands, watch
 from core.messages.events import Mutation
 from core.messages.replies import Accepted, ApiReply, Listing, ListingOpened, Refused
@@ -32,7 +32,7 @@ from storage.shared_objects import SharedObjects
 from storage.truth import Truth
 
 MOST_LISTINGS = 256
-"""Opened listings that lie on the shelf at most: the oldest goes when there are more."""
+"""Opened listings that are held at most: the oldest goes when there are more."""
 
 
 class Store:
@@ -173,7 +173,7 @@ class Store:
         return Listing(self.revision, tuple(each.blob for each in records if matches(wanted, self.tables.labels(each))))
 
     def open_listing(self, kind: str, namespace: str | None = None) -> ListingOpened | Refused:
-        """The same objects, laid on the shelf of listings: a snapshot that no later change touches."""
+        """Objects as of now, held under a handle: a snapshot that no later change touches."""
         if self.kinds.by_key(kind) is None:
             return refusals.unknown_kind(kind)
         blobs = self.tables.blobs(kind, namespace)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from actors.dry_run.driver import TRY_ROWS, DryRunDriver
 from actors.dry_run.pool import DryRunPool
 from actors.dry_run.worker import DryRunWorker
-from actors.runtime.shelf import HandleTable
+from actors.runtime.handles import HandleTable
 from storage import codec
 
 if TYPE_CHECKING:
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 
 class DryRunCrew:
-    """A dry run lies on the shelf while it is asked about, and chunks carry its number there."""
+    """A dry run has a handle while it is asked about, which chunks carry."""
 
     def __init__(self, settings: SystemSettings) -> None:
         self._settings = settings
-        self.shelf: HandleTable[DryRunLike] = HandleTable()
+        self.handles: HandleTable[DryRunLike] = HandleTable()
 
     def worker(self, name: str, mailbox: DryRunPort, context: Context) -> DryRunWorker:
         """One that tries rows: on the very session the action works on, which only waits meanwhile."""
-        return DryRunWorker(name, mailbox, context, functions={TRY_ROWS: partial(_try_rows, self.shelf)})
+        return DryRunWorker(name, mailbox, context, functions={TRY_ROWS: partial(_try_rows, self.handles)})
 
     def driver(self, workers: Sequence[DryRunPort], supervisor: SupervisorPort) -> DryRunDriver:
         """For the worker of an action; `supervisor` as the pool wants it."""
         rows, deadline_s = self._settings.dry_run_chunk_rows, self._settings.dry_run_deadline_s
-        return DryRunDriver(DryRunPool(workers, supervisor, chunk_rows=rows, deadline_s=deadline_s), self.shelf)
+        return DryRunDriver(DryRunPool(workers, supervisor, chunk_rows=rows, deadline_s=deadline_s), self.handles)
 
 
-def _try_rows(shelf: HandleTable[DryRunLike], argument: bytes, first: int, last: int) -> Sequence[Finding]:
+def _try_rows(handles: HandleTable[DryRunLike], argument: bytes, first: int, last: int) -> Sequence[Finding]:
     """Raises KeyError when nobody waits for these rows any more."""
-    return shelf.get(codec.unpack(argument)).try_rows(first, last)
+    return handles.get(codec.unpack(argument)).try_rows(first, last)

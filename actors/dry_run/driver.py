@@ -1,7 +1,6 @@
 """Driving an action that stops at dry runs: each goes out to the workers, the action goes on with what they found.
 
-Not an actor: the worker of such an action holds it. A dry run lies on a shelf while it is asked about, and chunks carry
-its number there.
+Not an actor: the worker of such an action holds it. A dry run has a handle while it is asked about, which chunks carry.
 """
 
 from __future__ import annotations
@@ -12,19 +11,19 @@ from storage import codec
 
 if TYPE_CHECKING:
     from actors.dry_run.pool import DryRunPool, Finding
-    from actors.runtime.shelf import HandleTable
+    from actors.runtime.handles import HandleTable
     from actors.scheduling.decider import DryRunLike, Steps
 
 TRY_ROWS = "try-rows"
-"""The function a chunk names; its argument is the number on the shelf, as MessagePack."""
+"""The function a chunk names; its argument is the handle, as MessagePack."""
 
 
 class DryRunDriver:
-    """`shelf`: where the workers of the pool find what a chunk is about."""
+    """`handles`: where the workers of the pool find what a chunk is about."""
 
-    def __init__(self, pool: DryRunPool, shelf: HandleTable[DryRunLike]) -> None:
+    def __init__(self, pool: DryRunPool, handles: HandleTable[DryRunLike]) -> None:
         self._pool = pool
-        self._shelf = shelf
+        self._handles = handles
 
     async def drive(self, steps: Steps) -> None:
         """Run the action to its end. Raises what it raises, and DryRunLostError."""
@@ -36,8 +35,8 @@ class DryRunDriver:
             return
 
     async def _findings(self, asked: DryRunLike) -> list[Finding]:
-        number = self._shelf.put(asked)
+        number = self._handles.put(asked)
         try:
             return await self._pool.run(TRY_ROWS, codec.pack(number), len(asked.nodes), asked.want)
         finally:
-            self._shelf.drop(number)  # a chunk that is still in a mailbox is not worth trying any more
+            self._handles.drop(number)  # a chunk that is still in a mailbox is not worth trying any more

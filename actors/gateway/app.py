@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from actors.gateway.discovery import discovery, openapi, openapi_v2
+from actors.gateway.discovery import groups, openapi, openapi_v2
 from actors.gateway.discovery.version import version
 from actors.gateway.forms import encode
 from actors.gateway.handlers import health, resources
@@ -101,22 +101,22 @@ async def _roots(site: Site, exchange: Exchange) -> None:
     asked = discovery_version(exchange.header("accept"))
     if asked:
         media = f"application/json;g=apidiscovery.k8s.io;v={asked};as=APIGroupDiscoveryList"
-        await _json(exchange, discovery.aggregated(site.kinds, asked, core=core), media)
+        await _json(exchange, groups.aggregated(site.kinds, asked, core=core), media)
     elif core:
         host, port = site.settings.address
-        await _json(exchange, discovery.api_versions(f"{host}:{port}"))
+        await _json(exchange, groups.api_versions(f"{host}:{port}"))
     else:
-        await _json(exchange, discovery.group_list(site.kinds))
+        await _json(exchange, groups.group_list(site.kinds))
 
 
 async def _group(site: Site, exchange: Exchange) -> None:
-    await _json(exchange, discovery.api_group(site.kinds, exchange.path.strip("/").split("/")[1]))
+    await _json(exchange, groups.api_group(site.kinds, exchange.path.strip("/").split("/")[1]))
 
 
 async def _group_version(site: Site, exchange: Exchange) -> None:
     parts = exchange.path.strip("/").split("/")
     group, number = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
-    await _json(exchange, discovery.resource_list(site.kinds, group, number))
+    await _json(exchange, groups.resource_list(site.kinds, group, number))
 
 
 async def _openapi(site: Site, exchange: Exchange) -> None:
@@ -149,8 +149,8 @@ async def _resource(site: Site, exchange: Exchange) -> None:
 async def _root(site: Site, exchange: Exchange) -> None:
     names = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"]
     names += ["/openapi/v2", "/openapi/v3"]
-    groups = [f"/apis/{name}" for name in discovery.groups(site.kinds) if name]
-    await _json(exchange, {"paths": sorted([*names, *groups])})
+    paths = [f"/apis/{name}" for name in groups.groups(site.kinds) if name]
+    await _json(exchange, {"paths": sorted([*names, *paths])})
 
 
 async def _nothing(site: Site, exchange: Exchange) -> None:

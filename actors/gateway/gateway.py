@@ -29,7 +29,7 @@ from core.messages.replies import Done
 
 
 class Gateway(Actor[Poke, Done]):
-    """`shelf` is where the api lays opened listings."""
+    """`listings`: those that the api has opened, by handle."""
 
     def __init__(
         self,
@@ -39,13 +39,13 @@ class Gateway(Actor[Poke, Done]):
         *,
         api: ApiPort,
         metrics: MetricsPort,
-        shelf: Listings,
+        listings: Listings,
         settings: GatewaySettings,
     ) -> None:
         super().__init__(name, mailbox, context)
         limits = {"ring_events": settings.ring_events, "ring_bytes": settings.ring_bytes}
-        hub = Hub(api, shelf, context, **limits)
-        self.site = Site(api, metrics, shelf, context.clock, hub, settings, context.longest)
+        hub = Hub(api, listings, context, **limits)
+        self.site = Site(api, metrics, listings, context.clock, hub, settings, context.longest)
         self._stop = anyio.Event()
         self._stopped = anyio.Event()
 

@@ -17,8 +17,8 @@ from actors.gateway.ring import Ring, RingEntry
 from actors.gateway.settings import MIB
 from actors.runtime.asking import ask_again
 from actors.runtime.context import Context
+from actors.runtime.handles import HandleTable
 from actors.runtime.level_signal import LevelSignal
-from actors.runtime.shelf import HandleTable
 from actors.system.ports import ApiPort
 from core.messages.commands import OpenListing
 from core.messages.events import Mutation
@@ -50,7 +50,7 @@ class Hub:
     def __init__(
         self,
         api: ApiPort,
-        shelf: HandleTable[tuple[bytes, ...]],
+        listings: HandleTable[tuple[bytes, ...]],
         context: Context,
         *,
         ring_events: int = 8_192,
@@ -59,7 +59,7 @@ class Hub:
         self.revision = LevelSignal()
         self.ready = anyio.Event()
         self._api = api
-        self._shelf = shelf
+        self._listings = listings
         self._objects = context.objects
         self._activity = context.activity
         self._start = 0
@@ -172,7 +172,7 @@ class Hub:
 
     async def _blobs(self, kind: str) -> tuple[bytes, ...]:
         reply = await ask_again(self._api, OpenListing(kind))
-        return self._shelf.take(reply.handle) if isinstance(reply, ListingOpened) else ()
+        return self._listings.take(reply.handle) if isinstance(reply, ListingOpened) else ()
 
     def counts(self) -> Mapping[str, int]:
         """How many objects of each kind it knows."""

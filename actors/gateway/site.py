@@ -20,8 +20,8 @@ from actors.gateway.request.selection import Selection, traits_of
 from actors.gateway.settings import GatewaySettings
 from actors.gateway.streams import Open
 from actors.runtime.clock import Clock
+from actors.runtime.handles import HandleTable
 from actors.runtime.longest import Longest
-from actors.runtime.shelf import HandleTable
 from actors.system.ports import ApiPort, MetricsPort
 from core.messages import commands, replies
 from core.objects.metadata import Object
@@ -36,11 +36,11 @@ Listings = HandleTable[tuple[bytes, ...]]
 
 @dataclass
 class Site:
-    """`shelf` is where the api lays listings; `kinds` follows the definitions that the hub sees."""
+    """`listings`: those that the api has opened, by handle; `kinds` follows the definitions that the hub sees."""
 
     api: ApiPort
     metrics: MetricsPort
-    shelf: Listings
+    listings: Listings
     clock: Clock
     hub: Hub
     settings: GatewaySettings
@@ -93,7 +93,7 @@ class Site:
         """The revision of a listing and its objects. Raises ApiError."""
         reply = await guarded(self.api.ask(commands.OpenListing(kind, namespace)))
         if isinstance(reply, replies.ListingOpened):
-            return reply.revision, self.shelf.take(reply.handle)
+            return reply.revision, self.listings.take(reply.handle)
         raise refused(reply)
 
     @contextmanager

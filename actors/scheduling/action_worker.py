@@ -1,7 +1,7 @@
 """An action worker: runs one action on the session it is handed. There is one for each action.
 
 Owns: nothing but the baton while it holds it.
-Accepts: `RunAction`, which names a session on the shelf; answers `ActionDone` or `ActionFailed`.
+Accepts: `RunAction`, which names a session by its handle; answers `ActionDone` or `ActionFailed`.
 Sends: nothing; the worker of an action that stops at dry runs asks the dry-run workers.
 When full: never; there is one baton.
 Stops: after the action in hand. When the action raises, the answer says so, the worker crashes and is started again:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from actors.dry_run.driver import DryRunDriver
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.runtime.shelf import HandleTable
+    from actors.runtime.handles import HandleTable
     from actors.scheduling.decider import Decider
     from actors.system.ports import ActionPort
 

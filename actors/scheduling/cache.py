@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.runtime.shelf import HandleTable
+    from actors.runtime.handles import HandleTable
     from actors.scheduling.decider import SchedulerView
     from actors.system.ports import ApiPort, CachePort
     from config.errors import RequestError

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.runtime.shelf import HandleTable
+    from actors.runtime.handles import HandleTable
     from actors.scheduling.commit import Commit
     from actors.scheduling.cycle_memory import CycleMemory, RunnerSettings
     from actors.scheduling.decider import Decider

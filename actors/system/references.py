@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from actors.runtime.activity import Activity
 from actors.runtime.clock import Clock
+from actors.runtime.handles import HandleTable
 from actors.runtime.level_signal import LevelSignal
 from actors.runtime.longest import Longest
-from actors.runtime.shelf import HandleTable
 from actors.scheduling.decider import Decider
 from actors.system.roles import ROLES
 from storage.journal import Journal
@@ -111,7 +111,7 @@ REFERENCES: Final = (
     Reference(
         what="dry runs",
         kind=HandleTable,
-        of=lambda wiring: wiring.crew.shelf,
+        of=lambda wiring: wiring.crew.handles,
         roles=("action-worker", "dry-run-worker"),
         gives="dry runs by number, which only read a session that waits meanwhile",
     ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from actors.agents.pod_runs import DEFAULT_DURATION_S
-from actors.api.faults.faults import Faults
+from actors.api.faults.strikes import Faults
 from actors.gateway.settings import GatewaySettings
 from actors.runtime.alarm import Alarm
 from actors.scheduling.config_source import ConfigSource

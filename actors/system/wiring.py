@@ -12,8 +12,8 @@ from actors.api.store import Store
 from actors.dry_run.crew import DryRunCrew
 from actors.effects.pre_bind_worker import WaitingBinds
 from actors.runtime.context import Context
+from actors.runtime.handles import HandleTable
 from actors.runtime.level_signal import LevelSignal
-from actors.runtime.shelf import HandleTable
 from actors.runtime.supervisor import Child, Supervisor
 from actors.runtime.switchboard import Switchboard
 from actors.scheduling.core_decider import core_decider

@@ -176,7 +176,7 @@ class List(Message, frozen=True):
 class OpenListing(Message, frozen=True):
     """All objects of a kind (of a namespace) as they are now, without copying them into a message.
 
-    Reply: ListingOpened | Refused. The asker takes the blobs from the shelf of listings.
+    Reply: ListingOpened | Refused. The asker takes the blobs by their handle.
     """
 
     kind: str

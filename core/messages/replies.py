@@ -45,7 +45,7 @@ class Listing(Message, frozen=True):
 
 
 class ListingOpened(Message, frozen=True):
-    """A listing (tuple of blobs, ordered by namespace and name) lies on the shelf under `handle`, as of `revision`."""
+    """A listing (tuple of blobs, ordered by namespace and name) is held under `handle`, as of `revision`."""
 
     handle: int
     revision: int

@@ -33,7 +33,7 @@ def check_touched(view: View) -> list[str]:
     if touched.everything:
         return check_view(view)
     jobs = [by_key[key] for key in touched.jobs if key in by_key]
-    nodes = [rows[seat] for seat in view.seats.unshared if seat in rows]
+    nodes = [rows[name] for name in view.residents.unshared if name in rows]
     return [*_check_jobs(view, jobs), *_check_nodes(view, nodes), *_check_places(view, touched.rows)]
 
 
@@ -100,17 +100,17 @@ def _by_tasks(view: View, tasks: Iterable[Task]) -> tuple[list[float], list[floa
 def _check_places(view: View, places: Iterable[int]) -> list[str]:
     tasks, rows, node_tasks = view.tasks, view.nodes.row, view.node_tasks
     broken: list[str] = []
-    nodes, seats, handles = tasks.node_at, tasks.resides, tasks.handles
+    nodes, homes, handles = tasks.node_at, tasks.resides, tasks.handles
     for row in places:
-        seat, node = seats[row], nodes[row]
-        if not seat and node == NOWHERE:
+        home, node = homes[row], nodes[row]
+        if not home and node == NOWHERE:
             continue
         task = handles[row]
-        if node != rows.get(seat, NOWHERE):
+        if node != rows.get(home, NOWHERE):
             named = "" if node == NOWHERE else view.nodes.specs[node].name
-            broken.append(f"task {_key(task)} is counted on {seat} but its column says {named}")
-        if seat and (task is None or seat not in node_tasks or task.key not in node_tasks[seat]):
-            broken.append(f"task {_key(task)} is not among the tasks of its node {seat}")
+            broken.append(f"task {_key(task)} is counted on {home} but its column says {named}")
+        if home and (task is None or home not in node_tasks or task.key not in node_tasks[home]):
+            broken.append(f"task {_key(task)} is not among the tasks of its node {home}")
     if len(tasks.by_key) != len(handles) - handles.count(None):
         broken.append(f"{len(tasks.by_key)} tasks by name are not those by row")
     return broken

@@ -10,9 +10,9 @@ from core.state.assumed import AssumedPods
 from core.state.dimensions import Dimensions
 from core.state.groups import Groups
 from core.state.jobs import JobTable
+from core.state.node_tasks import NodeTasks
 from core.state.nodes import NodeTable
-from core.state.others import OtherObjects
-from core.state.seats import NodeTasks
+from core.state.other_objects import OtherObjects
 from core.state.tasks import NOWHERE, TaskTable
 from core.state.touched import Touched
 from core.state.volumes import VolumeCounts
@@ -34,7 +34,7 @@ class ViewTables:
         self.jobs = JobTable(self.dimensions)
         self.nodes = NodeTable(self.dimensions)
         self.groups = Groups(self.jobs, default_queue)
-        self.seats = NodeTasks(self.tasks, self.nodes)
+        self.residents = NodeTasks(self.tasks, self.nodes)
         self.others = OtherObjects()
         self._volumes = VolumeCounts(self.others.by_kind)
         self.touched = Touched()  # since the last snapshot
@@ -45,7 +45,7 @@ class ViewTables:
     @property
     def node_tasks(self) -> dict[str, dict[str, Task]]:
         """Node name -> pod key -> task, nodes not yet seen included."""
-        return self.seats.node_tasks
+        return self.residents.node_tasks
 
     @property
     def queues(self) -> dict[str, Queue]:
@@ -94,7 +94,7 @@ class ViewTables:
             job = self.jobs.by_key[task.job]
             self.jobs.count(job, task, status, 1)
             self.tasks.job_at[row] = job.row
-        self.seats.enter(task, status, node_name)
+        self.residents.enter(task, status, node_name)
 
     def _leave(self, task: Task) -> None:
         """The reverse of :meth:`_enter`."""
@@ -102,7 +102,7 @@ class ViewTables:
         status = self.tasks.status_at[task.row]
         if task.job:
             self.jobs.count(self.jobs.by_key[task.job], task, status, -1)
-        self.seats.leave(task, status)
+        self.residents.leave(task, status)
 
     def _move(self, task: Task) -> None:
         """Count a task that was counted in its row where it belongs by now."""
@@ -113,7 +113,7 @@ class ViewTables:
         if task.job and status != before:
             self.jobs.move(self.jobs.by_key[task.job], task, before, status)
         self.tasks.status_at[row] = status
-        self.seats.move(task, before, status, node_name)
+        self.residents.move(task, before, status, node_name)
 
     def _fit_dimensions(self) -> None:
         if len(self.dimensions.names) != self._fitted:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 class Touched:
     """`rows` of tasks and `jobs` by key, each once, in the order in which they were touched first; `everything`: nodes
-    came, went or changed their rows. The seats remember themselves who is `unshared`.
+    came, went or changed their rows. Nodes whose tasks changed are `unshared` in `NodeTasks`.
     """
 
     __slots__ = ("everything", "jobs", "rows")

@@ -112,7 +112,7 @@ class View(ViewTables):
         if deleted:
             if row is not None:
                 self.touched.everything = True
-                self.seats.without_node(name, row)
+                self.residents.without_node(name, row)
                 self.nodes.remove(name)
             return
         renewed = None if row is None else renewed_node(self.nodes.specs[row], node)
@@ -131,7 +131,7 @@ class View(ViewTables):
         if row is not None:
             self.nodes.update(row, spec)
             return
-        self.seats.with_node(spec.name, self.nodes.add(spec))
+        self.residents.with_node(spec.name, self.nodes.add(spec))
 
     # --- volumes as a resource
 
@@ -230,7 +230,7 @@ class View(ViewTables):
             nodes=nodes,
             jobs=self.jobs.columns(),
             queues=queues,
-            node_tasks=self.seats.share(),
+            node_tasks=self.residents.share(),
             objects=objects,
             promised=self._assumed.share(),
             derived=self._derived.lend(Material(nodes, queues, dimensions, objects), self._versions()),

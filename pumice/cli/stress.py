@@ -19,8 +19,8 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Lenient, Level, LogLevel, Output, Quiet, Workers
 from pumice.cli.terminal import Terminal
 from pumice.storm.report import Finding, check_folder, line_of, report, sums
+from pumice.storm.script.events import Event, read_script
 from pumice.storm.script.profiles import PACKAGED, profile
-from pumice.storm.script.script import Event, read_script
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
 from pumice.storm.stress import StressPlan, Tally, run_storms

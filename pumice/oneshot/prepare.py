@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
 from actors.api.admission import ADMISSION
-from actors.api.admission.shapes.shapes import shape_problems
+from actors.api.admission.shapes.kind_shapes import shape_problems
 from actors.api.admission.stated_amounts import STATED
 from actors.api.kinds import kind_of
 from actors.api.refusals import Cause

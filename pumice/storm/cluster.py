@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pumice.storm.script.claims import claimed, classes, offers, own_claims
-from pumice.storm.script.script import Event
+from pumice.storm.script.events import Event
 
 Object = dict[str, Any]
 NAMESPACE: Final = "default"

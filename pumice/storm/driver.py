@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from actors.system.system import System
     from pumice.storm.clock import JumpingClock
     from pumice.storm.invariants.monitor import Monitor
-    from pumice.storm.script.script import Event, Script
+    from pumice.storm.script.events import Event, Script
 
 USER: Final = "submit"
 AGAIN_S: Final = 0.05

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
-from actors.api.faults.faults import Faults
+from actors.api.faults.strikes import Faults
 from storage.journal import Record
 from storage.memory import MemoryJournal
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from actors.api.faults.faults import Faults, SeededFaults
+from actors.api.faults.strikes import Faults, SeededFaults
 from actors.api.store import Store
 from actors.scheduling.core_decider import core_decider
 from actors.system.roles import CRASHABLE

@@ -13,7 +13,7 @@ from typing import Any, Final
 import anyio
 
 from actors.api.faults.chance import chance
-from actors.api.faults.faults import Fault, Faults, ListedFaults, SeededFaults
+from actors.api.faults.strikes import Fault, Faults, ListedFaults, SeededFaults
 from actors.errors import RecorderFailedError
 from actors.scheduling.core_decider import core_decider
 from actors.system.roles import CRASHABLE
@@ -28,7 +28,7 @@ from pumice.storm.invariants.monitor import Monitor
 from pumice.storm.invariants.soon import until_idle
 from pumice.storm.invariants.violation import Violation, ViolationFoundError
 from pumice.storm.journal import JournalLostError, StormJournal
-from pumice.storm.script.script import Event, Script
+from pumice.storm.script.events import Event, Script
 from pumice.storm.wall import WallAlarm, at_most
 from storage.shared_objects import SharedObjects
 

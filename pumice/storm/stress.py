@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from actors.api.faults.chance import chance
+from pumice.storm.script.events import Script
 from pumice.storm.script.profile_file import Profile
 from pumice.storm.script.profiles import profile
-from pumice.storm.script.script import Script
 from pumice.storm.script.workload import DISTURBANCES, Size, inputs, with_claims
 from pumice.storm.simulation import GC_THRESHOLDS, StormOutcome, simulate
 from pumice.storm.workers import in_processes

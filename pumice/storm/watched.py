@@ -9,7 +9,7 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from actors.api.faults.faults import Faults
+    from actors.api.faults.strikes import Faults
     from storage.journal import ChainReport, Checkpoint, Head, Journal, Record, Stored
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.api.admission.shapes.shapes import SHAPES
+from actors.api.admission.shapes.kind_shapes import SHAPES
 from actors.api.kinds import known_types
 
 TEXTS: Final = ("", "a", "default", "root", "*", "a/b", "x" * 300, "\x1b[31m", "a\nb", "-", "é", "0", "Exists", "In")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.storm.script.script import Event, Script
+from pumice.storm.script.events import Event, Script
 from pumice.storm.simulation import simulate
 
 NODE = Event("node", target="n7", details={"cpu": 8, "memory": "16Gi"})

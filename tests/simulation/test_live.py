@@ -13,7 +13,7 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from actors.api.faults.faults import Fault, ListedFaults
+from actors.api.faults.strikes import Fault, ListedFaults
 from actors.system.settings import SystemSettings
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
 from pumice.runtime.until import parse_until

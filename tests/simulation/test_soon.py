@@ -17,7 +17,7 @@ from actors.runtime.watcher import WatchedChanges, Watcher
 from core.state.view import View
 from pumice.storm.invariants.monitor import Monitor
 from pumice.storm.invariants.soon import MOST, misplaced
-from pumice.storm.script.script import Event, Script
+from pumice.storm.script.events import Event, Script
 from pumice.storm.simulation import simulate
 
 SEATS = st.tuples(st.sampled_from("1234"), st.sampled_from(("n0", "n1")))

@@ -13,7 +13,7 @@ import pytest
 import trio
 import trio._core._run as trio_run
 
-from actors.api.faults.faults import KINDS, Fault, ListedFaults, SeededFaults
+from actors.api.faults.strikes import KINDS, Fault, ListedFaults, SeededFaults
 from actors.runtime.clock import RealClock
 from actors.system.roles import CRASHABLE
 from actors.system.settings import SystemSettings
@@ -21,8 +21,8 @@ from actors.system.system import System
 from config.errors import ConfigError
 from core.messages.commands import BindPod
 from pumice.runtime.determinism import OUTSIDE, SOURCE, SWITCH, TURNS, deterministic, source
+from pumice.storm.script.events import read_script, write_script
 from pumice.storm.script.profiles import profile, profiles
-from pumice.storm.script.script import read_script, write_script
 from pumice.storm.script.shrink import shrink
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate

@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from actors.runtime.watcher import Watcher
-from pumice.storm.script.script import Event, Script
+from pumice.storm.script.events import Event, Script
 from pumice.storm.simulation import simulate
 from pumice.storm.wall import TooLongError, at_most
 

@@ -8,8 +8,8 @@ from actors.api.watch import Events
 from actors.errors import ActorFailedError
 
 if TYPE_CHECKING:
-    from actors.api.faults.faults import Faults
     from actors.api.faults.network import Network
+    from actors.api.faults.strikes import Faults
     from actors.api.watch import RevisionLog
 
 REPLAYED: Final = 10

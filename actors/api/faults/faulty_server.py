@@ -22,7 +22,7 @@ from core.messages import commands, recording, replies
 from core.messages.supervision import Restart
 
 if TYPE_CHECKING:
-    from actors.api.faults.faults import Fault, Faults
+    from actors.api.faults.strikes import Fault, Faults
     from actors.api.store import Store
     from actors.api.watch import ChangeLog
     from actors.runtime.context import Context

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from actors.api.admission.shapes.shapes import status_problems
+from actors.api.admission.shapes.kind_shapes import status_problems
 from actors.api.fields import is_mapping
 from actors.api.verbs.decoding import decoded, may_hold_null
 from core.messages.replies import Refused

@@ -10,7 +10,7 @@ from typing import Any, Final
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
 from actors.api.schema.table import of_kind
-from actors.gateway.discovery.discovery import groups
+from actors.gateway.discovery.groups import groups
 from actors.gateway.discovery.openapi_schemas import schema_name, schemas_of
 from actors.gateway.discovery.version import RELEASE
 from actors.gateway.forms import encode

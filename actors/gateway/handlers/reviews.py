@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.gateway.discovery.discovery import REVIEWS
+from actors.gateway.discovery.groups import REVIEWS
 from actors.gateway.forms import encode
 from actors.gateway.problems import bad_request, no_such_path, wrong_method
 from actors.gateway.request.bodies import read_object

@@ -24,7 +24,7 @@ def _api_server(wiring: Wiring, name: str) -> ApiServer:
 def _gateway(wiring: Wiring, name: str) -> Gateway:
     settings = wiring.settings.gateway
     assert settings is not None
-    return Gateway(*wiring.own(name), **wiring.ports(name), shelf=wiring.store.listings, settings=settings)
+    return Gateway(*wiring.own(name), **wiring.ports(name), listings=wiring.store.listings, settings=settings)
 
 
 def _node_agents(wiring: Wiring, name: str) -> NodeAgents:

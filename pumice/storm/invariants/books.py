@@ -34,7 +34,7 @@ Found = tuple[str, str]
 Objects = dict[tuple[str, str, str], bytes]
 MOST: Final = 3
 EVERYTHING: Final = 10_000_000
-KNOWN: Final = (*Task.__struct_fields__[1:], "counted as", "seat", "member")
+KNOWN: Final = (*Task.__struct_fields__[1:], "counted as", "home", "member")
 """What the cache knows of a task, but for its row, which is its own affair and comes first."""
 
 
@@ -97,8 +97,8 @@ def _known_of(view: View, task: Task) -> tuple[Any, ...]:
 
 def _said_of(task: Task) -> tuple[Any, ...]:
     """The same as the api says it."""
-    seat = task.node_name if task.status not in COMPLETED_STATUSES else ""
-    return (*astuple(task)[1:], task.status, seat, bool(task.job))
+    home = task.node_name if task.status not in COMPLETED_STATUSES else ""
+    return (*astuple(task)[1:], task.status, home, bool(task.job))
 
 
 def _named(known: tuple[Any, ...]) -> dict[str, Any]:

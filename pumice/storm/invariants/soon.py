@@ -121,8 +121,8 @@ def misplaced(ours: Places, theirs: Places, open_binds: Mapping[str, str]) -> li
 
 def places_of(view: View) -> Places:
     """Pods that take up room on a node, in the scheduler's view."""
-    seats = view.tasks.resides
-    return {task.key: (task.uid, seats[task.row]) for task in view.tasks.by_key.values() if seats[task.row]}
+    homes = view.tasks.resides
+    return {task.key: (task.uid, homes[task.row]) for task in view.tasks.by_key.values() if homes[task.row]}
 
 
 def places_in(truth: StormTruth) -> Places:

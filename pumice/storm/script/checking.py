@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from actors.api.faults.faults import BIND, CLAIM, CRASH, EVICT, JOURNAL, KINDS, STATUS, TURN, WATCH
+from actors.api.faults.strikes import BIND, CLAIM, CRASH, EVICT, JOURNAL, KINDS, STATUS, TURN, WATCH
 from actors.system.roles import CRASHABLE
 from config.errors import ConfigError, WrongTypeError, describe, nearest_name
 from config.load import parse_scheduler_config
@@ -20,7 +20,7 @@ from core.quantity import quantity_of
 from pumice.storm.script.claims import MOST_DEVICES
 
 if TYPE_CHECKING:
-    from pumice.storm.script.script import Event, Script
+    from pumice.storm.script.events import Event, Script
 
 Rule = Callable[[Any], bool]
 OCCASION: Final = re.compile(r"(\S+)(?: \S.*)? #[1-9][0-9]*")
@@ -33,7 +33,7 @@ WORDS: Final = (
     (JOURNAL, ("append",)),
     (TURN, ("turn",)),
 )
-"""How the occasions begin at which faults can strike (see `actors.api.faults.faults.subject`)."""
+"""How the occasions begin at which faults can strike (see `actors.api.faults.strikes.subject`)."""
 
 
 @dataclass(frozen=True, slots=True)

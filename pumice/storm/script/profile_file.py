@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from actors.api.faults.faults import KINDS
+from actors.api.faults.strikes import KINDS
 from config.errors import ConfigError, ConfigSyntaxError
 from config.load import parse_scheduler_config, read_text
 from config.read import Strictness, ValuePlace, known_entries, mapping, sequence, text

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from actors.api.faults.faults import POSSIBLE
+from actors.api.faults.strikes import POSSIBLE
 from config.errors import ConfigError, ConflictError
 from config.read import ValuePlace
 from pumice.storm.script.profile_file import NOWHERE, Profile, read_profiles

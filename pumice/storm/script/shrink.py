@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from pumice.storm.script.checking import JOBS, OWNERS
-from pumice.storm.script.script import Event, Script
+from pumice.storm.script.events import Event, Script
 from pumice.storm.simulation import StormOutcome, simulate
 
 Simulate = Callable[[Script], StormOutcome]

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from pumice.storm.script.claims import LOCAL, MADE, MOST_DEVICES, MOST_SHARING
-from pumice.storm.script.script import Event
+from pumice.storm.script.events import Event
 
 SHAPES: Final = (("500m", "512Mi"), ("1", "1Gi"), ("2", "2Gi"), ("1", "4Gi"), ("3", "1Gi"))
 GANGS: Final = (1, 2, 3, 4, 6, 8, 12)

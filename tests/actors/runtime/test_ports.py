@@ -1,4 +1,4 @@
-"""Level signals, the activity board, the shelf, the clocks."""
+"""Level signals, the activity board, the table of handles, the clocks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from actors.runtime.activity import Activity
 from actors.runtime.clock import RealClock
+from actors.runtime.handles import HandleTable
 from actors.runtime.level_signal import LevelSignal
-from actors.runtime.shelf import HandleTable
 
 pytestmark = pytest.mark.anyio
 
@@ -88,17 +88,17 @@ async def test_busy_counts_even_when_the_work_fails() -> None:
     assert board.is_idle()
 
 
-def test_a_shelf_hands_out_by_number() -> None:
-    shelf: HandleTable[str] = HandleTable()
-    first, second = shelf.put("a"), shelf.put("b")
+def test_a_table_of_handles_hands_out_by_number() -> None:
+    table: HandleTable[str] = HandleTable()
+    first, second = table.put("a"), table.put("b")
     assert first != second
-    assert shelf.get(first) == "a"
-    assert shelf.take(first) == "a"
+    assert table.get(first) == "a"
+    assert table.take(first) == "a"
     with pytest.raises(KeyError):
-        shelf.get(first)
-    shelf.drop(first)
-    shelf.drop(second)
-    assert len(shelf) == 0
+        table.get(first)
+    table.drop(first)
+    table.drop(second)
+    assert len(table) == 0
 
 
 def test_the_real_clock_is_in_this_century() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from actors.runtime.clock import RealClock
 from actors.runtime.context import Context
+from actors.runtime.handles import HandleTable
 from actors.runtime.mailbox import Mailbox
-from actors.runtime.shelf import HandleTable
 from actors.scheduling.action_worker import ActionWorker
 from core.messages.commands import ActionCommand, RunAction
 from core.messages.replies import ActionDone, ActionFailed

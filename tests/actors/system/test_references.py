@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actors.api.faults.faults import SeededFaults
+from actors.api.faults.strikes import SeededFaults
 from actors.gateway.settings import GatewaySettings
 from actors.runtime.clock import RealClock
 from actors.runtime.mailbox import Mailbox

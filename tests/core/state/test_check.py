@@ -12,8 +12,8 @@ from hypothesis import given
 
 from core.life.task import TaskStatus
 from core.state.jobs import JobTable
+from core.state.node_tasks import NodeTasks
 from core.state.nodes import NodeTable
-from core.state.seats import NodeTasks
 from core.state.view import View
 from tests.core.state.test_view import STEPS, run
 from tests.kit.jobs import gang

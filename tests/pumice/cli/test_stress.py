@@ -21,7 +21,7 @@ import trio
 from pumice.cli import stress
 from pumice.storm.invariants.violation import Violation
 from pumice.storm.report import report
-from pumice.storm.script.script import Script
+from pumice.storm.script.events import Script
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import StormOutcome
 from pumice.storm.stress import StressPlan, Tally, run_storms

@@ -6,8 +6,8 @@ import pytest
 
 from config.load import parse_scheduler_config
 from pumice.storm.invariants.upheld import asks_budgets
+from pumice.storm.script.events import Event, Script
 from pumice.storm.script.profiles import profile
-from pumice.storm.script.script import Event, Script
 from pumice.storm.simulation import simulate
 
 NODE = Event("node", target="n7", details={"cpu": 8, "memory": "16Gi"})

@@ -13,7 +13,7 @@ import pytest
 from pumice.cli.stress import MOST_LINES, lines_of
 from pumice.storm.invariants.violation import Violation
 from pumice.storm.report import SHRUNK, TRIED, line_of, report
-from pumice.storm.script.script import Event, Script, read_script
+from pumice.storm.script.events import Event, Script, read_script
 from pumice.storm.script.shrink import shrink
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import StormOutcome, simulate

@@ -8,7 +8,7 @@ from weakref import WeakSet
 import pytest
 
 from pumice.storm import stress
-from pumice.storm.script.script import Script
+from pumice.storm.script.events import Script
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import StormOutcome
 from pumice.storm.stress import StressPlan, run_seeds

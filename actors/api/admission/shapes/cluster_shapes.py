@@ -1,4 +1,4 @@
-"""Field types of what the scheduler reads beside pods, jobs and queues; see `actors.api.admission.shapes.shapes`.
+"""Field types of what the scheduler reads beside pods, jobs and queues; see `actors.api.admission.shapes.kind_shapes`.
 
 Only fields that are read stand here. One of a wrong type would otherwise fail every session until it was deleted.
 """

@@ -1,4 +1,4 @@
-"""Field types of LimitRanges; see `actors.api.admission.shapes.shapes`."""
+"""Field types of LimitRanges; see `actors.api.admission.shapes.kind_shapes`."""
 
 from __future__ import annotations
 

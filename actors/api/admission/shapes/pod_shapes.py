@@ -1,4 +1,4 @@
-"""Field types of metadata, pods and pod templates; see `actors.api.admission.shapes.shapes`."""
+"""Field types of metadata, pods and pod templates; see `actors.api.admission.shapes.kind_shapes`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.api.admission.shapes.shapes import SHAPES, shape_problems, status_problems
+from actors.api.admission.shapes.kind_shapes import SHAPES, shape_problems, status_problems
 from core.state.watched import WATCHED
 from tests.actors.cluster import Cluster
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from actors.api.faults.faults import Fault, ListedFaults
 from actors.api.faults.faulty_log import REPLAYED, FaultyLog
 from actors.api.faults.network import Network
+from actors.api.faults.strikes import Fault, ListedFaults
 from actors.api.watch import RevisionLog
 from actors.errors import ActorFailedError
 from actors.runtime.clock import RealClock

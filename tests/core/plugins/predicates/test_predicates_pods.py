@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.kube.placed import placed_pods
-from core.plugins.nodeorder.pod_affinity import PodAffinityScorer as PodAffinityScorer
-from core.plugins.nodeorder.topology_spread import TopologySpreadScorer as TopologySpreadScorer
+from core.plugins.nodeorder.pod_affinity import PodAffinityScorer
+from core.plugins.nodeorder.topology_spread import TopologySpreadScorer
 from core.plugins.predicates.pod_affinity import PodAffinityFilter
 from core.plugins.predicates.pod_affinity_trial import AffinityTrial
 from core.plugins.predicates.topology_spread import TopologySpreadFilter

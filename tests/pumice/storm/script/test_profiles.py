@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.api.faults.faults import KINDS
+from actors.api.faults.strikes import KINDS
 from config.errors import ConfigError
 from pumice.storm.script import profiles as module
 from pumice.storm.script.profile_file import NOWHERE

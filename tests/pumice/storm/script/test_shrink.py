@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from pumice.storm.invariants.violation import Violation
-from pumice.storm.script.script import Event, Script
+from pumice.storm.script.events import Event, Script
 from pumice.storm.script.shrink import FEW, PATIENCE, shrink, subject, written_out
 from pumice.storm.simulation import StormOutcome
 

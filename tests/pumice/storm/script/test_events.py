@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.api.faults.faults import KINDS
+from actors.api.faults.strikes import KINDS
 from config.errors import ConfigError
 from pumice.storm.script.checking import HAPPENINGS
+from pumice.storm.script.events import Event, Script, read_script, write_script
 from pumice.storm.script.profiles import profiles
-from pumice.storm.script.script import Event, Script, read_script, write_script
 from pumice.storm.script.shrink import simpler_events, written_out
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import StormOutcome

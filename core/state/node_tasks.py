@@ -34,11 +34,11 @@ class NodeTasks:
         """Count a task that is counted on no node."""
         row, tasks = task.row, self._tasks
         tasks.node_at[row] = NOWHERE
-        tasks.resides[row] = seat = node_name if status not in COMPLETED_STATUSES else ""
-        if not seat:
+        tasks.resides[row] = home = node_name if status not in COMPLETED_STATUSES else ""
+        if not home:
             return
-        self._residents(seat)[task.key] = task
-        node = self._nodes.row.get(seat)
+        self._residents(home)[task.key] = task
+        node = self._nodes.row.get(home)
         if node is not None:
             tasks.node_at[row] = node
             self._nodes.place(node, task.template, status, 1)

@@ -1,4 +1,4 @@
-"""What messages cannot carry lies on a shelf, and they carry its number."""
+"""What messages cannot carry has a number, its handle, and they carry that."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ T = TypeVar("T")
 
 
 class HandleTable(Generic[T]):
-    """In-process things (snapshots, sessions) by number: messages carry the number only."""
+    """Things of this process (snapshots, sessions) by handle: messages carry the handle only."""
 
     def __init__(self) -> None:
         self._things: dict[int, T] = {}
         self._numbers = count(1)
 
     def put(self, thing: T) -> int:
-        """Lay it down; returns its number."""
+        """Keep it; returns its handle."""
         number = next(self._numbers)
         self._things[number] = thing
         return number
 
     def get(self, number: int) -> T:
-        """Look at it; KeyError when nobody left it there, or it was taken."""
+        """Look at it; KeyError when nobody put it there, or it was taken."""
         return self._things[number]
 
     def take(self, number: int) -> T:
