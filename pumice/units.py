@@ -18,14 +18,15 @@ def amounts_of(figures: Mapping[str, float], what: str) -> str:
         resource = name.removeprefix(f"{what}_")
         if resource == name or not value:
             continue
-        if resource == "milli_cpu":
-            parts.append(f"{milli(value)} cpu")
-        elif resource == "memory_bytes":
-            parts.append(f"{byte_count(value)} memory")
-        elif resource.startswith(SCALARS):
-            scalar = resource.removeprefix(SCALARS)
-            parts.append(f"{value:g} {scalar}" if scalar == WHOLE else f"{milli(value)} {scalar}")
+        resource = {"milli_cpu": "cpu", "memory_bytes": "memory"}.get(resource, resource)
+        parts.append(amount(resource.removeprefix(SCALARS), value))
     return ", ".join(parts)
+
+
+def amount(resource: str, value: float) -> str:
+    """So much of a resource as the scheduler counts it (memory in bytes, pods whole, all others in thousandths)."""
+    text = byte_count(value) if resource == "memory" else f"{value:g}" if resource == WHOLE else milli(value)
+    return f"{text} {resource}"
 
 
 def milli(value: float) -> str:

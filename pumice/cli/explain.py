@@ -21,7 +21,9 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, take_manifests, warn_of_token
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
-from pumice.explain.account import Account, Scene, account_of, is_waiting, scene_of
+from pumice.explain.account import Account, account_of, is_waiting
+from pumice.explain.advice.advise import advise
+from pumice.explain.scene import Scene, scene_of
 from pumice.explain.server import Server, fetch
 from pumice.history.rewind import rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
@@ -34,6 +36,8 @@ DIFFERS: Final = (
     "cycle {} comes out otherwise now than it was recorded (pumice replay --verify tells more): what follows is what "
     "would be decided, not what was"
 )
+SETTLED: Final = ("Bound", "Running", "Evicted", "Succeeded", "Failed", "Releasing", "Completed")
+"""States of what does not wait: nobody asks what would help."""
 KINDS: Final = {"pod": "pod", "pods": "pod", "podgroup": "podgroup", "pg": "podgroup", "job": "job", "vcjob": "job"}
 
 
@@ -62,6 +66,9 @@ def explain(
             "--cycle", min=1, help="The cycle. Default: the newest while it waits, else the last to decide about it."
         ),
     ] = None,
+    seconds: Annotated[
+        float, typer.Option("--budget", min=0.0, metavar="S", help="Seconds for trying what would help.")
+    ] = 10.0,
     plugins_dir: PluginsDir = None,
     output: Output = None,
     quiet: Quiet = False,
@@ -83,7 +90,7 @@ def explain(
             objects = fetch(Server(server, token or "", certificate))
         else:
             objects, _ = take_manifests(manifests or (), (), time.time(), terminal)
-        account = account_of(_present(objects, settings, terminal), known, whole)
+        scene = _present(objects, settings, terminal)
     else:
         if config is not None:
             raise UsageError(
@@ -91,30 +98,40 @@ def explain(
             )
         file = db or Path("pumice.db")
         anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
-        account = anyio.run(_explain, file, known, whole, cycle, terminal)
+        scene = anyio.run(_recorded, file, known, whole, cycle, terminal)
+    account = _accounted(scene, known, whole, seconds)
     terminal.emit(account.to_dict(), lambda console: show(console, account, recorded=server is None and not manifests))
     return Exit.DONE
 
 
-async def _explain(db: Path, kind: str, name: str, cycle: int | None, terminal: Terminal) -> Account:
+def _accounted(scene: Scene, kind: str, name: str, seconds: float) -> Account:
+    account = account_of(scene, kind, name)
+    if account.state not in SETTLED:
+        account.take(advise(scene, kind, name, seconds))
+    return account
+
+
+async def _recorded(db: Path, kind: str, name: str, cycle: int | None, terminal: Terminal) -> Scene:
     found, newest = await _telling_cycles(db, kind, name) if cycle is None else (cycle, cycle)
     past = await rewind_file(db, newest, path="--cycle")
     if found not in (0, newest) and not is_waiting(past.view, kind, name):
         past = await rewind_file(db, found, path="--cycle")
     warn_of_damage(past, db, terminal.warn)
-    return account_of(scene_of(past), kind, name)
+    return scene_of(past)
 
 
 def _present(objects: Sequence[dict[str, Any]], settings: SchedulerConfig, terminal: Terminal) -> Scene:
     """What the next cycle would see, as far as a server or a dump shows it: what is in flight is not."""
-    view = View()
+    view, taken = View(), list[dict[str, Any]]()
     for obj in objects:
         try:
             view.apply("ADDED", obj)
         except RequestError as error:
             terminal.warn(f"{obj['kind']} {obj['metadata'].get('name')}: left out: {error}")
+        else:
+            taken.append(obj)
     options = SessionOptions(node_usage=usage_of(objects))
-    return Scene(view, settings, CycleClock(1, time.time(), 0), Carry(), options=options)
+    return Scene(view, settings, CycleClock(1, time.time(), 0), Carry(), options=options, objects=lambda: taken)
 
 
 async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
@@ -155,7 +172,9 @@ def show(console: Console, account: Account, *, recorded: bool = True) -> None:
     for plugin, said in account.plugins.items():
         console.print(f"{plugin}: {', '.join(f'{key} {_words(value)}' for key, value in said.items())}", markup=False)
     for advice in account.unblock:
-        console.print(f"would help: {advice}", markup=False, soft_wrap=True)
+        console.print(advice, markup=False, soft_wrap=True)
+    if remark := account.tried.get("remark"):
+        console.print(f"advice: {remark}", markup=False, soft_wrap=True)
 
 
 def _words(value: Any) -> str:

@@ -5,27 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from config.errors import RequestError, nearest_names
-from config.schema import SchedulerConfig
+from config.errors import RequestError
 from core.life.task import TaskStatus
 from core.messages.decisions import Bind, Evict
-from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.trail.records import FITS, Election, Look
 from core.state.view import View
 from core.state.volumes import volume_rules
+from pumice.explain.advice.advise import Advice
+from pumice.explain.scene import Scene, jobs_of, near, pods_of
 from pumice.explain.watch import Subjects, Watched, watch_cycle
-from pumice.history.rewind import Rewound
 from pumice.replay.compare import compare
-from storage.history import RecordedCycle
 
 Plain = dict[str, Any]
 BEST: Final = 3
 """So many of the best nodes are named with their scores."""
-
-
-SUFFIX: Final = 37
-HYPHENS: Final = 5
-"""Of a hyphen and a uid, at the end of the name of a PodGroup that was made for a job."""
 
 
 class NotFoundError(RequestError):
@@ -39,9 +32,10 @@ class NotFoundError(RequestError):
 class Account:
     """See `commands.md`: `nodes` adds up to all nodes, `plugins` says who refused how many and who scored what.
 
-    `votes`: of an evicted pod, what each plugin that was asked said when it was chosen, tier by tier; `job`: its job as
-    the cycle found it. `differs`: the first decision of a recorded cycle that came out otherwise now; then what is told
-    is not what happened.
+    `unblock`: what was tried and found to help, in sentences; `tried`: the same to compute with, and why there is not
+    more. `votes`: of an evicted pod, what each plugin that was asked said when it was chosen, tier by tier; `job`: its
+    job as the cycle found it. `differs`: the first decision of a recorded cycle that came out otherwise now; then what
+    is told is not what happened.
     """
 
     kind: str
@@ -53,44 +47,30 @@ class Account:
     nodes: dict[str, int] = field(default_factory=dict[str, int])
     plugins: dict[str, Plain] = field(default_factory=dict[str, Plain])
     unblock: list[str] = field(default_factory=list[str])
+    tried: Plain = field(default_factory=dict[str, Any])
     tasks: dict[str, str] = field(default_factory=dict[str, str])
     votes: Plain = field(default_factory=dict[str, Any])
     job: Plain = field(default_factory=dict[str, Any])
     differs: Plain = field(default_factory=dict[str, Any])
+
+    def take(self, advice: Advice) -> None:
+        """What was tried."""
+        self.unblock = advice.sentences
+        self.tried = {"helps": advice.data, "remark": advice.remark}
 
     def to_dict(self) -> Plain:
         """The JSON of `pumice explain`."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What a cycle is decided from. `recorded`: what was decided then; None: it is what the next cycle would do."""
-
-    view: View
-    config: SchedulerConfig
-    clock: CycleClock
-    carry: Carry
-    recorded: RecordedCycle | None = None
-    options: SessionOptions | None = None
-
-
-def scene_of(past: Rewound) -> Scene:
-    """A recorded cycle."""
-    record = past.cycle.record
-    clock = CycleClock(record.cycle, record.now, record.seed)
-    config = past.replayer.configurations.of(record.config_digest, record.rules)
-    return Scene(past.view, config, clock, Carry.from_dict(record.carry_before), past.cycle)
-
-
 def account_of(scene: Scene, kind: str, name: str) -> Account:
     """Decide the cycle and say what it did about the pod, or about the pods of the job. Raises NotFoundError."""
     view, cycle = scene.view, scene.clock.cycle
-    jobs = _jobs_of(view, kind, name)
-    pods = _pods_of(view, kind, name, jobs)
+    jobs = jobs_of(view, kind, name)
+    pods = pods_of(view, kind, name, jobs)
     if not pods and not jobs:
         problem = f"cycle {cycle} knew no {kind} {name!r}" if scene.recorded else f"no {kind} {name!r}"
-        raise NotFoundError(problem + _near(view, kind, name))
+        raise NotFoundError(problem + near(view, kind, name))
     asked = Subjects(frozenset(pods), frozenset(jobs))
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot = view.snapshot(volume_rules(scene.config.pumice, ignored))
@@ -110,7 +90,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
 
 def is_waiting(view: View, kind: str, name: str) -> bool:
     """Whether the pod, or a pod of the job, has no node and none is on its way."""
-    tasks = (view.tasks.by_key[pod] for pod in _pods_of(view, kind, name, _jobs_of(view, kind, name)))
+    tasks = (view.tasks.by_key[pod] for pod in pods_of(view, kind, name, jobs_of(view, kind, name)))
     return any(view.tasks.status[task.row] == TaskStatus.PENDING for task in tasks)
 
 
@@ -129,31 +109,6 @@ def _say_would(account: Account, state: str) -> None:
         account.message = account.message.replace(was, f"would be {was.split()[1]} {was.split()[2]}", 1)
 
 
-def _jobs_of(view: View, kind: str, name: str) -> list[str]:
-    """The PodGroup of the pod, or of that name, or made for the job of that name."""
-    if kind == "pod":
-        task = view.tasks.by_key.get(name)
-        return [task.job] if task is not None and task.job else []
-    return [job for job in view.jobs.by_key if job == name or (kind == "job" and _made_for(job, name))]
-
-
-def _near(view: View, kind: str, name: str) -> str:
-    """What was meant, perhaps; a job is known by its PodGroup, and by its own name where that was made for it."""
-    known = set(view.tasks.by_key if kind == "pod" else view.jobs.by_key)
-    if kind == "job":
-        known |= {group[:-SUFFIX] for group in known if group[-SUFFIX:].count("-") == HYPHENS}
-    near = nearest_names(name, known)
-    return f"; near: {', '.join(near)}" if near else ""
-
-
-def _pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
-    """Pods by "namespace/name", in order: the pod itself, or the tasks of the jobs."""
-    by_key = view.tasks.by_key
-    if kind == "pod":
-        return [name] if name in by_key else []
-    return sorted(key for key, task in by_key.items() if task.job in jobs)
-
-
 def _tell_job(account: Account, watched: Watched) -> None:
     """The job's own reason is told where its pods have none, or there are none."""
     look = next(iter(watched.jobs.values()), None)
@@ -167,11 +122,6 @@ def _tell_job(account: Account, watched: Watched) -> None:
     elif reason and account.state == "Pending":
         account.message = f"{account.message}; {message}" if account.message else message
         account.reason = account.reason or reason
-
-
-def _made_for(group: str, job: str) -> bool:
-    """A job's PodGroup is called after it, with the job's uid."""
-    return group.startswith(f"{job}-") and len(group) - len(job) == SUFFIX
 
 
 def _tell(account: Account, pod: str, watched: Watched) -> None:
@@ -193,7 +143,6 @@ def _tell(account: Account, pod: str, watched: Watched) -> None:
         _tell_votes(account, pod, watched.trail.elections.of(pod, evict.preemptor))
     elif pending is not None:
         account.reason, account.message = pending.reason, pending.message
-        account.unblock = _help(look)
     elif pod in result.report.pipelined:
         account.reason = "Pipelined"
         account.message = f"{pod} waits for room that is being released on {result.report.pipelined[pod]}"
@@ -256,20 +205,3 @@ def _evicted(pod: str, evict: Evict) -> str:
     room = f" to make room for {evict.preemptor}" if evict.preemptor else ""
     score = f", score {evict.score:g}" if evict.score else ""
     return f"{pod} was evicted from {evict.node} by {evict.action or 'the scheduler'}{room}: {evict.reason}{score}"
-
-
-def _help(look: Look | None) -> list[str]:
-    if look is None:
-        return []
-    advice = [
-        f"{resource}: it asks for {asked:g}, the most that any node has is {most:g} (cpu and scalars in milli-units)"
-        for resource, (asked, most) in look.lacking.items()
-    ]
-    for reason, count in look.by_reason().items():
-        if reason == FITS:
-            advice.append(
-                f"{count} nodes could take it: what it waits for is not a node (its gang, queue or admission)"
-            )
-        elif not reason.startswith("Insufficient"):
-            advice.append(f"{count} nodes would be candidates without: {reason}")
-    return advice

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from config.errors import PumiceError
 from core.messages.events import CycleRecord
-from pumice.explain.account import account_of, scene_of
+from pumice.explain.account import account_of
+from pumice.explain.scene import scene_of
 from pumice.history.entries import StoryEntry
 from pumice.history.rewind import rewind_file
 from pumice.replay.plugins import demand_plugins

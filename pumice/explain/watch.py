@@ -12,13 +12,39 @@ from pumice.explain.jobs import JobLook, conclude, look_at_jobs
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
+    from core.objects.pod import Task
     from core.session.carry import Carry, CycleClock, SessionOptions
+    from core.session.points.nodes import FloatArray
     from core.session.session import Session
     from core.session.trail.records import Look
     from core.state.snapshot import Snapshot
 
+GRAIN: Final = 0.1
+"""Less than this is no lack to the scheduler."""
 PLACING: Final = ("allocate", "backfill")
 """Actions that place tasks themselves; others look where evictions might help."""
+
+
+class Room(NamedTuple):
+    """What nodes had to give after the last action: `future` float64 [resource, node] in the scheduler's own units."""
+
+    resources: list[str]
+    row: dict[str, int]
+    future: FloatArray
+
+    @classmethod
+    def of(cls, session: Session) -> Room:
+        """As it is now."""
+        names = {name: row for row, name in enumerate(session.nodes.names)}
+        return cls(list(session.dims.names), names, session.nodes.future.copy())
+
+    def lacks(self, task: Task, node: str, more: int) -> dict[str, float]:
+        """Resource -> how much the node lacks for so many tasks more than it has room for."""
+        asked = [(resource, value) for resource, value in task.template.items if value > 0]
+        column = self.future[:, self.row[node]]
+        fitting = min((int((column[resource] + GRAIN) // value) for resource, value in asked), default=0)
+        lacking = [(resource, value * (max(fitting, 0) + more) - column[resource]) for resource, value in asked]
+        return {self.resources[resource]: float(value) for resource, value in lacking if value >= GRAIN}
 
 
 @dataclass
@@ -28,6 +54,7 @@ class Watched:
     result: CycleResult
     trail: Trail
     jobs: dict[str, JobLook]
+    room: Room
 
     def look(self, pod: str) -> Look | None:
         """The look that says most about a pod: the last that was to place it, else the last there was."""
@@ -58,9 +85,10 @@ def watch_cycle(
     for action in config.actions:
         run_action(session, action)
     _look_for_others(session, trail)
+    room = Room.of(session)
     result = close_session(session)
     conclude(jobs, result, trail)
-    return Watched(result, trail, jobs)
+    return Watched(result, trail, jobs, room)
 
 
 def _look_for_others(session: Session, trail: Trail) -> None:

@@ -16,7 +16,8 @@ from rich.console import Console
 from core.cycle import Trail, close_session, open_session, run_action
 from core.messages.decisions import Evict
 from pumice.cli.explain import show
-from pumice.explain.account import Scene, account_of, scene_of
+from pumice.explain.account import account_of
+from pumice.explain.scene import Scene, scene_of
 from pumice.history.rewind import rewind_file
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
@@ -157,7 +158,7 @@ def test_a_nominated_pod_says_why_it_is_where_it_is(evicted: tuple[Path, int, li
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     small = queue("small", capability={"cpu": "2"})
-    objects = [node("n0", cpu="8"), small, pod_group("empty", min_member=3, queue="default")]
+    objects = [node("n0", cpu="128"), small, pod_group("empty", min_member=3, queue="default")]
     objects.append(pod_group("big", min_member=3, queue="small", min_resources={"cpu": "20"}))
     objects.append(vcjob("vc", job_task(replicas=2, cpu="30"), queue="small"))
     return ran(tmp_path_factory.mktemp("waiting"), objects)
@@ -184,6 +185,9 @@ def test_a_job_without_pods_has_a_reason(waiting: Path, name: str) -> None:
 def test_so_has_a_job_that_is_not_admitted(waiting: Path) -> None:
     said = pumice("explain", "--db", waiting, "job", "vc", "-o", "json").json
     assert said["job"]["admission"]["proportion"] == "rejects"
+    assert "admitted with: queue small: capability cpu 92 instead of 2" in said["unblock"]
+    table = pumice("explain", "--db", waiting, "job", "vc", "-o", "table", "--budget", 0).out
+    assert "advice: the 0 s for trying were over after 0 of" in table
     story = pumice("journal", waiting, "--about", "default/vc", "-o", "json").json
     assert "proportion did not admit it to queue 'small'" in story["waits"]["message"]
 

@@ -1,0 +1,125 @@
+"""Advice for what waits: candidates out of the trail, tried, and told in words with how far each helps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from core.life.task import TaskStatus
+from pumice.explain.advice.changes import ChangeFamily
+from pumice.explain.advice.groups import WaitingGroup, about_group, amounts_in
+from pumice.explain.advice.missing import about_claims
+from pumice.explain.advice.nodes import NodeRefusals, about_nodes, against_each
+from pumice.explain.advice.search import AdviceSearch, Found, budget
+from pumice.explain.advice.trial import Bench, TrialResult
+from pumice.explain.scene import Scene, jobs_of
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+
+EVICTING = frozenset(("preempt", "reclaim", "gangpreempt", "gangreclaim"))
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Sentences, the best first; `remark`: why there are none, or not all. `data`: the same to compute with."""
+
+    sentences: list[str] = field(default_factory=list[str])
+    remark: str = ""
+    data: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+
+
+def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
+    """What brings the job of that pod, or of that name, further. An empty one for what is nobody's or waits not."""
+    job = next(iter(jobs_of(scene.view, kind, name)), None)
+    spent = budget(seconds)
+    if job is None or scene.view.jobs.by_key[job].spec is None:
+        return Advice()
+    bench = Bench.of(scene, job)
+    waiting = _waiting(bench)
+    tasks = len(bench.view.jobs.by_key[job].tasks)
+    before = bench.attempt()
+    if (tasks and before.kept >= tasks) or (not tasks and before.admitted):
+        return Advice()
+    search = AdviceSearch(bench, before, spent)
+    search.run(list(_candidates(bench, waiting)))
+    return _told(search, tasks, seconds)
+
+
+def _waiting(bench: Bench) -> list[Task]:
+    status = bench.view.tasks.status
+    tasks = bench.view.jobs.by_key[bench.job].in_uid_order()
+    return [task for task in tasks if status[task.row] == TaskStatus.PENDING]
+
+
+def _candidates(bench: Bench, waiting: Sequence[Task]) -> list[ChangeFamily]:
+    alike: dict[int, list[Task]] = {}
+    for task in waiting:
+        alike.setdefault(task.template.number, []).append(task)
+    watched = bench.look([tasks[0].key for tasks in alike.values()])
+    nodes = {who[2]: obj for who, obj in bench.objects.items() if who[0] == "Node"}
+    found = list[ChangeFamily]()
+    for first, *others in alike.values():
+        pods = [first.key, *(task.key for task in others)]
+        look = watched.look(first.key)
+        if look is not None:
+            found += about_nodes(NodeRefusals(first, pods, against_each(look), watched.room, nodes))
+        found += about_claims(first, bench.objects)
+    return [*found, *about_group(_group(bench, waiting))]
+
+
+def _group(bench: Bench, waiting: Sequence[Task]) -> WaitingGroup:
+    spec = bench.view.jobs.by_key[bench.job].pod_group
+    pod_group = next(obj for who, obj in bench.objects.items() if who[0] == "PodGroup" and _key(who) == bench.job)
+    least = amounts_in(spec.min_resources) if spec.min_resources is not None else {}
+    if waiting:
+        step, steps = amounts_in(waiting[0].template.request), len(waiting)
+    else:
+        steps = max(spec.min_member, 1)
+        step = {name: value / steps for name, value in least.items()}
+    preempts = bool(EVICTING & set(bench.scene.config.actions))
+    return WaitingGroup(bench.objects, pod_group, [task.key for task in waiting], step, steps, preempts)
+
+
+def _key(who: tuple[str, str, str]) -> str:
+    return f"{who[1] or 'default'}/{who[2]}"
+
+
+# --- words
+
+
+def _told(search: AdviceSearch, tasks: int, seconds: float) -> Advice:
+    sentences = [_sentence(found, tasks) for found in search.found]
+    remark = ""
+    if search.tried < search.known:
+        remark = f"the {seconds:g} s for trying were over after {search.tried} of {search.known} changes (--budget)"
+    elif not sentences:
+        remark = "no change that was tried helps, nor any two of the nearest together"
+    return Advice(sentences, remark, [_plain(found, tasks) for found in search.found])
+
+
+def _sentence(found: Found, tasks: int) -> str:
+    words = "; also ".join(change.words for change in found.changes)
+    return f"{_how_far(found.result, tasks)} with: {words}"
+
+
+def _how_far(result: TrialResult, tasks: int) -> str:
+    if not tasks:
+        return "admitted"
+    evicted = -result.spared
+    price = f" ({evicted} pod{'s are' if evicted > 1 else ' is'} evicted for it)" if evicted else ""
+    if result.kept >= result.found:
+        return f"{result.kept} of {tasks} fit{price}"
+    return f"{result.found} of {tasks} would fit, too few to start,"
+
+
+def _plain(found: Found, tasks: int) -> dict[str, object]:
+    result = found.result
+    return {
+        "changes": [change.words for change in found.changes],
+        "fit": result.kept,
+        "of": tasks,
+        "admitted": result.admitted,
+        "evicted": -result.spared,
+    }

@@ -1,0 +1,74 @@
+"""What a cycle is decided from, and who in it is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from config.errors import nearest_names
+from config.schema import SchedulerConfig
+from core.messages.decisions import Bind, Evict
+from core.session.carry import Carry, CycleClock, SessionOptions
+from core.state.view import View
+from pumice.history.rewind import Rewound
+from storage.history import RecordedCycle
+
+SUFFIX = 37
+HYPHENS = 5
+"""Of a hyphen and a uid, at the end of the name of a PodGroup that was made for a job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a cycle is decided from. `recorded`: what was decided then; None: it is what the next cycle would do.
+    `objects` gives what the view was made of, and `in_flight` what it holds besides.
+    """
+
+    view: View
+    config: SchedulerConfig
+    clock: CycleClock
+    carry: Carry
+    recorded: RecordedCycle | None = None
+    options: SessionOptions | None = None
+    objects: Callable[[], list[dict[str, Any]]] = list
+    in_flight: tuple[Bind | Evict, ...] = ()
+
+
+def scene_of(past: Rewound) -> Scene:
+    """A recorded cycle."""
+    record = past.cycle.record
+    clock = CycleClock(record.cycle, record.now, record.seed)
+    config = past.replayer.configurations.of(record.config_digest, record.rules)
+    carry = Carry.from_dict(record.carry_before)
+    return Scene(past.view, config, clock, carry, past.cycle, objects=lambda: past.objects, in_flight=past.in_flight)
+
+
+def jobs_of(view: View, kind: str, name: str) -> list[str]:
+    """The PodGroup of the pod, or of that name, or made for the job of that name."""
+    if kind == "pod":
+        task = view.tasks.by_key.get(name)
+        return [task.job] if task is not None and task.job else []
+    return [job for job in view.jobs.by_key if job == name or (kind == "job" and _made_for(job, name))]
+
+
+def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
+    """Pods by "namespace/name", in order: the pod itself, or the tasks of the jobs."""
+    by_key = view.tasks.by_key
+    if kind == "pod":
+        return [name] if name in by_key else []
+    return sorted(key for key, task in by_key.items() if task.job in jobs)
+
+
+def near(view: View, kind: str, name: str) -> str:
+    """What was meant, perhaps; a job is known by its PodGroup, and by its own name where that was made for it."""
+    known = set(view.tasks.by_key if kind == "pod" else view.jobs.by_key)
+    if kind == "job":
+        known |= {group[:-SUFFIX] for group in known if group[-SUFFIX:].count("-") == HYPHENS}
+    names = nearest_names(name, known)
+    return f"; near: {', '.join(names)}" if names else ""
+
+
+def _made_for(group: str, job: str) -> bool:
+    """A job's PodGroup is called after it, with the job's uid."""
+    return group.startswith(f"{job}-") and len(group) - len(job) == SUFFIX

@@ -1,0 +1,164 @@
+"""What would help: every sentence was tried, the smallest change is named, and half a help is called so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from config.load import parse_scheduler_config
+from core.session.carry import Carry, CycleClock
+from pumice.explain.advice.advise import Advice, advise
+from pumice.explain.scene import Scene
+from pumice.oneshot.cycles import fill
+from tests.kit.jobs import gang
+from tests.kit.nodes import node, nodes, taint
+from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
+from tests.kit.priority_classes import priority_class
+from tests.kit.queues import queue
+
+Object = dict[str, Any]
+CONFIG = """\
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+
+
+def scene(*objects: Object) -> Scene:
+    given = [queue("default"), *objects]
+    config = parse_scheduler_config(CONFIG, source="test")
+    return Scene(fill(given), config, CycleClock(1, 1_800_000_000.0, 0), Carry(), objects=lambda: given)
+
+
+def advised(*objects: Object, budget: float = 30.0, name: str = "default/g") -> Advice:
+    return advise(scene(*objects), "podgroup", name, budget)
+
+
+def cordoned(name: str, **more: Any) -> Object:
+    found = node(name, **more)
+    found.setdefault("spec", {})["unschedulable"] = True
+    return found
+
+
+def claiming(one: Object, claim: str) -> Object:
+    one["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]
+    return one
+
+
+TAINT = taint("dedicated", "gpu")
+FOUND = {
+    "room": (
+        [*nodes(5, cpu="4"), *gang("g", pods=8, cpu="3")],
+        ["8 of 8 fit with: 8 cpu more on node n0", "8 of 8 fit with: 2 cpu more on each of 3 nodes (n0, n1, n2)"],
+    ),
+    "fewer": (
+        [*nodes(5, cpu="4"), *gang("g", pods=8, cpu="3")],
+        ["5 of 8 fit with: minAvailable 5 instead of 8"],
+    ),
+    "gpus": (
+        [node("n0", gpus=1), *gang("g", pods=1, gpus=3)],
+        ["1 of 1 fit with: 2 nvidia.com/gpu more on node n0"],
+    ),
+    "memory": (
+        [node("n0", memory="2Gi"), *gang("g", pods=1, memory="10Gi")],
+        ["1 of 1 fit with: 8Gi memory more on node n0"],
+    ),
+    "taint": (
+        [node("n0", taints=[TAINT]), node("n1", taints=[TAINT]), *gang("g", pods=2)],
+        [
+            "2 of 2 fit with: remove taint dedicated=gpu:NoSchedule from node n0",
+            "2 of 2 fit with: tolerate taint dedicated=gpu:NoSchedule",
+        ],
+    ),
+    "cordon": (
+        [cordoned("n0", cpu="2"), cordoned("n1", cpu="2"), cordoned("n2", cpu="2"), *gang("g", pods=4)],
+        ["4 of 4 fit with: uncordon 2 nodes (n0, n1)"],
+    ),
+    "label": (
+        [*nodes(3, cpu="2"), *gang("g", pods=3, node_selector={"zone": "a"})],
+        ["3 of 3 fit with: label 2 nodes (n0, n1) with zone=a", "3 of 3 fit with: no node selector (zone=a)"],
+    ),
+    "queue": (
+        [
+            node("n0"),
+            queue("small", capability={"cpu": "2"}),
+            *gang("g", pods=4, queue="small", phase="Inqueue"),
+        ],
+        ["4 of 4 fit with: queue small: capability cpu 4 instead of 2"],
+    ),
+    "no queue": ([node("n0"), *gang("g", pods=2, queue="lost")], ["2 of 2 fit with: create queue lost"]),
+    "closed": (
+        [node("n0"), queue("shut", state="Closed"), *gang("g", pods=2, queue="shut")],
+        ["2 of 2 fit with: open queue shut"],
+    ),
+    "admission": (
+        [
+            node("n0"),
+            queue("small", capability={"cpu": "2"}),
+            pod_group("g", min_member=4, queue="small", min_resources={"cpu": "4"}),
+        ],
+        ["admitted with: queue small: capability cpu 4 instead of 2", "admitted with: minAvailable 2 instead of 4"],
+    ),
+    "priority": (
+        [
+            node("n0", cpu="3"),
+            priority_class("low", 1),
+            priority_class("middle", 5),
+            priority_class("high", 9),
+            *gang("r", pods=3, min_member=1, phase="Running", nodes=["n0"] * 3, priority_class="middle"),
+            *gang("g", pods=1, cpu="2", phase="Inqueue", priority_class="low"),
+        ],
+        ["1 of 1 fit (2 pods are evicted for it) with: priority class high"],
+    ),
+    "claim": (
+        [
+            node("n0"),
+            pod_group("g"),
+            claiming(pod("g-0", group="g"), "data"),
+        ],
+        ["1 of 1 fit with: create PersistentVolumeClaim data"],
+    ),
+    "both": (
+        [cordoned("n0", taints=[TAINT]), *gang("g", pods=2)],
+        ["2 of 2 fit with: tolerate taint dedicated=gpu:NoSchedule; also uncordon node n0"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_what_helps_is_found_in_its_smallest_form(case: str) -> None:
+    objects, sentences = FOUND[case]
+    found = advised(*objects)
+    assert [each for each in sentences if each not in found.sentences] == [], found.sentences
+
+
+def test_what_does_not_help_is_not_said() -> None:
+    """A node that is cordoned and tainted is no use when only one of the two is mended."""
+    found = advised(*FOUND["both"][0])
+    assert all("; also " in each for each in found.sentences)
+
+
+def test_there_may_be_nothing() -> None:
+    found = advised(pod_group("g", min_member=2), pod("g-0", group="g"))
+    assert (found.sentences, found.remark[:14]) == ([], "no change that")
+
+
+def test_the_time_may_be_over() -> None:
+    found = advised(*FOUND["room"][0], budget=0.0)
+    assert found.sentences == []
+    assert found.remark.startswith("the 0 s for trying were over after 0 of ")
+
+
+def test_the_view_asked_about_stays_as_it_was() -> None:
+    here = scene(*FOUND["room"][0])
+    version = here.view.version
+    assert advise(here, "podgroup", "default/g", 30.0) == advise(here, "podgroup", "default/g", 30.0)
+    assert here.view.version == version
+    assert here.view.check() == []
+
+
+def test_who_does_not_wait_needs_no_advice() -> None:
+    assert advised(node("n0"), *gang("g", pods=2)) == Advice()
