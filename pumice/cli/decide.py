@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from core.actions import ACTIONS
 from core.messages.decisions import CycleReport
 from core.plugins import PLUGINS
 from core.session.carry import Carry, SessionOptions
+from core.session.trail.trail import Trail
 from pumice.cli.decide_tables import show
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, take_manifests
@@ -27,7 +29,7 @@ from pumice.history.rewind import rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.oneshot.moment import parse_moment
-from pumice.oneshot.pending import left_pending
+from pumice.oneshot.pending import endings, left_pending, waiting_jobs
 from pumice.oneshot.prepare import identity
 from pumice.replay.plugins import demand_plugins
 
@@ -71,6 +73,7 @@ def decide(
     else:
         raise UsageError("nothing to decide about: give -f PATH (- for stdin), or --db FILE with --at CYCLE")
     setup = dataclasses.replace(setup, config=with_actions(setup.config, actions))
+    setup = dataclasses.replace(setup, trail=partial(Trail, frozenset[str](), waiting_jobs(setup.objects)))
     decided = list(run_cycles(setup, cycles))
     result = result_of(decided)
     terminal.emit(result, lambda console: show(console, decided, result))
@@ -127,10 +130,12 @@ def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal)
 def result_of(decided: Sequence[Cycle]) -> dict[str, Any]:
     """The JSON of `pumice decide`."""
     last = decided[-1]
+    pending = left_pending(last.objects, last.result)
     return {
         "cycles": [cycle.outcome for cycle in decided],
         "queues": queues_of(last.result.report),
-        "pending": left_pending(last.objects, last.result),
+        "pending": pending,
+        "ended": {} if last.trail is None else endings(last.trail, pending, last.objects),
     }
 
 

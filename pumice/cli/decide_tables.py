@@ -38,7 +38,8 @@ def show(console: Console, decided: Sequence[Cycle], result: dict[str, Any]) -> 
     for cycle in decided:
         if len(decided) > 1:
             console.rule(f"cycle {cycle.result.cycle}")
-        _show_gangs(console, cycle, result["pending"] if cycle is decided[-1] else {})
+        last = cycle is decided[-1]
+        _show_gangs(console, cycle, result["pending"] if last else {}, result["ended"] if last else {})
         _show_evictions(console, cycle)
         counts = f"{len(cycle.result.binds)} bound, {len(cycle.result.evicts)} evicted"
         console.print(f"{counts}, {len(cycle.outcome['pipelined'])} pipelined")
@@ -47,7 +48,9 @@ def show(console: Console, decided: Sequence[Cycle], result: dict[str, Any]) -> 
     console.print(f"{waiting} left pending" if waiting else "No task is left pending.")
 
 
-def _show_gangs(console: Console, cycle: Cycle, pending: Mapping[str, Mapping[str, str]]) -> None:
+def _show_gangs(
+    console: Console, cycle: Cycle, pending: Mapping[str, Mapping[str, str]], ended: Mapping[str, Sequence[str]]
+) -> None:
     gangs = _gangs(cycle, pending)
     groups = {object_key(obj): obj for obj in cycle.objects if obj["kind"] == "PodGroup"}
     table = Table("job", "queue", "phase", "pods", "why")
@@ -55,7 +58,13 @@ def _show_gangs(console: Console, cycle: Cycle, pending: Mapping[str, Mapping[st
     for job, gang in sorted(gangs.items(), key=lambda each: newest_first.get(each[0], 0)):
         queue = str(section(groups.get(job, {}), "spec").get("queue") or "")
         phase = cycle.outcome["phases"].get(job, "")
-        table.add_row(_title(job, groups.get(job)), queue, phase, "\n".join(_placed(gang)), "\n".join(_reasons(gang)))
+        table.add_row(
+            _title(job, groups.get(job)),
+            queue,
+            phase,
+            "\n".join(_placed(gang)),
+            "\n".join((*_reasons(gang), *ended.get(job, ()))),
+        )
     console.print(table if table.row_count else "Nothing to bind or evict.")
     quiet = len(groups.keys() - gangs.keys())
     if quiet:

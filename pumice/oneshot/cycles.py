@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from config.schema import SchedulerConfig
@@ -24,7 +24,7 @@ class Setup:
     `objects` in order of arrival; `now` in seconds since the epoch; `first` is the number of the first cycle, `carry`
     and `in_flight` (decisions that the objects do not show yet) are what it starts from, `view` the very view of the
     first cycle when that is more than the objects say; without `close_hooks` the session ends after the job status
-    update (as Volcano's test harness reads it); with `trails` each cycle keeps one, of everything.
+    update (as Volcano's test harness reads it); `trail` makes the one that a cycle keeps.
     """
 
     objects: Sequence[Object]
@@ -37,7 +37,7 @@ class Setup:
     view: View | None = None
     options: SessionOptions = field(default_factory=SessionOptions)
     close_hooks: bool = True
-    trails: bool = False
+    trail: Callable[[], Trail] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
     objects, carry, in_flight = setup.objects, setup.carry, setup.in_flight
     for number in range(setup.first, setup.first + cycles):
         view = setup.view if setup.view is not None and number == setup.first else fill(objects, in_flight)
-        trail = Trail(every_filter=True) if setup.trails else None
+        trail = None if setup.trail is None else setup.trail()
         result = _run(setup, view, CycleClock(number, setup.now, setup.seed), carry, trail or SILENCE)
         yield Cycle(objects, result, outcome_of(result, standings_of(objects)), trail)
         objects, carry, in_flight = (

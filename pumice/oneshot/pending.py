@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from core.messages.decisions import CycleReport, CycleResult, PendingReason
 from core.objects.metadata import section
 from core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from pumice.oneshot.between import Object, object_key
+
+if TYPE_CHECKING:
+    from core.session.trail.records import Ended
+    from core.session.trail.trail import Trail
 
 GROUP: Final = "scheduling.k8s.io/group-name"
 SCHEDULER: Final = "volcano"
@@ -50,6 +54,23 @@ def _waits(pod: Object) -> bool:
     if pod["metadata"].get("deletionTimestamp"):
         return False
     return spec.get("schedulerName", SCHEDULER) == SCHEDULER or bool(group_of(pod))
+
+
+def waiting_jobs(objects: Iterable[Object]) -> frozenset[str]:
+    """The jobs ("namespace/PodGroup") that have a pod without a node."""
+    pods = (obj for obj in objects if obj["kind"] == "Pod" and _waits(obj))
+    return frozenset(f"{pod['metadata'].get('namespace') or ''}/{group_of(pod)}" for pod in pods)
+
+
+def endings(trail: Trail, pending: Iterable[str], objects: Iterable[Object]) -> dict[str, list[str]]:
+    """By job with a pod among `pending` ("ns/pod"): where each action that looked at it ended, in order."""
+    left = set(pending)
+    jobs = waiting_jobs(obj for obj in objects if obj["kind"] == "Pod" and object_key(obj) in left)
+    return {job: list(dict.fromkeys(map(_said, trail.of_job(job)))) for job in sorted(jobs)}
+
+
+def _said(ended: Ended) -> str:
+    return f"{ended.action}: {ended.ending}" + (f" ({ended.detail})" if ended.detail else "")
 
 
 def group_of(pod: Object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -35,7 +36,9 @@ def cases(every: int) -> Iterator[tuple[str, Raw]]:
 def decided(case: Raw, *, trails: bool) -> list[Cycle]:
     """The cycles of a case."""
     setup = setup_of(case, close_hooks="documentedOrder" not in case)
-    return list(run_cycles(replace(setup, trails=trails), case.get("cycles", 1)))
+    return list(
+        run_cycles(replace(setup, trail=partial(Trail, every_filter=True) if trails else None), case.get("cycles", 1))
+    )
 
 
 def check(every: int) -> int:
