@@ -7,10 +7,10 @@ What a new version covers is told apart from what was decided before it existed,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 VERSION: Final = 2
 """The one that new cycles are digested by."""
+
+
+AT_ONCE: Final = 512
+_Rows = Callable[[Sequence[Any]], list[Any]]
+_Order = Literal["deterministic"] | None
 
 
 class Fields(NamedTuple):
@@ -81,10 +86,24 @@ def digest(
 ) -> str:
     """All that a cycle writes, in order, as 32 hexadecimal digits. Raises NewerVersionError."""
     written = (binds, evicts, pods, pod_groups, queues)
-    row = as_encoded if version == 1 else as_row
-    content = [list(map(row(fields), each)) for fields, each in zip(covered(version), written, strict=True)]
-    said = msgspec.json.encode(content, order=None if version == 1 else "deterministic")
-    return blake2b(said, digest_size=16).hexdigest()
+    rows = _as_encoded_each if version == 1 else _as_rows
+    order: _Order = None if version == 1 else "deterministic"
+    said = [_pieces(rows(fields), each, order) for fields, each in zip(covered(version), written, strict=True)]
+    found = blake2b(b"[", digest_size=16)
+    for number, pieces in enumerate(said):
+        found.update(b",[" if number else b"[")
+        for piece in pieces:
+            found.update(piece)
+        found.update(b"]")
+    found.update(b"]")
+    return found.hexdigest()
+
+
+def _pieces(rows: _Rows, records: Sequence[Any], order: _Order) -> Iterator[bytes]:
+    """The JSON of records but for the brackets: a few at once, while what is made of them is at hand."""
+    for first in range(0, len(records), AT_ONCE):
+        said = msgspec.json.encode(rows(records[first : first + AT_ONCE]), order=order)
+        yield b"," + said[1:-1] if first else said[1:-1]
 
 
 def covered(version: int) -> Covered:
@@ -97,19 +116,26 @@ def covered(version: int) -> Covered:
 
 def as_row(fields: Fields) -> Callable[[Any], Any]:
     """Makes the values of these fields out of a record, as a tuple."""
-    values = attrgetter(*fields.names)
-    inner = [(fields.names.index(name), _each(as_row(each))) for name, each in fields.inner.items()]
-    if not inner:
-        return values
+    rows = _as_rows(fields)
+    return lambda record: rows((record,))[0]
 
-    def row(record: Any) -> Any:
-        found = values(record)
-        for index, each in inner:
-            if found[index]:
-                found = (*found[:index], each(found[index]), *found[index + 1 :])
+
+def _as_rows(fields: Fields) -> _Rows:
+    """The same of several: most hold no records themselves."""
+    values = attrgetter(*fields.names)
+    inner = [(fields.names.index(name), _as_rows(each)) for name, each in fields.inner.items()]
+
+    def rows(records: Sequence[Any]) -> list[Any]:
+        found: list[Any] = list(map(values, records))
+        for index, inner_rows in inner:
+            for place, row in enumerate(found):
+                held = row[index]
+                if held:
+                    said = inner_rows(held) if isinstance(held, tuple | list) else inner_rows((held,))[0]
+                    found[place] = (*row[:index], said, *row[index + 1 :])
         return found
 
-    return row
+    return rows
 
 
 def as_encoded(fields: Fields) -> Callable[[Any], Any]:
@@ -123,6 +149,11 @@ def as_encoded(fields: Fields) -> Callable[[Any], Any]:
         return head | {name: inner[name](value) if name in inner else value for name, value in there.items()}
 
     return plain
+
+
+def _as_encoded_each(fields: Fields) -> _Rows:
+    one = as_encoded(fields)
+    return lambda records: list(map(one, records))
 
 
 def _each(row: Callable[[Any], Any]) -> Callable[[Any], Any]:

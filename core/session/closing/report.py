@@ -114,7 +114,8 @@ def brief(session: Session) -> CycleReport:
 
 def binding_jobs(session: Session) -> dict[str, BindingJob]:
     """The jobs of this session's binds."""
-    jobs = {task.job: session.job_of(task) for task in session.bound}
+    some_task = {task.job: task for task in session.bound}
+    jobs = {key: session.job_of(task) for key, task in some_task.items()}
     return {key: BindingJob(job.pod_group.queue, job.pod_group.created) for key, job in jobs.items() if job is not None}
 
 

@@ -18,7 +18,7 @@ from core.session.search.scoring import Scoring
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-    from core.session.points.nodes import Rows
+    from core.session.points.nodes import FloatArray, Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -63,6 +63,9 @@ class NodeSearch:
         self.task = task
         self._room = room
         self.template = task.template
+        self._request = np.full((len(session.nodes.idle), 1), -np.inf)  # nothing is too little of what is not asked for
+        for dimension, value in self.template.items:
+            self._request[dimension] = value
         self.filters = Filters(session, task)
         self.scoring = Scoring(session, task)
         is_global = self.filters.is_global or self.scoring.is_global
@@ -168,22 +171,22 @@ class NodeSearch:
         nodes = self.session.nodes
         codes = self.filters.reject(rows, count)
         if self._room:
-            for dimension, value in reversed(self.template.items):  # the first that lacks is the reason
-                lacks = self.lacks(dimension, value, rows)
-                np.copyto(codes, self.session.searches.insufficient(dimension), where=lacks)
+            lacks = self.lacks(nodes.future[:, rows])
+            if np.count_nonzero(lacks):
+                for dimension, _ in reversed(self.template.items):  # the first that lacks is the reason
+                    np.copyto(codes, self.session.searches.insufficient(dimension), where=lacks[dimension])
         feasible: BoolArray = codes == 0
         if nodes.has_future and self._room:
-            for dimension, value in self.template.items:
-                feasible &= value - nodes.idle[dimension, rows] < MIN_RESOURCE
+            feasible &= ~np.logical_or.reduce(self.lacks(nodes.idle[:, rows]))
         own = self.session.searches.hard_shard
         if own is not None:
             codes[~own[rows]] = self.session.searches.outside_shard
             feasible &= own[rows]
         return codes, feasible
 
-    def lacks(self, dimension: int, value: float, rows: Rows) -> BoolArray:
-        """Which rows have too little of a resource, what is to come included. Source: Volcano `LessEqual`."""
-        lacking: BoolArray = value - self.session.nodes.future[dimension, rows] >= MIN_RESOURCE
+    def lacks(self, room: FloatArray) -> BoolArray:
+        """Of what `room` [dimension, row] has too little, by row. Source: Volcano `LessEqual`."""
+        lacking: BoolArray = self._request - room >= MIN_RESOURCE
         return lacking
 
     def _look_again(self, row: int, sticky: bool) -> None:

@@ -49,9 +49,10 @@ class HeardSearch(NodeSearch):
         own = self.session.searches.hard_shard
         if own is not None:
             found.append(FilterAnswer("shard", np.where(own, 0, self.session.searches.outside_shard).astype(np.int32)))
-        for dimension, value in self.template.items if self._room else ():
-            lacks = self.lacks(dimension, value, ALL)
-            found.append(FilterAnswer("resources", lacks * np.int32(self.session.searches.insufficient(dimension))))
+        lacks = self.lacks(self.session.nodes.future)
+        for dimension, _ in self.template.items if self._room else ():
+            code = np.int32(self.session.searches.insufficient(dimension))
+            found.append(FilterAnswer("resources", lacks[dimension] * code))
         for plugin, checks in self.filters.by_plugin:
             found += [FilterAnswer(plugin, check.reject(ALL).copy()) for check in checks]
         return [answer for answer in found if answer.codes.any()]
