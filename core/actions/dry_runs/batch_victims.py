@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from core.session.session import Session
 
 
+def may_go(session: Session, preemptor: Task, nodes: RowArray, *, own_job: bool) -> TaskBatch:
+    """Who may be asked to go on these nodes. Only where plugins can say so by columns."""
+    batch = session.residents.on(nodes.tolist())
+    batch = batch.only(movable(session, preemptor, own_job=own_job)(batch))
+    return batch.only(session.points.preemptable.over(preemptor, batch))
+
+
 class BatchTrial:
     """One preemptor's trial on many nodes. `own_job`: take from its own job, not from others of its queue."""
 
@@ -28,15 +35,13 @@ class BatchTrial:
         self._session = session
         self._facts = session.residents
         self._preemptor = preemptor
-        self._may_go = movable(session, preemptor, own_job=own_job)
+        self._own_job = own_job
 
     def find(self, nodes: RowArray) -> Findings | None:
         """The nodes where victims would do, by their place in `nodes`; None when the order of victims cannot be told by
         columns.
         """
-        batch = self._facts.on(nodes.tolist())
-        batch = batch.only(self._may_go(batch))
-        batch = batch.only(self._session.points.preemptable.over(self._preemptor, batch))
+        batch = may_go(self._session, self._preemptor, nodes, own_job=self._own_job)
         if not len(batch.rows):
             return joined(())
         order = removal_order(self._session.points, batch)

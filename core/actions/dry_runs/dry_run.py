@@ -9,13 +9,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from core.actions.dry_runs.batch_victims import BatchTrial
+from core.actions.dry_runs.batch_victims import BatchTrial, may_go
 from core.actions.dry_runs.findings import Findings, joined, one_by_one, unpacked
 from core.actions.dry_runs.node_trial import select_victims
-from core.actions.victims.on_node import of_other_jobs, of_own_job
+from core.actions.victims.on_node import of_other_jobs, of_own_job, tasks_that
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from core.actions.dry_runs.candidate_choice import Candidate
     from core.actions.dry_runs.findings import Finding
@@ -47,7 +47,7 @@ class DryRun:
         self.session = session
         self._facts = session.residents
         self.preemptor = preemptor
-        self._accepts = (of_own_job if own_job else of_other_jobs)(session, preemptor)
+        self._own_job = own_job
         self._batch = _batch_trial(session, preemptor, own_job=own_job)
         self.nodes = nodes
         self.want = want
@@ -80,10 +80,18 @@ class DryRun:
         job = self.session.job_of(self.preemptor)
         assert job is not None
         queue = self.session.queue_of(job)
-        for place, node in enumerate(nodes.tolist()):
-            victims = select_victims(self.session, self.preemptor, queue, node, self._accepts)
+        for place, (node, candidates) in enumerate(zip(nodes.tolist(), self._candidates(nodes), strict=True)):
+            victims = select_victims(self.session, self.preemptor, queue, node, candidates)
             if victims:
                 yield place, [task.row for task in victims]
+
+    def _candidates(self, nodes: RowArray) -> Iterable[Sequence[Task]]:
+        """Who may be asked to go, node by node; asked of all at once where plugins can say so by columns."""
+        preemptable = self.session.points.preemptable
+        if preemptable.by_columns:
+            return may_go(self.session, self.preemptor, nodes, own_job=self._own_job).by_node()
+        accepts = (of_own_job if self._own_job else of_other_jobs)(self.session, self.preemptor)
+        return (preemptable(self.preemptor, tasks_that(self.session, node, accepts)) for node in nodes.tolist())
 
     def _best(self, found: Findings) -> Candidate | None:
         return found.least_loss(self._facts, self.nodes, self.session.clock.now)

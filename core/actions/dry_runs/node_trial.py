@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from core.actions.victims.on_node import add_request, available, fits, make_room, tasks_that
+from core.actions.victims.on_node import add_request, available, fits, make_room
 from core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from core.objects.pod import Task
     from core.objects.queue import Queue
@@ -61,10 +61,11 @@ class NodeTrial:
 
 
 def select_victims(
-    session: Session, preemptor: Task, queue: Queue, node: int, accepts: Callable[[Task], bool]
+    session: Session, preemptor: Task, queue: Queue, node: int, candidates: Sequence[Task]
 ) -> list[Task]:
-    """Who must go so that the preemptor fits on the node, most important first; empty: it cannot, or needs nobody."""
-    candidates = session.points.preemptable(preemptor, tasks_that(session, node, accepts))
+    """Who of the candidates on the node must go so that the preemptor fits there, most important first; empty: it
+    cannot, or needs nobody.
+    """
     if not make_room(session, preemptor, node, candidates):
         return []
     trial = NodeTrial(session, preemptor, queue, node, available(session, preemptor, node, ()))

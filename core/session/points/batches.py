@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +43,16 @@ class TaskBatch:
     def chosen(self, tasks: Sequence[Task], mask: BoolArray) -> list[Task]:
         """Those of these tasks, which are the batch's own, for which the mask holds."""
         return [task for task, holds in zip(tasks, mask.tolist(), strict=True) if holds]
+
+    def bounds(self) -> list[int]:
+        """Where the tasks of each node begin, and where the last ones end."""
+        found: list[int] = np.searchsorted(self.node, np.arange(self.count + 1)).tolist()
+        return found
+
+    def by_node(self) -> list[list[Task]]:
+        """The tasks themselves."""
+        tasks, bounds = self.facts.tasks(self.rows), self.bounds()
+        return [tasks[first:last] for first, last in pairwise(bounds)]
 
     def per_node(self, mask: BoolArray) -> RowArray:
         """How many tasks of the mask each node has, [count]."""

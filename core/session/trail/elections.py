@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from core.objects.pod import Task
 from core.session.trail.records import Election, Opinion
 
@@ -35,18 +33,12 @@ class Hearing:
         self._election.tier, self._election.victims = tier, tuple(task.key for task in victims)
 
 
-def bounds_of(batch: TaskBatch) -> list[int]:
-    """Where the tasks of each node begin, and where the last ones end."""
-    found: list[int] = np.searchsorted(batch.node, np.arange(batch.count + 1)).tolist()
-    return found
-
-
 class HearingOfMany:
     """The choices on many nodes at once. `elections`: by the nodes' places in the batch."""
 
-    def __init__(self, elections: dict[int, Election], batch: TaskBatch, tasks: Sequence[Task]) -> None:
-        self._elections, self._bounds = elections, bounds_of(batch)
-        self._keys = [task.key for task in tasks]
+    def __init__(self, elections: dict[int, Election], batch: TaskBatch) -> None:
+        self._elections, self._bounds = elections, batch.bounds()
+        self._keys = [task.key for task in batch.facts.tasks(batch.rows)]
 
     def gave(self, tier: int, plugin: str, answer: BoolArray, over: BoolArray) -> None:
         """`answer` bool [M]; `over` bool [count]: the nodes where it does not count any more."""
@@ -80,14 +72,12 @@ class Elections:
 
     def hear_many(self, point: str, subject: Any, batch: TaskBatch) -> HearingOfMany | None:
         """The same on many nodes."""
-        tasks, bounds = batch.facts.tasks(batch.rows), bounds_of(batch)
         found: dict[int, Election] = {}
-        for place in range(batch.count):
-            here = tasks[bounds[place] : bounds[place + 1]]
+        for place, here in enumerate(batch.by_node()):
             election = self._begin(point, subject, here) if here else None
             if election is not None:
                 found[place] = election
-        return HearingOfMany(found, batch, tasks) if found else None
+        return HearingOfMany(found, batch) if found else None
 
     def _begin(self, point: str, subject: Any, candidates: Sequence[Task]) -> Election | None:
         trail = self._trail

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from core.actions.dry_runs.candidate_choice import Candidate, choose
 from core.actions.dry_runs.dry_run import DryRun
 from core.actions.dry_runs.node_trial import select_victims
-from core.actions.victims.on_node import available, fits, of_other_jobs, of_own_job
+from core.actions.victims.on_node import available, fits, of_other_jobs, of_own_job, tasks_that
 from core.actions.victims.screen import movable
 from core.session.session import Session
 from tests.core.actions.crowds import PLAIN, TIERS, after, classes, crowds, evictions, running, waiting, with_arguments
@@ -42,8 +42,12 @@ def one_by_one(session: Session, preemptor: str, *, own_job: bool = False) -> li
     job = session.job_of(task)
     assert job is not None
     accepts = (of_own_job if own_job else of_other_jobs)(session, task)
-    found = ((n, select_victims(session, task, session.queue_of(job), n, accepts)) for n in range(session.nodes.count))
-    return [Candidate(n, tuple(victims)) for n, victims in found if victims]
+    found: list[Candidate] = []
+    for node_row in range(session.nodes.count):
+        candidates = session.points.preemptable(task, tasks_that(session, node_row, accepts))
+        victims = select_victims(session, task, session.queue_of(job), node_row, candidates)
+        found += [Candidate(node_row, tuple(victims))] if victims else []
+    return found
 
 
 @given(crowds(), st.sampled_from(OTHER_TIERS), st.booleans())
