@@ -99,6 +99,13 @@ def test_a_deployment_and_a_plain_pod_get_groups(decide: Any) -> None:
     assert sum(name.startswith("default/web-") for name in binds) == 2
 
 
+def test_where_each_action_ended_for_a_job_that_waits(decide: Any) -> None:
+    said = decide([node("n0", cpu="2"), job("big", pods=4), job("small", pods=1)])
+    ((waits, ended),) = said.json["ended"].items()
+    assert waits.startswith("default/big-")
+    assert ended == ["enqueue: not admitted (overcommit)"]
+
+
 def test_plain_objects_stay_as_they_are(decide: Any) -> None:
     """No queue is assumed for a PodGroup that names a missing one, and nothing is said."""
     said = decide([node("n0"), pod_group("g"), pod("g-0", group="g")])
