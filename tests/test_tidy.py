@@ -27,7 +27,7 @@ LONG_FUNCTIONS: Final[dict[str, int]] = {}
 # Modules with public classes or functions that say nothing about themselves, and how many.
 SILENT: Final[dict[str, int]] = {
     # Each class is the Kubernetes type of its name, field by field: the API reference is its docstring.
-    "actors/api/admission/shapes/cluster_shapes.py": 25,
+    "actors/api/admission/shapes/cluster_shapes.py": 30,
     "actors/api/admission/shapes/pod_shapes.py": 22,
     "actors/api/admission/shapes/kind_shapes.py": 23,
 }

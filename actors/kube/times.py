@@ -13,5 +13,5 @@ def timestamp(now: float) -> str:
 
 @lru_cache(maxsize=256)
 def written_second(seconds: int) -> str:
-    """The same of whole seconds since the epoch."""
+    """RFC 3339 in UTC, of whole seconds since the epoch."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -217,7 +217,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         return reply.seconds
 
     def _run_here(self, session: Any, action: str) -> float:
-        """The same, where it takes less time than to hand the session over."""
+        """Run the action here: that takes less time than to hand the session over. Returns the seconds it took."""
         began = self._settings.stopwatch()
         try:
             self._decider.run_action(session, action)

@@ -44,7 +44,7 @@ def execute(session: Session) -> None:
 
 
 def steps(session: Session) -> Steps:
-    """The same, stopping at every dry run: whoever drives it sends the findings back, from wherever they come."""
+    """Execute, stopping at every dry run: whoever drives it sends the findings back, from wherever they come."""
     return Preempt(session).run()
 
 

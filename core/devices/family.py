@@ -48,7 +48,7 @@ class Family(Protocol):
         ...
 
     def fits(self, task: Task, row: int) -> bool:
-        """The same of one node."""
+        """Whether one node has what the task asks for."""
         ...
 
     def refusal(self, row: int) -> str:
@@ -60,7 +60,7 @@ class Family(Protocol):
         ...
 
     def scores(self, task: Task) -> FloatArray:
-        """The same of all nodes [N]."""
+        """How well it fits on each node, float64 [N] (ScoreNode)."""
         ...
 
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:

@@ -171,7 +171,7 @@ class Past:
             flights.unevict(*pod)
 
     def materialised(self) -> Past:
-        """The same with a view, made of the objects and of what is in flight."""
+        """This past with a view, made of the objects and of what is in flight."""
         self.prune()
         self._shown = Shown(View)
         for _, blob in self.objects():

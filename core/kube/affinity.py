@@ -91,7 +91,7 @@ def terms_of(template: PodTemplate, namespace: str) -> PodTerms:
 
 
 def readable_terms_of(template: PodTemplate, namespace: str) -> PodTerms:
-    """The same for a pod that runs already: a kind of terms that cannot be read does not count."""
+    """The terms of a pod that runs already: a kind of terms that cannot be read does not count."""
     try:
         return terms_of(template, namespace)
     except SelectorError:

@@ -56,7 +56,7 @@ class PortsInUse:
         return taken
 
     def in_conflict(self, wanted: tuple[HostPort, ...], row: int) -> bool:
-        """The same for one row."""
+        """Whether one of the wanted ports is taken on the node of one row."""
         return any(column[row] > 0 for port in wanted for column in self._columns(port))
 
 

@@ -126,7 +126,7 @@ class LabelSelector:
         return not self.nothing and all(r.accepts(labels.get(r.key)) for r in self.requirements)
 
     def restricted_to(self, labels: Mapping[str, str]) -> LabelSelector:
-        """The same, and equal to `labels` besides (matchLabelKeys); an absent selector stays absent."""
+        """This selector, and equal to `labels` besides (matchLabelKeys); an absent selector stays absent."""
         if self.nothing:
             return self
         return LabelSelector((*(Requirement(k, "In", (v,)) for k, v in sorted(labels.items())), *self.requirements))

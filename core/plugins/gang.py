@@ -102,7 +102,7 @@ class Gang:
         return self._enough_groups(job, lambda sub_job: sub_job.is_ready(self._jobs))
 
     def job_pipelined(self, job: Job) -> Vote:
-        """The same, pipelined tasks included."""
+        """Roles, groups and the whole are ready once pipelined tasks count."""
         jobs = self._jobs
         pipelined = (
             jobs.is_pipelined(job)

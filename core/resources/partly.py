@@ -84,7 +84,7 @@ class PartlyOrdered(OrderedAmounts):
     def greater_partly_with_relevant_dimensions(
         self, other: Amounts | None, req: Amounts | None
     ) -> tuple[bool, list[str]]:
-        """The same over what ``other`` knows: cpu and memory of at least 0.1, and the scalars it has."""
+        """Greater in part, over what ``other`` knows: cpu and memory of at least 0.1, and the scalars it has."""
         if req is None:
             return False, []
         other = other or NOTHING

@@ -91,7 +91,7 @@ class FillScore:
         return self._kept
 
     def score_one(self, row: int) -> float:
-        """The same for one row, bit for bit."""
+        """Score of one row, bit for bit what `score` says of it."""
         extra = 0.0 if self._extra is None else float(self._extra[row])
         total = 0.0
         for used, capacity, request, weight, free in self._terms_at:

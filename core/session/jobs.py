@@ -144,7 +144,7 @@ class SessionJobs:
         return bool(self._readiness[job.row])
 
     def is_pipelined(self, job: Job) -> bool:
-        """The same with pipelined tasks (IsPipelined)."""
+        """Ready, pipelined and pending best-effort tasks reach minAvailable (IsPipelined)."""
         row = job.row
         return bool(self.waiting_count(job) + self.ready_count(job) + self.best_effort[row] >= self.min_member[row])
 

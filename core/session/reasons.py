@@ -58,7 +58,7 @@ class ReasonTable:
         return self._terminal[number]
 
     def are_terminal(self, numbers: IntArray) -> npt.NDArray[np.bool_]:
-        """The same for a column of numbers: what evicting pods cannot cure."""
+        """Whether filtering stops there, for a column of numbers: what evicting pods cannot cure."""
         return np.array(self._terminal, dtype=np.bool_)[numbers]
 
     def join(self, first: int, second: int) -> int:

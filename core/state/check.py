@@ -28,7 +28,7 @@ def check_view(view: View) -> list[str]:
 
 
 def check_touched(view: View) -> list[str]:
-    """The same, looking only at what was touched since the last snapshot: the rest was whole then, and still is."""
+    """Broken invariants among what was touched since the last snapshot: the rest was whole then, and still is."""
     touched, by_key, rows = view.touched, view.jobs.by_key, view.nodes.row
     if touched.everything:
         return check_view(view)

@@ -92,8 +92,8 @@ def derived(
 def memory(
     source: Source[Given],
 ) -> Callable[[Callable[Concatenate[Given, P], T]], Column[Given, P, T]]:
-    """The same for something that learns: it compares what it is asked about, item by item, with what it has seen, so
-    nothing that it says can be out of date. The source says when all of it is worth nothing any more.
+    """Make a column of something that learns: it compares what it is asked about, item by item, with what it has seen,
+    so nothing that it says can be out of date. The source says when all of it is worth nothing any more.
     """
     return lambda build: Column(source, build, BOUND, memory=True)
 

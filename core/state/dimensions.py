@@ -18,7 +18,7 @@ class Dimensions:
         self._index: dict[str, int] = {name: i for i, name in enumerate(self.names)}
 
     def copy(self) -> Dimensions:
-        """The same names at the same places, free to grow by itself."""
+        """Equal names at equal places, free to grow by itself."""
         twin = Dimensions()
         twin.names, twin._index = list(self.names), dict(self._index)
         return twin

@@ -65,7 +65,7 @@ class Job:
         self._sorted = None
 
     def copy(self, epoch: int) -> Job:
-        """The same job, free to change."""
+        """An equal job, free to change."""
         twin = Job(self.row, self.key, epoch)
         if self.spec is not None:
             twin.spec = twin.pod_group = self.spec

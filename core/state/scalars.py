@@ -26,5 +26,5 @@ def lines(table: npt.NDArray[np.float64]) -> list[MutableSequence[float]]:
 
 
 def integer_lines(table: npt.NDArray[np.integer]) -> list[MutableSequence[int]]:
-    """The same of an integer table."""
+    """The lines of an integer table, each number by number."""
     return list(map(memoryview, table))  # type: ignore[arg-type]

@@ -248,5 +248,5 @@ class View(ViewTables):
         return [*check_view(self), *self._assumed.check()]
 
     def check_touched(self) -> list[str]:
-        """The same where anything has changed since the last snapshot, of a view that was whole then."""
+        """Broken invariants where anything has changed since the last snapshot, of a view that was whole then."""
         return [*check_touched(self), *self._assumed.check()]

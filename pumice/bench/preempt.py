@@ -62,7 +62,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 
 
 def measure_affinity(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """The same with preemptors that keep away from some of the running pods."""
+    """Measure preemption with preemptors that keep away from some of the running pods."""
     _measure(parameters, samples, advance, _choosy)
 
 

@@ -189,7 +189,7 @@ def result_of(report: ReplayReport, seconds: float) -> dict[str, Any]:
 
 
 def show(console: Console, report: ReplayReport, seconds: float) -> None:
-    """The same for a person."""
+    """Print the result for a person."""
     speed = report.events / seconds if seconds else 0.0
     console.print(f"{report.cycles} cycles decided again, {report.events} records, {speed:,.0f} records/s.")
     if report.chain is not None and report.chain.first_bad is not None:

@@ -71,7 +71,7 @@ async def rewind(journal: Journal, cycle: int, source: str, *, path: str = "--at
 
 
 async def rewind_file(db: Path, cycle: int, *, path: str = "--at") -> Rewound:
-    """The same from a file, which is only read."""
+    """Rewind from a file, which is only read."""
     async with await SqliteJournal.open(db, read_only=True) as journal:
         return await rewind(journal, cycle, str(db), path=path)
 

@@ -98,7 +98,7 @@ class LiveStorm:
         return WatchedJournal(journal, self.monitor.see, self.faults)
 
     def settings(self, settings: SystemSettings) -> SystemSettings:
-        """The same with the faults, and answers given up sooner."""
+        """The settings with the faults, and answers given up sooner."""
         return replace(settings, faults=self.faults, answer_timeout_s=ANSWER_TIMEOUT_S)
 
     def decider(self) -> Decider:

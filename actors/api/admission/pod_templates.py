@@ -22,7 +22,7 @@ def settled(spec: dict[str, Any]) -> tuple[dict[str, Any], str]:
 
 
 def own_copy(spec: dict[str, Any]) -> dict[str, Any]:
-    """The same spec, to be changed."""
+    """A copy of the spec, to be changed."""
     copy: dict[str, Any] = unpack(repack(spec))
     return copy
 

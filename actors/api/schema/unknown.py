@@ -22,7 +22,7 @@ def unknown_fields(obj: Object, shape: Shape, *, patch: bool = False) -> list[st
 
 
 def misplaced_fields(obj: Object, shape: Shape) -> list[Misplaced]:
-    """The same as their paths, each with the shape that has no such field."""
+    """The unknown fields as paths, each with the shape that has no such field."""
     found: list[Misplaced] = []
     _look(obj, shape, "", found)
     return found

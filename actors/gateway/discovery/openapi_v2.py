@@ -28,7 +28,7 @@ def as_protobuf() -> bytes:
 
 
 def as_json() -> dict[str, Any]:
-    """The same for a person to read."""
+    """The document for a person to read."""
     return {"swagger": _SWAGGER, "info": {"title": _TITLE, "version": RELEASE}, "paths": {}}
 
 

@@ -56,7 +56,7 @@ def wanted(session: Session, sub_job: SubJob) -> list[Task]:
 
 
 def ungated(session: Session, sub_job: SubJob) -> list[Task]:
-    """The same without any gate: nobody is evicted for a task that may not start."""
+    """The tasks of the group without any gate: nobody is evicted for a task that may not start."""
     return [task for task in wanted(session, sub_job) if not task.gated]
 
 

@@ -44,7 +44,7 @@ def of_other_jobs(session: Session, preemptor: Task) -> Callable[[Task], bool]:
 
 
 def of_own_job(session: Session, preemptor: Task) -> Callable[[Task], bool]:
-    """The same among the preemptor's own job."""
+    """Which tasks of the preemptor's own job may be its victims."""
     takes = _takes(session, preemptor)
     return lambda task: task.job == preemptor.job and takes(task)
 

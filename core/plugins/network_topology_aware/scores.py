@@ -158,7 +158,7 @@ class MomentaryScore:
         return np.arange(count, dtype=np.float64)[rows]
 
     def score_one(self, row: int) -> float:
-        """The same for one row."""
+        """Score of one row, bit for bit what `score` says of it."""
         return float(row)
 
     def finish(self, raw: FloatArray) -> FloatArray:

@@ -112,7 +112,7 @@ class BalancedAllocationScore:
         return np.multiply(deviation, 100.0, out=deviation)
 
     def score_one(self, row: int) -> float:
-        """The same for one row."""
+        """Score of one row, bit for bit what `score` says of it."""
         if self._presence is None:
             (cpu, memory), (own_cpu, own_memory) = self._taken, self._own
             first = (cpu.taken_at[row] + own_cpu) / cpu.amount_at[row]

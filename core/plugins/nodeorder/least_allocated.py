@@ -40,7 +40,7 @@ class LeastAllocatedScore:
         return mean_percent(self._cpu, self._memory, cpu, memory, rows, self._weight)
 
     def score_one(self, row: int) -> float:
-        """The same for one row."""
+        """Score of one row, bit for bit what `score` says of it."""
         cpu = self._cpu.percent_left_one(self._own_cpu, row)
         memory = self._memory.percent_left_one(self._own_memory, row)
         return mean_percent_one(self._cpu, self._memory, cpu, memory, row) * self._weight

@@ -29,6 +29,6 @@ def mean_percent(
 
 
 def mean_percent_one(cpu: Taken, memory: Taken, cpu_percent: float, memory_percent: float, row: int) -> float:
-    """The same for one row, without the weight."""
+    """The mean of one row, without the weight."""
     total = cpu_percent + memory_percent
     return float(total * 0.5 // 1.0) if cpu.amount_at[row] and memory.amount_at[row] else total

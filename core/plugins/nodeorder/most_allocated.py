@@ -40,7 +40,7 @@ class MostAllocatedScore:
         return mean_percent(self._cpu, self._memory, cpu, memory, rows, self._weight)
 
     def score_one(self, row: int) -> float:
-        """The same for one row."""
+        """Score of one row, bit for bit what `score` says of it."""
         cpu, memory = (
             self._cpu.percent_taken_one(self._own_cpu, row),
             self._memory.percent_taken_one(self._own_memory, row),

@@ -75,7 +75,7 @@ class PodAffinityScore:
         return self._current()[rows].copy()
 
     def score_one(self, row: int) -> float:
-        """The same for one row."""
+        """Score of one row, bit for bit what `score` says of it."""
         return float(self._current()[row])
 
     def finish(self, raw: FloatArray) -> FloatArray:

@@ -52,7 +52,7 @@ class Taken:
         return self._percent(np.maximum(left, 0.0, out=left), rows)
 
     def percent_left_one(self, own: float, row: int) -> float:
-        """The same for one row."""
+        """What is left of one row, per cent: what `percent_left` says of it."""
         amount = self.amount_at[row]
         left = amount - self.taken_at[row] - own
         return float(left * 100.0 / amount // 1.0) if left > 0.0 and amount else 0.0
@@ -66,7 +66,7 @@ class Taken:
         return self._percent(np.minimum(taken, self.amount[rows], out=taken), rows)
 
     def percent_taken_one(self, own: float, row: int) -> float:
-        """The same for one row."""
+        """What is taken of one row, per cent: what `percent_taken` says of it."""
         amount = self.amount_at[row]
         return float(min(self.taken_at[row] + own, amount) * 100.0 / amount // 1.0) if amount else 0.0
 
@@ -82,7 +82,7 @@ class Taken:
         return np.minimum(part, 1.0, out=part)
 
     def fraction_one(self, own: float, row: int) -> float | None:
-        """The same for one row; None where nothing is allocatable."""
+        """What is taken of one row, at most 1; None where nothing is allocatable."""
         amount = self.amount_at[row]
         return min((self.taken_at[row] + own) / amount, 1.0) if amount else None
 
@@ -93,7 +93,7 @@ def nonzero_taken(session: Session) -> tuple[Taken, Taken]:
 
 
 def taken_of(session: Session, columns: FloatArray) -> tuple[Taken, Taken]:
-    """The same of other columns, the first being cpu and the second memory. [2 or more, N]."""
+    """Shares of other columns, the first being cpu and the second memory. [2 or more, N]."""
     scratch = session.searches.scratch
     cpu, memory = (Taken(capacity(session.nodes, name), columns[i], scratch) for i, name in enumerate(NAMES))
     return cpu, memory

@@ -159,7 +159,7 @@ class NumaScore:
         return np.array([self.score_one(row) for row in listed], dtype=np.float64)
 
     def score_one(self, row: int) -> float:
-        """The same for one row."""
+        """Score of one row, bit for bit what `score` says of it."""
         cpus, topology = self._placements.outcome(self._task, row).cpus, self._placements.cells.topologies.get(row)
         return float(len({topology.places[cpu].cell for cpu in cpus})) if cpus and topology is not None else 0.0
 

@@ -135,7 +135,7 @@ class AffinityCheck:
         return self._current()[rows]
 
     def reject_one(self, row: int) -> int:
-        """The same for one row."""
+        """Reason number of one row, 0 where it passes: what `reject` says of it."""
         return int(self._current()[row])
 
 

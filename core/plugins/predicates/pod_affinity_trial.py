@@ -53,7 +53,7 @@ class AffinityTrial:
         self.skipped = not (self._hosts or self._affinity or self._anti)  # PreFilter's Skip
 
     def copy(self) -> AffinityTrial:
-        """The same counts, to be moved by themselves."""
+        """Equal counts, to be moved by themselves."""
         twin = copy(self)
         for name in ("_company", "_enemies", "_hosts"):
             setattr(twin, name, getattr(self, name).copy())

@@ -51,7 +51,7 @@ class PodCountCheck:
         return np.multiply(full, self._code) if np.count_nonzero(full) else self._nobody[rows]
 
     def reject_one(self, row: int) -> int:
-        """The same for one row."""
+        """Reason number of one row, 0 where it passes: what `reject` says of it."""
         return self._number if self._pods_at[row] >= self._most_at[row] else 0
 
 

@@ -35,7 +35,7 @@ class NodePortsCheck:
         return self._ports.rows_in_conflict(self._wanted)[rows] * np.int32(self._code)
 
     def reject_one(self, row: int) -> int:
-        """The same for one row."""
+        """Reason number of one row, 0 where it passes: what `reject` says of it."""
         return self._code if self._ports.in_conflict(self._wanted, row) else 0
 
 

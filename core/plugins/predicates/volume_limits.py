@@ -51,7 +51,7 @@ class VolumeLimitsCheck:
         return codes[rows]
 
     def reject_one(self, row: int) -> int:
-        """The same for one row."""
+        """Reason number of one row, 0 where it passes: what `reject` says of it."""
         attached = self._attached
         attached.catch_up()
         for driver, volumes in self._by_driver.items():

@@ -70,7 +70,7 @@ class Proportion:
         return queue.is_open and self.attributes[queue.name].has_room_for(task.template.request)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
-        """The same for several tasks at once."""
+        """The queue is open, and with all these tasks stays within deserved on what they ask for."""
         total = Resource()
         for task in tasks:
             total.add(task.template.request)

@@ -58,7 +58,7 @@ class ProportionalCheck:
         return codes
 
     def reject_one(self, row: int) -> int:
-        """The same for one row."""
+        """Reason number of one row, 0 where it passes: what `reject` says of it."""
         cpu, memory = self._cpu_at[row] - self._own_cpu, self._memory_at[row] - self._own_memory
         for kept in self._kept:
             idle = kept.idle_at[row]

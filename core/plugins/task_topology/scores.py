@@ -54,7 +54,7 @@ class BucketScore:
         return scores * FULL / float(self._job.largest) if self._job.largest else scores
 
     def score_one(self, row: int) -> float:
-        """The same for one row."""
+        """Score of one row, bit for bit what `score` says of it."""
         return float(self.score(np.array([row], dtype=np.intp))[0])
 
     def finish(self, raw: FloatArray) -> FloatArray:

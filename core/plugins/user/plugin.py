@@ -71,7 +71,7 @@ class Closed:
         self._check = ReadyCheck(codes)
 
     def prepare(self, session: Session, task: Task) -> ReadyCheck:
-        """The same for every task."""
+        """One check for every task."""
         return self._check
 
 

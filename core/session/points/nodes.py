@@ -76,7 +76,7 @@ class NodeCheck(Protocol):
         ...
 
     def reject_one(self, row: int) -> int:
-        """The same for one row, as cheap as possible."""
+        """Reason number of one row, 0 where it passes: what `reject` says of it."""
         ...
 
 
@@ -112,7 +112,7 @@ class NodeScore(Protocol):
         ...
 
     def score_one(self, row: int) -> float:
-        """The same for one row, bit for bit."""
+        """Score of one row, bit for bit what `score` says of it."""
         ...
 
     def finish(self, raw: FloatArray) -> FloatArray:

@@ -108,7 +108,7 @@ class PerNodeCheck:
         return self._session.reasons.intern(reason)
 
     def reject(self, rows: Rows) -> IntArray:
-        """The same for many: int32 [len(rows)]."""
+        """Reason numbers of many nodes: int32 [len(rows)]."""
         return np.array([self.reject_one(row) for row in each(self._session, rows)], dtype=np.int32)
 
 
@@ -141,7 +141,7 @@ class PerNodeScore:
         return float(self._rate(self._task, NodeLook(self._session, row))) * self._weight
 
     def score(self, rows: Rows) -> FloatArray:
-        """The same for many: float64 [len(rows)]."""
+        """Weighted scores of many nodes: float64 [len(rows)]."""
         return np.array([self.score_one(row) for row in each(self._session, rows)], dtype=np.float64)
 
     def finish(self, raw: FloatArray) -> FloatArray:

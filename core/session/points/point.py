@@ -45,7 +45,7 @@ class Point(Generic[R]):
 
     @cached_property
     def named(self) -> tuple[tuple[str, R], ...]:
-        """The same in one line."""
+        """Plugins and their rules in one line of pairs, in the order in which they are asked."""
         return tuple([each for tier in self.tiers for each in tier])
 
     @cached_property

@@ -64,7 +64,7 @@ class Filters:
         codes[fresh] = answer[fresh]
 
     def reject_one(self, row: int) -> int:
-        """The same of one row."""
+        """Reason number of one row, 0 where it passes: what `reject` says of it."""
         table = self._table
         for _, checks in self.by_plugin:
             code = 0

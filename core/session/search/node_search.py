@@ -215,7 +215,7 @@ class NodeSearch:
         return searches.insufficient(lacking) if lacking >= 0 else self.filters.reject_one(row)
 
     def filter_code(self, row: int) -> int:
-        """The same without the question of room: what the filters alone say."""
+        """The reason number of one node by the filters alone, without the question of room."""
         return self.filters.reject_one(row)
 
     # --- answers -----------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ class NodeSearch:
         return -1, codes
 
     def choose_within(self, rows: npt.NDArray[np.intp]) -> tuple[int, IntArray]:
-        """The same among some rows only."""
+        """Choose among some rows only."""
         inside = np.zeros(len(self.codes), dtype=np.bool_)
         inside[rows] = self.codes[rows] == 0
         searches = self.session.searches

@@ -71,7 +71,7 @@ class Elections:
         return None if election is None else Hearing(election)
 
     def hear_many(self, point: str, subject: Any, batch: TaskBatch) -> HearingOfMany | None:
-        """The same on many nodes."""
+        """A choice among candidates on many nodes begins; None when there are none, or nobody asks about it."""
         found: dict[int, Election] = {}
         for place, here in enumerate(batch.by_node()):
             election = self._begin(point, subject, here) if here else None

@@ -96,7 +96,7 @@ def _known_of(view: View, task: Task) -> tuple[Any, ...]:
 
 
 def _said_of(task: Task) -> tuple[Any, ...]:
-    """The same as the api says it."""
+    """What is known of a pod, as the api says it."""
     home = task.node_name if task.status not in COMPLETED_STATUSES else ""
     return (*astuple(task)[1:], task.status, home, bool(task.job))
 
