@@ -14,6 +14,7 @@ from core.life.task import TaskStatus, TaskTrigger
 from core.messages.decisions import Bind, Evict
 from core.session.action_arguments import argument_of
 from core.session.closing.report import Opening
+from core.session.closing.telling import Tellers
 from core.session.fit import JobFit
 from core.session.jobs import SessionJobs
 from core.session.nodes import KubeNodes, SessionNodes
@@ -79,6 +80,7 @@ class Session:
         self.points = Points(config, self._batch, snapshot.derived)
         self.fit = JobFit(self)
         self.plugins: dict[str, Plugin] = {}
+        self.tellers = Tellers()
         self.binds: list[Bind] = []
         self.bound: list[Task] = []  # the task of each bind
         self.evicts: list[Evict] = []

@@ -43,6 +43,7 @@ class Capacity:
         self._session = session
         self._fresh_ancestors = "capacity-ancestor-shares" in fixes
         self.ledger = Ledger(session, hierarchical=option is not None and option.is_enabled("Hierarchy"))
+        session.tellers.queues.append(self)
         self._claims = DeviceQuotas(session, enabled=self._count_devices, capacities=self._sum_capacities)
         self._count_claims()
         self._register_limits(session, charge_on_admission="enqueue-charges-once" in fixes)

@@ -12,9 +12,6 @@ from core.plugins.deviceshare.looking import NAME, DeviceFilter, DeviceScorer
 from core.plugins.deviceshare.trials import DeviceTrials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from core.objects.pod import Task
     from core.session.session import Session
 
 CONFIG_MAP = "volcano-vgpu-device-config"
@@ -42,7 +39,6 @@ class DeviceShare:
         kinds = switch("GPUSharingEnable"), switch("GPUNumberEnable"), switch("VGPUEnable")
         self._switches = Switches(*kinds, policy, where, read_rules(arguments.get(f"{NAME}.GPUExclusiveRules")))
         self._weight = read.get_int(f"{NAME}.ScheduleWeight", 0)
-        self._assignments: Assignments | None = None
 
     def on_session_open(self, session: Session) -> None:
         """Register filter, scorer, event handlers and what binds carry, where there is anything to share."""
@@ -59,15 +55,8 @@ class DeviceShare:
         points.simulate_remove_task.add(self.name, trials.remove)
         points.simulate_predicate.add(self.name, trials.predicate)
         points.simulates_nothing.add(self.name, trials.is_quiet)
-        self._assignments = assignments
-
-    def owned(self) -> Iterable[tuple[Task, dict[str, float]]]:
-        """(task, what its devices amount to) of the allocated ones, in milli-units by resource."""
-        return () if self._assignments is None else self._assignments.owned()
-
-    def annotated(self) -> dict[str, dict[str, str]]:
-        """What pods ("namespace/name") were told of their devices in this session."""
-        return {} if self._assignments is None else self._assignments.written
+        session.tellers.owned.append(assignments.owned)
+        session.tellers.annotated.append(lambda: assignments.written)
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

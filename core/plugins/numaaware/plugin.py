@@ -191,10 +191,7 @@ class NumaAware:
         session.points.predicate.add(self.name, [NumaFilter(placements, self.reads)])
         session.points.batch_node_order.add(self.name, [NumaScorer(placements, self.reads, self._weight)])
         session.points.handle(placements.allocate, placements.deallocate)
-
-    def numa_allocatable(self) -> dict[str, dict[str, str]]:
-        """What is free in the nodes' cells once the session is closed: node -> resource -> CPUs."""
-        return {} if self._placements is None else self._placements.cells.told()
+        session.tellers.numa.append(placements.cells.told)
 
     def on_session_close(self, session: Session) -> None:
         """What was placed is not free in the next session."""

@@ -34,6 +34,7 @@ class Proportion:
         self.attributes = Attributes(session)
         self._of_task = session.jobs.of_task
         self._by_job: dict[int, ProportionAttributes] = {}  # by row; a job stays in its queue for a session
+        session.tellers.queues.append(self)
         points = session.points
         points.queue_order.add(self.name, self.queue_order)
         points.reclaimable.add(self.name, self.reclaimable)

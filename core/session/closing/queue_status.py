@@ -19,9 +19,8 @@ from core.state.dimensions import PODS
 from core.state.sources import QUEUE_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
-    from core.objects.pod import Task
     from core.objects.queue import Queue
     from core.session.session import Session
 
@@ -77,9 +76,8 @@ def _allocated_by_queue(session: Session) -> list[list[float]]:
 def _owned(session: Session) -> Owned:
     """What plugins know of the devices of allocated pods: it takes the place of what those pods asked for."""
     found: Owned = {}
-    for plugin in session.plugins.values():
-        owned: Callable[[], Iterable[tuple[Task, dict[str, float]]]] | None = getattr(plugin, "owned", None)
-        for task, amounts in owned() if owned is not None else ():
+    for ask in session.tellers.owned:
+        for task, amounts in ask():
             job = session.job_of(task)
             if job is not None:
                 of_queue, asked = found.setdefault(job.pod_group.queue, {}), task.template.request.scalars or {}

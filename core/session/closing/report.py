@@ -18,10 +18,10 @@ from core.session.search.node_search import ErrorCache
 from core.session.shortage import LargestNode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from core.objects.pod import Task
-    from core.plugins.plugin import Plugin
+    from core.session.closing.telling import QueueTeller, Texts
     from core.session.session import Session
 
 TASKS_AT_OPEN = 8
@@ -46,29 +46,28 @@ def _pending_task(session: Session, key: str) -> Task | None:
     return next((t for t in session.snapshot.tasks.handles if t is not None and t.key == key), None)
 
 
-def queue_tables(plugins: Iterable[Plugin], *questions: str) -> tuple[QueueTables, ...]:
-    """What the plugins that order queues say of them: `gauges` are Volcano's metrics as they were when the session
-    opened (a plugin works with copies, so that they can be asked for at any time), `amounts` what it knows besides
-    (guarantee, inqueue, elastic, real_capacity at opening), `verdicts` who is overused now.
-    """
-    asked = [getattr(plugin, question, None) for question in questions for plugin in plugins]
-    answers: list[QueueTables | None] = [ask() for ask in asked if ask is not None]
-    return tuple([answer for answer in answers if answer is not None])
-
-
-def gauges_of(plugins: Iterable[Plugin], apart: bool) -> tuple[QueueTables, ...]:
+def gauges_of(tellers: Iterable[QueueTeller], apart: bool) -> tuple[QueueTables, ...]:
     """Volcano's metrics. They are the same for all plugins: what one names, the next one sets to 0 where it does not,
     unless they are kept `apart`.
     """
-    tables = queue_tables(plugins, "gauges")
+    tables = _said(teller.gauges() for teller in tellers)
     alike = all(each.queues == tables[0].queues for each in tables)
     return tables if apart or len(tables) < 2 or not alike else (reduce(QueueTables.then, tables),)
 
 
+def amounts_of(tellers: Sequence[QueueTeller]) -> tuple[QueueTables, ...]:
+    """What there are no metrics for."""
+    return _said((*[teller.amounts() for teller in tellers], *[teller.verdicts() for teller in tellers]))
+
+
+def _said(answers: Iterable[QueueTables | None]) -> tuple[QueueTables, ...]:
+    return tuple([answer for answer in answers if answer is not None])
+
+
 def tables_later(session: Session) -> Callable[[], tuple[QueueTables, ...]]:
     """All their answers, for whoever asks when the session is over: mostly nobody does."""
-    able, apart = [plugin for plugin in session.plugins.values() if hasattr(plugin, "gauges")], keeps_apart(session)
-    return lambda: (*gauges_of(able, apart), *queue_tables(able, "amounts", "verdicts"))
+    tellers, apart = session.tellers.queues, keeps_apart(session)
+    return lambda: (*gauges_of(tellers, apart), *amounts_of(tellers))
 
 
 def keeps_apart(session: Session) -> bool:
@@ -128,8 +127,8 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         for where, state in ((pipelined, TaskStatus.PIPELINED), (uncommitted, TaskStatus.ALLOCATED)):
             for task in jobs.tasks_in(job, state):
                 where[task.key] = nodes[jobs.node[task.row]]
-    plugins = session.plugins.values()
-    gauges, amounts = gauges_of(plugins, keeps_apart(session)), queue_tables(plugins, "amounts", "verdicts")
+    tellers = session.tellers
+    gauges, amounts = gauges_of(tellers.queues, keeps_apart(session)), amounts_of(tellers.queues)
     return CycleReport(
         pipelined=pipelined,
         uncommitted=uncommitted,
@@ -143,17 +142,16 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         tasks_at_open=opening.tasks,
         binding=binding_jobs(session),
         created=tuple(task.created for task in session.bound),
-        pod_annotations=_told_by(plugins, "annotated"),
-        numa_allocatable=_told_by(plugins, "numa_allocatable"),
+        pod_annotations=_told_by(tellers.annotated),
+        numa_allocatable=_told_by(tellers.numa),
     )
 
 
-def _told_by(plugins: Iterable[Plugin], question: str) -> dict[str, dict[str, str]]:
-    """What plugins say of pods or nodes, for those that can be asked."""
+def _told_by(tellers: Iterable[Texts]) -> dict[str, dict[str, str]]:
+    """What plugins say of pods or nodes."""
     found: dict[str, dict[str, str]] = {}
-    for plugin in plugins:
-        ask: Callable[[], dict[str, dict[str, str]]] | None = getattr(plugin, question, None)
-        for name, said in (ask() if ask is not None else {}).items():
+    for ask in tellers:
+        for name, said in ask().items():
             found.setdefault(name, {}).update(said)
     return found
 
