@@ -171,10 +171,21 @@ def show(console: Console, account: Account, *, recorded: bool = True) -> None:
         console.print(table)
     for plugin, said in account.plugins.items():
         console.print(f"{plugin}: {', '.join(f'{key} {_words(value)}' for key, value in said.items())}", markup=False)
+    for each in account.job.get("steps", ()):
+        show_steps(console, each)
     for advice in account.unblock:
         console.print(advice, markup=False, soft_wrap=True)
     if remark := account.tried.get("remark"):
         console.print(f"advice: {remark}", markup=False, soft_wrap=True)
+
+
+def show_steps(console: Console, told: dict[str, Any]) -> None:
+    """What stopped an action first, then the steps to it."""
+    shown = [step for step in told["steps"] if step != told["stopped"]]
+    first = told["stopped"] or (shown.pop() if shown else "")
+    console.print(f"{told['action']}: {first}", markup=False, soft_wrap=True)
+    for step in shown:
+        console.print(f"  {step}", markup=False, soft_wrap=True)
 
 
 def _words(value: Any) -> str:

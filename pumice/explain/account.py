@@ -13,6 +13,7 @@ from core.state.view import View
 from core.state.volumes import volume_rules
 from pumice.explain.advice.advise import Advice
 from pumice.explain.scene import Scene, jobs_of, near, pods_of
+from pumice.explain.steps import steps_of
 from pumice.explain.watch import Subjects, Watched, watch_cycle
 from pumice.replay.compare import compare
 
@@ -80,7 +81,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks)
     if told:
         _tell(account, told, watched)
-    _tell_job(account, watched)
+    _tell_job(account, watched, scene)
     if scene.recorded is None:
         _say_would(account, tasks.get(told, account.state))
     elif (difference := compare(scene.recorded, watched.result)) is not None:
@@ -109,11 +110,13 @@ def _say_would(account: Account, state: str) -> None:
         account.message = account.message.replace(was, f"would be {was.split()[1]} {was.split()[2]}", 1)
 
 
-def _tell_job(account: Account, watched: Watched) -> None:
+def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
     """The job's own reason is told where its pods have none, or there are none."""
     look = next(iter(watched.jobs.values()), None)
     if look is None:
         return
+    job = scene.view.jobs.by_key[look.name]
+    look.steps = [each.to_dict() for each in steps_of(scene.view, watched, job, scene.config.actions)]
     account.job = look.to_dict()
     account.state = account.state or look.phase or "Pending"
     reason, message = look.reason()

@@ -23,7 +23,8 @@ WAITING = ("", "Pending")
 class JobLook:
     """`tasks`: label -> how many; `valid`: what is wrong with it, "" for nothing; `admission`: plugin -> vote, of those
     who were asked; `remark`: what the cycle said of it; `endings`: where each action ended for it and its tasks, in
-    order. `queue_state` is "missing" where there is no such queue.
+    order; `short`: what it asks for and what is left, where it was not admitted; `steps`: see
+    `pumice.explain.steps`. `queue_state` is "missing" where there is no such queue.
     """
 
     name: str
@@ -36,6 +37,8 @@ class JobLook:
     admission: dict[str, str] = field(default_factory=dict[str, str])
     remark: str = ""
     endings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    short: str = ""
+    steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `pumice explain` prints it."""
@@ -50,6 +53,7 @@ class JobLook:
             return "QueueNotOpen", f"its queue {self.queue!r} is {self.queue_state}"
         if self.phase in WAITING and against:
             why = f": {self.remark}" if self.remark else ""
+            why += f" ({self.short})" if self.short else ""
             return "NotAdmitted", f"{' and '.join(against)} did not admit it to queue {self.queue!r}{why}"
         if self.valid:
             pods = "" if self.tasks else " (it has no pods)"

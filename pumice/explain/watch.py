@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from core.cycle import Trail, close_session, open_session, run_action
 from core.life.task import TaskStatus
 from pumice.explain.jobs import JobLook, conclude, look_at_jobs
+from pumice.explain.room_left import Amounts, amounts, of_cluster, of_queue, sentence
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
     from core.objects.pod import Task
+    from core.resources import Resource
     from core.session.carry import Carry, CycleClock, SessionOptions
     from core.session.points.nodes import FloatArray
     from core.session.session import Session
@@ -55,6 +57,7 @@ class Watched:
     trail: Trail
     jobs: dict[str, JobLook]
     room: Room
+    gauges: dict[str, dict[str, float]]
 
     def look(self, pod: str) -> Look | None:
         """The look that says most about a pod: the last that was to place it, else the last there was."""
@@ -82,13 +85,46 @@ def watch_cycle(
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
     session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail)
     jobs = look_at_jobs(session, sorted(asked.jobs))
+    minima = {job.key: job.pod_group.min_resources for job in session.jobs.in_order if job.key in jobs}
+    cluster = of_cluster(session) if "overcommit" in session.plugins else None
     for action in config.actions:
         run_action(session, action)
     _look_for_others(session, trail)
     room = Room.of(session)
     result = close_session(session)
     conclude(jobs, result, trail)
-    return Watched(result, trail, jobs, room)
+    gauges = gauges_of(result)
+    for look in jobs.values():
+        look.short = _short(look, minima.get(look.name), cluster, gauges)
+    return Watched(result, trail, jobs, room, gauges)
+
+
+def _short(
+    look: JobLook,
+    minimum: Resource | None,
+    cluster: tuple[Amounts, Amounts] | None,
+    gauges: dict[str, dict[str, float]],
+) -> str:
+    """What the job asked of whoever did not admit it, and what was left there."""
+    against = [plugin for plugin, vote in look.admission.items() if vote == "rejects"]
+    if minimum is None or not against:
+        return ""
+    asked = amounts(minimum)
+    if against[0] == "overcommit" and cluster is not None:
+        return sentence(asked, *cluster)
+    if against[0] in ("proportion", "capacity"):
+        return sentence(asked, *of_queue(gauges.get(look.queue, {}), asked))
+    return ""
+
+
+def gauges_of(result: CycleResult) -> dict[str, dict[str, float]]:
+    """Queue -> name -> what the plugins say of it, gauges and amounts together."""
+    found: dict[str, dict[str, float]] = {}
+    for table in (result.report.queues, result.report.queue_amounts):
+        for place, queue in enumerate(table.queues):
+            row = found.setdefault(queue, {})
+            row.update({name: column[place] for name, column in table.values.items() if column[place] == column[place]})
+    return found
 
 
 def _look_for_others(session: Session, trail: Trail) -> None:

@@ -1,0 +1,144 @@
+"""What each action did about a job, and which step stopped it: in the order of Volcano's own debugging guide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from core.life.task import LABELS, READY_STATUSES, TaskStatus
+from core.session.trail.records import Ending
+from pumice.explain.victims import opinions_of, standing_of, who_could_go
+
+if TYPE_CHECKING:
+    from core.session.trail.records import Election, Ended
+    from core.state.jobs import Job
+    from core.state.view import View
+    from pumice.explain.jobs import JobLook
+    from pumice.explain.watch import Watched
+
+EVICTING: Final = ("preempt", "reclaim", "gangpreempt", "gangreclaim")
+READY: Final = tuple(LABELS[status] for status in READY_STATUSES)
+PIPELINED: Final = LABELS[TaskStatus.PIPELINED]
+WELL: Final = frozenset(
+    (Ending.ADMITTED, Ending.COMMITTED, Ending.PROMISED, Ending.ROOM_MADE, Ending.NOTHING_TO_PLACE, Ending.NOT_STARVING)
+)
+UNADMITTED: Final = ("", "Pending")
+BEFORE_VICTIMS: Final = frozenset(
+    (
+        Ending.NOT_STARVING,
+        Ending.NOT_VALID,
+        Ending.ASKS_FOR_TOPOLOGY,
+        Ending.QUEUE_OVERUSED,
+        Ending.NEVER_PREEMPTS,
+        Ending.MAY_NOT_TAKE,
+        Ending.NO_CANDIDATES,
+        Ending.GATED,
+        Ending.QUEUE_HAS_NO_ROOM,
+    )
+)
+SUMMED: Final = frozenset((Ending.DISCARDED, Ending.NO_VICTIMS, Ending.AS_BEFORE, Ending.NOT_IN_DOMAIN))
+"""Endings that follow from one before."""
+
+
+@dataclass
+class ActionSteps:
+    """`stopped`: the step that stopped it, "" when none did; `steps`: all that is known, in order."""
+
+    action: str
+    stopped: str = ""
+    steps: list[str] = field(default_factory=list[str])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"action": self.action, "stopped": self.stopped, "steps": self.steps}
+
+
+def steps_of(view: View, watched: Watched, job: Job, actions: Sequence[str]) -> list[ActionSteps]:
+    """Action by action."""
+    return [_steps(view, watched, job, action) for action in actions]
+
+
+def _is_for(view: View, election: Election, job: Job) -> bool:
+    task = view.tasks.by_key.get(election.preemptor)
+    return election.preemptor == job.key or (task is not None and task.job == job.key)
+
+
+def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
+    told = ActionSteps(action)
+    ended = [each for each in watched.trail.of_job(job.key) if each.action == action]
+    if not ended:
+        _tell_unseen(told, watched.jobs[job.key], job)
+        return told
+    stop = _stop(ended)
+    if stop is None:
+        told.steps = [_sentence(ended[-1:], job)]
+        return told
+    groups: dict[tuple[str, Ending], list[Ended]] = {}
+    for each in ended:
+        if each.who in (stop.who, job.key):
+            groups.setdefault((each.who, each.ending), []).append(each)
+    told.steps = [_sentence(group, job) for group in groups.values()]
+    told.stopped = _sentence(groups.get((stop.who, stop.ending), [stop]), job)
+    if stop.ending is Ending.MAY_NOT_TAKE:
+        queue = job.pod_group.queue
+        told.stopped += f" ({standing_of(queue, watched.gauges.get(queue, {}))})"
+    if action in EVICTING and stop.ending not in BEFORE_VICTIMS:
+        _tell_victims(told, view, watched, job, stop)
+    return told
+
+
+def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
+    """Why an action did not look at the job."""
+    told.stopped = "it did not look at the job"
+    if look.queue_state == "missing":
+        told.stopped = f"its queue {look.queue} does not exist"
+    elif look.phase in UNADMITTED and told.action != "enqueue":
+        told.stopped = "the job is not admitted"
+    elif told.action == "enqueue" and look.phase not in UNADMITTED:
+        told.stopped, told.steps = "", ["the job had been admitted before"]
+    elif told.action == "backfill" and not any(task.template.best_effort for task in job.tasks.values()):
+        told.stopped = "it places only pods that ask for nothing"
+
+
+def _tell_victims(told: ActionSteps, view: View, watched: Watched, job: Job, stop: Ended) -> None:
+    held = [each for each in watched.trail.elections.held if each.action == told.action and _is_for(view, each, job)]
+    elections = [each for each in held if each.preemptor == stop.who] or held
+    if not elections:
+        told.stopped = f"there was nobody to consider: {who_could_go(view, job, told.action)}"
+        return
+    candidates = {pod for each in elections for pod in each.candidates}
+    victims = {pod for each in elections for pod in each.victims}
+    nodes = {each.node for each in elections if each.node}
+    said = opinions_of(view, stop.who, elections, watched.gauges)
+    told.steps += [f"pods considered: {len(candidates)}, on nodes: {len(nodes)}, could be had: {len(victims)}", *said]
+    if not victims:
+        against = next((each for each in said if " gave 0 of " in each), "those who gave some did not agree on any")
+        told.stopped = f"none of {len(candidates)} pods that were considered could be had: {against}"
+
+
+def _stop(ended: Sequence[Ended]) -> Ended | None:
+    """The first ending for the worse from which the last one follows; None where the last one is well."""
+    last = next((each for each in reversed(ended) if not each.node), ended[-1])
+    if last.ending in WELL and last.ending is not Ending.NOT_STARVING:
+        return None
+    causes = [each for each in ended if each.ending not in WELL and each.ending not in SUMMED]
+    return next(iter(causes), None) or next((each for each in ended if each.ending not in WELL), last)
+
+
+def _sentence(group: Sequence[Ended], job: Job) -> str:
+    """What ended so, once for all nodes."""
+    ended, nodes = group[0], list(dict.fromkeys(each.node for each in group if each.node))
+    who = "" if ended.who in (job.key, job.pod_group.queue) else f"{ended.who}: "
+    text = f"{who}{ended.ending.value}"
+    placed = sum(ended.tasks.get(label, 0) for label in (*READY, PIPELINED))
+    if ended.ending is Ending.NOT_STARVING:
+        waiting = ended.tasks.get(PIPELINED, 0)
+        text += f": {placed - waiting} ready + {waiting} waiting, its minimum is {ended.minimum}"
+    elif ended.ending is Ending.NO_NODE and ended.minimum > 1:
+        text += f", when {placed} of at least {ended.minimum} had one"
+    elif ended.detail:
+        text += f" ({ended.detail})"
+    if nodes:
+        text += f" on {nodes[0]}" if len(nodes) == 1 else f" on {len(nodes)} nodes"
+    return text

@@ -1,0 +1,116 @@
+"""Who in which tier would have let whom go, over all the nodes where victims were chosen for one task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from core.life.task import ALLOCATED_STATUSES, TaskStatus
+from pumice.units import amounts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from core.session.trail.records import Election
+    from core.state.jobs import Job
+    from core.state.view import View
+
+NAMED: Final = 3
+"""So many of the kept pods are named."""
+QUEUES: Final = ("proportion", "capacity")
+
+
+def opinions_of(
+    view: View, preemptor: str, elections: Sequence[Election], gauges: Mapping[str, Mapping[str, float]]
+) -> list[str]:
+    """One sentence a plugin that was asked, tier by tier: how many it gave, whom it kept, and why."""
+    asked: dict[tuple[int, str], tuple[set[str], set[str]]] = {}
+    for election in elections:
+        for each in election.opinions:
+            gave, candidates = asked.setdefault((each.tier, each.plugin), (set(), set()))
+            candidates |= set(election.candidates)
+            gave |= set(election.candidates) if each.abstained else each.gave
+    said = list[str]()
+    for (tier, plugin), (gave, candidates) in sorted(asked.items(), key=lambda item: item[0][0]):
+        kept = sorted(candidates - gave)
+        why = _why_kept(view, plugin, preemptor, kept, gauges)
+        names = f", kept {', '.join(kept[:NAMED])}{', …' * (len(kept) > NAMED)}" if kept else ""
+        said.append(f"tier {tier}: {plugin} gave {len(gave)} of {len(candidates)}{names}{f' ({why})' if why else ''}")
+    return said
+
+
+def _why_kept(
+    view: View, plugin: str, preemptor: str, kept: Sequence[str], gauges: Mapping[str, Mapping[str, float]]
+) -> str:
+    jobs = _jobs_of(view, kept)
+    if not jobs:
+        return ""
+    if plugin == "gang":
+        return "; ".join(f"{job.key} would fall below its minimum {job.pod_group.min_member}" for job in jobs)
+    if plugin == "conformance":
+        return "the system needs them"
+    if plugin == "priority":
+        own = _priority(view, preemptor)
+        least = min(int(view.jobs.priority[job.row]) for job in jobs)
+        return f"priority {least} and more, {preemptor} has {own}"
+    if plugin == "drf":
+        mine = _jobs_of(view, [preemptor])
+        shares = [f"{job.key} has a share of {share_of(view, job):.3g}" for job in (*jobs[:NAMED], *mine)]
+        return "; ".join(shares)
+    if plugin in QUEUES:
+        queues = dict.fromkeys(job.pod_group.queue for job in jobs)
+        return "; ".join(standing_of(name, gauges.get(name, {})) for name in queues)
+    return ""
+
+
+def _jobs_of(view: View, pods: Iterable[str]) -> list[Job]:
+    tasks = (view.tasks.by_key.get(pod) for pod in pods)
+    names = dict.fromkeys(task.job for task in tasks if task is not None and task.job)
+    return [job for name in names if (job := view.jobs.by_key[name]).spec is not None]
+
+
+def _priority(view: View, pod: str) -> int:
+    jobs = _jobs_of(view, [pod])
+    return int(view.jobs.priority[jobs[0].row]) if jobs else 0
+
+
+def standing_of(queue: str, gauges: Mapping[str, float]) -> str:
+    """What a queue has and what it deserves."""
+    has, deserves = amounts_of(gauges, "allocated") or "nothing", amounts_of(gauges, "deserved") or "nothing"
+    return f"queue {queue} has {has} and deserves {deserves}"
+
+
+def share_of(view: View, job: Job) -> float:
+    """The job's dominant share when the cycle opened: of the resource of which it has the greatest part."""
+    totals = view.nodes.allocatable[:, list(view.nodes.row.values())].sum(axis=1).tolist()
+    held = view.jobs.allocated[:, job.row].tolist()
+    return max((part / total for part, total in zip(held, totals, strict=False) if total > 0), default=0.0)
+
+
+def who_could_go(view: View, job: Job, action: str) -> str:
+    """Why nobody was asked: how many run where the action may look, and how many of them may go at all."""
+    inside = "preempt" in action
+    others = [task for task in view.tasks.by_key.values() if task.job and task.job != job.key]
+    known = [(task, view.jobs.by_key[task.job]) for task in others]
+    queue = job.pod_group.queue
+    placed = [
+        (task, other)
+        for task, other in known
+        if other.spec is not None
+        and view.tasks.status[task.row] in ALLOCATED_STATUSES
+        and (other.pod_group.queue == queue) == inside
+    ]
+    where = f"other jobs of queue {queue}" if inside else "other queues"
+    if not placed:
+        return f"no pods of {where} run"
+    counts = Counter[str]()
+    for task, other in placed:
+        if view.tasks.status[task.row] != TaskStatus.RUNNING:
+            counts["not running yet"] += 1
+        elif not task.preemptable:
+            counts["not preemptable"] += 1
+        elif not inside and (found := view.queues.get(other.pod_group.queue)) is not None and not found.reclaimable:
+            counts[f"in queue {other.pod_group.queue}, which is not reclaimable"] += 1
+    told = "".join(f", {number} {what}" for what, number in counts.items())
+    return f"{len(placed)} pods of {where} hold room{told}"

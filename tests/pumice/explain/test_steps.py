@@ -1,0 +1,141 @@
+"""What each action did about a job: the step that stopped it, who kept which victims and why, amounts at admission."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from pumice.cli.explain import show
+from pumice.explain.account import account_of
+from tests.kit.jobs import gang
+from tests.kit.nodes import node, nodes
+from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
+from tests.kit.priority_classes import priority_class
+from tests.kit.queues import queue
+from tests.pumice.explain.test_advice import scene
+
+Object = dict[str, Any]
+CLASSES = [priority_class("low", 1), priority_class("middle", 5), priority_class("high", 9)]
+
+
+def steps(*objects: Object) -> dict[str, dict[str, Any]]:
+    account = account_of(scene(*CLASSES, *objects), "podgroup", "default/g")
+    return {each["action"]: each for each in account.job["steps"]}
+
+
+def running(name: str, pods: int, least: int, **more: Any) -> list[Object]:
+    return gang(name, pods=pods, min_member=least, phase="Running", nodes=["n0"] * pods, **more)
+
+
+def wanting(cpu: str = "2", **more: Any) -> list[Object]:
+    return gang("g", pods=1, cpu=cpu, phase="Inqueue", **more)
+
+
+STOPPED: dict[str, tuple[list[Object], str, str]] = {
+    "gang keeps": (
+        [node("n0", cpu="2"), *running("r", 2, 2, priority_class="low"), *wanting(priority_class="high")],
+        "preempt",
+        (
+            "none of 2 pods that were considered could be had: tier 1: gang gave 0 of 2, kept default/r-0, default/r-1 "
+            "(default/r would fall below its minimum 2)"
+        ),
+    ),
+    "priority keeps": (
+        [node("n0", cpu="3"), *running("r", 3, 1, priority_class="middle"), *wanting(priority_class="low")],
+        "preempt",
+        "default/g-0: what could be evicted would not make room enough on n0",
+    ),
+    "nobody there": (
+        [*nodes(5, cpu="4"), *gang("g", pods=8, cpu="3")],
+        "preempt",
+        "there was nobody to consider: no pods of other jobs of queue default run",
+    ),
+    "not preemptable": (
+        [
+            node("n0", cpu="2"),
+            *running("r", 2, 1, annotations={"volcano.sh/preemptable": "false"}),
+            *wanting(priority_class="high"),
+        ],
+        "preempt",
+        "there was nobody to consider: 2 pods of other jobs of queue default hold room, 2 not preemptable",
+    ),
+    "no room": (
+        [*nodes(5, cpu="4"), *gang("g", pods=8, cpu="3")],
+        "allocate",
+        "default/g-5: no node, when 5 of at least 8 had one",
+    ),
+    "not starving": (
+        [node("n0", cpu="2"), *running("g", 2, 2)],
+        "preempt",
+        "not starving: 2 ready + 0 waiting, its minimum is 2",
+    ),
+    "queue": (
+        [node("n0", cpu="2"), queue("q"), *running("r", 2, 1, queue="q"), *wanting()],
+        "reclaim",
+        (
+            "default/g-0: its queue may not take from others (queue default has nothing and deserves 1 cpu, "
+            "1Gi memory, 1 pods)"
+        ),
+    ),
+    "not admitted": (
+        [node("n0", cpu="2"), pod_group("g", min_member=4, min_resources={"cpu": "4"})],
+        "allocate",
+        "the job is not admitted",
+    ),
+    "missing": ([node("n0"), *gang("g", pods=1, queue="lost")], "enqueue", "its queue lost does not exist"),
+}
+
+
+@pytest.mark.parametrize("case", STOPPED)
+def test_the_step_that_stopped_it_is_named(case: str) -> None:
+    objects, action, sentence = STOPPED[case]
+    assert steps(*objects)[action]["stopped"] == sentence
+
+
+def test_every_plugin_that_was_asked_says_whom_it_kept_and_why() -> None:
+    objects, _, _ = STOPPED["priority keeps"]
+    said = steps(*objects)["preempt"]["steps"]
+    assert "pods considered: 3, on nodes: 1, could be had: 1" in said
+    kept = "kept default/r-0, default/r-1, default/r-2"
+    assert f"tier 1: priority gave 0 of 3, {kept} (priority 5 and more, default/g-0 has 1)" in said
+    shares = "default/r has a share of 1; default/g has a share of 0"
+    assert f"tier 2: drf gave 1 of 3, kept default/r-1, default/r-2 ({shares})" in said
+
+
+@pytest.mark.parametrize(
+    ("objects", "sentence"),
+    [
+        ([node("n0", cpu="50"), pod_group("g", min_resources={"cpu": "64"})], "(asks 64 cpu, 60 left of 60)"),
+        (
+            [node("n0", cpu="50"), *running("r", 36, 1), pod_group("g", min_resources={"cpu": "54"})],
+            "(asks 54 cpu, 24 left of 60)",
+        ),
+    ],
+)
+def test_admission_gives_amounts(objects: list[Object], sentence: str) -> None:
+    account = account_of(scene(*objects), "podgroup", "default/g")
+    assert account.message.endswith(sentence)
+
+
+def test_a_queue_gives_amounts() -> None:
+    small = queue("small", capability={"cpu": "4"})
+    held = [
+        pod_group("r", queue="small", min_resources={"cpu": "1"}, phase="Running"),
+        pod("r-0", group="r", node="n0"),
+    ]
+    big = pod_group("g", queue="small", min_resources={"cpu": "7", "memory": "1Gi"})
+    account = account_of(scene(node("n0", cpu="50"), small, *held, big), "podgroup", "default/g")
+    assert account.message.endswith("(asks 7 cpu, 3 left of 4)")
+
+
+def test_the_table_shows_the_stop_first() -> None:
+    objects, _, sentence = STOPPED["gang keeps"]
+    out = StringIO()
+    show(Console(file=out, width=300), account_of(scene(*CLASSES, *objects), "podgroup", "default/g"))
+    lines = out.getvalue().splitlines()
+    assert f"preempt: {sentence}" in lines
+    assert "  tier 1: priority gave 2 of 2" in lines[lines.index(f"preempt: {sentence}") :]
