@@ -8,12 +8,12 @@ the journal, so folding them gives the very view that the cycle's snapshot was t
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from core.fold.flights import Flights
 from core.fold.shown import Shown
 from core.fold.window import show
-from core.messages.operations import AssumedCycle, BeganAnew, Relisted
+from core.messages.operations import AssumedCycle, BeganAnew, ForgotBind, HeldBind, HeldEviction, Relisted, Unevicted
 from core.state.view import View
 from core.state.watched import WATCHED
 
@@ -117,8 +117,10 @@ class Past:
                 self.listed = False  # a new view lists before anything else, so it meets the objects anew, too
             case Relisted():
                 listed = self._relist(operation)
-            case _:
+            case AssumedCycle() | HeldBind() | HeldEviction() | ForgotBind() | Unevicted():
                 self._advance(operation.revision)
+            case _:
+                assert_never(operation)
         if isinstance(operation, AssumedCycle) and self.decided[0] == operation.cycle:
             decided = self.decided[1]
         self._flights.operate(operation, decided)

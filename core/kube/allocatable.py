@@ -35,7 +35,6 @@ class AllocatableColumn:
     present: BoolArray
     everywhere: bool
     amount_at: memoryview
-    divisor_at: memoryview
 
 
 def _kube_allocatable(spec: NodeSpec) -> Resource:
@@ -65,4 +64,4 @@ def capacity(nodes: NodeSpecs, name: str) -> AllocatableColumn:
     present = amount != 0.0
     everywhere = bool(present.all())
     divisor = amount if everywhere else np.where(present, amount, np.inf)  # one array is read faster than two
-    return AllocatableColumn(amount, divisor, present, everywhere, amount.data, divisor.data)
+    return AllocatableColumn(amount, divisor, present, everywhere, amount.data)

@@ -38,8 +38,6 @@ READY_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED)
 SCHEDULED_STATUSES: Final = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED)
 COMPLETED_STATUSES: Final = (TaskStatus.FAILED, TaskStatus.SUCCEEDED)
 PREEMPTABLE_STATUSES: Final = (TaskStatus.BOUND, TaskStatus.RUNNING)
-VALID_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED, TaskStatus.PIPELINED, TaskStatus.PENDING)
-TERMINATED_STATUSES: Final = (TaskStatus.FAILED, TaskStatus.SUCCEEDED)
 
 IS_ALLOCATED: Final = tuple(s in ALLOCATED_STATUSES for s in TaskStatus)
 IS_READY: Final = tuple(s in READY_STATUSES for s in TaskStatus)

@@ -71,12 +71,6 @@ class Amounts:
             self.scalars = {}
         self.scalars[name] = amount
 
-    def add_scalar(self, name: str, amount: float) -> None:
-        """Add to one scalar, in milli-units (``pods``: a count)."""
-        if self.scalars is None:
-            self.scalars = {}
-        self.scalars[name] = self.scalars.get(name, 0.0) + amount
-
     def is_empty(self) -> bool:
         """Whether every dimension is below 0.1; ``pods`` does not count (Volcano's ``IsEmpty``)."""
         if not (self.milli_cpu < MIN_RESOURCE and self.memory < MIN_RESOURCE):

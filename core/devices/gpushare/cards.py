@@ -26,7 +26,6 @@ NUMBER: Final = "volcano.sh/gpu-number"
 INDEX: Final = "volcano.sh/gpu-index"
 PREDICATE_TIME: Final = "volcano.sh/predicate-time"
 UNHEALTHY: Final = "volcano.sh/gpu-unhealthy-ids"
-_WRAP: Final = 2**64
 IntArray = npt.NDArray[np.int64]
 
 

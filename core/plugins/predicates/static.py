@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
-from core.session.points.nodes import TEMPLATE_ONLY, Volatility
+from core.session.points.nodes import TEMPLATE_ONLY
+from core.session.points.ready import ReadyCheck
 from core.state.derived import Like, derived
 from core.state.sources import NODES
 
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from core.kube.rows import BoolArray, NodeRows
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.points.nodes import Rows
-    from core.session.reasons import IntArray, Reason
+    from core.session.reasons import Reason
     from core.session.session import Session
     from core.state.sources import NodeSpecs
 
@@ -37,24 +37,6 @@ class Question(Protocol):
         ...
 
 
-class StaticCheck:
-    """Reason numbers per row, ready made."""
-
-    volatility = Volatility.STATIC
-
-    def __init__(self, codes: IntArray) -> None:
-        self._codes = codes
-        self._at = codes.data
-
-    def reject(self, rows: Rows) -> IntArray:
-        """Reason number per row, int32 [len(rows)]; for all rows a view that must not be written to."""
-        return self._codes[rows]
-
-    def reject_one(self, row: int) -> int:
-        """The reason number of one row."""
-        return int(self._at[row])
-
-
 class StaticFilter:
     """A filter around a Question."""
 
@@ -64,7 +46,7 @@ class StaticFilter:
         self.name = question.reason.plugin
         self._question = question
 
-    def prepare(self, session: Session, task: Task) -> StaticCheck | None:
+    def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
         """The ready answer for the task's template; None when no node is refused.
 
         Raises FitFailure when the question does.
@@ -72,7 +54,7 @@ class StaticFilter:
         mask = _refused(session.nodes, self._question, task.template)
         if mask is None:
             return None
-        return StaticCheck(mask * np.int32(session.reasons.intern(self._question.reason)))
+        return ReadyCheck(mask * np.int32(session.reasons.intern(self._question.reason)))
 
 
 @derived(NODES)

@@ -9,8 +9,8 @@ import numpy as np
 
 from core.kube.attachments import attachables, attachments
 from core.kube.storage import UnreadableVolumesError, has_ephemeral, uses_claims
-from core.plugins.predicates.static import StaticCheck
 from core.session.points.nodes import Reads, Volatility
+from core.session.points.ready import ReadyCheck
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class VolumeLimits:
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
 
-    def prepare(self, session: Session, task: Task) -> VolumeLimitsCheck | StaticCheck | None:
+    def prepare(self, session: Session, task: Task) -> VolumeLimitsCheck | ReadyCheck | None:
         """None for a pod without CSI volumes, and where no node has limits.
 
         A claim that is not there refuses every node.
@@ -82,7 +82,7 @@ class VolumeLimits:
             wanted = attachables(attached.storage, task)
         except UnreadableVolumesError as error:
             code = session.reasons.intern(Reason(NAME, Code.UNRESOLVABLE, str(error)))
-            return StaticCheck(np.full(session.nodes.count, code, dtype=np.int32))
+            return ReadyCheck(np.full(session.nodes.count, code, dtype=np.int32))
         if not any(volume.driver in attached.limits for volume in wanted):
             return None
         return VolumeLimitsCheck(attached, wanted, session.reasons.intern(EXCEEDED))

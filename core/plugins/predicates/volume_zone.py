@@ -17,8 +17,8 @@ from core.kube.storage import (
     volume_name,
 )
 from core.objects.metadata import section, text_map
-from core.plugins.predicates.static import StaticCheck
 from core.session.points.nodes import Reads
+from core.session.points.ready import ReadyCheck
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class VolumeZone:
     name = NAME
     reads = Reads(labels=True, concerns=uses_claims, anew=has_ephemeral)  # claims are found by namespace and name
 
-    def prepare(self, session: Session, task: Task) -> StaticCheck | None:
+    def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
         """None for a pod without claims or whose volumes lie nowhere in particular. Raises FitFailure."""
         if not uses_claims(task.template):
             return None
@@ -107,4 +107,4 @@ class VolumeZone:
         if not wanted:
             return None
         mask = rows_elsewhere(session.nodes, wanted)
-        return StaticCheck(mask * np.int32(session.reasons.intern(ELSEWHERE))) if mask.any() else None
+        return ReadyCheck(mask * np.int32(session.reasons.intern(ELSEWHERE))) if mask.any() else None

@@ -6,59 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.session.points.nodes import Reads, Volatility
+from core.session.points.nodes import Reads
+from core.session.points.ready import ReadyCheck, ReadyScore
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.plugins.tdm.zones import Zones
-    from core.session.points.nodes import FloatArray, Rows
-    from core.session.reasons import IntArray
     from core.session.session import Session
 
 NAME: Final = "tdm"
 NOT_ALLOWED: Final = "not allow to dispatch to revocable node"
 FULL_SCORE: Final = 100.0
-
-
-class Codes:
-    """Ready-made reason numbers per row."""
-
-    volatility = Volatility.STATIC
-
-    def __init__(self, codes: IntArray) -> None:
-        self._codes = codes
-
-    def reject(self, rows: Rows) -> IntArray:
-        """int32 [len(rows)]."""
-        return self._codes[rows]
-
-    def reject_one(self, row: int) -> int:
-        """The reason number of one row."""
-        return int(self._codes[row])
-
-
-class ZoneScores:
-    """Ready-made scores per row."""
-
-    volatility = Volatility.STATIC
-    normalised = False
-    constant: float | None = None
-
-    def __init__(self, scores: FloatArray) -> None:
-        self._scores = scores
-
-    def score(self, rows: Rows) -> FloatArray:
-        """float64 [len(rows)]."""
-        return self._scores[rows]
-
-    def score_one(self, row: int) -> float:
-        """The score of one row."""
-        return float(self._scores[row])
-
-    def finish(self, raw: FloatArray) -> FloatArray:
-        """Not normalised."""
-        return raw
 
 
 class RevocableNodes:
@@ -71,7 +30,7 @@ class RevocableNodes:
         self._zones = [spec.revocable_zone for spec in session.nodes.specs]
         self._problems = [zones.problem(zone) if zone else "" for zone in self._zones]
         self._session = session
-        self._codes: dict[bool, Codes] = {}
+        self._codes: dict[bool, ReadyCheck] = {}
 
     @property
     def any(self) -> bool:
@@ -82,7 +41,7 @@ class RevocableNodes:
 class RevocableFilter(RevocableNodes):
     """A closed zone takes nobody; an open one only tasks that may be revoked."""
 
-    def prepare(self, session: Session, task: Task) -> Codes | None:
+    def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
         """The answer for tasks of this kind."""
         if not self.any:
             return None
@@ -91,7 +50,7 @@ class RevocableFilter(RevocableNodes):
             codes = [
                 self._code(zone, problem, allowed) for zone, problem in zip(self._zones, self._problems, strict=True)
             ]
-            self._codes[allowed] = Codes(np.array(codes, dtype=np.int32))
+            self._codes[allowed] = ReadyCheck(np.array(codes, dtype=np.int32))
         return self._codes[allowed]
 
     def _code(self, zone: str, problem: str, allowed: bool) -> int:
@@ -103,9 +62,9 @@ class RevocableFilter(RevocableNodes):
 class RevocableScorer(RevocableNodes):
     """100 for open revocable nodes, for tasks that may be revoked."""
 
-    def prepare(self, session: Session, task: Task) -> ZoneScores | None:
+    def prepare(self, session: Session, task: Task) -> ReadyScore | None:
         """The scores for tasks of this kind."""
         if not self.any or not task.revocable_zone:
             return None
         lines = zip(self._zones, self._problems, strict=True)
-        return ZoneScores(np.array([FULL_SCORE if zone and not problem else 0.0 for zone, problem in lines]))
+        return ReadyScore(np.array([FULL_SCORE if zone and not problem else 0.0 for zone, problem in lines]))

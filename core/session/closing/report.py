@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from core.session.closing.telling import QueueTeller, Texts
     from core.session.session import Session
 
-TASKS_AT_OPEN = 8
 APART = "gauges-kept-apart"
 
 
