@@ -21,8 +21,9 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, take_manifests, warn_of_token
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
-from pumice.explain.account import Account, account_of, is_waiting
+from pumice.explain.account import Account, NotFoundError, account_of, is_waiting
 from pumice.explain.advice.advise import advise
+from pumice.explain.ended import end_in
 from pumice.explain.scene import Scene, scene_of
 from pumice.explain.server import Server, fetch
 from pumice.history.rewind import rewind_file, warn_of_damage
@@ -78,10 +79,7 @@ def explain(
     """Decide the cycle again and tell what it did about the object."""
     terminal = Terminal(output, quiet, log_level)
     warn_of_token(token, terminal)
-    known = KINDS.get(kind.lower())
-    if known is None:
-        raise UsageError(f"cannot explain a {kind!r}; known: {', '.join(sorted(set(KINDS.values())))}", path="KIND")
-    whole = name if "/" in name else f"default/{name}"
+    known, whole, ended = _known(kind), name if "/" in name else f"default/{name}", None
     if server is not None or manifests:
         if cycle is not None:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
@@ -99,13 +97,29 @@ def explain(
         file = db or Path("pumice.db")
         anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
         scene = anyio.run(_recorded, file, known, whole, cycle, terminal)
-    account = _accounted(scene, known, whole, seconds)
+        ended = anyio.run(end_in, file, whole) if cycle is None and known == "job" else None
+    account = _accounted(scene, known, whole, seconds, ended)
     terminal.emit(account.to_dict(), lambda console: show(console, account, recorded=server is None and not manifests))
     return Exit.DONE
 
 
-def _accounted(scene: Scene, kind: str, name: str, seconds: float) -> Account:
-    account = account_of(scene, kind, name)
+def _known(kind: str) -> str:
+    """The kind that is meant."""
+    known = KINDS.get(kind.lower())
+    if known is None:
+        raise UsageError(f"cannot explain a {kind!r}; known: {', '.join(sorted(set(KINDS.values())))}", path="KIND")
+    return known
+
+
+def _accounted(scene: Scene, kind: str, name: str, seconds: float, ended: dict[str, str] | None) -> Account:
+    try:
+        account = account_of(scene, kind, name)
+    except NotFoundError:
+        if ended is None:
+            raise
+        return Account(kind, name, scene.clock.cycle, ended["state"], ended["reason"], ended["message"])
+    if ended is not None:
+        account.add_cause(**ended)
     if account.state not in SETTLED:
         account.take(advise(scene, kind, name, seconds))
     return account

@@ -17,6 +17,7 @@ from rich.table import Table
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
+from pumice.explain.ended import end_of
 from pumice.explain.waiting import waiting_kind, why_it_waits
 from pumice.history.entries import StoryEntry, entries
 from pumice.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
@@ -139,10 +140,17 @@ def show_story(terminal: Terminal, name: str, told: list[StoryEntry], now: dict[
     """One story; a usage error when nobody ever heard of that name."""
     if not told:
         raise UsageError(f"the journal says nothing about {name!r}; jobs and pods are namespace/name", path="--about")
-    found = {"about": name, "story": [entry.to_dict() for entry in told], "waits": now}
+    found: dict[str, Any] = {
+        "about": name,
+        "story": [entry.to_dict() for entry in told],
+        "waits": now,
+        "ended": end_of(name, told),
+    }
 
     def lines(console: Console) -> None:
         _print_lines(console, told)
+        if ended := found["ended"]:
+            console.print(f"{name} is {ended['state']}: {ended['message']}", markup=False, soft_wrap=True)
         if now is not None and now["message"]:
             console.print(f"Cycle {now['cycle']}: {name} waits: {now['message']}", markup=False, soft_wrap=True)
 

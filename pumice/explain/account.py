@@ -12,6 +12,7 @@ from core.session.trail.records import FITS, Election, Look
 from core.state.view import View
 from core.state.volumes import volume_rules
 from pumice.explain.advice.advise import Advice
+from pumice.explain.ended import ENDS
 from pumice.explain.scene import Scene, jobs_of, near, pods_of
 from pumice.explain.steps import steps_of
 from pumice.explain.watch import Subjects, Watched, watch_cycle
@@ -58,6 +59,14 @@ class Account:
         """What was tried."""
         self.unblock = advice.sentences
         self.tried = {"helps": advice.data, "remark": advice.remark}
+
+    def add_cause(self, state: str, reason: str, message: str) -> None:
+        """What the controller of the job says of its state, where that is the end of it or there are no pods."""
+        if state in ENDS:
+            past = f"; in cycle {self.cycle}: {self.message}" if self.message else ""
+            self.state, self.reason, self.message = state, reason, message + past
+        elif not self.tasks:
+            self.reason, self.message = reason, f"{message}; {self.message}" if self.message else message
 
     def to_dict(self) -> Plain:
         """The JSON of `pumice explain`."""

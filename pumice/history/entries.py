@@ -25,7 +25,7 @@ from core.messages.events import (
     Mutation,
     Outcome,
 )
-from pumice.history.objects import belongs_to, state_of
+from pumice.history.objects import belongs_to, cause_of, state_of
 from storage import codec
 from storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, Journal, Stored
 
@@ -100,6 +100,8 @@ def _mutation(entry: StoryEntry, mutation: Mutation) -> None:
         "revision": mutation.revision,
         "state": state,
     }
+    if any(cause := cause_of(obj)):
+        entry.data["reason"], entry.data["message"] = cause
 
 
 def _cycle(entry: StoryEntry, cycle: CycleRecord) -> None:

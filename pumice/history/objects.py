@@ -44,7 +44,13 @@ def _pod(pod: Object) -> list[str]:
 def _job(job: Object) -> list[str]:
     status = section(job, "status")
     counts = [f"{status[key]} {key}" for key in ("pending", "running", "succeeded", "failed") if status.get(key)]
-    return [str(section(status, "state").get("phase") or ""), *counts]
+    return [str(section(status, "state").get("phase") or ""), *counts, cause_of(job)[1]]
+
+
+def cause_of(obj: Object) -> tuple[str, str]:
+    """Why an object is in its state, as its controller says: a word and a sentence, of Jobs; ("", "") of others."""
+    state = section(section(obj, "status"), "state") if obj.get("kind") == "Job" else {}
+    return str(state.get("reason") or ""), str(state.get("message") or "")
 
 
 def _pod_group(group: Object) -> list[str]:
