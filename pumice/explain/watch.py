@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.cycle import Trail, close_session, open_session, run_action
 from core.life.task import TaskStatus
+from core.resources import MIN_RESOURCE
 from pumice.explain.jobs import JobLook, conclude, look_at_jobs
 from pumice.explain.room_left import Amounts, amounts, of_cluster, of_queue, sentence
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from core.session.trail.records import Look
     from core.state.snapshot import Snapshot
 
-GRAIN: Final = 0.1
-"""Less than this is no lack to the scheduler."""
 PLACING: Final = ("allocate", "backfill")
 """Actions that place tasks themselves; others look where evictions might help."""
 
@@ -44,9 +43,9 @@ class Room(NamedTuple):
         """Resource -> how much the node lacks for so many tasks more than it has room for."""
         asked = [(resource, value) for resource, value in task.template.items if value > 0]
         column = self.future[:, self.row[node]]
-        fitting = min((int((column[resource] + GRAIN) // value) for resource, value in asked), default=0)
+        fitting = min((int((column[resource] + MIN_RESOURCE) // value) for resource, value in asked), default=0)
         lacking = [(resource, value * (max(fitting, 0) + more) - column[resource]) for resource, value in asked]
-        return {self.resources[resource]: float(value) for resource, value in lacking if value >= GRAIN}
+        return {self.resources[resource]: float(value) for resource, value in lacking if value >= MIN_RESOURCE}
 
 
 @dataclass

@@ -12,6 +12,7 @@ from core.devices.numa.hints import given_on, hints, judged
 from core.devices.numa.topology import CPU, NONE
 from core.plugins.numaaware.cells import Cells
 from core.session.points.nodes import Reads, Volatility
+from core.session.points.per_node import each
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
@@ -134,8 +135,7 @@ class NumaCheck:
 
     def reject(self, rows: Rows) -> IntArray:
         """See `NodeCheck`."""
-        listed = range(self._session.nodes.count)[rows] if isinstance(rows, slice) else rows.tolist()
-        return np.array([self.reject_one(row) for row in listed], dtype=np.int32)
+        return np.array([self.reject_one(row) for row in each(self._session, rows)], dtype=np.int32)
 
     def reject_one(self, row: int) -> int:
         """See `NodeCheck`."""
@@ -150,13 +150,12 @@ class NumaScore:
     normalised = True
     constant: float | None = None
 
-    def __init__(self, placements: Placements, task: Task, count: int, weight: int) -> None:
-        self._placements, self._task, self._count, self._weight = placements, task, count, weight
+    def __init__(self, session: Session, placements: Placements, task: Task, weight: int) -> None:
+        self._session, self._placements, self._task, self._weight = session, placements, task, weight
 
     def score(self, rows: Rows) -> FloatArray:
         """How many cells, per row."""
-        listed = range(self._count)[rows] if isinstance(rows, slice) else rows.tolist()
-        return np.array([self.score_one(row) for row in listed], dtype=np.float64)
+        return np.array([self.score_one(row) for row in each(self._session, rows)], dtype=np.float64)
 
     def score_one(self, row: int) -> float:
         """Score of one row, bit for bit what `score` says of it."""
@@ -223,4 +222,4 @@ class NumaScorer(NamedTuple):
         """None: the pod asks for no policy."""
         if not (policy_of(task) and self.placements.concerns(task.template)):
             return None
-        return NumaScore(self.placements, task, session.nodes.count, self.weight)
+        return NumaScore(session, self.placements, task, self.weight)

@@ -123,7 +123,7 @@ class Look:
     """One look at the nodes for a task. `action` is "" where no action looked.
 
     `codes` int32 [N]: the reason number that counted, of the first plugin that refuses; `every`: what each filter says
-    by itself, room first, where that was asked for. `scores`: plugin -> float64 over the rows `fitting`. `lacking`:
+    by itself now, room first, where that was asked for. `scores`: plugin -> float64 over the rows `fitting`. `lacking`:
     resource -> (what the task asks for, the most that any node has to come). `seen`: none of the other nodes was looked
     at. `chosen`, `nominated`: names of nodes, or "".
     """
@@ -150,12 +150,14 @@ class Look:
         return {self.names[row]: self.table.reasons(int(self.codes[row])) for row in np.flatnonzero(self.codes)}
 
     def refusers(self, node: str) -> tuple[Reason, ...]:
-        """All reasons against a node, be it that an earlier filter had settled it already."""
+        """All reasons against a node, be it that an earlier filter had settled it already: first what counted, which
+        may be remembered from an earlier look when no filter has anything against the node any more.
+        """
         return tuple(dict.fromkeys(self._reasons_at(self.names.index(node))))
 
     def _reasons_at(self, row: int) -> Iterator[Reason]:
-        for answer in self.every:
-            yield from self.table.reasons(int(answer.codes[row]))
+        for codes in (self.codes, *[answer.codes for answer in self.every]):
+            yield from self.table.reasons(int(codes[row]))
 
     def by_reason(self) -> dict[str, int]:
         """Reason -> nodes, and how many fit: the counts add up to all nodes."""

@@ -43,7 +43,7 @@ class NodeRefusals:
 
 
 def against_each(look: Look) -> dict[str, frozenset[str]]:
-    """Node -> every filter that refuses it; empty for a node that fits."""
+    """Node -> every filter that refuses it now; empty for a node that fits, or that was only refused before."""
     found: list[set[str]] = [set() for _ in look.names]
     for answer in look.every:
         for row in np.flatnonzero(answer.codes).tolist():

@@ -8,6 +8,7 @@ import functools
 import logging
 import re
 import types
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -65,7 +66,7 @@ def inside(thing: Any) -> Iterator[object]:
     if isinstance(thing, Mapping):
         yield from items.keys()
         yield from items.values()
-    elif isinstance(thing, tuple | list | set | frozenset):
+    elif isinstance(thing, tuple | list | set | frozenset | deque):
         yield from items
     elif isinstance(thing, types.FunctionType):
         yield from (cell.cell_contents for cell in thing.__closure__ or ())

@@ -60,8 +60,8 @@ def holds_together(trail: Trail, cycle: Cycle, name: str) -> None:
     for looks in trail.looks.values():
         for look in looks:
             assert sum(look.by_reason().values()) == look.nodes, name
-            for node, reasons in look.refused().items():
-                assert not look.every or look.refusers(node) or reasons, name
+            if look.every:  # whom a filter refuses does not fit
+                assert {node for node in look.names if look.refusers(node)} == look.refused().keys(), name
     for election in trail.elections.held:
         assert set(election.victims) <= set(election.candidates), name
         assert bool(election.tier) == bool(election.victims), name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from config.schema import SchedulerConfig
@@ -11,7 +12,8 @@ from core.cycle import Trail, close_session, open_session, run_action
 from core.messages.decisions import CycleResult
 from core.objects.metadata import parse_time
 from core.session.carry import Carry, CycleClock
-from core.session.trail.records import Ending
+from core.session.reasons import Code, Reason, ReasonTable
+from core.session.trail.records import Ending, Look
 from tests.core.actions.crowds import with_arguments
 from tests.core.plugins.world import NOW, configuration, view_of
 from tests.kit import gang, node, nodes, pod, pod_group, priority_class, queue, taint
@@ -241,3 +243,12 @@ def test_a_trail_lets_go_of_its_session() -> None:
     with pytest.raises(AssertionError):
         assert trail.session
     assert trail.statuses == {"default/j-0": "Binding"}
+
+
+def test_what_was_only_remembered_against_a_node_is_said_too() -> None:
+    table = ReasonTable()
+    refusal = Reason("resources", Code.UNSCHEDULABLE, "Insufficient cpu")
+    codes = np.array([table.intern(refusal), 0], dtype=np.int32)
+    look = Look("allocate", "default/p", ["before", "free"], table, codes, np.array([1]), every=[])
+    assert look.refusers("before") == look.refused()["before"] == (refusal,)
+    assert look.refusers("free") == ()
