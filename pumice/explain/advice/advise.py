@@ -37,13 +37,12 @@ def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
     if job is None or scene.view.jobs.by_key[job].spec is None:
         return Advice()
     bench = Bench.of(scene, job)
-    waiting = _waiting(bench)
     tasks = len(bench.view.jobs.by_key[job].tasks)
     before = bench.attempt()
     if (tasks and before.kept >= tasks) or (not tasks and before.admitted):
         return Advice()
     search = AdviceSearch(bench, before, spent)
-    search.run(list(_candidates(bench, waiting)))
+    search.run(candidates(bench))
     return _told(search, tasks, seconds)
 
 
@@ -53,7 +52,9 @@ def _waiting(bench: Bench) -> list[Task]:
     return [task for task in tasks if status[task.row] == TaskStatus.PENDING]
 
 
-def _candidates(bench: Bench, waiting: Sequence[Task]) -> list[ChangeFamily]:
+def candidates(bench: Bench) -> list[ChangeFamily]:
+    """All that might bring the job further, out of what refused its pods that wait, and out of its objects."""
+    waiting = _waiting(bench)
     alike: dict[int, list[Task]] = {}
     for task in waiting:
         alike.setdefault(task.template.number, []).append(task)

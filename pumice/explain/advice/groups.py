@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
+from core.objects.metadata import section
 from core.quantity import quantity_of
 from core.resources import Resource
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
@@ -58,7 +59,7 @@ def about_group(group: WaitingGroup) -> Iterator[ChangeFamily]:
         name = group.queue[2]
         yield single(0, f"create queue {name}", Edit(group.queue, _new_queue))
     else:
-        if (queue.get("status") or {}).get("state", "Open") != "Open":
+        if section(queue, "status").get("state", "Open") != "Open":
             yield single(0, f"open queue {group.queue[2]}", Edit(group.queue, _open))
         yield from _limits(group, queue)
     yield from _quotas(group)

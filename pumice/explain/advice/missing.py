@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from core.objects.metadata import section
 from pumice.explain.advice.changes import ChangeFamily, Edit, Identity, Object, single
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 def about_claims(task: Task, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
     """PersistentVolumeClaims that a pod's volumes name: each with a volume that is bound to it."""
     for volume in task.template.volumes:
-        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        claim = section(volume, "persistentVolumeClaim").get("claimName")
         who = ("PersistentVolumeClaim", task.namespace, str(claim))
         if claim and who not in objects:
             made = f"made-for-{claim}"

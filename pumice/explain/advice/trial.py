@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -88,7 +88,7 @@ class Bench:
         return TrialResult(kept, found, admitted, -_evicted_for(result, self.job, self.view))
 
     @contextmanager
-    def _changed(self, changes: Sequence[Change]) -> Iterator[None]:
+    def _changed(self, changes: Sequence[Change]) -> Generator[None]:
         after: dict[tuple[str, str, str], Object] = {}
         for edit in (edit for change in changes for edit in change.edits):
             obj = after.get(edit.who)

@@ -8,7 +8,8 @@ import pytest
 
 from config.load import parse_scheduler_config
 from core.session.carry import Carry, CycleClock
-from pumice.explain.advice.advise import Advice, advise
+from pumice.explain.advice.advise import Advice, advise, candidates
+from pumice.explain.advice.trial import Bench
 from pumice.explain.scene import Scene
 from pumice.oneshot.cycles import fill
 from tests.kit.jobs import gang
@@ -162,3 +163,16 @@ def test_the_view_asked_about_stays_as_it_was() -> None:
 
 def test_who_does_not_wait_needs_no_advice() -> None:
     assert advised(node("n0"), *gang("g", pods=2)) == Advice()
+
+
+@pytest.mark.parametrize("case", ["room", "taint", "queue", "priority", "claim"])
+def test_trying_on_one_view_comes_out_as_on_a_fresh_one(case: str) -> None:
+    """What is tried leaves no trace: a change does the same after all others, and on a view that saw no other."""
+    objects, _ = FOUND[case]
+    used = Bench.of(scene(*objects), "default/g")
+    families = candidates(used)
+    tried = [used.attempt(family.of(family.most)) for family in families]
+    again = [used.attempt(family.of(family.most)) for family in families]
+    fresh = [Bench.of(scene(*objects), "default/g").attempt(family.of(family.most)) for family in families]
+    assert tried == again == fresh
+    assert used.view.check() == []
