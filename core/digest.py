@@ -129,9 +129,10 @@ def _as_rows(fields: Fields) -> _Rows:
         found: list[Any] = list(map(values, records))
         for index, inner_rows in inner:
             for place, row in enumerate(found):
-                held = row[index]
+                held: Any = row[index]
                 if held:
-                    said = inner_rows(held) if isinstance(held, tuple | list) else inner_rows((held,))[0]
+                    many = isinstance(held, tuple | list)
+                    said = inner_rows(cast("Sequence[Any]", held)) if many else inner_rows((held,))[0]
                     found[place] = (*row[:index], said, *row[index + 1 :])
         return found
 

@@ -17,8 +17,18 @@ settings.register_profile("ci", settings.get_profile("daily"), derandomize=True,
 settings.load_profile("ci" if os.environ.get("CI") else "daily")
 
 
+SLOW_TIMEOUT_S = 600
+
+
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """The event loop an anyio test runs on: every such test runs on both."""
     name: str = request.param
     return name
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is slow by its nature has more time before it counts as hung."""
+    for item in items:
+        if item.get_closest_marker("slow") is not None and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT_S))

@@ -29,4 +29,4 @@ class ConstantScore(ReadyScore):
 
     def __init__(self, constant: float, nodes: FloatArray) -> None:
         super().__init__(nodes)
-        self.constant = constant
+        self.constant: float | None = constant
