@@ -44,10 +44,10 @@ QUICK_BUGS = (
 CRASHES = ("monitor-works", "process-lives", "actors-live")
 DIGEST = """
 from pumice.storm.simulation import simulate
-from pumice.storm.stress import Plan, script_of
+from pumice.storm.stress import StressPlan, script_of
 from pumice.storm.script.workload import Size
 for seed, profile, size in ((7, "storm", Size(4, 24)), (6, "victims", Size(5, 40))):
-    print(simulate(script_of(seed, Plan(profile, size=size)), digest=True).digest)
+    print(simulate(script_of(seed, StressPlan(profile, size=size)), digest=True).digest)
 """
 
 
