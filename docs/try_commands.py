@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
-from urllib.error import URLError
+
+import httpx
 
 ROOT: Final = Path(__file__).parents[1]
 DOCUMENTS: Final = ("README.md", "examples/README.md")
@@ -102,11 +103,10 @@ def answers(url: str) -> bool:
     """Whether a server does, in time."""
     until = time.monotonic() + START_S
     while time.monotonic() < until:
-        try:
-            with urllib.request.urlopen(url, timeout=5.0):
+        with suppress(httpx.TransportError):
+            if httpx.get(url, timeout=5.0).is_success:
                 return True
-        except (URLError, OSError):
-            time.sleep(0.1)
+        time.sleep(0.1)
     return False
 
 
