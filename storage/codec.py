@@ -6,8 +6,7 @@ the right class and a field added later (with a default) is no obstacle to readi
 writes and reads them in one step, to the same bytes as the msgpack library, five times faster. Plain data is written by
 the library, which refuses what is not plain, and read by msgspec, in half the time; so is written what was read.
 
-Encoded values are self-delimiting: a batch is the concatenation of encoded records, read back by `unpack_many` and
-`decode_many`.
+Encoded values are self-delimiting: a batch is the concatenation of encoded records, read back by `unpack_many`.
 """
 
 from __future__ import annotations
@@ -143,11 +142,6 @@ def decoder_of_many(type: Any) -> Callable[[Sequence[bytes]], list[Any]]:  # noq
             return list(map(read_one, frames))  # which says what is wrong
 
     return decode_each
-
-
-def decode_many(data: bytes, type: type[T] | Any) -> list[Any]:  # noqa: A002
-    """The messages of a concatenation, in order."""
-    return [convert(value, type) for value in unpack_many(data)]
 
 
 def convert(value: Any, type: Any) -> Any:  # noqa: A002

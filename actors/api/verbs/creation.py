@@ -109,11 +109,9 @@ class Creation:
         """Its own, or one that nobody has or had."""
         if own and self._tables.key_of(own) is None:
             return own
-        for attempt in count():
-            uid = uid_of(self._registry.seed, self._tables.revision + 1, attempt)
-            if self._tables.key_of(uid) is None and not self._tables.was_removed(uid):
-                return uid
-        raise AssertionError("count ends")
+        tables, revision = self._tables, self._tables.revision + 1
+        uids = (uid_of(self._registry.seed, revision, attempt) for attempt in count())
+        return next(uid for uid in uids if tables.key_of(uid) is None and not tables.was_removed(uid))
 
     def _enter(self, kind: Kind, key: Key, moment: RequestMoment, *, dry_run: bool) -> Refused | None:
         """Whether the namespace takes new objects; one that a manifest at the start only names is made for it."""
