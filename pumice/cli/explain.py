@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Outp
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account, NotFoundError, account_of, is_waiting
 from pumice.explain.advice.advise import advise
-from pumice.explain.ended import end_in
+from pumice.explain.ended import end_among, end_in
 from pumice.explain.scene import Scene, scene_of
 from pumice.explain.server import Server, fetch
 from pumice.history.rewind import rewind_file, warn_of_damage
@@ -89,6 +90,7 @@ def explain(
         else:
             objects, _ = take_manifests(manifests or (), (), time.time(), terminal)
         scene = _present(objects, settings, terminal)
+        ended = end_among(whole, objects) if known == "job" else None
     else:
         if config is not None:
             raise UsageError(
@@ -98,8 +100,7 @@ def explain(
         anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
         scene = anyio.run(_recorded, file, known, whole, cycle, terminal)
         ended = anyio.run(end_in, file, whole) if cycle is None and known == "job" else None
-    account = _accounted(scene, known, whole, seconds, ended)
-    terminal.emit(account.to_dict(), lambda console: show(console, account, recorded=server is None and not manifests))
+    _tell(_accounted(scene, known, whole, ended), scene, seconds, terminal)
     return Exit.DONE
 
 
@@ -111,7 +112,17 @@ def _known(kind: str) -> str:
     return known
 
 
-def _accounted(scene: Scene, kind: str, name: str, seconds: float, ended: dict[str, str] | None) -> Account:
+def _tell(account: Account, scene: Scene, seconds: float, terminal: Terminal) -> None:
+    """The reason comes first; what would help takes its time."""
+    if terminal.tables:
+        show(terminal.out, account, recorded=scene.recorded is not None)
+        sys.stdout.flush()
+    if account.state not in SETTLED:
+        account.take(advise(scene, account.kind, account.name, seconds))
+    terminal.emit(account.to_dict(), lambda console: show_advice(console, account))
+
+
+def _accounted(scene: Scene, kind: str, name: str, ended: dict[str, str] | None) -> Account:
     try:
         account = account_of(scene, kind, name)
     except NotFoundError:
@@ -120,8 +131,6 @@ def _accounted(scene: Scene, kind: str, name: str, seconds: float, ended: dict[s
         return Account(kind, name, scene.clock.cycle, ended["state"], ended["reason"], ended["message"])
     if ended is not None:
         account.add_cause(**ended)
-    if account.state not in SETTLED:
-        account.take(advise(scene, kind, name, seconds))
     return account
 
 
@@ -187,6 +196,10 @@ def show(console: Console, account: Account, *, recorded: bool = True) -> None:
         console.print(f"{plugin}: {', '.join(f'{key} {_words(value)}' for key, value in said.items())}", markup=False)
     for each in account.job.get("steps", ()):
         show_steps(console, each)
+
+
+def show_advice(console: Console, account: Account) -> None:
+    """What would help, and why it is not more."""
     for advice in account.unblock:
         console.print(advice, markup=False, soft_wrap=True)
     if remark := account.tried.get("remark"):

@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from core.objects.metadata import section
 from pumice.history.entries import StoryEntry, entries
+from pumice.history.objects import cause_of, state_of
+from pumice.oneshot.prepare import stored_as
 from storage.sqlite import SqliteJournal
 
 ENDS: Final = {
@@ -30,13 +33,29 @@ def end_of(name: str, story: Iterable[StoryEntry]) -> dict[str, str] | None:
             last = entry.data
     if not last or last["type"] == "DELETED":
         return None
-    state, _, rest = str(last["state"]).partition(", ")
-    why = str(last.get("message") or "")
+    return _end(str(last["state"]), str(last.get("reason") or ""), str(last.get("message") or ""))
+
+
+def end_among(name: str, objects: Iterable[dict[str, Any]]) -> dict[str, str] | None:
+    """The same from the objects of a cluster as they are now."""
+    namespace, _, bare = name.partition("/")
+    for obj in objects:
+        metadata = section(obj, "metadata")
+        if stored_as(obj) == "Job" and (metadata.get("namespace") or "default", metadata.get("name")) == (
+            namespace,
+            bare,
+        ):
+            return _end(state_of(obj), *cause_of(obj))
+    return None
+
+
+def _end(state_and_counts: str, reason: str, why: str) -> dict[str, str] | None:
+    state, _, rest = state_and_counts.partition(", ")
     if state not in ENDS and not why:
         return None
     counts = rest.removesuffix(why).rstrip(", ")
     sentence = why or f"{ENDS[state]}{f' ({counts})' if counts else ''}"
-    return {"state": state, "reason": str(last.get("reason") or state), "message": sentence}
+    return {"state": state, "reason": reason or state, "message": sentence}
 
 
 async def end_in(file: Path, name: str) -> dict[str, str] | None:

@@ -23,6 +23,8 @@ EXCERPT: Final = 80
 OK: Final = 200
 NOT_SERVED: Final = 404
 REFUSALS: Final = {401: "it does not know who asks (name a --token)", 403: "it does not allow this to be read"}
+ASKED: Final = (*WATCHED, "Job")
+"""What cycles look at, and the Jobs, which say why they have come to an end."""
 NEEDED: Final = ("Node", "Pod")
 """What every server has; the other kinds may be unknown to it."""
 
@@ -44,7 +46,7 @@ class Server:
 def fetch(server: Server) -> list[Object]:
     """Everything of the kinds that matter, references first. Raises ServerError, and ConfigError for a bad URL."""
     with _client(server) as client, _told(server.url):
-        return [obj for kind in WATCHED for obj in _listed(client, server.url, KINDS[kind])]
+        return [obj for kind in ASKED for obj in _listed(client, server.url, KINDS[kind])]
 
 
 @contextmanager

@@ -97,6 +97,8 @@ def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
         told.stopped = "the job is not admitted"
     elif told.action == "enqueue" and look.phase not in UNADMITTED:
         told.stopped, told.steps = "", ["the job had been admitted before"]
+    elif look.valid:
+        told.stopped = f"not valid: {look.valid}"
     elif told.action == "backfill" and not any(task.template.best_effort for task in job.tasks.values()):
         told.stopped = "it places only pods that ask for nothing"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from config.schema import SchedulerConfig
@@ -50,7 +50,7 @@ class Cycle:
     trail: Trail | None = None
 
 
-def fill(objects: Sequence[Object], in_flight: Sequence[Bind | Evict] = ()) -> View:
+def fill(objects: Iterable[Object], in_flight: Sequence[Bind | Evict] = ()) -> View:
     """A fresh view that has seen the objects, in order, and assumes what is in flight."""
     view = View()
     for obj in objects:

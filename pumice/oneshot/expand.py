@@ -13,7 +13,10 @@ from typing import Any, Final
 
 from actors.api.bootstrap import system_queues
 from actors.controllers.groups.machine import PodGroupMachine, needs_group
+from actors.controllers.jobs.life import FINISHED, JobPhase
 from actors.controllers.jobs.machine import JobMachine
+from actors.controllers.jobs.state import controlling_job
+from actors.controllers.jobs.status import troubled
 from actors.controllers.workloads.machine import WorkloadMachine
 from actors.kube.merge_patch import merge_patch
 from actors.runtime.reconciler import Machine
@@ -27,6 +30,7 @@ from pumice.oneshot.prepare import CONTROLLED, GivenObjects, Identity, admitted,
 from storage.codec import pack, unpack
 
 DEFAULT_QUEUES: Final = ("default", "root")
+OVER: Final = (*FINISHED, JobPhase.ABORTED)
 ROUNDS: Final = 100
 """Turns of the machines; a Deployment needs four."""
 
@@ -82,6 +86,7 @@ class _Bench:
         self._objects: dict[Identity, Object] = {identity(obj): obj for obj in objects}
         self._lookup = GivenObjects(self._objects.values())
         self._news: list[tuple[str, Object]] = []
+        self._troubles: dict[Identity, str] = {}
         for obj in self._objects.values():
             self._tell(obj)
         self._read: dict[int, int] = {}
@@ -90,16 +95,22 @@ class _Bench:
     def _tell(self, obj: Object) -> None:
         """Machines hear of it, unless it is not what they can rely on."""
         kind = stored_as(obj)
+        if kind == "Job" and section(section(obj, "status"), "state").get("phase") in OVER:
+            return  # nothing more comes of it, and its status says what it came to
         if kind in CONTROLLED:
             obj, causes = completed(obj, self._lookup)
             if causes:
                 who = f"{obj['kind']} {object_key(obj)}"
                 self.notes.append(f"{who}: nothing is made of it: {'; '.join(causes)}")
                 return
-        self._news.append((kind, _observed(obj, 1)))
+        self._news.append((kind, self._observed(obj, 1)))
 
     def objects(self) -> list[Object]:
-        """All there is, what was made last."""
+        """All there is, what was made last; a Job whose pods were refused says so."""
+        for who, trouble in self._troubles.items():
+            status = section(self._objects[who], "status")
+            said = {**status, "state": troubled(section(status, "state"), trouble)}
+            self._objects[who] = {**self._objects[who], "status": said}
         return list(self._objects.values())
 
     def turn(self, machine: Machine) -> bool:
@@ -129,14 +140,18 @@ class _Bench:
 
     def _create(self, obj: Object) -> ApiReply:
         if obj["kind"] == "Event":
-            return Accepted(self._revision, pack(_observed(obj, self._revision)))
+            return Accepted(self._revision, pack(self._observed(obj, self._revision)))
         made, causes = admitted(self._named(obj), self._lookup)
         who = identity(made)
         if who in self._objects:
             return Refused(409, "AlreadyExists", f"{made['kind']} {made['metadata']['name']} is there already")
         if causes:
-            self.notes.append(f"{made['kind']} {who[1]}/{who[2]} could not be made: {'; '.join(causes)}")
-            return Refused(422, "Invalid", "; ".join(causes))
+            said = "; ".join(causes)
+            self.notes.append(f"{made['kind']} {who[1]}/{who[2]} could not be made: {said}")
+            owner = controlling_job(made["metadata"])
+            if owner is not None:
+                self._troubles.setdefault(("Job", who[1], owner["name"]), f"{made['kind']} {who[2]}: {said}")
+            return Refused(422, "Invalid", said)
         return self._put(who, made)
 
     def _named(self, obj: Object) -> Object:
@@ -168,14 +183,16 @@ class _Bench:
         self._objects[who] = obj
         self._lookup.put(obj)
         self._revision += 1
-        seen = _observed(obj, self._revision)
+        seen = self._observed(obj, self._revision)
         self._news.append((stored_as(obj), seen))
         return Accepted(self._revision, pack(seen))
 
-
-def _observed(obj: Object, revision: int) -> Object:
-    """As machines see it: a PodGroup that waits for admission as if it were admitted, for its pods to be made."""
-    seen: Object = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
-    if obj["kind"] == "PodGroup" and section(obj, "status").get("phase", "Pending") == "Pending":
-        seen["status"] = {**section(obj, "status"), "phase": "Inqueue"}
-    return seen
+    def _observed(self, obj: Object, revision: int) -> Object:
+        """As machines see it: with a time, and a PodGroup that waits for admission as if it were admitted, for its pods
+        to be made.
+        """
+        came = {"creationTimestamp": format_moment(self._now)}
+        seen: Object = {**obj, "metadata": {**came, **obj["metadata"], "resourceVersion": str(revision)}}
+        if obj["kind"] == "PodGroup" and section(obj, "status").get("phase", "Pending") == "Pending":
+            seen["status"] = {**section(obj, "status"), "phase": "Inqueue"}
+        return seen

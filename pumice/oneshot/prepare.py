@@ -135,6 +135,7 @@ def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
 def completed(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
     """Another like it with the defaults of its kind, and what is wrong with it, whether it has been admitted or not."""
     obj: Object = copy.deepcopy(given)
+    drop_nulls(obj)
     obj |= {part: obj.get(part) or {} for part in ("spec", "status")}
     return obj, _complete(obj, lookup)
 

@@ -11,7 +11,7 @@ from actors.controllers.jobs.pod_group import followed, pod_group_of
 from actors.controllers.jobs.pods import PodMaker, claim_name, owner_reference, pod_name
 from actors.controllers.jobs.policies import Resolved
 from actors.controllers.jobs.state import JobState, PodView
-from actors.controllers.jobs.status import conditioned, counted, initial, run_for, tallied
+from actors.controllers.jobs.status import conditioned, counted, initial, run_for, tallied, troubled
 from actors.kube.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.objects.metadata import section
@@ -36,7 +36,7 @@ def sync(
     if (status["state"].get("phase") or "Pending") == "Pending":
         status, requests = _initiate(state, job, status)
     if state.trouble:
-        status["state"] = {**status["state"], "reason": "CreationRefused", "message": state.trouble}
+        status["state"] = troubled(status["state"], state.trouble)
         state.trouble = ""
     elif "message" in status["state"]:
         status["state"] = {"phase": status["state"]["phase"]}

@@ -124,8 +124,9 @@ REACTIONS: Final[dict[tuple[JobPhase, Action], Reaction]] = {
 
 
 def phase_of(status: dict[str, Any]) -> JobPhase:
-    """The phase a job is in; Pending when it has none yet."""
-    return JobPhase(section(status, "state").get("phase") or JobPhase.PENDING)
+    """The phase a job is in; Pending when it has none yet, or one that nobody knows (Volcano's `state/factory.go`)."""
+    phase = section(status, "state").get("phase")
+    return next((known for known in JobPhase if known == phase), JobPhase.PENDING)
 
 
 def next_phase(then: Then, spec: dict[str, Any], status: dict[str, Any]) -> JobPhase | None:

@@ -57,6 +57,11 @@ def conditioned(status: Object, now: float) -> Object:
     return {**status, "state": state, "conditions": [*older, newest]}
 
 
+def troubled(state: Object, trouble: str) -> Object:
+    """The state of a Job whose pods or PodGroup the api refuses to make."""
+    return {**state, "reason": "CreationRefused", "message": trouble}
+
+
 def run_for(status: Object, job: Object, now: float) -> Object:
     """With the time from the Job's creation to its last change, as Go prints durations."""
     created = datetime.fromisoformat(job["metadata"]["creationTimestamp"]).timestamp()

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from core.life.task import TaskStatus
+from pumice.explain.advice.admission import about_overcommit
 from pumice.explain.advice.changes import ChangeFamily
+from pumice.explain.advice.deadline import Spent, TimeOverError, budget
 from pumice.explain.advice.groups import WaitingGroup, about_group, amounts_in
-from pumice.explain.advice.missing import about_claims
+from pumice.explain.advice.missing import about_claims, about_priority_class
 from pumice.explain.advice.nodes import NodeRefusals, about_nodes, against_each
-from pumice.explain.advice.search import AdviceSearch, Found, budget
-from pumice.explain.advice.trial import Bench, TrialResult
+from pumice.explain.advice.search import AdviceSearch, Found
+from pumice.explain.advice.trial import WAITING, Bench, TrialResult
 from pumice.explain.scene import Scene, jobs_of
 
 if TYPE_CHECKING:
@@ -33,17 +35,30 @@ class Advice:
 def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
     """What brings the job of that pod, or of that name, further. An empty one for what is nobody's or waits not."""
     job = next(iter(jobs_of(scene.view, kind, name)), None)
-    spent = budget(seconds)
     if job is None or scene.view.jobs.by_key[job].spec is None:
         return Advice()
-    bench = Bench.of(scene, job)
-    tasks = len(bench.view.jobs.by_key[job].tasks)
+    tasks = len(scene.view.jobs.by_key[job].tasks)
+    try:
+        search = _searched(scene, job, budget(seconds))
+    except TimeOverError:
+        return Advice(remark=f"the {seconds:g} s for trying were over before anything was tried (--budget)")
+    return Advice() if search is None else _told(search, tasks, seconds)
+
+
+def _searched(scene: Scene, job: str, spent: Spent) -> AdviceSearch | None:
+    """None for a job that needs no help. Raises TimeOverError when it could not even begin."""
+    bench = Bench.of(scene, job, spent)
+    tasks = len(scene.view.jobs.by_key[job].tasks)
     before = bench.attempt()
-    if (tasks and before.kept >= tasks) or (not tasks and before.admitted):
-        return Advice()
-    search = AdviceSearch(bench, before, spent)
+    if (tasks and before.kept >= tasks) or (not tasks and before.admitted and not _lacks_pods(bench)):
+        return None
+    search = AdviceSearch(bench, before)
     search.run(candidates(bench))
-    return _told(search, tasks, seconds)
+    return search
+
+
+def _lacks_pods(bench: Bench) -> bool:
+    return bench.view.jobs.by_key[bench.job].pod_group.min_member > 0
 
 
 def _waiting(bench: Bench) -> list[Task]:
@@ -67,7 +82,11 @@ def candidates(bench: Bench) -> list[ChangeFamily]:
         if look is not None:
             found += about_nodes(NodeRefusals(first, pods, against_each(look), watched.room, nodes))
         found += about_claims(first, bench.objects)
-    return [*found, *about_group(_group(bench, waiting))]
+    group = _group(bench, waiting)
+    found += about_priority_class(group.pod_group, bench.objects)
+    if bench.view.jobs.by_key[bench.job].pod_group.phase in WAITING:
+        found += about_overcommit(bench.scene.config)
+    return [*found, *about_group(group)]
 
 
 def _group(bench: Bench, waiting: Sequence[Task]) -> WaitingGroup:
@@ -102,17 +121,19 @@ def _told(search: AdviceSearch, tasks: int, seconds: float) -> Advice:
 
 def _sentence(found: Found, tasks: int) -> str:
     words = "; also ".join(change.words for change in found.changes)
-    return f"{_how_far(found.result, tasks)} with: {words}"
+    unsure = "" if found.least else " (less may do: the time was over)"
+    return f"{_how_far(found.result, tasks)} with: {words}{unsure}"
 
 
 def _how_far(result: TrialResult, tasks: int) -> str:
-    if not tasks:
-        return "admitted"
+    of = max(tasks, result.pods)
+    if result.found > result.kept:
+        return f"{result.found} of {of} would fit, too few to start,"
+    if not result.kept:
+        return f"admitted, though none of {of} fits yet," if of else "admitted"
     evicted = -result.spared
     price = f" ({evicted} pod{'s are' if evicted > 1 else ' is'} evicted for it)" if evicted else ""
-    if result.kept >= result.found:
-        return f"{result.kept} of {tasks} fit{price}"
-    return f"{result.found} of {tasks} would fit, too few to start,"
+    return f"{result.kept} of {of} fit{price}"
 
 
 def _plain(found: Found, tasks: int) -> dict[str, object]:
@@ -120,7 +141,8 @@ def _plain(found: Found, tasks: int) -> dict[str, object]:
     return {
         "changes": [change.words for change in found.changes],
         "fit": result.kept,
-        "of": tasks,
+        "of": max(tasks, result.pods),
         "admitted": result.admitted,
         "evicted": -result.spared,
+        "least": found.least,
     }

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from config.schema import SchedulerConfig
+
 Object = dict[str, Any]
 Identity = tuple[str, str, str]
 """Kind, namespace ("" for none) and name."""
@@ -27,10 +29,14 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What people would do, and what it does to objects."""
+    """What people would do, and what it does to objects and to the configuration. `remade`: controllers then make of
+    the objects what they could not make before.
+    """
 
     words: str
-    edits: tuple[Edit, ...]
+    edits: tuple[Edit, ...] = ()
+    config: Callable[[SchedulerConfig], SchedulerConfig] | None = None
+    remade: bool = False
 
 
 @dataclass(frozen=True, slots=True)

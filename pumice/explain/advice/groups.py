@@ -10,9 +10,8 @@ from typing import Final
 from core.objects.metadata import section
 from core.quantity import quantity_of
 from core.resources import Resource
-from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, identity_of, single
 from pumice.explain.advice.nodes import on_pods, pod_called
-from pumice.units import amount
 
 OTHERS: Final = 4
 """A limit is raised by up to so many times what the job asks for: others that wait come first."""
@@ -63,8 +62,7 @@ def about_group(group: WaitingGroup) -> Iterator[ChangeFamily]:
             yield single(0, f"open queue {group.queue[2]}", Edit(group.queue, _open))
         yield from _limits(group, queue)
     yield from _quotas(group)
-    if group.preempts:
-        yield from _priorities(group)
+    yield from _priorities(group)
 
 
 def _new_queue(queue: Object) -> None:
@@ -107,11 +105,14 @@ def _scaled(name: str, value: str, share: float) -> str:
 
 
 def _limits(group: WaitingGroup, queue: Object) -> Iterator[ChangeFamily]:
-    spec = queue["spec"]
-    for field in ("capability", "deserved"):
-        if listed := _raisable(group, spec.get(field)):
-            yield _raised(group, group.queue, ("spec", field), listed, f"queue {group.queue[2]}: {field}")
-    weight = int(spec.get("weight") or 1)
+    """Its queue's, and those of the queues above."""
+    for who in _upwards(group, queue):
+        spec = section(group.objects[who], "spec")
+        for field in ("capability", "deserved"):
+            if listed := _raisable(group.step, spec.get(field)):
+                what = f"queue {who[2]}: {field}"
+                yield from _raised(group, who, (("spec", field),), listed, what, group.step)
+    weight = int(queue["spec"].get("weight") or 1)
     if weight < HEAVIEST:
 
         def heavier(size: int) -> Change:
@@ -121,36 +122,72 @@ def _limits(group: WaitingGroup, queue: Object) -> Iterator[ChangeFamily]:
         yield ChangeFamily(3, HEAVIEST - weight, heavier)
 
 
+def _upwards(group: WaitingGroup, queue: Object) -> Iterator[Identity]:
+    seen = set[Identity]()
+    who = identity_of(queue)
+    while who in group.objects and who not in seen:
+        yield who
+        seen.add(who)
+        who = ("Queue", "", str(section(group.objects[who], "spec").get("parent") or ""))
+
+
 def _quotas(group: WaitingGroup) -> Iterator[ChangeFamily]:
+    """Of its namespace: what limits what the job asks for at least, by the names that quotas have for it."""
+    minimum: dict[str, str] = section(section(group.pod_group, "spec"), "minResources")
+    step = {name: _in_thousandths(name, text) / group.steps for name, text in minimum.items()}
     for who, quota in group.objects.items():
-        if who[:2] == ("ResourceQuota", group.who[1]) and (listed := _raisable(group, quota["spec"].get("hard"))):
-            yield _raised(group, who, ("spec", "hard"), listed, f"quota {who[2]}: hard")
+        if who[:2] == ("ResourceQuota", group.who[1]):
+            hard = section(section(quota, "status"), "hard") or section(section(quota, "spec"), "hard")
+            if listed := _raisable(step, hard):
+                paths = (("spec", "hard"), ("status", "hard"))
+                yield from _raised(group, who, paths, listed, f"quota {who[2]}: hard", step)
 
 
-def _raisable(group: WaitingGroup, limits: Mapping[str, str] | None) -> dict[str, str]:
+def _in_thousandths(name: str, text: str) -> float:
+    """Memory in bytes, all else in thousandths."""
+    quantity = quantity_of(text)
+    return float(quantity.value() if name.endswith("memory") else quantity.milli_value())
+
+
+def _raisable(step: Mapping[str, float], limits: Mapping[str, str] | None) -> dict[str, str]:
     """The entries that limit what the job asks for."""
-    return {name: str(text) for name, text in (limits or {}).items() if name.removeprefix("requests.") in group.step}
+    return {name: str(text) for name, text in (limits or {}).items() if step.get(name)}
 
 
 def _raised(
-    group: WaitingGroup, who: Identity, path: tuple[str, str], listed: dict[str, str], what: str
-) -> ChangeFamily:
-    def of(size: int) -> Change:
-        after = {name: _more(name, text, group.step, size) for name, text in listed.items()}
+    group: WaitingGroup,
+    who: Identity,
+    paths: Sequence[tuple[str, str]],
+    listed: dict[str, str],
+    what: str,
+    step: Mapping[str, float],
+) -> Iterator[ChangeFamily]:
+    """Each entry by itself, and all together."""
 
-        def change(obj: Object) -> None:
-            obj[path[0]][path[1]] = {**obj[path[0]][path[1]], **after}
+    def family(rank: int, names: Sequence[str]) -> ChangeFamily:
+        def of(size: int) -> Change:
+            after = {name: _more(name, listed[name], step[name] * size) for name in names}
 
-        said = ", ".join(f"{name} {text} instead of {listed[name]}" for name, text in after.items())
-        return Change(f"{what} {said}", (Edit(who, change),))
+            def change(obj: Object) -> None:
+                for part, field in paths:
+                    held = obj.setdefault(part, {})
+                    held[field] = {**(held.get(field) or {}), **after}
 
-    return ChangeFamily(2, OTHERS * group.steps, of)
+            said = ", ".join(f"{name} {text} instead of {listed[name]}" for name, text in after.items())
+            return Change(f"{what} {said}", (Edit(who, change),))
+
+        return ChangeFamily(rank, OTHERS * group.steps, of)
+
+    for name in listed:
+        yield family(2, [name])
+    if len(listed) > 1:
+        yield family(3, list(listed))
 
 
-def _more(name: str, text: str, step: Mapping[str, float], size: int) -> str:
-    resource = name.removeprefix("requests.")
-    added = amount(resource, float(ceil(step[resource] * size))).split()[0] if resource != "memory" else ""
-    return quantity_of(text).plus(quantity_of(added or str(ceil(step[resource] * size)))).canonical()
+def _more(name: str, text: str, added: float) -> str:
+    """The quantity and so much more: of memory in bytes, of all else in thousandths."""
+    more = f"{ceil(added)}" if name.endswith("memory") else f"{ceil(added)}m"
+    return quantity_of(text).plus(quantity_of(more)).canonical()
 
 
 # --- priority
@@ -164,7 +201,7 @@ def _priorities(group: WaitingGroup) -> Iterator[ChangeFamily]:
         if worth > value:
             yield _class(group, name, worth)
     never = [pod for pod in group.waiting if _spec(group, pod).get("preemptionPolicy") == "Never"]
-    if never:
+    if never and group.preempts:
         yield on_pods(1, "preemptionPolicy PreemptLowerPriority", never, _preempting)
 
 
@@ -183,6 +220,7 @@ def _class(group: WaitingGroup, name: str, worth: int) -> ChangeFamily:
     def whole(obj: Object) -> None:
         obj["spec"]["priorityClassName"] = name
 
+    rank = 2 if group.preempts else 4
     return single(
-        2, f"priority class {name}", Edit(group.who, whole), *[Edit(pod_called(key), pod) for key in group.waiting]
+        rank, f"priority class {name}", Edit(group.who, whole), *[Edit(pod_called(key), pod) for key in group.waiting]
     )

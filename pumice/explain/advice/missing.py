@@ -1,15 +1,18 @@
-"""Objects that are named and not there: the claims of a pod."""
+"""Objects that are named and not there: the claims of a pod, and the priority class of a job."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from core.objects.metadata import section
-from pumice.explain.advice.changes import ChangeFamily, Edit, Identity, Object, single
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
+
+HIGHEST: Final = 1_000_000_000
+"""The greatest value that a class may have whose name is not the system's."""
 
 
 def about_claims(task: Task, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
@@ -40,3 +43,32 @@ def _volume(namespace: str, claim: str) -> Callable[[Object], None]:
         volume["status"] = {"phase": "Bound"}
 
     return change
+
+
+def about_priority_class(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
+    """The PriorityClass that a PodGroup names: worth nothing, or just more than others are. With it there, its pods can
+    be made as well.
+    """
+    name = str(section(pod_group, "spec").get("priorityClassName") or "")
+    who = ("PriorityClass", "", name)
+    if not name or who in objects:
+        return
+    values = sorted({0} | {value + 1 for value in _values(objects) if 0 <= value + 1 <= HIGHEST})
+
+    def of(size: int) -> Change:
+        value = values[size - 1]
+
+        def change(made: Object) -> None:
+            made |= {"apiVersion": "scheduling.k8s.io/v1", "value": value}
+
+        return Change(f"create PriorityClass {name} (value {value})", (Edit(who, change),), remade=True)
+
+    yield ChangeFamily(0, len(values), of)
+
+
+def _values(objects: Mapping[Identity, Object]) -> Iterator[int]:
+    for who, obj in objects.items():
+        if who[0] == "PriorityClass":
+            yield int(obj.get("value") or 0)
+        elif who[0] == "Pod":
+            yield int(section(obj, "spec").get("priority") or 0)

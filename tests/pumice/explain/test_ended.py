@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from pumice.explain.ended import end_of
+from pumice.cli.app import command_line
+from pumice.explain.advice.advise import Advice
+from pumice.explain.ended import ENDS, end_among, end_of
 from pumice.history.entries import StoryEntry
-from tests.kit.jobs import job_task, vcjob
+from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
 from tests.pumice.cli.terminal import pumice
 from tests.pumice.explain.test_reasons import ran
@@ -21,7 +25,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A job that names a class that is not there, and one that is done."""
     done = vcjob("done", job_task(replicas=1, duration="1s"))
     objects = [node("n0"), vcjob("lost", job_task(replicas=2), priority_class="lost"), done]
-    return ran(tmp_path_factory.mktemp("ended"), objects)
+    return ran(tmp_path_factory.mktemp("ended"), objects, time="virtual")
 
 
 def test_a_missing_priority_class_is_the_cause(db: Path) -> None:
@@ -72,3 +76,57 @@ def test_a_job_that_is_gone_has_no_state() -> None:
     gone = entry("")
     gone.data["type"] = "DELETED"
     assert end_of("default/j", [entry("Aborted"), gone]) is None
+
+
+def given(folder: Path, *objects: Any) -> list[Any]:
+    """The command that asks about a dump."""
+    (folder / "all.yaml").write_text(yaml.safe_dump_all(objects), "utf-8")
+    return ["explain", "-f", folder / "all.yaml", "-o", "json", "job"]
+
+
+def test_pods_that_cannot_be_made_are_the_reason_in_manifests(tmp_path: Path) -> None:
+    lost = vcjob("lost", job_task(replicas=2), priority_class="lost")
+    said = pumice(*given(tmp_path, node("n0"), lost), "lost")
+    assert said.code == 0, said.err
+    assert (said.json["state"], said.json["reason"]) == ("Inqueue", "CreationRefused")
+    assert said.json["message"].startswith(f"Pod lost-worker-0: {LOST}; ")
+    assert "2 of 2 fit with: create PriorityClass lost (value 0)" in said.json["unblock"]
+    steps = {each["action"]: each["stopped"] for each in said.json["job"]["steps"]}
+    assert steps["allocate"] == "not valid: Not enough valid pods of each task for gang-scheduling"
+
+
+@pytest.mark.parametrize("phase", ["Completed", "Aborted", "Terminated", "Failed"])
+def test_a_job_that_has_ended_is_called_so_in_a_dump(phase: str, tmp_path: Path) -> None:
+    """Of its PodGroup and its pods nothing may be left."""
+    done = vcjob("done", job_task(replicas=1))
+    done["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000"
+    done["status"] = {"state": {"phase": phase}, "succeeded": 1}
+    said = pumice(*given(tmp_path, node("n0"), done), "done")
+    assert said.code == 0, said.err
+    assert (said.json["state"], said.json["message"]) == (phase, f"{ENDS[phase]} (1 succeeded)")
+    assert said.json["unblock"] == []
+
+
+def test_a_server_that_names_a_cause_is_believed() -> None:
+    job = vcjob("j", job_task(replicas=1))
+    job["status"] = {"state": {"phase": "Terminated", "reason": "CreationRefused", "message": LOST}}
+    told = end_among("default/j", [node("n0"), job])
+    assert told == {"state": "Terminated", "reason": "CreationRefused", "message": LOST}
+    assert end_among("default/other", [job]) is None
+
+
+def test_the_reason_is_shown_before_anything_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[str] = []
+
+    def advise(*given: Any) -> Advice:
+        shown.append(capfd.readouterr().out)
+        return Advice(["something"])
+
+    monkeypatch.setattr("pumice.cli.explain.advise", advise)
+    command = given(tmp_path, node("n0", cpu="1"), *gang("g", pods=2))
+    assert command_line(["explain", "-o", "table", *map(str, command[1:3]), "podgroup", "g"]) == 0
+    assert "podgroup default/g: Pending" in shown[0]
+    assert "no node, when 1 of at least 2 had one" in shown[0]
+    assert capfd.readouterr().out == "something\n"

@@ -33,13 +33,13 @@ tiers:
 """
 
 
-def ran(folder: Path, *batches: list[Any]) -> Path:
+def ran(folder: Path, *batches: list[Any], time: str = "real") -> Path:
     """The journal of one run after the other."""
     (folder / "some.conf").write_text(CONFIG, "utf-8")
     for batch in batches:
         (folder / "all.yaml").write_text(yaml.safe_dump_all(batch), "utf-8")
         run = ["run", "-f", folder / "all.yaml", "--db", folder / "j.db", "--config", folder / "some.conf"]
-        said = pumice(*run, "--until", "idle", "-o", "json")
+        said = pumice(*run, "--until", "idle", "--time", time, "-o", "json")
         assert said.code == 0, said.err
     return folder / "j.db"
 
@@ -187,7 +187,7 @@ def test_so_has_a_job_that_is_not_admitted(waiting: Path) -> None:
     assert said["job"]["admission"]["proportion"] == "rejects"
     assert "admitted with: queue small: capability cpu 92 instead of 2" in said["unblock"]
     table = pumice("explain", "--db", waiting, "job", "vc", "-o", "table", "--budget", 0).out
-    assert "advice: the 0 s for trying were over after 0 of" in table
+    assert "advice: the 0 s for trying were over before anything was tried (--budget)" in table
     story = pumice("journal", waiting, "--about", "default/vc", "-o", "json").json
     assert "proportion did not admit it to queue 'small'" in story["waits"]["message"]
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from config.load import load_scheduler_config
 from pumice.load.manifests import Loaded, load_text
 from pumice.oneshot.cycles import Setup, run_cycles
+from pumice.oneshot.expand import assumed_queues, expanded
 from pumice.oneshot.prepare import usable
 from tests.kit.hostile import hostile_object
 from tests.kit.nodes import node
@@ -27,7 +28,8 @@ def test_every_hostile_object_is_a_problem_or_is_decided_about(seed: int) -> Non
     taken, problems = usable(Loaded(objects=given_objects))
     assert len(taken) + len(problems) == len(given_objects)
     assert given_objects[-1]["metadata"]["name"] in [obj["metadata"]["name"] for obj in taken]
-    first, second = run_cycles(Setup(taken, STOCK, 1.7e9), 2)
+    grown = expanded([*assumed_queues(taken), *taken], 1.7e9).objects
+    first, second = run_cycles(Setup(grown, STOCK, 1.7e9), 2)
     assert (first.result.cycle, second.result.cycle) == (1, 2)
 
 

@@ -67,6 +67,7 @@ def test_only_a_restart_deletes_pods_that_have_ended(phase: JobPhase, action: Ac
 def test_a_job_without_phase_is_pending() -> None:
     assert phase_of({}) is JobPhase.PENDING
     assert phase_of({"state": {}}) is JobPhase.PENDING
+    assert phase_of({"state": {"phase": "Weird"}}) is JobPhase.PENDING
 
 
 def task(name: str, replicas: int, least: int | None = None) -> dict[str, Any]:
