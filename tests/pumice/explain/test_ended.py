@@ -14,6 +14,7 @@ from pumice.explain.ended import ENDS, end_among, end_of
 from pumice.history.entries import StoryEntry
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
+from tests.kit.queues import queue
 from tests.pumice.cli.terminal import pumice
 from tests.pumice.explain.test_reasons import ran
 
@@ -125,7 +126,7 @@ def test_the_reason_is_shown_before_anything_is_tried(
         return Advice(["something"])
 
     monkeypatch.setattr("pumice.cli.explain.advise", advise)
-    command = given(tmp_path, node("n0", cpu="1"), *gang("g", pods=2))
+    command = given(tmp_path, queue("default"), node("n0", cpu="1"), *gang("g", pods=2))
     assert command_line(["explain", "-o", "table", *map(str, command[1:3]), "podgroup", "g"]) == 0
     assert "podgroup default/g: Pending" in shown[0]
     assert "no node, when 1 of at least 2 had one" in shown[0]
