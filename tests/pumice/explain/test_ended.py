@@ -129,5 +129,5 @@ def test_the_reason_is_shown_before_anything_is_tried(
     command = given(tmp_path, queue("default"), node("n0", cpu="1"), *gang("g", pods=2))
     assert command_line(["explain", "-o", "table", *map(str, command[1:3]), "podgroup", "g"]) == 0
     assert "podgroup default/g: Pending" in shown[0]
-    assert "no node, when 1 of at least 2 had one" in shown[0]
+    assert "its queue has no room for it" in shown[0]
     assert capfd.readouterr().out == "something\n"
