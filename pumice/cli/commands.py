@@ -48,6 +48,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Decide every recorded cycle again and compare, or live through the same inputs under another configuration.",
         "[bold]pumice replay pumice.db --verify[/bold]",
     ),
+    "measures": CommandRow(
+        "Say what a recorded run came to: waits, slowdowns, evictions, lost work and use, as tables or files.",
+        "[bold]pumice measures pumice.db --csv jobs.csv[/bold]",
+    ),
     "kubeconfig": CommandRow(
         "Print (or write) a kubeconfig for a running `pumice run --http`.",
         "[bold]pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig[/bold]",

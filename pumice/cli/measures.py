@@ -1,0 +1,159 @@
+"""`pumice measures`: what a recorded run came to, as tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import anyio
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.options import Level, LogLevel, Output, Quiet
+from pumice.cli.terminal import Terminal
+from pumice.measures.jobs import JobRow
+from pumice.measures.measures import Measures, measure
+from pumice.measures.rows import PointRow, QueueResourceRow, points, queue_resources
+from pumice.measures.tables import CsvWriter, ParquetWriter, TableWriter
+from storage.sqlite import SqliteJournal
+
+SHOWN: Final = 20
+
+
+class TableRows(StrEnum):
+    """Which table a file gets."""
+
+    JOBS = "jobs"
+    QUEUES = "queues"
+    SERIES = "series"
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """Where a table goes, and of which rows."""
+
+    rows: TableRows
+    csv: Path | None
+    parquet: Path | None
+
+    @property
+    def row_type(self) -> type[Any]:
+        """What each row is."""
+        return {TableRows.JOBS: JobRow, TableRows.QUEUES: QueueResourceRow, TableRows.SERIES: PointRow}[self.rows]
+
+
+@guarded
+def measures(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
+    table: Annotated[TableRows, typer.Option("--table", help="Which rows --csv and --parquet write.")] = TableRows.JOBS,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write a table as CSV; - is stdout.")
+    ] = None,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", metavar="FILE", help="Write a table as Parquet (pumice[tables]).")
+    ] = None,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+) -> int:
+    """Waits, slowdowns, evictions, lost work, use and fairness: by job, by queue, over time, and for the whole run."""
+    terminal = Terminal(output, quiet, log_level)
+    if csv is not None and parquet is not None:
+        raise UsageError("--csv and --parquet exclude each other: one file a call")
+    target = TableFile(table, csv, parquet)
+    if csv is None and parquet is None:
+        jobs: list[JobRow] = []
+        found = anyio.run(_measured, file, jobs.append)
+        terminal.emit(to_dict(found, jobs), lambda console: show(console, found, jobs))
+        return Exit.DONE
+    with _writer(target) as writer:
+        count = anyio.run(_written, file, target, writer)
+    terminal.say(f"{count} rows of {target.rows} written to {csv or parquet}")
+    return Exit.DONE
+
+
+async def _measured(file: Path, each: Callable[[JobRow], None] | None) -> Measures:
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        return await measure(journal, each)
+
+
+async def _written(file: Path, target: TableFile, writer: TableWriter) -> int:
+    """Job rows as they end; the others when all is known."""
+    count = 0
+
+    def write(row: Any) -> None:
+        nonlocal count
+        count += 1
+        writer.write(row)
+
+    found = await _measured(file, write if target.rows is TableRows.JOBS else None)
+    rows: Iterable[Any] = ()
+    if target.rows is TableRows.QUEUES:
+        rows = queue_resources(found)
+    elif target.rows is TableRows.SERIES:
+        rows = points(found)
+    for row in rows:
+        write(row)
+    return count
+
+
+@contextmanager
+def _writer(target: TableFile) -> Generator[TableWriter]:
+    if target.parquet is not None:
+        parquet = ParquetWriter(target.parquet, target.row_type)
+        yield parquet
+        parquet.close()
+    elif target.csv is None or str(target.csv) == "-":
+        yield CsvWriter(sys.stdout, target.row_type)
+    else:
+        with target.csv.open("w", encoding="utf-8", newline="") as file:
+            yield CsvWriter(file, target.row_type)
+
+
+def to_dict(found: Measures, jobs: list[JobRow]) -> dict[str, Any]:
+    """For `-o json`."""
+    return {
+        "began": found.began,
+        "horizon_s": found.horizon_s,
+        "summary": found.summary,
+        "queues": [asdict(row) for row in found.queues],
+        "jobs": [asdict(row) for row in jobs],
+    }
+
+
+def show(console: Console, found: Measures, jobs: list[JobRow]) -> None:
+    """The summary, the queues, and the jobs that were slowed down most."""
+    summary = found.summary
+    console.print(
+        f"{summary['jobs']} jobs, {summary['ended']} ended, {summary['pods']} pods, {summary['evictions']} evictions"
+        f" in {found.horizon_s:g} s; makespan {_seconds(summary['makespan_s'])}"
+    )
+    used = Table("resource", "utilisation", "fragmentation of what is free")
+    for resource, of in summary["resources"].items():
+        used.add_row(resource, f"{of['utilisation']:.1%}", f"{of['fragmentation']:.1%}")
+    console.print(used)
+    queues = Table("queue", "jobs", "ended", "wait: mean", "median", "95 %", "slowdown", "evictions")
+    for row in found.queues:
+        waits = (row.mean_wait_s, row.median_wait_s, row.p95_wait_s)
+        slowdown = "-" if row.mean_bounded_slowdown is None else f"{row.mean_bounded_slowdown:.2f}"
+        queues.add_row(
+            row.queue or "-", str(row.jobs), str(row.ended), *map(_seconds, waits), slowdown, str(row.evictions)
+        )
+    console.print(queues)
+    slowest = sorted(jobs, key=lambda row: (-(row.wait_s if row.wait_s is not None else found.horizon_s), row.job))
+    table = Table("job", "queue", "state", "wait", "run", "evictions", title=f"the {SHOWN} that waited longest")
+    for job in slowest[:SHOWN]:
+        spans = _seconds(job.wait_s), _seconds(job.run_s)
+        table.add_row(job.job, job.queue or "-", job.state, *spans, str(job.evictions))
+    console.print(table)
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:g} s"

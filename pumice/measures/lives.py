@@ -1,0 +1,292 @@
+"""The lives of pods, read from a journal: created, bound, run, evicted, ended.
+
+One pass over the records, in memory that grows with the pods there are, not with those that ever were: a pod that is
+deleted is handed to whoever listens and forgotten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from core.errors import QuantityError
+from core.messages.decisions import Decision, Evict
+from core.messages.events import Evicted, EvictRefused, Mutation, Outcome
+from core.objects.metadata import section
+from pumice.replay.amounts import allocatable_of, request_of
+from storage import codec
+from storage.journal import API, DECISION, OUTCOME
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.replay.amounts import Amount
+    from storage.journal import Stored
+
+Object = dict[str, Any]
+
+GROUP: Final = "scheduling.k8s.io/group-name"
+JOB: Final = "volcano.sh/job-name"
+USER: Final = "pumice.dev/user"
+ENDED: Final = ("Succeeded", "Failed")
+
+
+@dataclass(slots=True)
+class PodLife:
+    """One pod. Times are seconds since the epoch, None: not (yet).
+
+    `request` is by resource: cores of cpu, bytes of memory, pieces of the rest. `job` and `queue` may be others
+    until the pod is bound: a plain pod gets its group after it was made.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    created: float
+    request: Amount
+    group: str = ""
+    job: str = ""
+    queue: str = ""
+    user: str = ""
+    node: str = ""
+    bound: float | None = None
+    started: float | None = None
+    ended: float | None = None
+    phase: str = "Pending"
+    evicted_for: str | None = None
+    evicted_by: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def evicted(self) -> bool:
+        """Whether the api took it off its node for the scheduler."""
+        return self.evicted_for is not None
+
+
+@dataclass(slots=True)
+class GroupLife:
+    """A PodGroup; `job` is who owns it, else itself. `admitted`: when it first was more than Pending."""
+
+    namespace: str
+    name: str
+    job: str
+    queue: str
+    created: float
+    min_member: int = 1
+    priority_class: str = ""
+    admitted: float | None = None
+
+
+class Listener:
+    """Hears of everything in the order of the journal, of a pod right after its fields have changed.
+
+    Whoever listens overrides what it wants to know.
+    """
+
+    def pod_created(self, pod: PodLife) -> None:
+        """A new pod, or one of that name again."""
+
+    def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
+        """A plain pod has got its PodGroup: before, it was counted with that job and queue."""
+
+    def pod_bound(self, pod: PodLife) -> None:
+        """It has a node."""
+
+    def pod_started(self, pod: PodLife) -> None:
+        """It runs."""
+
+    def pod_ended(self, pod: PodLife) -> None:
+        """It succeeded, failed, or is deleted before it could."""
+
+    def pod_gone(self, pod: PodLife) -> None:
+        """It is deleted; it has ended before, be it at the same moment."""
+
+    def group(self, group: GroupLife) -> None:
+        """A PodGroup came or changed."""
+
+    def group_gone(self, group: GroupLife) -> None:
+        """A PodGroup is deleted."""
+
+    def job(self, name: str, job: Object | None, at: float) -> None:
+        """A Volcano Job as it is now; None: it is deleted."""
+
+    def node(self, name: str, allocatable: Amount, at: float) -> None:
+        """What a node gives away from now on; nothing when it is gone."""
+
+    def queue(self, name: str, queue: Object | None, at: float) -> None:
+        """A queue as it is now; None: it is deleted."""
+
+
+@dataclass
+class Lives:
+    """Takes a journal record by record and tells all `listeners` what happened to whom."""
+
+    listeners: Sequence[Listener]
+    pods: dict[str, PodLife] = field(default_factory=dict[str, PodLife])
+    groups: dict[str, GroupLife] = field(default_factory=dict[str, GroupLife])
+    _deciding: dict[str, Evict] = field(default_factory=dict[str, Evict])
+
+    def follow(self, stored: Stored) -> None:
+        """The next record."""
+        if stored.kind == API:
+            self.note(codec.decode(stored.payload, Mutation), stored.at)
+        elif stored.kind == DECISION:
+            decision = codec.decode(stored.payload, Decision)
+            if isinstance(decision, Evict):
+                self._deciding[decision.uid] = decision
+        elif stored.kind == OUTCOME:
+            self._outcome(codec.decode(stored.payload, Outcome))
+
+    def note(self, mutation: Mutation, at: float) -> None:
+        """A change of the api's truth at a time (seconds since the epoch; to the millisecond)."""
+        at = round(at, 3)
+        match mutation.kind:
+            case "Pod":
+                self._pod(mutation, codec.unpack(mutation.blob), at)
+            case "PodGroup":
+                self._group(mutation, codec.unpack(mutation.blob), at)
+            case "Job":
+                for listener in self.listeners:
+                    listener.job(_name(mutation), _unless_gone(mutation), at)
+            case "Queue":
+                for listener in self.listeners:
+                    listener.queue(mutation.name, _unless_gone(mutation), at)
+            case "Node":
+                obj = _unless_gone(mutation)
+                for listener in self.listeners:
+                    listener.node(mutation.name, {} if obj is None else _readable(allocatable_of, obj, "status"), at)
+            case _:
+                pass
+
+    def _outcome(self, outcome: Outcome) -> None:
+        match outcome:
+            case Evicted():
+                pod = self.pods.get(f"{outcome.namespace}/{outcome.name}")
+                if pod is not None and pod.uid == outcome.uid:
+                    self._evicted(pod)
+            case EvictRefused():
+                self._deciding.pop(outcome.uid, None)
+            case _:
+                pass
+
+    def _evicted(self, pod: PodLife) -> None:
+        """By the scheduler, if it decided so: the deletion may be in the journal before the answer is."""
+        if (decision := self._deciding.pop(pod.uid, None)) is not None:
+            pod.evicted_for, pod.evicted_by = decision.preemptor, decision.action
+
+    def _pod(self, mutation: Mutation, obj: Object, at: float) -> None:
+        name, uid = _name(mutation), str(section(obj, "metadata").get("uid") or "")
+        pod = self.pods.get(name)
+        if pod is not None and pod.uid != uid:
+            self._gone(pod, at)  # its deletion was cut off, or a copy of the api's truth replaced it
+            pod = None
+        if pod is None:
+            if mutation.type == "DELETED":
+                return
+            pod = self.pods[name] = self._born(mutation, obj, uid, at)
+            for listener in self.listeners:
+                listener.pod_created(pod)
+        else:
+            self._move(pod, obj)
+        self._phases(pod, obj, at)
+        if mutation.type == "DELETED":
+            self._gone(pod, at)
+
+    def _born(self, mutation: Mutation, obj: Object, uid: str, at: float) -> PodLife:
+        pod = PodLife(mutation.namespace, mutation.name, uid, at, _readable(request_of, obj, "spec"))
+        pod.user = str(section(section(obj, "metadata"), "annotations").get(USER) or "")
+        self._belongs(pod, obj)
+        return pod
+
+    def _move(self, pod: PodLife, obj: Object) -> None:
+        before = pod.job, pod.queue
+        if pod.bound is None:
+            self._belongs(pod, obj)
+        if before != (pod.job, pod.queue):
+            for listener in self.listeners:
+                listener.pod_moved(pod, *before)
+
+    def _belongs(self, pod: PodLife, obj: Object) -> None:
+        """Its job: what it names itself, who owns its PodGroup, that group, or nobody but itself."""
+        annotations = section(section(obj, "metadata"), "annotations")
+        if group := annotations.get(GROUP):
+            pod.group = f"{pod.namespace}/{group}"
+        known = self.groups.get(pod.group)
+        pod.queue = known.queue if known else ""
+        if job := annotations.get(JOB):
+            pod.job = f"{pod.namespace}/{job}"
+        else:
+            pod.job = known.job if known else pod.group or pod.full_name
+
+    def _phases(self, pod: PodLife, obj: Object, at: float) -> None:
+        node, phase = section(obj, "spec").get("nodeName"), str(section(obj, "status").get("phase") or "Pending")
+        if node and pod.bound is None:
+            pod.node, pod.bound = str(node), at
+            for listener in self.listeners:
+                listener.pod_bound(pod)
+        if phase == "Running" and pod.started is None:
+            pod.started = at
+            for listener in self.listeners:
+                listener.pod_started(pod)
+        pod.phase = phase
+        if phase in ENDED and pod.ended is None:
+            self._end(pod, at)
+
+    def _end(self, pod: PodLife, at: float) -> None:
+        pod.ended = at
+        for listener in self.listeners:
+            listener.pod_ended(pod)
+
+    def _gone(self, pod: PodLife, at: float) -> None:
+        if pod.ended is None:
+            self._evicted(pod)
+            self._end(pod, at)
+        for listener in self.listeners:
+            listener.pod_gone(pod)
+        self.pods.pop(pod.full_name, None)
+        self._deciding.pop(pod.uid, None)
+
+    def _group(self, mutation: Mutation, obj: Object, at: float) -> None:
+        name = _name(mutation)
+        if mutation.type == "DELETED":
+            if (gone := self.groups.pop(name, None)) is not None:
+                for listener in self.listeners:
+                    listener.group_gone(gone)
+            return
+        spec, phase = section(obj, "spec"), section(obj, "status").get("phase")
+        group = self.groups.get(name) or GroupLife(mutation.namespace, mutation.name, "", "", at)
+        group.job = f"{mutation.namespace}/{_owner(obj) or mutation.name}"
+        group.queue = str(spec.get("queue") or "default")
+        group.min_member = int(spec.get("minMember") or 1)
+        group.priority_class = str(spec.get("priorityClassName") or "")
+        if group.admitted is None and phase not in (None, "", "Pending"):
+            group.admitted = at
+        self.groups[name] = group
+        for listener in self.listeners:
+            listener.group(group)
+
+
+def _name(mutation: Mutation) -> str:
+    return f"{mutation.namespace}/{mutation.name}" if mutation.namespace else mutation.name
+
+
+def _unless_gone(mutation: Mutation) -> Object | None:
+    return None if mutation.type == "DELETED" else codec.unpack(mutation.blob)
+
+
+def _owner(obj: Object) -> str:
+    owners: list[Object] = section(obj, "metadata").get("ownerReferences") or []
+    return next((str(owner["name"]) for owner in owners if owner.get("controller")), "")
+
+
+def _readable(read: Any, obj: Object, part: str) -> Amount:
+    """Nothing, of quantities that nobody can read."""
+    try:
+        found: Amount = read(section(obj, part))
+    except QuantityError:
+        return {}
+    return found

@@ -1,0 +1,259 @@
+"""Measuring a whole journal: a row for each job and queue, series over time, and one summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from core.messages.events import Mutation
+from core.objects.metadata import section
+from pumice.measures.fairness import jain, quantile
+from pumice.measures.jobs import Jobs
+from pumice.measures.lives import Listener, Lives
+from pumice.measures.over_time import Grid
+from pumice.measures.resource_use import ResourceUse
+from storage.checkpoint import read_checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pumice.measures.jobs import JobRow
+    from storage.checkpoint import CheckpointState
+    from storage.journal import Journal
+
+BATCH = 5_000
+
+
+@dataclass
+class QueueRow:
+    """What the jobs of one queue came to. Times in seconds; None: of no job.
+
+    `resources`: by resource, amount × seconds that pods asked for (from creation to end) and held, and what part that
+    was of all there was.
+    """
+
+    queue: str
+    weight: int = 1
+    jobs: int = 0
+    pods: int = 0
+    ended: int = 0
+    evictions: int = 0
+    lost_cpu_s: float = 0.0
+    mean_wait_s: float | None = None
+    median_wait_s: float | None = None
+    p95_wait_s: float | None = None
+    mean_bounded_slowdown: float | None = None
+    resources: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+
+
+@dataclass
+class Series:
+    """One amount over time: `values[i]` is the mean over the `width_s` seconds from `starts_s[i]` on (the last: less).
+
+    `queue` is "" for the whole cluster. `what`: waiting, held, capacity or fragmentation (a part of one).
+    """
+
+    what: str
+    resource: str
+    queue: str
+    values: list[float]
+
+
+@dataclass
+class Measures:
+    """What a run came to. `began` in seconds since the epoch; everything else in seconds after that."""
+
+    began: float
+    horizon_s: float
+    queues: list[QueueRow]
+    starts_s: list[float]
+    series: list[Series]
+    summary: dict[str, Any]
+
+
+class Measuring(Listener):
+    """Listens to lives, and hands job rows on as they end. `end` says what it all came to."""
+
+    def __init__(self, began: float, each: Callable[[JobRow], None] | None = None) -> None:
+        self.grid = Grid(began)
+        self.usage = ResourceUse(self.grid)
+        self._each = each
+        self._weights: dict[str, int] = {}
+        self._rows: dict[str, QueueRow] = {}
+        self._waits: dict[str, list[float]] = {}
+        self._slowdowns: dict[str, list[float]] = {}
+        self._first: float | None = None
+        self._last: float | None = None
+        self.jobs = Jobs(self._done)
+        self.jobs.began = began
+
+    def listeners(self) -> Sequence[Listener]:
+        """Who is to hear of the lives."""
+        return (self.jobs, self.usage, self)
+
+    def queue(self, name: str, queue: dict[str, Any] | None, at: float) -> None:
+        """Its weight is remembered when it is gone."""
+        del at
+        if queue is not None:
+            self._weights[name] = int(section(queue, "spec").get("weight") or 1)
+
+    def _done(self, row: JobRow) -> None:
+        if self._each is not None:
+            self._each(row)
+        queue = self._rows.get(row.queue)
+        if queue is None:
+            queue = self._rows[row.queue] = QueueRow(row.queue)
+        queue.jobs += 1
+        queue.pods += row.pods
+        queue.ended += row.ended is not None
+        queue.evictions += row.evictions
+        queue.lost_cpu_s = round(queue.lost_cpu_s + row.lost_cpu_s, 3)
+        if row.wait_s is not None:
+            self._waits.setdefault(row.queue, []).append(row.wait_s)
+        if row.bounded_slowdown is not None:
+            self._slowdowns.setdefault(row.queue, []).append(row.bounded_slowdown)
+        self._first = row.submitted if self._first is None else min(self._first, row.submitted)
+        if row.ended is not None:
+            self._last = row.ended if self._last is None else max(self._last, row.ended)
+
+    def end(self, until: float) -> Measures:
+        """All that was, up to a moment (seconds since the epoch)."""
+        self.jobs.close()
+        horizon = until - self.grid.began
+        for name, row in self._rows.items():
+            self._finish(row, name, until)
+        queues = [self._rows[name] for name in sorted(self._rows)]
+        series = self._series(until)
+        count = len(series[0].values) if series else 0
+        return Measures(
+            self.grid.began, round(horizon, 3), queues, self.grid.starts(count), series, self._summary(queues, until)
+        )
+
+    def _finish(self, row: QueueRow, name: str, until: float) -> None:
+        waits, slowdowns = sorted(self._waits.get(name, [])), self._slowdowns.get(name, [])
+        row.weight = self._weights.get(name, 1)
+        row.mean_wait_s = _mean(waits)
+        row.median_wait_s, row.p95_wait_s = (_rounded(quantile(waits, part)) for part in (0.5, 0.95))
+        row.mean_bounded_slowdown = _mean(slowdowns)
+        for resource in self.usage.resources():
+            waiting, held = self._total("waiting", name, resource, until), self._total("held", name, resource, until)
+            whole = self._capacity(resource, until)
+            if waiting or held:
+                row.resources[resource] = {
+                    "requested_s": round(waiting + held, 3),
+                    "held_s": round(held, 3),
+                    "share": round(held / whole, 4) if whole else 0.0,
+                }
+
+    def _total(self, what: str, queue: str, resource: str, until: float) -> float:
+        series = getattr(self.usage, what).get((queue, resource))
+        if series is None:
+            return 0.0
+        series.to(until)
+        return float(series.total)
+
+    def _capacity(self, resource: str, until: float) -> float:
+        series = self.usage.capacity[resource]
+        series.to(until)
+        return series.total
+
+    def _series(self, until: float) -> list[Series]:
+        found: list[Series] = []
+        usage = self.usage
+        for resource in usage.resources():
+            found.append(Series("capacity", resource, "", _round(usage.capacity[resource].means(until))))
+            found.append(Series("held", resource, "", _round(usage.all_held(resource, until))))
+            found.append(Series("fragmentation", resource, "", _round(usage.fragmentation(resource, until))))
+            for queue in usage.queues():
+                for what, of in (("held", usage.held), ("waiting", usage.waiting)):
+                    if (steps := of.get((queue, resource))) is not None:
+                        found.append(Series(what, resource, queue, _round(steps.means(until))))
+        return found
+
+    def _summary(self, queues: list[QueueRow], until: float) -> dict[str, Any]:
+        waits = sorted(wait for of in self._waits.values() for wait in of)
+        slowdowns = [one for of in self._slowdowns.values() for one in of]
+        makespan = None if self._last is None or self._first is None else round(self._last - self._first, 3)
+        return {
+            "jobs": sum(row.jobs for row in queues),
+            "ended": sum(row.ended for row in queues),
+            "pods": sum(row.pods for row in queues),
+            "evictions": sum(row.evictions for row in queues),
+            "lost_cpu_s": round(sum(row.lost_cpu_s for row in queues), 3),
+            "makespan_s": makespan,
+            "mean_wait_s": _mean(waits),
+            "median_wait_s": _rounded(quantile(waits, 0.5)),
+            "p95_wait_s": _rounded(quantile(waits, 0.95)),
+            "mean_bounded_slowdown": _mean(slowdowns),
+            "jain_of_jobs": _rounded(jain([1 / one for one in slowdowns])),
+            "jain_of_queues": _rounded(jain(self._dominant(queues))),
+            "resources": {resource: self._of_all(resource, queues, until) for resource in self.usage.resources()},
+        }
+
+    def _dominant(self, queues: list[QueueRow]) -> list[float]:
+        """Of every queue: the greatest share of any resource that it held, for a weight of one."""
+        return [max((of["share"] for of in row.resources.values()), default=0.0) / row.weight for row in queues]
+
+    def _of_all(self, resource: str, queues: list[QueueRow], until: float) -> dict[str, float]:
+        capacity = self._capacity(resource, until)
+        requested, held = (
+            sum(row.resources[resource][what] for row in queues if resource in row.resources)
+            for what in ("requested_s", "held_s")
+        )
+        free, torn = capacity - held, self.usage.torn[resource]
+        torn.to(until)
+        return {
+            "capacity_s": round(capacity, 3),
+            "requested_s": round(requested, 3),
+            "held_s": round(held, 3),
+            "utilisation": round(held / capacity, 4) if capacity else 0.0,
+            "fragmentation": round(torn.total / free, 4) if free > 0 else 0.0,
+        }
+
+
+def begin_with(lives: Lives, state: CheckpointState) -> None:
+    """What was there when the journal begins: groups first, since pods are counted with them."""
+    rows = [
+        Mutation(held.revision, "ADDED", kind, namespace, name, held.blob)
+        for kind, (namespace, name), held in state.truth.rows()
+    ]
+    for mutation in sorted(rows, key=lambda one: one.kind == "Pod"):
+        lives.note(mutation, state.recovered.now)
+
+
+async def measure(journal: Journal, each: Callable[[JobRow], None] | None = None) -> Measures:
+    """What a journal's run came to; `each` gets a row for each job as it ends. Raises DamagedError."""
+    head = await journal.head()
+    state = await _oldest(journal, head.cut)
+    first = await journal.read(head.cut, limit=1)
+    began = state.recovered.now if state is not None else first[0].at if first else 0.0
+    measuring = Measuring(round(began, 3), each)
+    lives = Lives(measuring.listeners())
+    if state is not None:
+        begin_with(lives, state)
+    after, ended = head.cut if state is None else state.sequence, began
+    while batch := await journal.read(after, limit=BATCH):
+        for stored in batch:
+            lives.follow(stored)
+        after, ended = batch[-1].sequence, max(ended, batch[-1].at)
+    return measuring.end(round(ended, 3))
+
+
+async def _oldest(journal: Journal, cut: int) -> CheckpointState | None:
+    """The first state that is still whole, of a journal whose beginning was cut off."""
+    if not cut:
+        return None
+    kept = [one for one in await journal.checkpoints() if one.sequence >= cut]
+    return read_checkpoint(kept[-1]) if kept else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), 3) if values else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _round(values: Sequence[float]) -> list[float]:
+    return [float(f"{value:.6g}") for value in values]

@@ -1,0 +1,96 @@
+"""Tables of measures, for files: rows of one kind as CSV or Parquet, written as they come.
+
+pyarrow writes Parquet and is an extra (`pumice[tables]`): who wants CSV or JSON needs nothing more.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO, get_type_hints
+
+from pumice.extras import demand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+CHUNK: Final = 10_000
+"""Rows of one group of a Parquet file: what is held in memory."""
+
+
+class TableWriter(Protocol):
+    """Takes rows one by one."""
+
+    def write(self, row: Any) -> None:
+        """One more row."""
+
+    def close(self) -> None:
+        """No more rows."""
+
+
+def columns_of(row_type: type[Any]) -> dict[str, type[Any]]:
+    """Columns of a dataclass of plain fields: name -> str, int or float. Fields that may be None are floats."""
+    hints = get_type_hints(row_type)
+    return {one.name: hints[one.name] if hints[one.name] in (str, int, float) else float for one in fields(row_type)}
+
+
+class CsvWriter:
+    """RFC 4180, a header line first; None is an empty cell."""
+
+    def __init__(self, file: TextIO, row_type: type[Any]) -> None:
+        self._names = [*columns_of(row_type)]
+        self._csv = csv.writer(file, lineterminator="\n")
+        self._csv.writerow(self._names)
+
+    def write(self, row: Any) -> None:
+        """One more row."""
+        self._csv.writerow([_cell(getattr(row, name)) for name in self._names])
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+class ParquetWriter:
+    """One file, a row group for every `CHUNK` rows."""
+
+    def __init__(self, path: Path, row_type: type[Any]) -> None:
+        arrow = _pyarrow()
+        kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
+        self._schema = arrow.schema([(name, kinds[kind]) for name, kind in columns_of(row_type).items()])
+        self._arrow, self._rows = arrow, list[Any]()
+        self._file = arrow.parquet.ParquetWriter(str(path), self._schema)
+
+    def write(self, row: Any) -> None:
+        """One more row."""
+        self._rows.append(row)
+        if len(self._rows) >= CHUNK:
+            self._flush()
+
+    def _flush(self) -> None:
+        columns = [[getattr(row, name) for row in self._rows] for name in self._schema.names]
+        self._file.write_table(self._arrow.table(columns, schema=self._schema))
+        self._rows.clear()
+
+    def close(self) -> None:
+        """Write what is left, and the file's own end."""
+        if self._rows:
+            self._flush()
+        self._file.close()
+
+
+def to_arrow(rows: Sequence[Any], row_type: type[Any]) -> Any:
+    """A `pyarrow.Table` of rows. Raises RequestError when pyarrow is not installed."""
+    arrow = _pyarrow()
+    kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
+    schema = arrow.schema([(name, kinds[kind]) for name, kind in columns_of(row_type).items()])
+    return arrow.table([[getattr(row, name) for row in rows] for name in schema.names], schema=schema)
+
+
+def _cell(value: Any) -> Any:
+    return "" if value is None else f"{value:.12g}" if isinstance(value, float) else value
+
+
+def _pyarrow() -> Any:
+    demand("pyarrow.parquet", "tables", "Tables for Arrow and Parquet")
+    return demand("pyarrow", "tables", "Tables for Arrow and Parquet")
