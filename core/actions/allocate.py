@@ -54,12 +54,13 @@ def _drain(session: Session, context: AllocateContext) -> None:
         queue = queues.pop()
         if session.points.overused(queue):
             session.fit.overused.add(queue.name)
-            session.trail.queue_ended(queue.name, Ending.QUEUE_OVERUSED)
+            session.trail.queue_ended(queue.name, Ending.QUEUE_OVERUSED, context.jobs.get(queue.name))
             continue
         jobs = context.jobs.get(queue.name)
         if not jobs:
             continue
         job = jobs.pop()
+        session.trail.job_turn(job, jobs)
         worksheet = context.worksheets[job.row]
         statement = _allocate_job(session, job, worksheet, context.decisions, cache_errors=cache_errors)
         # A statement of a job that is only promised room is neither committed nor undone: it holds its room to the
@@ -77,6 +78,8 @@ def _drain(session: Session, context: AllocateContext) -> None:
             session.trail.job_ended(job, Ending.DISCARDED if statement is None else Ending.PROMISED)
         if not is_strict(session, queue) or session.job_ready(job):
             queues.push(queue)
+        else:
+            session.trail.queue_ended(queue.name, Ending.NO_TURN, jobs)
 
 
 def build_context(session: Session, only: frozenset[int] | None = None) -> AllocateContext:

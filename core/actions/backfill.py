@@ -77,7 +77,9 @@ def pick_up(session: Session) -> list[Task]:
     while queues:
         of_queue = jobs[queues.pop().name]
         while of_queue:
-            of_job = tasks[of_queue.pop().row]
+            job = of_queue.pop()
+            session.trail.job_turn(job, of_queue)
+            of_job = tasks[job.row]
             while of_job:
                 picked.append(of_job.pop())
     return picked

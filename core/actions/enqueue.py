@@ -41,11 +41,13 @@ def execute(session: Session) -> None:
         jobs = waiting.get(queue.name)
         if not jobs:
             continue
-        if _admit(session, jobs.pop()) or not is_strict(session, queue):
+        job = jobs.pop()
+        session.trail.job_turn(job, jobs)
+        if _admit(session, job) or not is_strict(session, queue):
             queues.push(queue)
     for name, jobs in waiting.items():
         if jobs:
-            session.trail.queue_ended(name, Ending.NO_TURN)
+            session.trail.queue_ended(name, Ending.NO_TURN, jobs)
 
 
 def is_strict(session: Session, queue: Queue) -> bool:

@@ -70,6 +70,15 @@ class PriorityQueue(Generic[T]):
             items[parent], items[child] = items[child], items[parent]
             parent = child
 
+    def first(self) -> T:
+        """The item that comes next; IndexError when empty."""
+        return self._items[0]
+
+    def in_order(self) -> list[T]:
+        """The items as they would come if nothing changed meanwhile; the heap stays as it is."""
+        twin = self.clone()
+        return [twin.pop() for _ in range(len(self))]
+
     def clone(self) -> PriorityQueue[T]:
         """An independent heap in the same arrangement."""
         twin: PriorityQueue[T] = PriorityQueue(self._less)
@@ -114,3 +123,11 @@ class KeyedQueue(Generic[T]):
     def pop(self) -> T:
         """Remove and return the first item; IndexError when empty."""
         return heapq.heappop(self._items)[1]
+
+    def first(self) -> T:
+        """The item that comes next; IndexError when empty."""
+        return self._items[0][1]
+
+    def in_order(self) -> list[T]:
+        """The items as they come; the queue stays as it is."""
+        return [item for _, item in sorted(self._items)]

@@ -44,6 +44,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Say why a pod or job is pending, was placed where it is, or was evicted, with counts that add up.",
         "[bold]pumice explain --db pumice.db pod default/worker-0[/bold]",
     ),
+    "queue": CommandRow(
+        "Show the queues, and the jobs that wait: who is tried when, why in that order, and what each waits for.",
+        "[bold]pumice queue --db pumice.db research[/bold]",
+    ),
     "replay": CommandRow(
         "Decide every recorded cycle again and compare, or live through the same inputs under another configuration.",
         "[bold]pumice replay pumice.db --verify[/bold]",

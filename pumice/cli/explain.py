@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
@@ -13,11 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from config.errors import RequestError
-from config.schema import SchedulerConfig
 from core.messages.decisions import Bind, Evict
-from core.session.carry import Carry, CycleClock, SessionOptions
-from core.state.view import View
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, take_manifests, warn_of_token
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
@@ -25,10 +20,9 @@ from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account, NotFoundError, account_of, is_waiting
 from pumice.explain.advice.advise import advise
 from pumice.explain.ended import end_among, end_in
-from pumice.explain.scene import Scene, scene_of
+from pumice.explain.scene import Scene, present, scene_of
 from pumice.explain.server import Server, fetch
 from pumice.history.rewind import rewind_file, warn_of_damage
-from pumice.load.node_metrics import usage_of
 from pumice.replay.plugins import demand_plugins
 from storage import codec
 from storage.journal import CYCLE, DECISION
@@ -89,7 +83,7 @@ def explain(
             objects = fetch(Server(server, token or "", certificate))
         else:
             objects, _ = take_manifests(manifests or (), (), time.time(), terminal)
-        scene = _present(objects, settings, terminal)
+        scene = present(objects, settings, time.time(), terminal.warn)
         ended = end_among(whole, objects) if known == "job" else None
     else:
         if config is not None:
@@ -141,20 +135,6 @@ async def _recorded(db: Path, kind: str, name: str, cycle: int | None, terminal:
         past = await rewind_file(db, found, path="--cycle")
     warn_of_damage(past, db, terminal.warn)
     return scene_of(past)
-
-
-def _present(objects: Sequence[dict[str, Any]], settings: SchedulerConfig, terminal: Terminal) -> Scene:
-    """What the next cycle would see, as far as a server or a dump shows it: what is in flight is not."""
-    view, taken = View(), list[dict[str, Any]]()
-    for obj in objects:
-        try:
-            view.apply("ADDED", obj)
-        except RequestError as error:
-            terminal.warn(f"{obj['kind']} {obj['metadata'].get('name')}: left out: {error}")
-        else:
-            taken.append(obj)
-    options = SessionOptions(node_usage=usage_of(objects))
-    return Scene(view, settings, CycleClock(1, time.time(), 0), Carry(), options=options, objects=lambda: taken)
 
 
 async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:

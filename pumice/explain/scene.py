@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from config.errors import nearest_names
+from config.errors import RequestError, nearest_names
 from config.schema import SchedulerConfig
 from core.messages.decisions import Bind, Evict
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.view import View
 from pumice.history.rewind import Rewound
+from pumice.load.node_metrics import usage_of
 from storage.history import RecordedCycle
 
 SUFFIX = 37
@@ -42,6 +43,24 @@ def scene_of(past: Rewound) -> Scene:
     config = past.replayer.configurations.of(record.config_digest, record.rules)
     carry = Carry.from_dict(record.carry_before)
     return Scene(past.view, config, clock, carry, past.cycle, objects=lambda: past.objects, in_flight=past.in_flight)
+
+
+def present(
+    objects: Sequence[dict[str, Any]], settings: SchedulerConfig, now: float, warn: Callable[[str], None]
+) -> Scene:
+    """What the next cycle would see, as far as a server or a dump shows it: what is in flight is not. Objects that
+    cannot be read are warned of and left out.
+    """
+    view, taken = View(), list[dict[str, Any]]()
+    for obj in objects:
+        try:
+            view.apply("ADDED", obj)
+        except RequestError as error:
+            warn(f"{obj['kind']} {obj['metadata'].get('name')}: left out: {error}")
+        else:
+            taken.append(obj)
+    options = SessionOptions(node_usage=usage_of(objects))
+    return Scene(view, settings, CycleClock(1, now, 0), Carry(), options=options, objects=lambda: taken)
 
 
 def jobs_of(view: View, kind: str, name: str) -> list[str]:

@@ -7,15 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from config.errors import PumiceError
-from core.messages.events import CycleRecord
 from pumice.explain.account import account_of
 from pumice.explain.scene import scene_of
 from pumice.history.entries import StoryEntry
-from pumice.history.rewind import rewind_file
+from pumice.history.rewind import newest_cycle, rewind_file
 from pumice.replay.plugins import demand_plugins
-from storage import codec
-from storage.journal import CYCLE
-from storage.sqlite import SqliteJournal
 
 KINDS: Final = {"Pod": "pod", "PodGroup": "podgroup", "Job": "job"}
 WAITING: Final = ("", "Pending", "Inqueue", "Unknown")
@@ -36,12 +32,8 @@ def waiting_kind(name: str, story: Sequence[StoryEntry]) -> str | None:
 
 async def why_it_waits(file: Path, kind: str, name: str) -> dict[str, Any] | None:
     """Cycle, reason and message; None when the journal has no cycle or the newest one does not know the object."""
-    async with await SqliteJournal.open(file, read_only=True) as journal:
-        newest = await journal.last(CYCLE)
-    if newest is None:
-        return None
-    number = codec.decode(newest.payload, CycleRecord).cycle
     try:
+        number = await newest_cycle(file)
         await demand_plugins(file, None, lambda sentence: None)
         account = account_of(scene_of(await rewind_file(file, number)), kind, name)
     except PumiceError:

@@ -10,12 +10,13 @@ from typing import Any
 
 from config.errors import ConfigError
 from core.messages.decisions import Bind, Evict
+from core.messages.events import CycleRecord
 from core.state.view import View
 from pumice.replay.replayer import Replayer
 from pumice.replay.verify import ReplayReport, recorded
 from storage import codec
 from storage.history import RecordedCycle
-from storage.journal import FirstBad, Journal
+from storage.journal import CYCLE, FirstBad, Journal
 from storage.sqlite import SqliteJournal
 
 Object = dict[str, Any]
@@ -74,6 +75,15 @@ async def rewind_file(db: Path, cycle: int, *, path: str = "--at") -> Rewound:
     """Rewind from a file, which is only read."""
     async with await SqliteJournal.open(db, read_only=True) as journal:
         return await rewind(journal, cycle, str(db), path=path)
+
+
+async def newest_cycle(db: Path) -> int:
+    """The number of the newest cycle. ConfigError when the journal has none."""
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        newest = await journal.last(CYCLE)
+    if newest is None:
+        raise ConfigError("the journal has no cycle", source=str(db))
+    return codec.decode(newest.payload, CycleRecord).cycle
 
 
 def warn_of_damage(past: Rewound, db: Path, warn: Callable[[str], None]) -> None:

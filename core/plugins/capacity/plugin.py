@@ -128,6 +128,10 @@ class Capacity:
         """What Volcano has no metric for; nothing while the tree cannot be used."""
         return amounts(self.ledger) if self.ledger.ready else None
 
+    def share_now(self, queue: str) -> float | None:
+        """By which queues are ordered now; None while the tree cannot be used."""
+        return self.ledger.of(queue).share if self.ledger.ready else None
+
     def verdicts(self) -> QueueTables | None:
         """Which queues are overused as the session closes; nothing while the tree cannot be used."""
         return overused(self.ledger) if self.ledger.ready else None

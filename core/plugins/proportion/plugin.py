@@ -149,6 +149,10 @@ class Proportion:
         """What Volcano has no metric for, when the session opened."""
         return self.attributes.amounts()
 
+    def share_now(self, queue: str) -> float:
+        """By which queues are ordered now."""
+        return self.attributes[queue].share
+
     def verdicts(self) -> QueueTables:
         """Which queues are overused as the session closes."""
         return self.attributes.overused()

@@ -28,6 +28,10 @@ class QueueTeller(Protocol):
         """What it knows besides (guarantee, inqueue, elastic, real_capacity at opening)."""
         ...
 
+    def share_now(self, queue: str) -> float | None:
+        """The share of a queue that has a job, at this moment; asked only while the session is open."""
+        ...
+
     def verdicts(self) -> QueueTables | None:
         """Who is overused now."""
         ...

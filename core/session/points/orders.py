@@ -147,6 +147,17 @@ class JobOrder(Order["JobColumn | Compare[Job]", "Job", "Job"]):
         a, b = left.pod_group, right.pod_group
         return (a.created, a.key) < (b.created, b.key)
 
+    def tells_apart(self, left: Job, right: Job) -> tuple[str, tuple[float, float] | None]:
+        """Which plugin tells two jobs apart, with its numbers for both where it has a column; else "creation" with the
+        times, or "name".
+        """
+        for place, ((plugin, _), compare) in enumerate(zip(self.named, self.comparisons, strict=True)):
+            if compare(left, right):
+                column = None if self.columns is None else self.columns[place]
+                return plugin, None if column is None else (float(column[left.row]), float(column[right.row]))
+        a, b = left.pod_group.created, right.pod_group.created
+        return ("name", None) if a == b else ("creation", (a, b))
+
     def queue(self) -> JobQueue:
         """An empty queue, for actions in which a job's place changes only while it is out of the queue."""
         return PriorityQueue(self.before) if self.key is None else KeyedQueue(self.key)

@@ -82,6 +82,8 @@ class Elections:
     def _begin(self, point: str, subject: Any, candidates: Sequence[Task]) -> Election | None:
         trail = self._trail
         preemptor, job = _who(subject)
+        if trail.brief:
+            return None
         if preemptor not in trail.tasks and job not in trail.jobs and not any(c.key in trail.tasks for c in candidates):
             return None
         keys = tuple(task.key for task in candidates)

@@ -70,6 +70,31 @@ class Ended:
     minimum: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Precedence:
+    """Why a job comes before the next one of its queue, `over`: the first plugin whose order tells the two apart, and
+    its numbers for both where it goes by numbers (the smaller comes first). "creation" or "name" where no plugin does.
+    """
+
+    over: str
+    plugin: str
+    numbers: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A job was taken out of its queue by an action, or (`tried` False) was left in it when its queue got no more
+    turns. `share`: the queue's at that moment, where a plugin knows one.
+    """
+
+    action: str
+    job: str
+    queue: str
+    tried: bool = True
+    share: float | None = None
+    ahead: Precedence | None = None
+
+
 @dataclass(slots=True)
 class Opinion:
     """What one plugin said of the candidates for eviction: it `gave` some and kept the others, or it `abstained`. Who

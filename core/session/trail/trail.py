@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.life.task import LABELS, TaskStatus
+from core.life.task import LABELS
 from core.session.reasons import FitFailure
 from core.session.search.node_search import NodeSearch
 from core.session.trail.elections import Elections
 from core.session.trail.looks import HeardSearch, look_at_one, look_of, look_of_nobody
-from core.session.trail.records import AdmissionVotes, Ended
+from core.session.trail.records import AdmissionVotes, Ended, Precedence, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from core.objects.pod import Task
     from core.session.points.batches import BoolArray
+    from core.session.points.orders import JobQueue
     from core.session.session import Session
     from core.session.trail.records import Ending, Look
     from core.state.jobs import Job
@@ -38,8 +39,13 @@ class Silence:
     def job_ended(self, job: Job, ending: Ending, detail: str = "") -> None:
         """The action is done with the job for now."""
 
-    def queue_ended(self, queue: str, ending: Ending) -> None:
-        """The action is done with a queue, and so with all its jobs of which it has said nothing."""
+    def queue_ended(self, queue: str, ending: Ending, left: JobQueue | None = None) -> None:
+        """The action is done with a queue, and so with all its jobs of which it has said nothing; `left`: those that it
+        has not tried.
+        """
+
+    def job_turn(self, job: Job, behind: JobQueue) -> None:
+        """The action takes up a job; `behind`: the rest of its queue."""
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
         """The action is done with the task, or with one node for it."""
@@ -67,9 +73,11 @@ SILENCE: Final = Silence()
 
 class Trail(Silence):
     """What one session did about `tasks` and `jobs`, "namespace/name" each (all of them unless said otherwise).
-    `every_filter`: what each filter says of each node, be it that an earlier one had refused it already.
+    `every_filter`: what each filter says of each node, be it that an earlier one had refused it already. `brief`: of
+    all jobs of a large cluster, neither what was found on single nodes nor how many tasks had which status.
 
-    `looks`: by task, in order; `admissions`: by job; `endings`: in order, by the job's name; `elections` in which one
+    `looks`: by task, in order; `admissions`: by job; `endings`: in order, by the job's name; `turns`: in which order
+    jobs were taken up, and what put each before the next of its queue; `elections` in which one
     of the tasks might have had to go, or room was to be made for one of the tasks or jobs; `statuses`: what tasks have
     come to after the last action.
     """
@@ -78,12 +86,18 @@ class Trail(Silence):
     search = HeardSearch
 
     def __init__(
-        self, tasks: Container[str] = EVERYTHING, jobs: Container[str] = EVERYTHING, *, every_filter: bool = False
+        self,
+        tasks: Container[str] = EVERYTHING,
+        jobs: Container[str] = EVERYTHING,
+        *,
+        every_filter: bool = False,
+        brief: bool = False,
     ) -> None:
-        self.tasks, self.jobs, self.every_filter = tasks, jobs, every_filter
+        self.tasks, self.jobs, self.every_filter, self.brief = tasks, jobs, every_filter, brief
         self.looks: dict[str, list[Look]] = {}
         self.admissions: dict[str, AdmissionVotes] = {}
         self.endings: dict[str, list[Ended]] = {}
+        self.turns: list[Turn] = []
         self.elections = Elections(self)
         self.statuses: dict[str, str] = {}
         self._of_queues: list[tuple[str, Ended]] = []
@@ -125,18 +139,38 @@ class Trail(Silence):
         if job.key in self.jobs:
             self._ended(job.key, job.key, ending, detail, "")
 
-    def queue_ended(self, queue: str, ending: Ending) -> None:
+    def queue_ended(self, queue: str, ending: Ending, left: JobQueue | None = None) -> None:
         """See Silence."""
         self._of_queues.append((queue, Ended(self.session.action, queue, ending)))
+        waiting = left.in_order() if left else []
+        for job, following in zip(waiting, (*waiting[1:], None), strict=False):
+            self._take_turn(job, following, tried=False)
+
+    def job_turn(self, job: Job, behind: JobQueue) -> None:
+        """See Silence."""
+        self._take_turn(job, behind.first() if behind else None, tried=True)
+
+    def _take_turn(self, job: Job, following: Job | None, *, tried: bool) -> None:
+        if job.key not in self.jobs:
+            return
+        session, queue = self.session, job.pod_group.queue
+        share = next((teller.share_now(queue) for teller in session.tellers.queues), None)
+        ahead = None
+        if following is not None:
+            ahead = Precedence(following.key, *session.points.job_order.tells_apart(job, following))
+        self.turns.append(Turn(session.action, job.key, queue, tried, share, ahead))
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
         """See Silence."""
+        if node >= 0 and self.brief:
+            return
         if task.key in self.tasks or task.job in self.jobs:
             self._ended(task.job, task.key, ending, detail, self.session.nodes.names[node] if node >= 0 else "")
 
     def _ended(self, job: str, who: str, ending: Ending, detail: str, node: str) -> None:
         jobs, row = self.session.jobs, self._rows[job]
-        tasks = {LABELS[status]: number for status in TaskStatus if (number := int(jobs.counts[status][row]))}
+        counts = [] if self.brief else [int(line[row]) for line in jobs.counts]
+        tasks = {label: number for label, number in zip(LABELS, counts, strict=not self.brief) if number}
         ended = Ended(self.session.action, who, ending, detail, node, tasks, jobs.min_member[row])
         self.endings.setdefault(job, []).append(ended)
 

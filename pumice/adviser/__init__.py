@@ -1,0 +1,1 @@
+"""Who is next, what each job waits for, and when it will start: over one decided cycle, as plain data."""

@@ -1,0 +1,164 @@
+"""The queues and the jobs that wait, of one cycle: who would be tried when, why in that order, and what each waits for.
+
+The cycle is decided (again) with a trail of all jobs; the order is the order in which its actions took jobs up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from config.errors import RequestError, nearest_names
+from core.cycle import Trail, close_session, open_session, run_action, tables_later
+from core.life.pod_group import LABELS as PHASES
+from core.life.task import TaskStatus
+from core.messages.queue_tables import readable
+from core.session.closing.close import jobs_with_waiting_tasks
+from core.state.volumes import volume_rules
+from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
+from pumice.adviser.judge import FreeAtOpening, Judge, WaitFinding
+from pumice.adviser.order import Place, places_of
+from pumice.adviser.queues import QueueStanding, count_waiting, lineage, standings_of, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from core.session.session import Session
+    from core.state.jobs import Job
+    from pumice.explain.scene import Scene
+
+EVERY_TASK: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
+
+
+class NoSuchQueueError(RequestError):
+    """There is no queue of that name."""
+
+    code = 404
+    reason = "NotFound"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingJob:
+    """A PodGroup with pods that have no node. `position`: from 1, over all queues; None: no action takes it up.
+
+    `pods` wait, of which `needed` so that it can start or go on, and they ask for `asks` (see `QueueStanding`); `held`
+    have a node. `place`: what the order says of it.
+    """
+
+    job: str
+    queue: str
+    phase: str
+    position: int | None
+    finding: WaitFinding
+    pods: int
+    needed: int
+    held: int
+    min_member: int
+    created: float
+    asks: dict[str, float]
+    place: Place
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: see the command's JSON."""
+        plain = {name: getattr(self, name) for name in ("job", "queue", "phase", "position")}
+        plain |= {"class": CLASS_OF[self.finding.reason], "reason": self.finding.reason}
+        plain |= {"because": self.finding.because}
+        plain |= {name: getattr(self, name) for name in ("pods", "needed", "held", "min_member", "created", "asks")}
+        return {**plain, **self.place.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """`cycle` that was decided, at the time `now`. `waiting`: in order, those without a position last."""
+
+    cycle: int
+    now: float
+    queues: dict[str, QueueStanding]
+    waiting: list[WaitingJob]
+
+    def within(self, queue: str) -> Census:
+        """Only that queue and those below it. Raises NoSuchQueueError."""
+        if queue not in self.queues:
+            near = nearest_names(queue, self.queues)
+            raise NoSuchQueueError(f"no queue {queue!r}" + (f"; near: {', '.join(near)}" if near else ""))
+        inside = lineage(self.queues, queue)
+        queues = {name: standing for name, standing in self.queues.items() if name in inside}
+        return Census(self.cycle, self.now, queues, [job for job in self.waiting if job.queue in inside])
+
+    def classes(self) -> dict[WaitClass, dict[str, int]]:
+        """How many jobs wait, by class and queue; every class is there."""
+        found: dict[WaitClass, dict[str, int]] = {each: {} for each in WaitClass}
+        for (kind, queue), jobs in sorted(Counter((job.finding.wait_class, job.queue) for job in self.waiting).items()):
+            found[kind][queue] = jobs
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `pumice queue`."""
+        return {
+            "cycle": self.cycle,
+            "now": self.now,
+            "queues": {name: standing.to_dict() for name, standing in self.queues.items()},
+            "waiting": [job.to_dict() for job in self.waiting],
+            "classes": {kind.value: sum(jobs.values()) for kind, jobs in self.classes().items()},
+        }
+
+
+def census_of(scene: Scene) -> Census:
+    """Decide the cycle of the scene and look at who waits after it."""
+    ignored = scene.options.ignored_provisioners if scene.options else ()
+    snapshot = scene.view.snapshot(volume_rules(scene.config.pumice, ignored))
+    trail = Trail((), brief=True)
+    session = open_session(snapshot, scene.config, scene.clock, scene.carry, scene.options, trail=trail)
+    opening = FreeAtOpening.of(session)
+    gauges = readable(tables_later(session)()).by_queue()
+    queues = standings_of(session, gauges)
+    for action in scene.config.actions:
+        run_action(session, action)
+    session.action = ""
+    places = places_of(trail.turns)
+    judge = Judge(session, trail, opening, gauges)
+    waiting = [_waiting(session, judge, job, places.get(job.key, Place())) for job in jobs_with_waiting_tasks(session)]
+    waiting += _strays(session)
+    close_session(session)
+    count_waiting(queues, ((job.queue, job.pods) for job in waiting))
+    order = sorted(waiting, key=lambda job: (job.place.rank < 0, job.place.rank, job.queue, job.job))
+    return Census(scene.clock.cycle, scene.clock.now, queues, list(_numbered(order)))
+
+
+def _waiting(session: Session, judge: Judge, job: Job, place: Place) -> WaitingJob:
+    jobs, row = session.jobs, job.row
+    pods = sum(int(jobs.counts[status][row]) for status in EVERY_TASK)
+    finding, needed = judge.find(job), judge.needed(job)
+    phase = PHASES[jobs.phase[row]]
+    held, least = jobs.allocated_count(job), jobs.min_member[row]
+    asks: dict[str, float] = {}
+    for task in needed:
+        for dimension, value in task.template.items:
+            name = session.dims.names[dimension]
+            asks[name] = asks.get(name, 0.0) + told(name, value)
+    spec = job.pod_group
+    sums = {name: value for name, value in sorted(asks.items()) if value}
+    return WaitingJob(
+        job.key, spec.queue, phase, None, finding, pods, len(needed), held, least, spec.created, sums, place
+    )
+
+
+def _strays(session: Session) -> list[WaitingJob]:
+    """Jobs that no session sees, because their queue does not exist."""
+    known, found = session.queues, list[WaitingJob]()
+    for job in session.snapshot.jobs.handles:
+        if job is None or job.spec is None or job.spec.queue in known:
+            continue
+        waiting = [task for task in job.tasks.values() if task.status == TaskStatus.PENDING]
+        if waiting or not job.tasks:
+            spec = job.spec
+            finding = WaitFinding(WaitReason.QUEUE_MISSING, f"its queue {spec.queue!r} does not exist")
+            waits = (len(waiting), 0, 0, spec.min_member, spec.created)
+            found.append(WaitingJob(job.key, spec.queue, spec.phase, None, finding, *waits, {}, Place()))
+    return found
+
+
+def _numbered(waiting: list[WaitingJob]) -> Iterator[WaitingJob]:
+    for position, job in enumerate(waiting, 1):
+        yield job if job.place.rank < 0 else replace(job, position=position)

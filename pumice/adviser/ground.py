@@ -1,0 +1,211 @@
+"""Whether the nodes have room for pods that wait: of those that would do, how much is free, and in which pieces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.resources import MIN_RESOURCE
+from core.session.reasons import Code, FitFailure
+from core.session.search.filters import Filters
+from core.state.dimensions import PODS
+from pumice.adviser.classes import WaitReason
+from pumice.units import amount
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.objects.pod import Task
+    from core.session.session import Session
+    from core.state.columns import FloatArray
+
+BoolArray = npt.NDArray[np.bool_]
+EVERY_ROW: Final = slice(None)
+POD_COUNT: Final = "node(s) pod number exceeded"
+IN_PIECES: Final = frozenset(("deviceshare", "numa-aware"))
+"""Plugins whose refusals are about pieces within a node."""
+NAMED: Final = 3
+
+
+@dataclass(slots=True)
+class Ground:
+    """What the filters say of the nodes for pods alike, room left out: `allowed` [N], and `curable` [N] those that are
+    refused for nothing but what other pods do there. `refusals`: text -> nodes; `in_pieces`: all of the curable are
+    short of pieces of devices.
+    """
+
+    allowed: BoolArray
+    curable: BoolArray
+    refusals: dict[str, int]
+    in_pieces: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """So many pods that ask for the same; `asked`: (dimension, amount) of one, without what it asks none of."""
+
+    task: Task
+    count: int
+    asked: tuple[tuple[int, float], ...]
+    ground: Ground
+
+
+class NodeRoom:
+    """Room when the last action is over, and (`opening`, float64 [dimension, node]) as the session opened."""
+
+    def __init__(self, session: Session, opening: FloatArray) -> None:
+        self._session, self._opening = session, opening
+        self._now = session.nodes.future
+        self._grounds: dict[object, Ground] = {}
+        self._single: dict[tuple[object, int], tuple[WaitReason, str]] = {}
+
+    def verdict(self, tasks: Sequence[Task]) -> tuple[WaitReason, str]:
+        """Why these pods, of one job, do not all have a node."""
+        counts: dict[object, list[Task]] = {}
+        for task in tasks:
+            counts.setdefault(_kind(task), []).append(task)
+        groups = [self._alike(kind, some) for kind, some in counts.items()]
+        if len(counts) > 1:
+            return self._judge(groups)
+        key = (next(iter(counts)), len(tasks))
+        found = self._single.get(key)
+        if found is None:
+            found = self._single[key] = self._judge(groups)
+        return found
+
+    def _alike(self, kind: object, tasks: list[Task]) -> Alike:
+        ground = self._grounds.get(kind)
+        if ground is None:
+            ground = self._grounds[kind] = self._ground(tasks[0])
+        asked = tuple([(dimension, value) for dimension, value in tasks[0].template.items if value > 0])
+        return Alike(tasks[0], len(tasks), asked, ground)
+
+    def _ground(self, task: Task) -> Ground:
+        session, count = self._session, self._session.nodes.count
+        nobody = np.zeros(count, dtype=np.bool_)
+        try:
+            session.points.pre_predicate(task)
+            codes = Filters(session, task).reject(EVERY_ROW, count)
+        except FitFailure as failure:
+            return Ground(nobody, nobody, {failure.reason.text: count}, in_pieces=False)
+        curable, allowed, in_pieces = nobody.copy(), codes == 0, True
+        refusals = Counter[str]()
+        for number, nodes in enumerate(np.bincount(codes).tolist()):
+            if not number or not nodes:
+                continue
+            reasons = [reason for reason in session.reasons.reasons(number) if reason.text != POD_COUNT]
+            if not reasons:
+                allowed |= codes == number
+                continue
+            refusals.update({reason.text: nodes for reason in reasons})
+            if all(reason.code == Code.UNSCHEDULABLE for reason in reasons):
+                curable |= codes == number
+                in_pieces = in_pieces and all(reason.plugin in IN_PIECES for reason in reasons)
+        return Ground(allowed, curable, dict(refusals), in_pieces)
+
+    # --- by amounts
+
+    def _judge(self, groups: list[Alike]) -> tuple[WaitReason, str]:
+        for each in groups:
+            if not (each.ground.allowed | each.ground.curable).any():
+                return WaitReason.NO_NODE_ALLOWED, _refusals(each.ground)
+        strict = [each.ground.allowed for each in groups]
+        if self._seats(groups, strict, self._now):
+            return WaitReason.PODS_APART, "there is room by amounts, but not where its pods or plugins want it"
+        wide = [each.ground.allowed | each.ground.curable for each in groups]
+        if self._seats(groups, wide, self._now):
+            refused = next(each.ground for each in groups if each.ground.curable.any())
+            reason = WaitReason.FREE_IN_PIECES if refused.in_pieces else WaitReason.PODS_APART
+            return reason, _refusals(refused)
+        if self._seats(groups, strict, self._opening):
+            return WaitReason.OTHERS_FIRST, "there was room when the cycle opened; jobs before it took it"
+        return self._shortage(groups, wide)
+
+    def _seats(self, groups: list[Alike], masks: list[BoolArray], room: FloatArray) -> bool:
+        """Whether all find room, each kind taking what it needs from the first nodes on."""
+        left = room.copy() if len(groups) > 1 else room
+        for each, mask in zip(groups, masks, strict=True):
+            fitting = _fitting(each, left) * mask
+            if fitting.sum() < each.count:
+                return False
+            if left is not room:
+                before = np.cumsum(fitting) - fitting
+                taken = np.clip(each.count - before, 0, fitting)
+                for dimension, value in each.asked:
+                    left[dimension] -= taken * value
+        return True
+
+    def _shortage(self, groups: list[Alike], masks: list[BoolArray]) -> tuple[WaitReason, str]:
+        allocatable = self._session.nodes.allocatable
+        for each, mask in zip(groups, masks, strict=True):
+            if not (_fitting(each, allocatable) * mask).any():
+                return WaitReason.LARGER_THAN_ANY_NODE, self._too_large(each, mask)
+        union = np.logical_or.reduce(masks)
+        asked: dict[int, float] = {}
+        for each in groups:
+            for dimension, value in each.asked:
+                asked[dimension] = asked.get(dimension, 0.0) + value * each.count
+        free = {dimension: float(np.maximum(self._now[dimension], 0.0)[union].sum()) for dimension in asked}
+        whole = {dimension: float(allocatable[dimension][union].sum()) for dimension in asked}
+        for reason, there in ((WaitReason.LARGER_THAN_CLUSTER, whole), (WaitReason.IN_USE, free)):
+            short = [dimension for dimension in asked if asked[dimension] - there[dimension] >= MIN_RESOURCE]
+            if short:
+                told = "; ".join(self._of_whole(one, asked[one], free[one], whole[one]) for one in short)
+                return reason, f"{told}, on {int(union.sum())} nodes that would do"
+        return WaitReason.FREE_IN_PIECES, self._pieces(groups, masks, asked, free)
+
+    # --- in words
+
+    def _amount(self, dimension: int, value: float) -> str:
+        return amount(self._session.dims.names[dimension], value)
+
+    def _bare(self, dimension: int, value: float) -> str:
+        return self._amount(dimension, value).removesuffix(f" {self._session.dims.names[dimension]}")
+
+    def _of_whole(self, dimension: int, asked: float, free: float, whole: float) -> str:
+        there = f"{self._bare(dimension, free)} free of {self._bare(dimension, whole)}"
+        return f"asks {self._amount(dimension, asked)}, {there}"
+
+    def _too_large(self, each: Alike, mask: BoolArray) -> str:
+        allocatable, told = self._session.nodes.allocatable, list[str]()
+        for dimension, value in each.asked:
+            most = float(allocatable[dimension][mask].max())
+            if value - most >= MIN_RESOURCE:
+                largest = f"the largest node that would do has {self._bare(dimension, most)}"
+                told.append(f"a pod asks {self._amount(dimension, value)}, {largest}")
+        return "; ".join(told) or "no node that would do has room for a pod of it, were it empty"
+
+    def _pieces(
+        self, groups: list[Alike], masks: list[BoolArray], asked: dict[int, float], free: dict[int, float]
+    ) -> str:
+        fits = [int((_fitting(each, self._now) * mask).sum()) for each, mask in zip(groups, masks, strict=True)]
+        worst = min(range(len(groups)), key=lambda place: fits[place] / groups[place].count)
+        each = groups[worst]
+        least = ", ".join(self._amount(*one) for one in each.asked if one[0] != PODS)
+        enough = ", ".join(self._amount(one, free[one]) for one in asked if one != PODS)
+        return (
+            f"{min(fits[worst], each.count)} of {each.count} pods fit ({least} each), though {enough} are free in all"
+        )
+
+
+def _kind(task: Task) -> object:
+    """Pods of one kind are answered alike by the filters; those that look for company only within one job."""
+    return task.template.number if task.template.plain else (task.template.number, task.job)
+
+
+def _fitting(each: Alike, room: FloatArray) -> npt.NDArray[np.int64]:
+    """How many of these pods each node has room for, were they alone; at most as many as there are."""
+    most = np.full(room.shape[1], float(each.count))
+    for dimension, value in each.asked:
+        np.minimum(most, np.floor((room[dimension] + MIN_RESOURCE) / value), out=most)
+    fitting: npt.NDArray[np.int64] = np.maximum(most, 0.0).astype(np.int64)
+    return fitting
+
+
+def _refusals(ground: Ground) -> str:
+    most = Counter(ground.refusals).most_common(NAMED)
+    return ", ".join(f"{nodes} {text}" for text, nodes in most)

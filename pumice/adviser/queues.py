@@ -1,0 +1,144 @@
+"""The tree of queues: what each is entitled to, has, borrows and still asks for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.explain.room_left import amounts
+from pumice.units import SCALARS, WHOLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from core.objects.queue import Queue
+    from core.resources import Resource
+    from core.session.session import Session
+
+Amounts = dict[str, float]
+PLAIN: Final = {"milli_cpu": "cpu", "memory_bytes": "memory"}
+UNLIMITED: Final = 2.0**62
+"""From here on Volcano means no limit at all."""
+LIMITS: Final = {"guarantee": "guarantee", "deserved": "deserved", "capability": "real_capacity"}
+
+
+@dataclass(slots=True)
+class QueueStanding:
+    """Amounts by resource: cpu in cores, memory in bytes, all else in pieces. `borrowed`: allocated beyond deserved;
+    `pending`: what its pods without a node ask for; `capability`: the most it may have, as far as that is limited.
+    `share` as the queue's plugin reckons it, None where none does. All as the cycle opened.
+    """
+
+    parent: str
+    state: str
+    weight: int
+    priority: int
+    share: float | None = None
+    guarantee: Amounts = field(default_factory=dict[str, float])
+    deserved: Amounts = field(default_factory=dict[str, float])
+    capability: Amounts = field(default_factory=dict[str, float])
+    allocated: Amounts = field(default_factory=dict[str, float])
+    borrowed: Amounts = field(default_factory=dict[str, float])
+    pending: Amounts = field(default_factory=dict[str, float])
+    jobs_waiting: int = 0
+    pods_waiting: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def standings_of(session: Session, gauges: Mapping[str, Mapping[str, float]]) -> dict[str, QueueStanding]:
+    """Every queue of a session by name, in name order. What is waiting is not counted yet."""
+    by_queue, columns = session.jobs.by_queue, session.snapshot.jobs
+    pending: list[list[float]] = by_queue.sums(columns.pending).T.tolist()
+    found: dict[str, QueueStanding] = {}
+    for queue, line in zip(session.snapshot.queues, pending, strict=True):
+        standing = found[queue.name] = _standing(queue, gauges.get(queue.name, {}))
+        named = zip(session.dims.names, line, strict=False)
+        standing.pending = {name: told(name, value) for name, value in named if value}
+    if not any("allocated_milli_cpu" in figures for figures in gauges.values()):
+        _count_allocated(session, found)
+    return found
+
+
+def _standing(queue: Queue, gauges: Mapping[str, float]) -> QueueStanding:
+    standing = QueueStanding(queue.parent, queue.state, queue.weight, queue.priority, gauges.get("share"))
+    said = {"guarantee": queue.guarantee, "deserved": queue.deserved, "capability": queue.capability}
+    for name, gauge in LIMITS.items():
+        setattr(standing, name, _gauged(gauges, gauge) or _amounts(said[name]))
+    standing.allocated = _gauged(gauges, "allocated")
+    if _gauged(gauges, "deserved"):
+        more = {name: value - standing.deserved.get(name, 0.0) for name, value in standing.allocated.items()}
+        standing.borrowed = {name: value for name, value in more.items() if value > 0 and name != WHOLE}
+    return standing
+
+
+def _count_allocated(session: Session, standings: Mapping[str, QueueStanding]) -> None:
+    """Where no plugin reckons with queues."""
+    lines: list[list[float]] = session.jobs.by_queue.sums(session.snapshot.jobs.allocated).T.tolist()
+    for standing, line in zip(standings.values(), lines, strict=True):
+        standing.allocated = {
+            name: told(name, value) for name, value in zip(session.dims.names, line, strict=False) if value
+        }
+
+
+def _gauged(gauges: Mapping[str, float], what: str) -> Amounts:
+    """One of a queue's amounts out of its gauges; zeroes and what is not limited left out."""
+    found: Amounts = {}
+    for gauge, value in gauges.items():
+        resource = gauge.removeprefix(f"{what}_")
+        if resource == gauge or not 0 < value < UNLIMITED:
+            continue
+        name = PLAIN.get(resource, resource.removeprefix(SCALARS))
+        found[name] = told(name, value)
+    return found
+
+
+def _amounts(resource: Resource | None) -> Amounts:
+    listed = {} if resource is None else amounts(resource)
+    return {name: told(name, value) for name, value in listed.items() if value}
+
+
+def told(resource: str, value: float) -> float:
+    """An amount as the scheduler counts it in cores, bytes or pieces."""
+    return value if resource in ("memory", WHOLE) else value / 1000
+
+
+def reckoned(resource: str, value: float) -> float:
+    """Back from `told`."""
+    return value if resource in ("memory", WHOLE) else value * 1000
+
+
+def lineage(standings: Mapping[str, QueueStanding], name: str) -> set[str]:
+    """A queue and all below it."""
+    found = {name}
+    while more := {each for each, one in standings.items() if one.parent in found} - found:
+        found |= more
+    return found
+
+
+def in_tree_order(standings: Mapping[str, QueueStanding]) -> list[tuple[int, str]]:
+    """Depth and name, parents before children, names in order."""
+    children: dict[str, list[str]] = {}
+    for name, standing in standings.items():
+        above = standing.parent if standing.parent in standings and standing.parent != name else ""
+        children.setdefault(above, []).append(name)
+    found: list[tuple[int, str]] = []
+    left = [(0, name) for name in reversed(children.get("", []))]
+    while left:
+        depth, name = left.pop()
+        found.append((depth, name))
+        left += [(depth + 1, each) for each in reversed(children.get(name, []))]
+    return found
+
+
+def count_waiting(standings: Mapping[str, QueueStanding], waiting: Iterable[tuple[str, int]]) -> None:
+    """Jobs that wait, each by its queue and its pods without a node."""
+    jobs, pods = Counter[str](), Counter[str]()
+    for queue, count in waiting:
+        jobs[queue] += 1
+        pods[queue] += count
+    for name, standing in standings.items():
+        standing.jobs_waiting, standing.pods_waiting = jobs[name], pods[name]

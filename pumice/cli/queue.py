@@ -1,0 +1,104 @@
+"""`pumice queue`: what queues have, who waits in which order and why, and what for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pumice.adviser.census import Census, WaitingJob, census_of
+from pumice.adviser.queues import QueueStanding, in_tree_order, reckoned
+from pumice.cli.exits import Exit, guarded
+from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.sources import At, Certificate, Db, ServerUrl, Token, scene_from, server_of
+from pumice.cli.terminal import Terminal
+from pumice.units import WHOLE, amount
+
+AMOUNTS: Final = ("guarantee", "deserved", "capability", "allocated", "borrowed", "pending")
+SHOWN: Final = 50
+"""Waiting jobs in a table; JSON has all."""
+
+
+@guarded
+def queue(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Only this queue and those below it.", show_default=False)
+    ] = None,
+    db: Db = None,
+    at: At = None,
+    server: ServerUrl = None,
+    token: Token = None,
+    certificate: Certificate = None,
+    manifests: Manifests = None,
+    config: Config = None,
+    plugins_dir: PluginsDir = None,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+    lenient: Lenient = False,
+) -> int:
+    """Decide the cycle with a trail of all jobs, and look at who waits after it."""
+    terminal = Terminal(output, quiet, log_level)
+    asked = server_of(server, token, certificate)
+    scene = scene_from(db, at, asked, manifests, config, plugins_dir, lenient, terminal)
+    census = census_of(scene)
+    census = census if name is None else census.within(name)
+    terminal.emit(census.to_dict(), lambda console: show(console, census))
+    return Exit.DONE
+
+
+def show(console: Console, census: Census) -> None:
+    """The tree, then who waits."""
+    console.print(_tree(census))
+    if not census.waiting:
+        console.print("No job waits.")
+        return
+    console.print(_waiting(census))
+    left = len(census.waiting) - SHOWN
+    if left > 0:
+        console.print(f"and {left} more (-o json has all)")
+    counts = {kind: sum(jobs.values()) for kind, jobs in census.classes().items()}
+    told = ", ".join(f"{count} {kind.value}" for kind, count in counts.items() if count)
+    console.print(f"{len(census.waiting)} wait: {told}")
+
+
+def _tree(census: Census) -> Table:
+    lines = in_tree_order(census.queues)
+    columns = [what for what in AMOUNTS if any(getattr(one, what) for one in census.queues.values())]
+    table = Table("queue", "share", *columns, "jobs", title=f"queues as cycle {census.cycle} opened")
+    for depth, name in lines:
+        standing = census.queues[name]
+        share = "" if standing.share is None else f"{standing.share:.3g}"
+        shown = [_amounts(standing, what) for what in columns]
+        closed = "" if standing.state in ("", "Open") else f" ({standing.state})"
+        waiting = f"{standing.jobs_waiting} waiting" if standing.jobs_waiting else ""
+        table.add_row(f"{'  ' * depth}{name}{closed}", share, *shown, waiting)
+    return table
+
+
+def _amounts(standing: QueueStanding, what: str) -> str:
+    amounts: dict[str, float] = getattr(standing, what)
+    told = [amount(name, reckoned(name, value)) for name, value in amounts.items() if name != WHOLE]
+    return ", ".join(told)
+
+
+def _waiting(census: Census) -> Table:
+    table = Table("#", "job", "queue", "placed", "class", "waits for", "comes after")
+    for job in census.waiting[:SHOWN]:
+        table.add_row(
+            "" if job.position is None else str(job.position),
+            job.job,
+            job.queue,
+            f"{job.held} of {job.held + job.pods}",
+            job.finding.wait_class.value,
+            job.finding.because,
+            _before(job),
+        )
+    return table
+
+
+def _before(job: WaitingJob) -> str:
+    earlier = job.place.before_it
+    return "" if earlier is None else f"{earlier.job}: {earlier.words}"

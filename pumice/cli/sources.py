@@ -1,0 +1,77 @@
+"""Where a question about a cluster gets it from: a journal, a server, or manifests; options and readers."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+
+from pumice.cli.exits import UsageError
+from pumice.cli.inputs import load_config, take_manifests, warn_of_token
+from pumice.cli.terminal import Terminal
+from pumice.explain.scene import Scene, present, scene_of
+from pumice.explain.server import Server, fetch
+from pumice.history.rewind import newest_cycle, rewind_file, warn_of_damage
+from pumice.replay.plugins import demand_plugins
+
+Db = Annotated[Path | None, typer.Option("--db", help="The journal.", envvar="PUMICE_DB", show_default="pumice.db")]
+At = Annotated[int | None, typer.Option("--at", min=1, help="The cycle of the journal. Default: the newest.")]
+ServerUrl = Annotated[
+    str | None,
+    typer.Option("--server", metavar="URL", help="Ask a running server instead: what would the next cycle do?"),
+]
+Token = Annotated[
+    str | None, typer.Option("--token", help="What to show the server.", envvar="PUMICE_TOKEN", show_default=False)
+]
+Certificate = Annotated[
+    Path | None, typer.Option("--cacert", metavar="PEM", help="Whom to trust beside the system's authorities.")
+]
+
+
+def scene_from(
+    db: Path | None,
+    at: int | None,
+    server: Server | None,
+    manifests: Sequence[str] | None,
+    config: Path | None,
+    plugins_dir: Path | None,
+    lenient: bool,
+    terminal: Terminal,
+) -> Scene:
+    """The cycle that is asked about: a recorded one, or the next one of a server or of manifests. What was loaded is
+    kept from the collector: it stays, and there is much of it.
+    """
+    if server is None and not manifests:
+        scene = _recorded(db or Path("pumice.db"), at, config, plugins_dir, terminal)
+    else:
+        if at is not None:
+            raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--at")
+        settings = load_config(config, lenient, terminal, plugins=plugins_dir)
+        if server is not None:
+            warn_of_token(server.token, terminal)
+            objects = fetch(server)
+        else:
+            objects, _ = take_manifests(manifests or (), (), time.time(), terminal)
+        scene = present(objects, settings, time.time(), terminal.warn)
+    gc.freeze()
+    return scene
+
+
+def _recorded(db: Path, at: int | None, config: Path | None, plugins_dir: Path | None, terminal: Terminal) -> Scene:
+    if config is not None:
+        raise UsageError("a journal holds its own configuration; --config goes with --server and -f", path="--config")
+    anyio.run(demand_plugins, db, plugins_dir, terminal.warn)
+    cycle = at if at is not None else anyio.run(newest_cycle, db)
+    past = anyio.run(rewind_file, db, cycle)
+    warn_of_damage(past, db, terminal.warn)
+    return scene_of(past)
+
+
+def server_of(url: str | None, token: str | None, certificate: Path | None) -> Server | None:
+    """The server that is meant, None for none."""
+    return None if url is None else Server(url, token or "", certificate)

@@ -1,0 +1,177 @@
+"""Every class of waiting, made on purpose; and what the class says is lacking is then given, and the job starts."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from config.load import parse_scheduler_config
+from core.session.carry import Carry, CycleClock
+from pumice.adviser.census import Census, WaitingJob, census_of
+from pumice.adviser.classes import CLASS_OF, MEANINGS, WaitClass, WaitReason
+from pumice.explain.scene import Scene
+from pumice.oneshot.cycles import fill
+from tests.kit import source
+from tests.kit.hyper_nodes import hyper_node
+from tests.kit.jobs import gang
+from tests.kit.nodes import node, nodes, taint
+from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+
+Object = dict[str, Any]
+STOCK = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+CAPACITY = STOCK.replace("proportion", "capacity")
+TREE = STOCK.replace("{name: proportion}", "{name: capacity, enableHierarchy: true}")
+TOPOLOGY = STOCK.replace("{name: nodeorder}", "{name: nodeorder}, {name: network-topology-aware}")
+STRICT = STOCK + "configurations: [{name: pumice, arguments: {fix: [dequeue-strategy]}}]\n"
+
+
+def scene(*objects: Object, config: str = STOCK, default: bool = True) -> Scene:
+    given = [*([queue("default")] if default else []), *objects]
+    settings = parse_scheduler_config(config, source="test")
+    return Scene(fill(given), settings, CycleClock(1, 1_800_000_000.0, 0), Carry(), objects=lambda: given)
+
+
+def job_of(census: Census, name: str = "default/g") -> WaitingJob | None:
+    return next((job for job in census.waiting if job.job == name), None)
+
+
+class Case(NamedTuple):
+    """`waits`: the cluster in which default/g waits; `starts`: the same with what is lacking."""
+
+    waits: list[Object]
+    starts: list[Object]
+    config: str = STOCK
+
+
+def gated(pods: list[Object]) -> list[Object]:
+    for each in pods:
+        if each["kind"] == "Pod":
+            each["spec"]["schedulingGates"] = [{"name": "example.com/licence"}]
+    return pods
+
+
+def apart(pods: list[Object]) -> list[Object]:
+    """No two of them on one node."""
+    term = {"labelSelector": {"matchLabels": {"app": "g"}}, "topologyKey": "kubernetes.io/hostname"}
+    for each in pods:
+        if each["kind"] == "Pod":
+            each["metadata"]["labels"] = {"app": "g"}
+            each["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return pods
+
+
+def fifo(one: Object) -> Object:
+    one["spec"]["dequeueStrategy"] = "fifo"
+    return one
+
+
+def tight(pods: list[Object]) -> list[Object]:
+    """Within one rack."""
+    pods[0]["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
+    return pods
+
+
+def racks(*sizes: int) -> list[Object]:
+    found, first = list[Object](), 0
+    for number, size in enumerate(sizes):
+        members = [f"n{each}" for each in range(first, first + size)]
+        found += [*(node(name, cpu="4") for name in members), hyper_node(f"rack{number}", 1, nodes=members)]
+        first += size
+    return found
+
+
+def runs(name: str, where: str, pods: int = 1, **more: Any) -> list[Object]:
+    return gang(name, pods=pods, phase="Running", nodes=[where] * pods, **more)
+
+
+G = gang("g", pods=2, cpu="4", phase="Inqueue")
+ASKING = [pod_group("g", min_member=1, min_resources={"cpu": "6"}), pod("g-0", group="g", cpu="6")]
+IN_Q1 = gang("g", pods=1, cpu="4", queue="q1", phase="Inqueue")
+CASES: dict[WaitReason, Case] = {
+    WaitReason.QUEUE_CAPABILITY: Case(
+        [node("n0"), queue("q1", capability={"cpu": "2"}), *IN_Q1],
+        [node("n0"), queue("q1", capability={"cpu": "4"}), *IN_Q1],
+        CAPACITY,
+    ),
+    WaitReason.QUEUE_SHARE: Case(
+        [
+            node("n0"), queue("q1"), queue("q2"), *runs("r", "n0", 1, cpu="4", queue="q1"), *IN_Q1,
+            *gang("h", pods=4, cpu="1", queue="q2", phase="Inqueue"),
+        ],
+        [node("n0"), queue("q1"), queue("q2"), *runs("r", "n0", 1, cpu="4", queue="q1"), *IN_Q1],
+    ),
+    WaitReason.BEHIND_OTHERS: Case(
+        [node("n0"), fifo(queue("q1")), *gang("f", pods=1, cpu="9", queue="q1", phase="Inqueue"), *IN_Q1],
+        [node("n0"), queue("q1"), *gang("f", pods=1, cpu="9", queue="q1", phase="Inqueue"), *IN_Q1],
+        STRICT,
+    ),
+    WaitReason.OTHERS_FIRST: Case(
+        [*nodes(2, cpu="4"), *gang("f", pods=2, cpu="3", phase="Inqueue"), *G],
+        [*nodes(2, cpu="4"), *G],
+    ),
+    WaitReason.OVERCOMMIT: Case([node("n0", cpu="4"), *ASKING], [node("n0", cpu="6"), *ASKING]),
+    WaitReason.NOT_LOOKED_AT: Case(
+        [node("n0"), *gang("g", pods=1)],
+        [node("n0"), *gang("g", pods=1, phase="Inqueue")],
+        STOCK.replace("enqueue, allocate", "allocate").replace("allocate, backfill", "enqueue"),
+    ),
+    WaitReason.QUEUE_MISSING: Case([node("n0"), *IN_Q1], [node("n0"), queue("q1"), *IN_Q1]),
+    WaitReason.QUEUE_NOT_OPEN: Case(
+        [node("n0"), queue("q1", state="Closed"), *IN_Q1], [node("n0"), queue("q1"), *IN_Q1], CAPACITY
+    ),
+    WaitReason.FREE_IN_PIECES: Case(
+        [*nodes(3, cpu="5"), *(each for n in range(3) for each in runs(f"r{n}", f"n{n}", cpu="2")), *G],
+        [node("n0", cpu="15"), *(each for n in range(3) for each in runs(f"r{n}", "n0", cpu="2")), *G],
+    ),
+    WaitReason.IN_USE: Case(
+        [*nodes(2, cpu="4"), *runs("r", "n0", cpu="4"), *G], [*nodes(3, cpu="4"), *runs("r", "n0", cpu="4"), *G]
+    ),
+    WaitReason.LARGER_THAN_CLUSTER: Case([node("n0", cpu="4"), *G], [*nodes(2, cpu="4"), *G]),
+    WaitReason.LARGER_THAN_ANY_NODE: Case([*nodes(8, cpu="3"), *G], [*nodes(2, cpu="4"), *G]),
+    WaitReason.NO_NODE_ALLOWED: Case([*nodes(2, taints=[taint("gpu", "only")]), *G], [*nodes(2), *G]),
+    WaitReason.PODS_APART: Case([node("n0"), *apart(gang("g", pods=2, phase="Inqueue"))], [*nodes(2), *G]),
+    WaitReason.TOPOLOGY: Case(
+        [*racks(1, 1), *tight(gang("g", pods=2, cpu="3", phase="Inqueue"))],
+        [*racks(2, 1), *tight(gang("g", pods=2, cpu="3", phase="Inqueue"))],
+        TOPOLOGY,
+    ),
+    WaitReason.PODS_MISSING: Case([node("n0"), *gang("g", pods=2, min_member=3, phase="Inqueue")], [node("n0"), *G]),
+    WaitReason.GATED: Case([node("n0"), *gated(gang("g", pods=2, phase="Inqueue"))], [node("n0"), *G]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", CASES)
+def test_each_reason_is_found_and_ends_with_what_it_says_is_lacking(reason: WaitReason) -> None:
+    case = CASES[reason]
+    config = case.config
+    found = job_of(census_of(scene(*case.waits, config=config)))
+    assert found is not None
+    assert (found.finding.reason, found.finding.wait_class) == (reason, CLASS_OF[reason])
+    assert found.finding.because
+    if reason is WaitReason.NOT_LOOKED_AT:
+        config = STOCK
+    assert job_of(census_of(scene(*case.starts, config=config))) is None
+
+
+def test_every_reason_has_a_class_and_every_class_a_meaning() -> None:
+    assert set(CLASS_OF) == set(WaitReason)
+    assert set(CLASS_OF.values()) == set(MEANINGS) == set(WaitClass)
+    assert set(WaitReason) - set(CASES) == {
+        WaitReason.NAMESPACE_QUOTA, WaitReason.NOT_ADMITTED, WaitReason.NOT_VALID, WaitReason.PROMISED,
+    }  # fmt: skip
+
+
+def test_the_document_lists_them_all() -> None:
+    text = (source.ROOT / "docs" / "waiting.md").read_text("utf-8")
+    rows = [
+        line.split("|")[1:3] for line in text.splitlines() if line.startswith("| ") and not line.startswith("| class")
+    ]
+    assert [(kind.strip(), reason.strip()) for kind, reason in rows] == [(CLASS_OF[each], each) for each in WaitReason]

@@ -1,0 +1,74 @@
+"""`pumice queue` over manifests and over a journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.kit.jobs import gang
+from tests.kit.nodes import nodes
+from tests.kit.queues import queue
+from tests.pumice.cli.terminal import pumice
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """Two nodes, a gang that fits and one that is too large."""
+    path = tmp_path / "cluster.yaml"
+    objects = [*nodes(2, cpu="4"), queue("q1"), *gang("a", pods=2, cpu="3", queue="q1", duration="0")]
+    path.write_text(
+        yaml.safe_dump_all([*objects, *gang("g", pods=3, cpu="4", queue="q1", created="2027-01-01T00:00:00Z")])
+    )
+    return path
+
+
+def test_manifests(cluster: Path) -> None:
+    said = pumice("queue", "q1", "-f", cluster, "-o", "json")
+    assert said.code == 0
+    assert list(said.json["queues"]) == ["q1"]
+    (job,) = said.json["waiting"]
+    assert (job["job"], job["position"], job["class"], job["reason"]) == (
+        "default/g", 1, "NoCapacity", "LargerThanCluster",
+    )  # fmt: skip
+    assert job["before_it"]["job"] == "default/a"
+    assert said.json["classes"]["NoCapacity"] == 1
+    assert pumice("queue", "q1", "-f", cluster, "-o", "json").json["waiting"] == said.json["waiting"]
+    table = pumice("queue", "-f", cluster, "-o", "table").out
+    assert "default/g" in table
+    assert "1 wait: 1 NoCapacity" in table
+
+
+def test_a_journal_and_a_cycle_of_it(cluster: Path, tmp_path: Path) -> None:
+    db = tmp_path / "j.db"
+    assert pumice("run", "-f", cluster, "--db", db, "--time", "virtual", "--until", "20s", "-o", "json").code == 0
+    now = pumice("queue", "--db", db, "-o", "json")
+    assert [(job["job"], job["reason"]) for job in now.json["waiting"]] == [("default/g", "LargerThanCluster")]
+    assert now.json["queues"]["q1"]["allocated"]["cpu"] == 6.0
+    first = pumice("queue", "--db", db, "--at", 1, "-o", "json")
+    assert first.json["cycle"] == 1
+    assert first.json["waiting"] == []
+    assert pumice("queue", "--db", db, "-o", "json").out == now.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nosuch",), "no queue 'nosuch'"),
+        (("--at", 3), "--at"),
+        (("--db", "nowhere.db", "--config", "c.conf"), "a journal holds its own configuration"),
+        (("--db", "nowhere.db"), "nowhere.db"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(cluster: Path, arguments: tuple[object, ...], words: str) -> None:
+    given = () if "--db" in arguments else ("-f", cluster)
+    said = pumice("queue", *given, *arguments)
+    assert said.code == 2
+    assert words in said.err
+
+
+def test_nobody_waits(tmp_path: Path) -> None:
+    path = tmp_path / "idle.yaml"
+    path.write_text(yaml.safe_dump_all([*nodes(1), queue("q1")]))
+    assert "No job waits." in pumice("queue", "-f", path, "-o", "table").out
