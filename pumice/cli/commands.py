@@ -56,6 +56,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Say what a recorded run came to: waits, slowdowns, evictions, lost work and use, as tables or files.",
         "[bold]pumice measures pumice.db --csv jobs.csv[/bold]",
     ),
+    "timeline": CommandRow(
+        "Draw a recorded run for Perfetto: nodes, queues, cycles and actors over time, evictions as arrows.",
+        "[bold]pumice timeline pumice.db -o trace.perfetto-trace[/bold]",
+    ),
     "kubeconfig": CommandRow(
         "Print (or write) a kubeconfig for a running `pumice run --http`.",
         "[bold]pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig[/bold]",

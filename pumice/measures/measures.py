@@ -211,40 +211,45 @@ class Measuring(Listener):
         }
 
 
-def begin_with(lives: Lives, state: CheckpointState) -> None:
-    """What was there when the journal begins: groups first, since pods are counted with them."""
-    rows = [
-        Mutation(held.revision, "ADDED", kind, namespace, name, held.blob)
-        for kind, (namespace, name), held in state.truth.rows()
-    ]
-    for mutation in sorted(rows, key=lambda one: one.kind == "Pod"):
-        lives.note(mutation, state.recovered.now)
+@dataclass(frozen=True)
+class Beginning:
+    """Where a journal begins: the moment, and the record after which to read on. `state`: what was there already."""
+
+    at: float
+    after: int
+    state: CheckpointState | None = None
+
+    def tell(self, lives: Lives) -> None:
+        """What was there, groups first, since pods are counted with them."""
+        rows = () if self.state is None else self.state.truth.rows()
+        there = [Mutation(held.revision, "ADDED", kind, *name, held.blob) for kind, name, held in rows]
+        for mutation in sorted(there, key=lambda one: one.kind == "Pod"):
+            lives.note(mutation, self.at)
+
+
+async def beginning(journal: Journal) -> Beginning:
+    """Of a journal whose first records were cut off, that is the oldest state it keeps."""
+    head = await journal.head()
+    kept = [one for one in await journal.checkpoints() if one.sequence >= head.cut] if head.cut else []
+    if kept:
+        state = read_checkpoint(kept[-1])  # they come newest first
+        return Beginning(round(state.recovered.now, 3), state.sequence, state)
+    first = await journal.read(head.cut, limit=1)
+    return Beginning(round(first[0].at, 3) if first else 0.0, head.cut)
 
 
 async def measure(journal: Journal, each: Callable[[JobRow], None] | None = None) -> Measures:
     """What a journal's run came to; `each` gets a row for each job as it ends. Raises DamagedError."""
-    head = await journal.head()
-    state = await _oldest(journal, head.cut)
-    first = await journal.read(head.cut, limit=1)
-    began = state.recovered.now if state is not None else first[0].at if first else 0.0
-    measuring = Measuring(round(began, 3), each)
+    begun = await beginning(journal)
+    measuring = Measuring(begun.at, each)
     lives = Lives(measuring.listeners())
-    if state is not None:
-        begin_with(lives, state)
-    after, ended = head.cut if state is None else state.sequence, began
+    begun.tell(lives)
+    after, ended = begun.after, begun.at
     while batch := await journal.read(after, limit=BATCH):
         for stored in batch:
             lives.follow(stored)
         after, ended = batch[-1].sequence, max(ended, batch[-1].at)
     return measuring.end(round(ended, 3))
-
-
-async def _oldest(journal: Journal, cut: int) -> CheckpointState | None:
-    """The first state that is still whole, of a journal whose beginning was cut off."""
-    if not cut:
-        return None
-    kept = [one for one in await journal.checkpoints() if one.sequence >= cut]
-    return read_checkpoint(kept[-1]) if kept else None
 
 
 def _mean(values: Sequence[float]) -> float | None:

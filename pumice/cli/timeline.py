@@ -1,0 +1,42 @@
+"""`pumice timeline`: a recorded run as a file for Perfetto."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+
+from pumice.cli.exits import Exit, guarded
+from pumice.cli.options import Level, LogLevel, Quiet
+from pumice.cli.terminal import Terminal
+from pumice.measures.measures import Measures
+from pumice.timeline.perfetto import PerfettoWriter
+from pumice.timeline.timeline import draw
+from storage.sqlite import SqliteJournal
+
+
+@guarded
+def timeline(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="TRACE", help="Default: FILE.perfetto-trace.", show_default=False),
+    ] = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+) -> int:
+    """Nodes, queues, cycles and actors as tracks, pods as slices, evictions as arrows. Open it in ui.perfetto.dev."""
+    terminal = Terminal(None, quiet, log_level)
+    target = output or file.with_name(f"{file.name}.perfetto-trace")
+    found = anyio.run(_draw, file, target)
+    said = {"timeline": str(target), "bytes": target.stat().st_size, "jobs": found.summary["jobs"]}
+    terminal.emit(said, lambda console: console.print(f"{target}: open it in https://ui.perfetto.dev", markup=False))
+    return Exit.DONE
+
+
+async def _draw(file: Path, target: Path) -> Measures:
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        with target.open("wb") as opened:
+            return await draw(journal, PerfettoWriter(opened))

@@ -1,0 +1,1 @@
+"""A run as a timeline to study in Perfetto (https://ui.perfetto.dev): nodes, queues, cycles and actors as tracks."""
