@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,15 @@ if TYPE_CHECKING:
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
+Rows = slice | npt.NDArray[np.intp]
+ALL: Final = slice(None)
 Notes = dict[str, str]
 """A pod's annotations as the session has them."""
+
+
+def is_all(rows: Rows) -> bool:
+    """Whether all nodes are asked about."""
+    return isinstance(rows, slice) and rows == ALL
 
 
 class DeviceError(Exception):
@@ -43,24 +50,20 @@ class Family(Protocol):
         """The nodes that have any [N]."""
         ...
 
-    def fitting(self, task: Task) -> BoolArray:
-        """The nodes that have what the task asks for, of those that have any [N] (FilterNode)."""
+    def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
+        """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode)."""
         ...
 
     def fits(self, task: Task, row: int) -> bool:
-        """Whether one node has what the task asks for."""
-        ...
+        """Whether one node that has any has what the task asks for."""
+        return bool(self.fitting(task, slice(row, row + 1))[0])
 
     def refusal(self, row: int) -> str:
         """What is said of a node where it does not fit."""
         ...
 
-    def score(self, task: Task, row: int) -> float:
-        """How well it fits there (ScoreNode)."""
-        ...
-
-    def scores(self, task: Task) -> FloatArray:
-        """How well it fits on each node, float64 [N] (ScoreNode)."""
+    def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
+        """How well it fits on each node, 0 on one that has none, float64 [len(rows)] (ScoreNode)."""
         ...
 
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:

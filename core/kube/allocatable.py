@@ -14,27 +14,28 @@ from core.objects.metadata import section
 from core.objects.node import OVERSUBSCRIPTION_CPU, OVERSUBSCRIPTION_MEMORY
 from core.resources import Resource
 from core.state.derived import derived
+from core.state.scalars import cells_of
 from core.state.sources import NODES
 
 if TYPE_CHECKING:
-    from core.kube.rows import BoolArray, FloatArray
+    from core.kube.rows import BoolArray
     from core.objects.node import NodeSpec
+    from core.state.scalars import CellColumn
     from core.state.sources import NodeSpecs
 
 
 @dataclass(frozen=True, slots=True)
 class AllocatableColumn:
-    """One resource over node rows [N], each beside a memoryview for reading one row cheaply.
+    """One resource over node rows [N].
 
     `amount`: what is allocatable; `divisor`: the same with infinity for 0, so that a share of nothing is 0; `present`:
     where it is not 0.
     """
 
-    amount: FloatArray
-    divisor: FloatArray
+    amount: CellColumn
+    divisor: CellColumn
     present: BoolArray
     everywhere: bool
-    amount_at: memoryview
 
 
 def _kube_allocatable(spec: NodeSpec) -> Resource:
@@ -63,5 +64,6 @@ def capacity(nodes: NodeSpecs, name: str) -> AllocatableColumn:
     amount = np.array(_amounts(nodes, name), dtype=np.float64)
     present = amount != 0.0
     everywhere = bool(present.all())
-    divisor = amount if everywhere else np.where(present, amount, np.inf)  # one array is read faster than two
-    return AllocatableColumn(amount, divisor, present, everywhere, amount.data)
+    column = cells_of(amount)
+    divisor = column if everywhere else cells_of(np.where(present, amount, np.inf))  # one is read faster than two
+    return AllocatableColumn(column, divisor, present, everywhere)

@@ -63,7 +63,7 @@ class Attachments:
 
     def __init__(self, placed: Placed, objects: Mapping[str, Mapping[str, Object]]) -> None:
         self._placed, self.storage = placed, Storage(objects)
-        self._users: dict[tuple[int, Attachable], int] = {}
+        self._users: dict[Attachable, dict[int, int]] = {}  # -> node row -> pods
         self._attached: set[tuple[int, Attachable]] = set()
         self._counts: dict[str, CountArray] = {}
         self._read = 0
@@ -110,31 +110,28 @@ class Attachments:
             volume = _attachable(storage, claim) if claim else None
             if volume is None:
                 continue
-            place = (row, volume)
-            before = self._users.get(place, 0)
-            self._users[place] = before + sign
-            if place not in self._attached and (before > 0) != (before + sign > 0):
+            users = self._users.setdefault(volume, {})
+            before = users.get(row, 0)
+            users[row] = before + sign
+            if (row, volume) not in self._attached and (before > 0) != (before + sign > 0):
                 self._counts.setdefault(volume.driver, self._column())[row] += sign
 
-    def catch_up(self) -> None:
-        """Read what was placed or taken off since."""
+    def catch_up(self) -> int:
+        """Read what was placed or taken off since; how much that was since the session began."""
         log = self._placed.log
         while self._read < len(log):
             if self.limits:
                 self._count(log[self._read])
             self._read += 1
+        return self._read
 
     def attached(self, driver: str) -> CountArray:
         """Volumes of a driver per node [N]."""
         return self._counts.setdefault(driver, self._column())
 
-    def uses(self, row: int, volume: Attachable) -> bool:
-        """Whether a pod on the node uses that volume."""
-        return self._users.get((row, volume), 0) > 0
-
     def rows_using(self, volume: Attachable) -> list[int]:
         """The nodes with a pod that uses that volume."""
-        return [row for (row, known), users in self._users.items() if known == volume and users > 0]
+        return [row for row, users in self._users.get(volume, {}).items() if users > 0]
 
 
 def attachments(placed: Placed, objects: Mapping[str, Mapping[str, Object]]) -> Attachments:

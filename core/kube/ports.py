@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from core.kube.placed import Move, Placed
-    from core.kube.rows import BoolArray
 
 ANY_ADDRESS = "0.0.0.0"
 HostPort = tuple[str, str, int]  # (address, protocol, port)
@@ -25,39 +24,43 @@ class PortsInUse:
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
         self._read = 0
-        self._users: dict[tuple[str, int], dict[str, npt.NDArray[np.int32]]] = {}  # (protocol, port) -> address -> [N]
+        self._users: dict[HostPort, npt.NDArray[np.int32]] = {}
+        self._rivals: dict[HostPort, npt.NDArray[np.int32]] = {}  # of the ports that somebody wanted
         for move in placed.special_at_opening():
             self._count(move)
 
     def _count(self, move: Move) -> None:
         task, row, sign = move
-        for address, protocol, port in task.template.host_ports:
-            users = self._users.setdefault((protocol, port), {})
-            if address not in users:
-                users[address] = np.zeros(self._placed.nodes.count, dtype=np.int32)
-            users[address][row] += sign
+        for used in task.template.host_ports:
+            self._column(self._users, used)[row] += sign
+            for wanted, rivals in self._rivals.items():
+                if _clash(used, wanted):
+                    rivals[row] += sign
 
-    def _columns(self, wanted: HostPort) -> list[npt.NDArray[np.int32]]:
-        """The columns that conflict with a wanted port, up to date."""
+    def _column(self, columns: dict[HostPort, npt.NDArray[np.int32]], port: HostPort) -> npt.NDArray[np.int32]:
+        if port not in columns:
+            columns[port] = np.zeros(self._placed.nodes.count, dtype=np.int32)
+        return columns[port]
+
+    def catch_up(self) -> None:
+        """Read what was placed or taken off since."""
         log = self._placed.log
         while self._read < len(log):
             self._count(log[self._read])
             self._read += 1
-        address, protocol, port = wanted
-        users = self._users.get((protocol, port), {})
-        return [column for used, column in users.items() if ANY_ADDRESS in (address, used) or address == used]
 
-    def rows_in_conflict(self, wanted: tuple[HostPort, ...]) -> BoolArray:
-        """Mask [N] of the nodes where one of the wanted ports is taken."""
-        taken = np.zeros(self._placed.nodes.count, dtype=np.bool_)
-        for port in wanted:
-            for column in self._columns(port):
-                taken |= column > 0
-        return taken
+    def rivals(self, wanted: HostPort) -> npt.NDArray[np.int32]:
+        """How many pods of each node use a port that clashes with that one, [N]; `catch_up` keeps it up to date."""
+        if wanted not in self._rivals:
+            found = self._column(self._rivals, wanted)
+            for used, users in self._users.items():
+                if _clash(used, wanted):
+                    found += users
+        return self._rivals[wanted]
 
-    def in_conflict(self, wanted: tuple[HostPort, ...], row: int) -> bool:
-        """Whether one of the wanted ports is taken on the node of one row."""
-        return any(column[row] > 0 for port in wanted for column in self._columns(port))
+
+def _clash(used: HostPort, wanted: HostPort) -> bool:
+    return used[1:] == wanted[1:] and (ANY_ADDRESS in (used[0], wanted[0]) or used[0] == wanted[0])
 
 
 def ports_in_use(placed: Placed) -> PortsInUse:

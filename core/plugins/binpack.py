@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
 from core.resources import MIN_RESOURCE
-from core.session.fill import FULL, FillScore, FillTerm
+from core.session.fill import FULL, FillTerm, fill_score
 from core.session.points.nodes import TEMPLATE_ONLY
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
+    from core.session.points.columns import ColumnScore
+    from core.session.points.ready import ReadyScore
     from core.session.session import Session
 
 RESOURCES = "binpack.resources"
@@ -26,7 +28,7 @@ class FillScorer:
         self._weights = weights
         self._factor = FULL * weight
 
-    def prepare(self, session: Session, task: Task) -> FillScore:
+    def prepare(self, session: Session, task: Task) -> ColumnScore | ReadyScore:
         """For the task's template."""
         names = session.dims.names
         asked = [
@@ -35,7 +37,7 @@ class FillScorer:
             if request >= MIN_RESOURCE and names[dimension] in self._weights
         ]
         terms = [FillTerm(dimension, request, float(weight)) for dimension, request, weight in asked if weight]
-        return FillScore(session, terms, float(sum(weight for _, _, weight in asked)), self._factor)
+        return fill_score(session, terms, float(sum(weight for _, _, weight in asked)), self._factor)
 
 
 class Binpack:

@@ -4,10 +4,23 @@ same memory.
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
+from collections.abc import MutableSequence, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+
+class CellColumn(NamedTuple):
+    """Numbers or truth values [N]: the array, and the same memory number by number."""
+
+    many: npt.NDArray[Any]
+    one: Sequence[Any]
+
+
+def cells_of(array: npt.NDArray[Any]) -> CellColumn:
+    """A contiguous one-dimensional array as such a column; changes of the array are seen."""
+    return CellColumn(array, memoryview(array))  # type: ignore[arg-type]
 
 
 def floats(column: npt.NDArray[np.float64]) -> MutableSequence[float]:

@@ -19,13 +19,11 @@ import numpy as np
 
 from pumice.plugins import (
     NodeLook,
-    PerNodeFilter,
     PluginBuilder,
     Reads,
     ReadyScore,
     Session,
     Task,
-    Volatility,
 )
 
 
@@ -39,10 +37,9 @@ class QuietRacks:
         self._most = int(arguments.get("most", 4))
 
     def on_session_open(self, session: Session) -> None:
-        """Register the filter. A rack's other nodes count, so an answer is stale after any placement: GLOBAL."""
+        """Register the filter: any function of a task and a node will do, and is asked anew after every placement."""
         self._session = session
-        rack_filter = PerNodeFilter(self.name, self.test, volatility=Volatility.GLOBAL, kind=lambda task: task.job)
-        session.points.predicate.add(self.name, [rack_filter])
+        session.points.predicate.add(self.name, self.test)
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

@@ -33,7 +33,6 @@ from core.messages.watch import ReadRevision, RevisionRead
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
-from core.plugins.predicates.pod_count import PodCountCheck
 from core.session.points.batches import TaskBatch
 from core.state.assumed import AssumedPods
 from core.state.nodes import NodeTable
@@ -170,10 +169,6 @@ def forgets_resync(self: Cache, namespace: str, name: str, uid: str, *, evicting
     """A failed bind is noted and never looked at again: it stays assumed."""
     del namespace, name, evicting
     self._awaited.came(uid)
-
-
-def refuses_none(self: PodCountCheck, rows: Any) -> Any:
-    return np.zeros(len(range(*rows.indices(len(self._most))) if isinstance(rows, slice) else rows), dtype=np.int32)
 
 
 def chooses_from_all(choose: Any) -> Any:

@@ -24,7 +24,7 @@ from actors.scheduling.commit import Commit
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
-from core.plugins.predicates.pod_count import PodCountCheck
+from core.plugins.predicates.pod_count import PodCount
 from core.plugins.proportion.plugin import Proportion
 from core.session.closing import close
 from core.state.assumed import AssumedPods
@@ -32,7 +32,7 @@ from core.state.nodes import NodeTable
 from core.state.view import View
 from pumice.storm.script.workload import Size
 from tests.simulation import defects
-from tests.simulation.planting import Plant, all_of, always, asks_nothing, no_reason, nothing, replace, wrap
+from tests.simulation.planting import Plant, always, asks_nothing, nothing, replace, wrap
 
 SMALL = Size(5, 40)
 LARGE = Size(20, 200)
@@ -93,7 +93,7 @@ BUGS: dict[str, Bug] = {
         replace(DeviceMachine, "step", asks_nothing), "claims+pods", invariants=("claims-come-back",)
     ),
     "nodes take more pods than they may have": Bug(
-        all_of(replace(PodCountCheck, "reject", defects.refuses_none), replace(PodCountCheck, "reject_one", no_reason)),
+        replace(PodCount, "prepare", nothing),
         invariants=("within-allocatable",),
     ),
     "a pod that comes alone gets no group": Bug(

@@ -24,14 +24,6 @@ def wrap(owner: type, name: str, make: Callable[[Any], Any]) -> Plant:
     return plant
 
 
-def all_of(*plants: Plant) -> Plant:
-    def plant(patch: pytest.MonkeyPatch) -> None:
-        for each in plants:
-            each(patch)
-
-    return plant
-
-
 def nothing(*_: Any, **__: Any) -> None:
     """What a forgotten call does."""
 
@@ -42,7 +34,3 @@ def always(*_: Any, **__: Any) -> bool:
 
 def asks_nothing(*_: Any) -> tuple[()]:
     return ()
-
-
-def no_reason(*_: Any) -> int:
-    return 0

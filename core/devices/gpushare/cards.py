@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.devices.family import DeviceError, Notes, amount, containers, limits_of, whole_number
+from core.devices.family import ALL, DeviceError, Family, Notes, amount, containers, limits_of, whole_number
 from core.objects.metadata import section
 
 if TYPE_CHECKING:
-    from core.devices.family import BoolArray, FloatArray
+    from core.devices.family import BoolArray, FloatArray, Rows
     from core.objects.node import NodeSpec
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
@@ -88,7 +88,7 @@ def indices(text: str | None) -> tuple[int, ...]:
     return tuple(card for card in ids if card is not None) if None not in ids else ()
 
 
-class GpuShare:
+class GpuShare(Family):
     """See `Family`. `by_memory`, `by_number`: which of the two requests count.
 
     A card's users are pods by uid with the MiB that they ask for. A pod that loses its node in the same session stays
@@ -128,32 +128,23 @@ class GpuShare:
 
     # --- what fits
 
-    def fitting(self, task: Task) -> BoolArray:
+    def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
         """See `Family`."""
         memory, number = self._asks(task.template)
-        fits: BoolArray = self.present.copy()
+        fits: BoolArray = self.present[rows].copy()
         if self._by_memory and memory > 0:
-            fits &= np.logical_or.reduce(self._roomy(slice(None), memory), axis=1)
+            fits &= self._roomy(rows, memory).any(axis=1)
         if self._by_number and number > 0:
-            fits &= np.count_nonzero(self._idle(slice(None)), axis=1) >= number
+            fits &= self._idle(rows).sum(axis=1) >= number
         return fits
 
-    def fits(self, task: Task, row: int) -> bool:
-        """See `Family`."""
-        memory, number = self._asks(task.template)
-        if self._by_memory and memory > 0 and not self._roomy(row, memory).any():
-            return False
-        return not (self._by_number and number > 0 and np.count_nonzero(self._idle(row)) < number)
-
-    def _roomy(self, rows: int | slice, memory: int) -> BoolArray:
+    def _roomy(self, rows: Rows | int, memory: int) -> BoolArray:
         """Cards with so much left; Volcano counts without sign, so that one with less than nothing left has plenty."""
-        left = self._cards.each[rows, None] - self._used[rows] if isinstance(rows, slice) else None
-        if left is None:
-            left = self._cards.each[rows] - self._used[rows]
+        left = self._cards.each[rows, None] - self._used[rows]
         found: BoolArray = self._cards.there[rows] & ((left >= memory) | (left < 0))
         return found
 
-    def _idle(self, rows: int | slice) -> BoolArray:
+    def _idle(self, rows: Rows | int) -> BoolArray:
         return self._cards.there[rows] & ~self._taken[rows]
 
     def refusal(self, row: int) -> str:
@@ -161,15 +152,10 @@ class GpuShare:
         words = "GpuShare no enough gpu memory" if self._by_memory else "GpuNumber no enough gpu number"
         return f"{words} on node {self._names[row]}"
 
-    def score(self, task: Task, row: int) -> float:
+    def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """Nothing is liked better than something else."""
-        del task, row
-        return 0.0
-
-    def scores(self, task: Task) -> FloatArray:
-        """See `Family`."""
         del task
-        return np.zeros(len(self.present))
+        return np.zeros(len(self.present[rows]))
 
     # --- who has what
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from core.devices.vgpu import slices
 from core.devices.vgpu.asking import MODE, NVIDIA, READ, CardRequest, likes
@@ -49,6 +49,18 @@ class CardRow:
             self.cores[card] = max(self.cores[card] - cores, 0)
 
 
+def has_room(asked: CardRequest, memory: Any, split: Any, size: Any, sharers: Any, used: Any, cores: Any) -> Any:
+    """Whether a card of so many parts and MiB, of which so much is in use, has room for a container that gets so many
+    MiB of it: of one card by numbers, of many by arrays.
+    """
+    room = (split > sharers) & (size - used >= memory) & (cores + asked.cores <= FULL)
+    if asked.cores == FULL:
+        room &= sharers == 0
+    if asked.cores == 0:
+        room &= cores != FULL
+    return room
+
+
 class Choosing(CardOccupancy):
     """What the containers of a pod get on one node, by the policy."""
 
@@ -81,7 +93,8 @@ class Choosing(CardOccupancy):
         cards, kinds = self.cards.cards[row], self.cards.kinds[row]
         for card in self._in_order(tried):
             memory = asked.memory_of(cards[card].memory)
-            if not (liked[kinds[card]] and self._has_room(asked, memory, row, card, tried)):
+            used = tried.sharers[card], tried.memory[card], tried.cores[card]
+            if not (liked[kinds[card]] and has_room(asked, memory, cards[card].split, cards[card].memory, *used)):
                 continue
             if wanted.apart and self._has_group(row, card, wanted.apart):
                 continue
@@ -110,16 +123,6 @@ class Choosing(CardOccupancy):
         if self._policy == SPREAD:
             return sorted(cards, key=lambda card: tried.sharers[card])
         return list(reversed(cards))
-
-    def _has_room(self, asked: CardRequest, memory: int, row: int, card: int, tried: CardRow) -> bool:
-        known = self.cards.cards[row][card]
-        if known.split <= tried.sharers[card] or known.memory - tried.memory[card] < memory:
-            return False
-        if tried.cores[card] + asked.cores > FULL:
-            return False
-        if asked.cores == FULL and tried.sharers[card] > 0:
-            return False
-        return not (tried.cores[card] == FULL and asked.cores == 0)
 
     def _try(self, row: int, card: int, memory: int) -> tuple[str, int] | None:
         """(name, MiB) of what a pod would get of a card."""

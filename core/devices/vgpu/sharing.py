@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.devices.family import DeviceError, Notes
+from core.devices.family import ALL, DeviceError, Family, Notes, is_all
 from core.devices.vgpu.asking import MODE, READ, UNSAID, CardRequest, asked_of, asks_any, kept_apart
-from core.devices.vgpu.choosing import FULL, CardRow, Choosing, Wanted
+from core.devices.vgpu.choosing import CardRow, Choosing, Wanted, has_room
 from core.devices.vgpu.codec import ASSIGNED, BIND_PHASE, BIND_TIME, IDS, NODE, TIME, TO_ALLOCATE, assigned, encoded
 
 if TYPE_CHECKING:
-    from core.devices.family import BoolArray, FloatArray
+    from core.devices.family import BoolArray, FloatArray, Rows
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
 
 REFUSAL: Final = "hami-vgpuDeviceSharing error"
 
 
-class Vgpu(Choosing):
+class Vgpu(Choosing, Family):
     """See `Family`."""
 
     name = "hamivgpu"
@@ -55,8 +55,10 @@ class Vgpu(Choosing):
 
     # --- what fits
 
-    def fitting(self, task: Task) -> BoolArray:
+    def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
         """See `Family`. Where one container asks, and cards are not cut, all nodes are looked at at once."""
+        if not is_all(rows):
+            return np.array([self._scored(task, row) is not None for row in self._each(rows)], dtype=np.bool_)
         wanted = self._wanted(task)
         at_once = len(wanted.containers) == 1 and not (wanted.apart or wanted.rules)
         one_by_one = self._sliced if at_once else self.present
@@ -72,6 +74,9 @@ class Vgpu(Choosing):
             fits[row] = self._chosen(wanted, row, CardRow(self, row)) is not None
         return fits
 
+    def _each(self, rows: Rows) -> Iterable[int]:
+        return range(len(self.present))[rows] if isinstance(rows, slice) else rows.tolist()
+
     def _usable(self, asked: CardRequest, wanted: Wanted) -> BoolArray:
         cards = self.cards
         if asked.percent != UNSAID:
@@ -79,17 +84,9 @@ class Vgpu(Choosing):
         else:
             memory = np.full(cards.memory.shape, asked.memory, dtype=np.int64)
         liked = np.array([*self._likes(wanted.annotations), False], dtype=np.bool_)  # the last one: no card
-        usable: BoolArray = (cards.split > self.sharers) & (cards.memory - self.memory >= memory) & liked[cards.kind]
-        usable &= self.cores + asked.cores <= FULL
-        if asked.cores == FULL:
-            usable &= self.sharers == 0
-        if asked.cores == 0:
-            usable &= self.cores != FULL
+        room = has_room(asked, memory, cards.split, cards.memory, self.sharers, self.memory, self.cores)
+        usable: BoolArray = room & liked[cards.kind]
         return usable
-
-    def fits(self, task: Task, row: int) -> bool:
-        """See `Family`."""
-        return self._scored(task, row) is not None
 
     def _scored(self, task: Task, row: int) -> float | None:
         """The score, None where it does not fit: remembered until something else is in use there, for filter and
@@ -107,12 +104,12 @@ class Vgpu(Choosing):
         del row
         return REFUSAL
 
-    def score(self, task: Task, row: int) -> float:
-        """See `Family`: how full the chosen cards get, or how many have no other user."""
-        return self._scored(task, row) or 0.0
-
-    def scores(self, task: Task) -> FloatArray:
-        """See `Family`. Nodes alike, of whose cards as much is in use, are looked at once."""
+    def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
+        """See `Family`: how full the chosen cards get, or how many have no other user. Where all are asked about, nodes
+        alike, of whose cards as much is in use, are looked at once.
+        """
+        if not is_all(rows):
+            return np.array([self._scored(task, row) or 0.0 for row in self._each(rows)])
         scores = np.zeros(len(self.present))
         wanted = self._wanted(task)
         alone = bool(self._sliced.any() or wanted.apart or wanted.rules)
@@ -122,7 +119,7 @@ class Vgpu(Choosing):
             like: Hashable = row if alone else (self.cards.alike[row], state[row].tobytes())
             found = known.get(like)
             if found is None:
-                found = known[like] = self.score(task, row)
+                found = known[like] = self._scored(task, row) or 0.0
             scores[row] = found
         return scores
 

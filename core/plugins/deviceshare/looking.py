@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from math import floor
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.session.points.nodes import Reads, Volatility
+from core.session.points.by_rows import RowsCheck, RowsScore
+from core.session.points.nodes import Reads
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
@@ -22,63 +22,40 @@ if TYPE_CHECKING:
 NAME: Final = "deviceshare"
 
 
-class DeviceCheck:
+class DeviceCheck(RowsCheck):
     """The filter for one task: of several kinds of devices the first that does not suffice is named."""
-
-    volatility = Volatility.ROW
 
     def __init__(self, session: Session, families: Sequence[Family], task: Task) -> None:
         self._session, self._families, self._task = session, families, task
+        self._rows = np.arange(session.nodes.count)
 
-    def reject(self, rows: Rows) -> IntArray:
+    def reject(self, rows: Rows, /) -> IntArray:
         """See `NodeCheck`."""
-        if not isinstance(rows, slice):
-            return np.array([self.reject_one(row) for row in rows.tolist()], dtype=np.int32)
-        codes = np.zeros(self._session.nodes.count, dtype=np.int32)
+        asked = self._rows[rows]
+        codes = np.zeros(len(asked), dtype=np.int32)
         for family in self._families:
-            for row in np.flatnonzero(family.present & ~family.fitting(self._task) & (codes == 0)).tolist():
-                codes[row] = self._code(family, row)
-        return codes[rows]
-
-    def reject_one(self, row: int) -> int:
-        """See `NodeCheck`."""
-        for family in self._families:
-            if family.present[row] and not family.fits(self._task, row):
-                return self._code(family, row)
-        return 0
+            lacks = family.present[rows] & ~family.fitting(self._task, rows)
+            for place in lacks.nonzero()[0].tolist():
+                codes[place] = codes[place] or self._code(family, int(asked[place]))
+        return codes
 
     def _code(self, family: Family, row: int) -> int:
         return self._session.reasons.intern(Reason(NAME, Code.UNSCHEDULABLE, family.refusal(row)))
 
 
-class DeviceScore:
+class DeviceScore(RowsScore):
     """The scores for one task: the nodes' own, rounded, times the weight."""
-
-    volatility = Volatility.ROW
-    normalised = False
-    constant: float | None = None
 
     def __init__(self, families: Sequence[Family], task: Task, weight: int) -> None:
         self._families, self._task, self._weight = families, task, weight
 
-    def score(self, rows: Rows) -> FloatArray:
+    def score(self, rows: Rows, /) -> FloatArray:
         """See `NodeScore`."""
-        if not isinstance(rows, slice):
-            return np.array([self.score_one(row) for row in rows.tolist()], dtype=np.float64)
-        total = np.zeros(len(self._families[0].present))
-        for family in self._families:
-            total += family.scores(self._task)
-        found: FloatArray = np.floor(total + 0.5) * self._weight
-        return found[rows]
-
-    def score_one(self, row: int) -> float:
-        """See `NodeScore`."""
-        score = sum(family.score(self._task, row) for family in self._families if family.present[row])
-        return float(floor(score + 0.5)) * self._weight
-
-    def finish(self, raw: FloatArray) -> FloatArray:
-        """Not normalised."""
-        return raw
+        total = self._families[0].scores(self._task, rows)
+        for family in self._families[1:]:
+            total = total + family.scores(self._task, rows)
+        scores: FloatArray = np.floor(total + 0.5) * self._weight
+        return scores
 
 
 class Looking:

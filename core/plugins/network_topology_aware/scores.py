@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.resources import MIN_RESOURCE
-from core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Rows, Volatility
+from core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Volatility
+from core.session.points.ready import WholeScore
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -142,27 +143,17 @@ class Scores:
         return found
 
 
-class MomentaryScore:
+class MomentaryScore(WholeScore):
     """A score that depends on the very task and on what its group occupies: asked anew at every choice, never kept."""
 
     volatility = Volatility.MOMENT
-    normalised = True
-    constant: float | None = None
 
     def __init__(self, scores: Scores) -> None:
+        super().__init__(scores.session.nodes.count)
         self._scores = scores
 
-    def score(self, rows: Rows) -> FloatArray:
-        """Row numbers: what `finish` needs to know who the candidates are."""
-        count = self._scores.session.nodes.count
-        return np.arange(count, dtype=np.float64)[rows]
-
-    def score_one(self, row: int) -> float:
-        """Score of one row, bit for bit what `score` says of it."""
-        return float(row)
-
-    def finish(self, raw: FloatArray) -> FloatArray:
+    def of(self, rows: RowArray) -> FloatArray:
         """The scores of the candidates for the task that is being placed."""
         task = self._scores.session.searches.current
         assert task is not None
-        return self._scores.of_nodes(task, raw.astype(np.intp))
+        return self._scores.of_nodes(task, rows)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
 from core.kube.placed import placed_pods
+from core.plugins.nodeorder.allocated import LEAST, MOST, Allocated
 from core.plugins.nodeorder.balanced_allocation import BalancedAllocation
 from core.plugins.nodeorder.image_locality import ImageLocality
-from core.plugins.nodeorder.least_allocated import LeastAllocated
-from core.plugins.nodeorder.most_allocated import MostAllocated
 from core.plugins.nodeorder.node_affinity import NodeAffinity
 from core.plugins.nodeorder.pod_affinity import PodAffinityScorer
 from core.plugins.nodeorder.taint_toleration import TaintToleration
@@ -47,8 +46,8 @@ class NodeOrder:
         """The scorers over the candidates as a set; whole numbers all, so that the order of summing is free."""
         weights, placed = self._weights, placed_pods(session)
         found: list[NodeScorer | None] = [
-            LeastAllocated(session, weights["leastrequested"]) if weights["leastrequested"] else None,
-            MostAllocated(session, weights["mostrequested"]) if weights["mostrequested"] else None,
+            Allocated(session, LEAST, weights["leastrequested"]) if weights["leastrequested"] else None,
+            Allocated(session, MOST, weights["mostrequested"]) if weights["mostrequested"] else None,
             BalancedAllocation(session, weights["balancedresource"]) if weights["balancedresource"] else None,
             NodeAffinity(weights["nodeaffinity"]) if weights["nodeaffinity"] else None,
             PodAffinityScorer(placed, weights["podaffinity"]) if weights["podaffinity"] else None,

@@ -14,7 +14,8 @@ from core.kube.labels import label_column
 from core.kube.pod_index import pod_index
 from core.kube.selectors import SelectorError
 from core.kube.terms_index import terms_index
-from core.session.points.nodes import Reads, Volatility, labels_of
+from core.session.points.nodes import Reads, labels_of
+from core.session.points.ready import KeptScore
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from core.kube.placed import Placed
     from core.kube.pod_index import Matching
     from core.objects.pod import Task
-    from core.session.points.nodes import FloatArray, Rows
+    from core.session.points.nodes import FloatArray
     from core.session.session import Session
 
 
@@ -36,12 +37,8 @@ def spread_over_domains(column: LabelColumn, per_node: FloatArray) -> FloatArray
     return sums[column.codes]
 
 
-class PodAffinityScore:
+class PodAffinityScore(KeptScore):
     """Weights of the terms that hold in a node's domains: the task's own, and those of the pods there that mean it."""
-
-    volatility = Volatility.GLOBAL
-    normalised = True
-    constant: float | None = None
 
     def __init__(
         self, session: Session, placed: Placed, task: Task, own: list[tuple[AffinityTerm, Matching]], weight: float
@@ -51,7 +48,8 @@ class PodAffinityScore:
         self._asked_at = -1
         self._raw: FloatArray = np.zeros(session.nodes.count)
 
-    def _current(self) -> FloatArray:
+    def current(self) -> FloatArray:
+        """See `KeptScore`: the sum of weights."""
         if self._asked_at != len(self._placed.log):
             self._asked_at = len(self._placed.log)
             per_key: dict[str, FloatArray] = {}
@@ -70,15 +68,7 @@ class PodAffinityScore:
         weighted = there * float(term.weight)
         per_key[term.key] = per_key[term.key] + weighted if term.key in per_key else weighted
 
-    def score(self, rows: Rows) -> FloatArray:
-        """Sum of weights per row, a new array [len(rows)]."""
-        return self._current()[rows].copy()
-
-    def score_one(self, row: int) -> float:
-        """Score of one row, bit for bit what `score` says of it."""
-        return float(self._current()[row])
-
-    def finish(self, raw: FloatArray) -> FloatArray:
+    def finish(self, raw: FloatArray, /) -> FloatArray:
         """0 for the lowest candidate, 100 for the highest, truncated, times the weight; 0 when all are equal."""
         lowest = raw.min() if raw.size else 0.0
         spread = raw.max() - lowest if raw.size else 0.0

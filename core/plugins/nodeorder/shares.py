@@ -5,19 +5,19 @@ What is taken on a node, with this pod, of what it can allocate.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from core.kube.allocatable import capacity
 from core.kube.requests import scored_nonzero
+from core.state.scalars import CellColumn, cells_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from core.kube.allocatable import AllocatableColumn
     from core.objects.pod_template import PodTemplate
-    from core.session.points.nodes import FloatArray, Rows
+    from core.session.points.columns import At, Readable, RowReader, V
+    from core.session.points.nodes import FloatArray
     from core.session.session import Session
 
 CPU, MEMORY = 0, 1
@@ -25,66 +25,62 @@ NAMES = ("cpu", "memory")
 FIX = "scores-count-pod-level"
 
 
-class Taken:
-    """A column of taken amounts over node rows beside the nodes' capacity, both with memoryviews for one row."""
+class Taken(NamedTuple):
+    """Taken amounts over node rows beside the nodes' capacity.
 
-    __slots__ = ("amount", "amount_at", "capacity", "everywhere", "scratch", "taken", "taken_at")
+    What it is asked is a part of a `ScoreRule`: (how columns are read, what the pod itself asks for) -> (where) -> the
+    outcome there, the caller's own.
+    """
 
-    def __init__(self, capacity: AllocatableColumn, taken: FloatArray, scratch: FloatArray) -> None:
-        self.capacity, self.everywhere = capacity, capacity.everywhere
-        self.taken, self.taken_at = taken, taken.data
-        self.amount, self.amount_at = capacity.amount, capacity.amount_at
-        self.scratch = scratch
+    capacity: AllocatableColumn
+    taken: CellColumn
 
-    def spare(self, rows: Rows) -> FloatArray:
-        """Memory for what is thrown away at once [len(rows)]: fresh memory costs more than the arithmetic on it."""
-        return self.scratch[: len(rows)] if isinstance(rows, np.ndarray) else self.scratch[rows]
-
-    def percent_left(self, own: float, rows: Rows, out: FloatArray | None = None) -> FloatArray:
-        """floor(100 * (allocatable - taken - own) / allocatable), at least 0; 0 where nothing is allocatable. `out`
-        or a new array [len(rows)].
+    def percent_left(self, read: RowReader[V], own: float) -> Callable[[At], V]:
+        """floor(100 * (allocatable - taken - own) / allocatable), at least 0; 0 where nothing is allocatable.
 
         Go's integer division, exactly: whole numbers below 2**46 (64 TiB) whose float quotient is at most 100 never
         round up to a whole one.
         """
-        left: FloatArray = np.subtract(self.amount[rows], self.taken[rows], out=out)
-        np.subtract(left, own, out=left)
-        return self._percent(np.maximum(left, 0.0, out=left), rows)
+        amounts, takens, divisors = self._read(read)
+        most, floor = read.most, read.floor
 
-    def percent_left_one(self, own: float, row: int) -> float:
-        """What is left of one row, per cent: what `percent_left` says of it."""
-        amount = self.amount_at[row]
-        left = amount - self.taken_at[row] - own
-        return float(left * 100.0 / amount // 1.0) if left > 0.0 and amount else 0.0
+        def percent(at: At) -> V:
+            left = amounts[at] - takens[at]
+            left -= own
+            left = most(left, 0.0)
+            left *= 100.0
+            left /= divisors[at]
+            return floor(left)
 
-    def percent_taken(self, own: float, rows: Rows, out: FloatArray | None = None) -> FloatArray:
-        """floor(100 * (taken + own) / allocatable), at most 100; 0 where nothing is allocatable.
+        return percent
 
-        `out` or a new array [len(rows)].
-        """
-        taken: FloatArray = np.add(self.taken[rows], own, out=out)
-        return self._percent(np.minimum(taken, self.amount[rows], out=taken), rows)
+    def percent_taken(self, read: RowReader[V], own: float) -> Callable[[At], V]:
+        """floor(100 * (taken + own) / allocatable), at most 100; 0 where nothing is allocatable."""
+        amounts, takens, divisors = self._read(read)
+        least, floor = read.least, read.floor
 
-    def percent_taken_one(self, own: float, row: int) -> float:
-        """What is taken of one row, per cent: what `percent_taken` says of it."""
-        amount = self.amount_at[row]
-        return float(min(self.taken_at[row] + own, amount) * 100.0 / amount // 1.0) if amount else 0.0
+        def percent(at: At) -> V:
+            part = least(takens[at] + own, amounts[at])
+            part *= 100.0
+            part /= divisors[at]
+            return floor(part)
 
-    def _percent(self, part: FloatArray, rows: Rows) -> FloatArray:
-        np.multiply(part, 100.0, out=part)
-        np.divide(part, self.capacity.divisor[rows], out=part)
-        return np.floor(part, out=part)
+        return percent
 
-    def fraction(self, own: float, rows: Rows, out: FloatArray | None = None) -> FloatArray:
-        """(taken + own) / allocatable, at most 1; 0 where nothing is allocatable. `out` or a new array [len(rows)]."""
-        part: FloatArray = np.add(self.taken[rows], own, out=out)
-        np.divide(part, self.capacity.divisor[rows], out=part)
-        return np.minimum(part, 1.0, out=part)
+    def fraction(self, read: RowReader[V], own: float) -> Callable[[At], V]:
+        """(taken + own) / allocatable, at most 1; 0 where nothing is allocatable."""
+        _, takens, divisors = self._read(read)
+        least = read.least
 
-    def fraction_one(self, own: float, row: int) -> float | None:
-        """What is taken of one row, at most 1; None where nothing is allocatable."""
-        amount = self.amount_at[row]
-        return min((self.taken_at[row] + own) / amount, 1.0) if amount else None
+        def fraction(at: At) -> V:
+            part = takens[at] + own
+            part /= divisors[at]
+            return least(part, 1.0)
+
+        return fraction
+
+    def _read(self, read: RowReader[V]) -> tuple[Readable[V], Readable[V], Readable[V]]:
+        return read.of(self.capacity.amount), read.of(self.taken), read.of(self.capacity.divisor)
 
 
 def nonzero_taken(session: Session) -> tuple[Taken, Taken]:
@@ -94,8 +90,7 @@ def nonzero_taken(session: Session) -> tuple[Taken, Taken]:
 
 def taken_of(session: Session, columns: FloatArray) -> tuple[Taken, Taken]:
     """Shares of other columns, the first being cpu and the second memory. [2 or more, N]."""
-    scratch = session.searches.scratch
-    cpu, memory = (Taken(capacity(session.nodes, name), columns[i], scratch) for i, name in enumerate(NAMES))
+    cpu, memory = (Taken(capacity(session.nodes, name), cells_of(columns[i])) for i, name in enumerate(NAMES))
     return cpu, memory
 
 

@@ -19,7 +19,7 @@ class StaticScore(ReadyScore):
         self.normalised = normalised
         self._weight, self._reverse = weight, reverse
 
-    def finish(self, raw: FloatArray) -> FloatArray:
+    def finish(self, raw: FloatArray, /) -> FloatArray:
         """DefaultNormalizeScore times the weight."""
         return normalise(raw, self._weight, reverse=self._reverse)
 

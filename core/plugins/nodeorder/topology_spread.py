@@ -15,7 +15,8 @@ from core.kube.pod_index import pod_index
 from core.kube.scores import MAX_NODE_SCORE
 from core.kube.selectors import SelectorError
 from core.kube.spread import HOSTNAME, SOFT, constraints_of, nodes_with_all
-from core.session.points.nodes import Reads, Volatility
+from core.session.points.nodes import Reads
+from core.session.points.ready import WholeScore
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from core.kube.spread import SpreadConstraint
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.points.nodes import FloatArray, Rows
+    from core.session.points.nodes import FloatArray
     from core.session.session import Session
 
 
@@ -34,33 +35,19 @@ def rounded(values: FloatArray) -> FloatArray:
     return whole + (values - whole >= 0.5)
 
 
-class TopologySpreadScore:
+class TopologySpreadScore(WholeScore):
     """The fewer matching pods a node's domains have, the better.
 
-    What a domain weighs depends on the candidates as a set, so the raw score of a node is its row, and `finish` does
-    the work.
+    What a domain weighs depends on the candidates as a set.
     """
 
-    volatility = Volatility.GLOBAL
-    normalised = True
-    constant: float | None = None
-
     def __init__(self, session: Session, constraints: list[SpreadConstraint], weight: float) -> None:
+        super().__init__(session.nodes.count)
         self._constraints, self._weight = constraints, weight
         self._complete = nodes_with_all(session.nodes, [c.key for c in constraints])
-        self._rows: FloatArray = np.arange(session.nodes.count, dtype=np.float64)
 
-    def score(self, rows: Rows) -> FloatArray:
-        """The row numbers: see the class."""
-        return self._rows[rows]
-
-    def score_one(self, row: int) -> float:
-        """The row number."""
-        return float(row)
-
-    def finish(self, raw: FloatArray) -> FloatArray:
-        """Weighted score of the candidates whose rows these are."""
-        rows = raw.astype(np.intp)
+    def of(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """See `WholeScore`."""
         scored = self._complete[rows]
         finished: FloatArray = np.zeros(len(rows))
         if scored.any():

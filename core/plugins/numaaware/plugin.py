@@ -11,8 +11,8 @@ from core.devices.numa.asking import asked_by, is_guaranteed
 from core.devices.numa.hints import given_on, hints, judged
 from core.devices.numa.topology import CPU, NONE
 from core.plugins.numaaware.cells import Cells
-from core.session.points.nodes import Reads, Volatility
-from core.session.points.per_node import each
+from core.session.points.by_rows import RowCheck, RowScore
+from core.session.points.nodes import Reads
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from core.devices.numa.topology import Cpus, Topology
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.points.nodes import FloatArray, Rows
-    from core.session.reasons import IntArray
+    from core.session.points.nodes import FloatArray
     from core.session.session import Session
 
 NAME: Final = "numa-aware"
@@ -125,44 +124,34 @@ class Placements:
         return found
 
 
-class NumaCheck:
+class NumaCheck(RowCheck):
     """The filter for one task."""
 
-    volatility = Volatility.ROW
-
     def __init__(self, session: Session, placements: Placements, task: Task) -> None:
+        super().__init__(session.nodes.count)
         self._session, self._placements, self._task = session, placements, task
 
-    def reject(self, rows: Rows) -> IntArray:
-        """See `NodeCheck`."""
-        return np.array([self.reject_one(row) for row in each(self._session, rows)], dtype=np.int32)
-
-    def reject_one(self, row: int) -> int:
+    def reject_one(self, row: int, /) -> int:
         """See `NodeCheck`."""
         refusal = self._placements.outcome(self._task, row).refusal
         return 0 if refusal is None else self._session.reasons.intern(refusal)
 
 
-class NumaScore:
+class NumaScore(RowScore):
     """The scores for one task: the fewer cells its CPUs are spread over, the better, among the candidates."""
 
-    volatility = Volatility.ROW
     normalised = True
-    constant: float | None = None
 
     def __init__(self, session: Session, placements: Placements, task: Task, weight: int) -> None:
-        self._session, self._placements, self._task, self._weight = session, placements, task, weight
+        super().__init__(session.nodes.count)
+        self._placements, self._task, self._weight = placements, task, weight
 
-    def score(self, rows: Rows) -> FloatArray:
-        """How many cells, per row."""
-        return np.array([self.score_one(row) for row in each(self._session, rows)], dtype=np.float64)
-
-    def score_one(self, row: int) -> float:
-        """Score of one row, bit for bit what `score` says of it."""
+    def score_one(self, row: int, /) -> float:
+        """How many cells."""
         cpus, topology = self._placements.outcome(self._task, row).cpus, self._placements.cells.topologies.get(row)
         return float(len({topology.places[cpu].cell for cpu in cpus})) if cpus and topology is not None else 0.0
 
-    def finish(self, raw: FloatArray) -> FloatArray:
+    def finish(self, raw: FloatArray, /) -> FloatArray:
         """See `NodeScore`."""
         most = float(raw.max()) if len(raw) else 0.0
         if most == 0.0:

@@ -16,7 +16,8 @@ from core.kube.node_selector import rows_in_term
 from core.kube.selectors import SelectorError
 from core.messages.decisions import ClaimedDevices
 from core.objects.metadata import key_of, section
-from core.session.points.nodes import Reads, Volatility
+from core.session.points.nodes import Reads
+from core.session.points.ready import KeptCheck
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from core.objects.metadata import Object
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -57,13 +57,11 @@ def _is_for(claim: Object, task: Task) -> bool:
     return any(owner.get("controller") and owner.get("uid") == task.uid for owner in owners)
 
 
-class ClaimsCheck:
+class ClaimsCheck(KeptCheck):
     """Allocated claims must be within reach, the others must get their devices.
 
     Asked again when devices are reserved.
     """
-
-    volatility = Volatility.GLOBAL
 
     def __init__(self, owner: DynamicResources, session: Session, within: BoolArray, asked: dict[str, Asked]) -> None:
         self._owner, self._session, self._within, self._asked = owner, session, within, asked
@@ -88,19 +86,12 @@ class ClaimsCheck:
         codes[(codes == 0) & ~self._within] = reasons.intern(ELSEWHERE)
         return codes
 
-    def _current(self) -> IntArray:
+    def current(self) -> IntArray:
+        """See `KeptCheck`."""
         if self._version != self._owner.version:
             self._version = self._owner.version
             self._codes = self._judge()
         return self._codes
-
-    def reject(self, rows: Rows) -> IntArray:
-        """Reason number per row, int32 [len(rows)]."""
-        return self._current()[rows]
-
-    def reject_one(self, row: int) -> int:
-        """Reason number of one row, 0 where it passes: what `reject` says of it."""
-        return int(self._current()[row])
 
 
 def has_claims(template: PodTemplate) -> bool:

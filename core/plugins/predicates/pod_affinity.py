@@ -15,7 +15,8 @@ from core.kube.labels import ABSENT, label_column
 from core.kube.pod_index import pod_index
 from core.kube.selectors import LabelSelector, SelectorError
 from core.kube.terms_index import terms_index
-from core.session.points.nodes import Reads, Volatility, labels_of
+from core.session.points.nodes import Reads, labels_of
+from core.session.points.ready import KeptCheck
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from core.kube.pod_index import Matching
     from core.kube.rows import BoolArray, FloatArray
     from core.objects.pod import Task
-    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -71,10 +71,8 @@ class Own:
 NO_TERMS = Own((), None, matches_itself=False, anti=())
 
 
-class AffinityCheck:
+class AffinityCheck(KeptCheck):
     """Asks, in this order: is who it needs there, is who it avoids not there, does nobody there avoid it."""
-
-    volatility = Volatility.GLOBAL
 
     def __init__(self, session: Session, placed: Placed, task: Task, own: Own) -> None:
         self._nodes, self._placed, self._task, self._own = session.nodes, placed, task, own
@@ -117,7 +115,8 @@ class AffinityCheck:
             mask |= domains_with(column, there)[column.codes]
         return mask
 
-    def _current(self) -> IntArray:
+    def current(self) -> IntArray:
+        """See `KeptCheck`."""
         if self._asked_at != len(self._placed.log):
             self._asked_at = len(self._placed.log)
             codes: IntArray = np.zeros(self._nodes.count, dtype=np.int32)
@@ -129,14 +128,6 @@ class AffinityCheck:
                 codes[self._without_companions()] = self._apart
             self._codes = codes
         return self._codes
-
-    def reject(self, rows: Rows) -> IntArray:
-        """Reason number per row, int32 [len(rows)]."""
-        return self._current()[rows]
-
-    def reject_one(self, row: int) -> int:
-        """Reason number of one row, 0 where it passes: what `reject` says of it."""
-        return int(self._current()[row])
 
 
 class PodAffinityFilter:

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from core.kube.ports import ports_in_use
-from core.session.points.nodes import Reads, Volatility
+from core.session.points.columns import Clause, ColumnCheck
+from core.session.points.nodes import Reads
 from core.session.reasons import Code, Reason
+from core.state.scalars import CellColumn, cells_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from core.kube.placed import Placed
-    from core.kube.ports import HostPort, PortsInUse
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.points.nodes import Rows
-    from core.session.reasons import IntArray
+    from core.session.points.batches import BoolArray
+    from core.session.points.columns import At, RowReader, V
     from core.session.session import Session
 
 TAKEN = Reason("NodePorts", Code.UNSCHEDULABLE, "node(s) didn't have free ports for the requested pod ports")
 
 
-class NodePortsCheck:
-    """Asks for the ports of one template."""
+class IsTaken(NamedTuple):
+    """A pod of the node uses a port that clashes."""
 
-    volatility = Volatility.ROW
+    rivals: CellColumn
 
-    def __init__(self, ports: PortsInUse, wanted: tuple[HostPort, ...], code: int) -> None:
-        self._ports, self._wanted, self._code = ports, wanted, code
-
-    def reject(self, rows: Rows) -> IntArray:
-        """Reason number per row, int32 [len(rows)]."""
-        return self._ports.rows_in_conflict(self._wanted)[rows] * np.int32(self._code)
-
-    def reject_one(self, row: int) -> int:
-        """Reason number of one row, 0 where it passes: what `reject` says of it."""
-        return self._code if self._ports.in_conflict(self._wanted, row) else 0
+    def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
+        """See `MaskRule`."""
+        rivals = read.of(self.rivals)
+        return lambda at: rivals[at] > 0
 
 
 def has_host_ports(template: PodTemplate) -> bool:
@@ -53,9 +48,11 @@ class NodePorts:
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
 
-    def prepare(self, session: Session, task: Task) -> NodePortsCheck | None:
+    def prepare(self, session: Session, task: Task) -> ColumnCheck | None:
         """None for a pod without host ports."""
         wanted = task.template.host_ports
         if not wanted:
             return None
-        return NodePortsCheck(ports_in_use(self._placed), wanted, session.reasons.intern(TAKEN))
+        ports, code = ports_in_use(self._placed), session.reasons.intern(TAKEN)
+        clauses = [Clause(IsTaken(cells_of(ports.rivals(port))), code) for port in wanted]
+        return ColumnCheck(clauses, catch_up=ports.catch_up)

@@ -9,7 +9,8 @@ import numpy as np
 from core.kube.pod_index import pod_index
 from core.kube.selectors import SelectorError
 from core.kube.spread import HARD, constraints_of
-from core.session.points.nodes import Reads, Volatility
+from core.session.points.nodes import Reads
+from core.session.points.ready import KeptCheck
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from core.kube.spread import SpreadConstraint
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray
     from core.session.session import Session
 
@@ -26,13 +26,11 @@ SKEWED = Reason(NAME, Code.UNSCHEDULABLE, "node(s) didn't match pod topology spr
 UNLABELLED = Reason(NAME, Code.UNRESOLVABLE, f"{SKEWED.text} (missing required label)")
 
 
-class SpreadCheck:
+class SpreadCheck(KeptCheck):
     """For each constraint.
 
     Pods of the node's domain + (1 if the pod counts itself) - fewest of any domain <= maxSkew.
     """
-
-    volatility = Volatility.GLOBAL
 
     def __init__(
         self, placed: Placed, constraints: list[SpreadConstraint], task: Task, skewed: int, unlabelled: int
@@ -55,7 +53,8 @@ class SpreadCheck:
         codes[-1] = self._unlabelled
         return codes
 
-    def _current(self) -> IntArray:
+    def current(self) -> IntArray:
+        """See `KeptCheck`; the first constraint that fails decides."""
         if self._asked_at != len(self._placed.log):
             self._asked_at = len(self._placed.log)
             codes: IntArray | None = None
@@ -65,14 +64,6 @@ class SpreadCheck:
             assert codes is not None
             self._codes = codes
         return self._codes
-
-    def reject(self, rows: Rows) -> IntArray:
-        """Reason number per row, int32 [len(rows)]; the first constraint that fails decides."""
-        return self._current()[rows]
-
-    def reject_one(self, row: int) -> int:
-        """Reason number of one row, 0 where it passes: what `reject` says of it."""
-        return int(self._current()[row])
 
 
 def constrains(template: PodTemplate) -> bool:

@@ -13,13 +13,13 @@ import numpy as np
 from core.kube.selectors import SelectorError
 from core.kube.storage import Storage, UnreadableVolumesError, has_ephemeral, uses_claims
 from core.kube.volume_plan import Planner, Promises, VolumePromise, read_claims
-from core.session.points.nodes import Reads, Volatility
+from core.session.points.nodes import Reads
+from core.session.points.ready import KeptCheck
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
     from core.kube.volume_plan import PodClaims, VolumePlan
     from core.objects.pod import Task
-    from core.session.points.nodes import Rows
     from core.session.reasons import IntArray, ReasonTable
     from core.session.session import Session
 
@@ -32,10 +32,8 @@ TEXTS = (
 )
 
 
-class VolumeBindingCheck:
+class VolumeBindingCheck(KeptCheck):
     """Asks a plan about each node; the plan is made again when a promise was made or withdrawn."""
-
-    volatility = Volatility.GLOBAL
 
     def __init__(self, planner: Planner, promises: Promises, claims: PodClaims, reasons: ReasonTable) -> None:
         self._planner, self._promises, self._claims, self._reasons = planner, promises, claims, reasons
@@ -53,19 +51,12 @@ class VolumeBindingCheck:
             codes[plan.broken] = self._reasons.intern(Reason(NAME, Code.ERROR, plan.problem))
         return codes
 
-    def _current(self) -> IntArray:
+    def current(self) -> IntArray:
+        """See `KeptCheck`."""
         if self._version != self._promises.version:
             self._version = self._promises.version
             self._codes = self._judge(self._planner.plan(self._claims))
         return self._codes
-
-    def reject(self, rows: Rows) -> IntArray:
-        """Reason number per row, int32 [len(rows)]."""
-        return self._current()[rows]
-
-    def reject_one(self, row: int) -> int:
-        """Reason number of one row, 0 where it passes: what `reject` says of it."""
-        return int(self._current()[row])
 
 
 class VolumeBinding:

@@ -3,62 +3,74 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from core.kube.attachments import attachables, attachments
 from core.kube.storage import UnreadableVolumesError, has_ephemeral, uses_claims
-from core.session.points.nodes import Reads, Volatility
+from core.session.points.columns import Clause, ColumnCheck
+from core.session.points.nodes import Reads
 from core.session.points.ready import ReadyCheck
 from core.session.reasons import Code, Reason
+from core.state.scalars import CellColumn, cells_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from core.kube.attachments import Attachable, Attachments
     from core.kube.placed import Placed
     from core.objects.pod import Task
-    from core.session.points.nodes import Rows
-    from core.session.reasons import IntArray
+    from core.session.points.batches import BoolArray
+    from core.session.points.columns import At, RowReader, V
     from core.session.session import Session
 
 NAME = "NodeVolumeLimits"
 EXCEEDED = Reason(NAME, Code.UNSCHEDULABLE, "node(s) exceed max volume count")
 
 
-class VolumeLimitsCheck:
-    """Attached volumes of a driver + those that are new to the node <= the node's limit, driver by driver."""
+class TooMany(NamedTuple):
+    """Attached volumes of a driver + those that are new to the node > the node's limit."""
 
-    volatility = Volatility.ROW
+    attached: CellColumn
+    new: CellColumn
+    limits: CellColumn
 
-    def __init__(self, attached: Attachments, wanted: set[Attachable], code: int) -> None:
-        self._attached, self._code = attached, code
+    def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
+        """See `MaskRule`."""
+        attached, new, limits = read.of(self.attached), read.of(self.new), read.of(self.limits)
+        return lambda at: (attached[at] + new[at] > limits[at]) & (new[at] > 0)
+
+
+class WantedVolumes:
+    """How many of the volumes that a pod wants are new to each node, by driver, int32 [N]; only drivers with limits."""
+
+    def __init__(self, attached: Attachments, wanted: set[Attachable]) -> None:
+        self._attached = attached
         self._by_driver: dict[str, list[Attachable]] = defaultdict(list)
-        for volume in wanted:
+        for volume in sorted(wanted):
             if volume.driver in attached.limits:
                 self._by_driver[volume.driver].append(volume)
+        self._read = -1
+        self._new = {driver: np.zeros_like(attached.limits[driver]) for driver in self._by_driver}
 
-    def reject(self, rows: Rows) -> IntArray:
-        """Reason number per row, int32 [len(rows)]."""
-        attached = self._attached
-        attached.catch_up()
-        codes: IntArray = np.zeros(len(next(iter(attached.limits.values()))), dtype=np.int32)
-        for driver, volumes in self._by_driver.items():
-            new = np.full(len(codes), len(volumes), dtype=np.int32)
-            for volume in volumes:
-                new[attached.rows_using(volume)] -= 1
-            too_many = attached.attached(driver).astype(np.int64) + new > attached.limits[driver]
-            codes[too_many & (new > 0)] = self._code
-        return codes[rows]
+    def catch_up(self) -> None:
+        """Count again where something was placed or taken off since."""
+        read = self._attached.catch_up()
+        if read != self._read:
+            self._read = read
+            for driver, volumes in self._by_driver.items():
+                new = self._new[driver]
+                new[:] = len(volumes)
+                for volume in volumes:
+                    new[self._attached.rows_using(volume)] -= 1
 
-    def reject_one(self, row: int) -> int:
-        """Reason number of one row, 0 where it passes: what `reject` says of it."""
-        attached = self._attached
-        attached.catch_up()
-        for driver, volumes in self._by_driver.items():
-            new = sum(not attached.uses(row, volume) for volume in volumes)
-            if new and int(attached.attached(driver)[row]) + new > int(attached.limits[driver][row]):
-                return self._code
-        return 0
+    def clauses(self, code: int) -> list[Clause]:
+        """One for each driver."""
+        return [
+            Clause(TooMany(*map(cells_of, (self._attached.attached(driver), new, self._attached.limits[driver]))), code)
+            for driver, new in self._new.items()
+        ]
 
 
 class VolumeLimits:
@@ -70,7 +82,7 @@ class VolumeLimits:
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
 
-    def prepare(self, session: Session, task: Task) -> VolumeLimitsCheck | ReadyCheck | None:
+    def prepare(self, session: Session, task: Task) -> ColumnCheck | ReadyCheck | None:
         """None for a pod without CSI volumes, and where no node has limits.
 
         A claim that is not there refuses every node.
@@ -83,6 +95,6 @@ class VolumeLimits:
         except UnreadableVolumesError as error:
             code = session.reasons.intern(Reason(NAME, Code.UNRESOLVABLE, str(error)))
             return ReadyCheck(np.full(session.nodes.count, code, dtype=np.int32))
-        if not any(volume.driver in attached.limits for volume in wanted):
-            return None
-        return VolumeLimitsCheck(attached, wanted, session.reasons.intern(EXCEEDED))
+        volumes = WantedVolumes(attached, wanted)
+        clauses = volumes.clauses(session.reasons.intern(EXCEEDED))
+        return ColumnCheck(clauses, catch_up=volumes.catch_up) if clauses else None

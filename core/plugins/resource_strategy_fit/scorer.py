@@ -11,7 +11,7 @@ import numpy as np
 
 from core.plugins.resource_strategy_fit.arguments import LEAST, MOST, Strategy, strategy_for
 from core.resources import MIN_RESOURCE
-from core.session.fill import FULL, FillScore, FillTerm
+from core.session.fill import FULL, FillTerm, fill_score
 from core.session.points.nodes import Reads
 from core.session.points.ready import ReadyScore
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.plugins.resource_strategy_fit.arguments import Sra
+    from core.session.points.columns import ColumnScore
     from core.session.points.nodes import FloatArray
     from core.session.session import Session
 
@@ -59,14 +60,14 @@ class StrategyScorer:
     def __init__(self, configured: dict[str, Strategy], weight: int, sra: Sra) -> None:
         self._configured, self._weight, self._sra = configured, weight, sra
 
-    def prepare(self, session: Session, task: Task) -> FillScore | ReadyScore | None:
+    def prepare(self, session: Session, task: Task) -> ColumnScore | ReadyScore | None:
         """For the task's template and annotations."""
         extra = self._sra_scores(session, task) if self._sra.weight > 0 else None
         if self._weight > 0:
             return self._fit(session, task, extra)
         return None if extra is None else ReadyScore(extra)
 
-    def _fit(self, session: Session, task: Task, extra: FloatArray | None) -> FillScore:
+    def _fit(self, session: Session, task: Task, extra: FloatArray | None) -> ColumnScore | ReadyScore:
         strategies = self._strategies(session, task)
         terms = [
             FillTerm(dimension, request, float(strategy.weight), strategy.kind == LEAST)
@@ -74,7 +75,7 @@ class StrategyScorer:
             if strategy.weight and strategy.kind in (MOST, LEAST)
         ]
         weights = float(sum(strategy.weight for _, _, strategy in strategies))
-        return FillScore(session, terms, weights, FULL * self._weight, extra)
+        return fill_score(session, terms, weights, FULL * self._weight, extra)
 
     def _strategies(self, session: Session, task: Task) -> list[tuple[int, float, Strategy]]:
         """(dimension, request, strategy) of what the task asks for and what counts."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from core.plugins.task_topology.buckets import role_of
 from core.resources import MIN_RESOURCE
+from core.session.points.by_rows import RowsScore
 from core.session.points.nodes import Reads, Volatility
 from core.state.derived import derived
 from core.state.sources import ALLOCATABLE
@@ -32,34 +33,24 @@ def names_scalar(nodes: Allocatable, name: str) -> BoolArray:
     return np.array([name in (resource.scalars or ()) for resource in nodes.each], dtype=np.bool_)
 
 
-class BucketScore:
+class BucketScore(RowsScore):
     """weight * 100 * points / largest bucket, points being the bucket's tasks on the node, less the job's tasks there
     that repel this one, plus what of the bucket would still fit on it. 0 where the task itself does not fit.
     """
 
     volatility = Volatility.GLOBAL  # every placement of the bucket changes it everywhere
-    normalised = False
-    constant: float | None = None
 
     def __init__(self, session: Session, task: Task, job: JobBuckets, bucket: Bucket, weight: int) -> None:
         self._nodes, self._names = session.nodes, session.dims.names
         self._task, self._job, self._bucket, self._weight = task, job, bucket, weight
 
-    def score(self, rows: Rows) -> FloatArray:
+    def score(self, rows: Rows, /) -> FloatArray:
         """float64 [len(rows)]."""
         room = self._nodes.idle[:, rows] + self._nodes.releasing[:, rows]
         points = self._ties()[rows] + len(self._bucket.tasks) - self._left_out(room)
         points[self._is_too_small(room, rows)] = 0
         scores = (points * self._weight).astype(np.float64)
         return scores * FULL / float(self._job.largest) if self._job.largest else scores
-
-    def score_one(self, row: int) -> float:
-        """Score of one row, bit for bit what `score` says of it."""
-        return float(self.score(np.array([row], dtype=np.intp))[0])
-
-    def finish(self, raw: FloatArray) -> FloatArray:
-        """Not normalised."""
-        return raw
 
     def _ties(self) -> npt.NDArray[np.int64]:
         """Tasks of the bucket on each node, less those that were placed there and repel the task. [N]."""

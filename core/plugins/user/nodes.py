@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from core.session.points.by_rows import RowCheck, RowScore, each
 from core.session.points.nodes import Reads, Volatility
-from core.session.points.per_node import PerNodeCheck, PerNodeScore, each
 from core.session.reasons import FitFailure
 
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ class GuardedCheck:
         self.volatility: Volatility = getattr(inner, "volatility", Volatility.GLOBAL)
         self._inner, self._failures, self._session = inner, failures, session
 
-    def reject(self, rows: Rows) -> IntArray:
+    def reject(self, rows: Rows, /) -> IntArray:
         """int32 [len(rows)]. A per-node filter fails node by node, others as a whole."""
-        if isinstance(self._inner, PerNodeCheck):
-            return np.array([self.reject_one(row) for row in each(self._session, rows)], dtype=np.int32)
+        if isinstance(self._inner, RowCheck):
+            return np.array([self.reject_one(row) for row in each(self._session.nodes.count, rows)], dtype=np.int32)
         count = _count(self._session, rows)
         return self._failures.attempt(
             "reject",
@@ -97,7 +97,7 @@ class GuardedCheck:
             lambda sentence: np.full(count, self._instead(sentence), dtype=np.int32),
         )
 
-    def reject_one(self, row: int) -> int:
+    def reject_one(self, row: int, /) -> int:
         """The reason number of one row."""
         return self._failures.attempt(
             "reject_one", lambda: int(self._checked(np.array([self._inner.reject_one(row)]), 1)[0]), self._instead
@@ -147,22 +147,22 @@ class GuardedScore:
         self.constant = None if constant is None else float(_finite(constant, ()))
         self._inner, self._failures, self._session = inner, failures, session
 
-    def score(self, rows: Rows) -> FloatArray:
+    def score(self, rows: Rows, /) -> FloatArray:
         """float64 [len(rows)], a new array. A per-node scorer fails node by node, others as a whole."""
-        if isinstance(self._inner, PerNodeScore):
-            return np.array([self.score_one(row) for row in each(self._session, rows)], dtype=np.float64)
+        if isinstance(self._inner, RowScore):
+            return np.array([self.score_one(row) for row in each(self._session.nodes.count, rows)], dtype=np.float64)
         count = _count(self._session, rows)
         return self._failures.attempt(
             "score", lambda: _finite(self._inner.score(rows), (count,)), lambda _: np.zeros(count)
         )
 
-    def score_one(self, row: int) -> float:
+    def score_one(self, row: int, /) -> float:
         """The score of one row."""
         return self._failures.attempt(
             "score_one", lambda: float(_finite(self._inner.score_one(row), ())), lambda _: 0.0
         )
 
-    def finish(self, raw: FloatArray) -> FloatArray:
+    def finish(self, raw: FloatArray, /) -> FloatArray:
         """NormalizeScore."""
         return self._failures.attempt(
             "finish", lambda: _finite(self._inner.finish(raw), raw.shape), lambda _: np.zeros(len(raw))

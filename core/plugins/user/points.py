@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.messages.decisions import BindContext
 from core.plugins.user.nodes import GuardedFilter, GuardedScorer, WrongAnswerError
+from core.session.points.node_points import lifted_filters, lifted_scorers
 from core.session.points.orders import JobColumn, TaskKey, comparing, comparing_keys
 from core.session.points.point import Point
 from core.session.points.victims import Mask
@@ -138,9 +139,9 @@ def guard_context(ask: Callable[[Task], Any], failures: PluginFailures) -> Calla
 def guarded_rule(point: str, given: Any, failures: PluginFailures, session: Session) -> Any:
     """Whatever a plugin registers at a point, guarded."""
     if point == "Predicate":
-        return [GuardedFilter(one, failures) for one in given]
+        return [GuardedFilter(one, failures) for one in lifted_filters(failures.plugin, given)]
     if point in ("NodeOrder", "BatchNodeOrder"):
-        return [GuardedScorer(one, failures) for one in given]
+        return [GuardedScorer(one, failures) for one in lifted_scorers(failures.plugin, given)]
     if point == "VictimTasks":
         return [guard(point, one, failures) for one in given]
     if point == "PrePredicate":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.session.points.binding import BindingPoints
 from core.session.points.listed import Listed, listed_plugins
-from core.session.points.nodes import NodePoints
+from core.session.points.node_points import NodePoints
 from core.session.points.orders import OrderPoints
 from core.session.points.point import Point
 from core.session.points.trials import TrialPoints

@@ -1,36 +1,30 @@
-"""The extension points that look at nodes, vectorised: filters answer with reason codes, scorers with arrays.
+"""What filters and scorers of nodes are: filters answer with reason codes, scorers with numbers.
 
 A filter or scorer is prepared once for a task (Kubernetes' PreFilter / PreScore) and then asked about rows: all of
 them, a few, or one. `volatility` says what makes an earlier answer stale, so that consecutive tasks of one template
-recompute only what changed. How filters are merged is in core/session/search/filters.py, how scores are in
+recompute only what changed. A plugin states its rule once, in one of the forms of columns.py, ready.py and by_rows.py,
+or as a plain function of a task and a node (per_node.py): the answer about many rows and that about one follow from
+it. How filters are merged is in core/session/search/filters.py, how scores are in
 core/session/search/scoring.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from core.session.points.point import Point
-from core.session.points.votes import Notified
-
 if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
-    from core.session.points.listed import Listed
     from core.session.reasons import IntArray
     from core.session.session import Session
-    from core.session.subjobs import SubJob
-    from core.state.hypernodes import Domain
-    from core.state.jobs import Job
 
 FloatArray = npt.NDArray[np.float64]
-S = TypeVar("S")
 Rows = slice | npt.NDArray[np.intp]  # slice(None) for all nodes, or row numbers
 
 
@@ -71,11 +65,11 @@ class NodeCheck(Protocol):
 
     volatility: Volatility
 
-    def reject(self, rows: Rows) -> IntArray:
+    def reject(self, rows: Rows, /) -> IntArray:
         """Reason number per row (`Session.reasons`), 0 where the node passes. Shape [len(rows)], int32."""
         ...
 
-    def reject_one(self, row: int) -> int:
+    def reject_one(self, row: int, /) -> int:
         """Reason number of one row, 0 where it passes: what `reject` says of it."""
         ...
 
@@ -107,15 +101,15 @@ class NodeScore(Protocol):
     normalised: bool
     constant: float | None
 
-    def score(self, rows: Rows) -> FloatArray:
+    def score(self, rows: Rows, /) -> FloatArray:
         """Raw score per row, shape [len(rows)]. Weighted already unless `normalised`."""
         ...
 
-    def score_one(self, row: int) -> float:
+    def score_one(self, row: int, /) -> float:
         """Score of one row, bit for bit what `score` says of it."""
         ...
 
-    def finish(self, raw: FloatArray) -> FloatArray:
+    def finish(self, raw: FloatArray, /) -> FloatArray:
         """NormalizeScore over the candidates' raw scores, times the weight. Only called when `normalised`."""
         ...
 
@@ -130,52 +124,3 @@ class NodeScorer(Protocol):
     def prepare(self, session: Session, task: Task) -> NodeScore | None:
         """PreScore. None: no contribution (weight 0, or Skip)."""
         ...
-
-
-class DomainScores(Protocol):
-    """Scores of domains ("HyperNode" names) for a group; `alone`: each as if it had no rival."""
-
-    def __call__(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]: ...
-
-
-class HyperNodeOrder(Point[DomainScores]):
-    """The plugins' scores of each domain, summed in tier order."""
-
-    __slots__ = ()
-
-    def __call__(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]:
-        """Total score by name."""
-        totals = dict.fromkeys(names, 0.0)
-        for score in self.rules:
-            for name, value in score(sub_job, names, alone=alone).items():
-                totals[name] += value
-        return totals
-
-
-class Gradient(Point[Callable[[S, "Domain", str], "list[list[Domain]] | None"]], Generic[S]):
-    """(a job or a group, a domain, "allocate" or "evict") -> the domains to try inside it, nearest first, as the first
-    plugin with an answer says; without one the domain itself.
-    """
-
-    __slots__ = ()
-
-    def __call__(self, subject: S, domain: Domain, purpose: str = "allocate") -> list[list[Domain]]:
-        """The domains."""
-        for ask in self.rules:
-            answer = ask(subject, domain, purpose)
-            if answer is not None:
-                return answer
-        return [[domain]]
-
-
-class NodePoints:
-    """`pre_predicate` raises FitFailure when no node can take the task."""
-
-    def __init__(self, listed: Listed) -> None:
-        self.pre_predicate: Notified[Task] = Notified("PrePredicate", listed)
-        self.predicate: Point[Sequence[NodeFilter]] = Point("Predicate", listed)
-        self.node_order: Point[Sequence[NodeScorer]] = Point("NodeOrder", listed)
-        self.batch_node_order: Point[Sequence[NodeScorer]] = Point("BatchNodeOrder", listed)
-        self.hyper_node_order = HyperNodeOrder("HyperNodeOrder", listed)
-        self.hyper_node_gradient_for_job: Gradient[Job] = Gradient("HyperNodeGradientForJob", listed)
-        self.hyper_node_gradient_for_sub_job: Gradient[SubJob] = Gradient("HyperNodeGradientForSubJob", listed)

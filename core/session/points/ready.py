@@ -1,18 +1,23 @@
-"""Answers about nodes that follow from node specs and the task alone: worked out once, then looked up."""
+"""Answers about all nodes, worked out at once and then looked up: for good, or until something was placed."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from core.session.points.nodes import Volatility
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from core.session.points.nodes import FloatArray, Rows
     from core.session.reasons import IntArray
 
 
 class ReadyCheck:
-    """Reason numbers, int32 [N]."""
+    """Reason numbers, int32 [N], that follow from node specs and the task alone."""
 
     volatility = Volatility.STATIC
 
@@ -20,17 +25,35 @@ class ReadyCheck:
         self._codes = codes
         self._at = codes.data
 
-    def reject(self, rows: Rows) -> IntArray:
+    def reject(self, rows: Rows, /) -> IntArray:
         """int32 [len(rows)]; for all rows a view that must not be written to."""
         return self._codes[rows]
 
-    def reject_one(self, row: int) -> int:
+    def reject_one(self, row: int, /) -> int:
         """The reason number of one row."""
         return int(self._at[row])
 
 
+class KeptCheck(ABC):
+    """Reason numbers that are worked out for all nodes whenever something was placed that matters to them."""
+
+    volatility = Volatility.GLOBAL
+
+    @abstractmethod
+    def current(self) -> IntArray:
+        """Reason number per node, int32 [N], as of now."""
+
+    def reject(self, rows: Rows, /) -> IntArray:
+        """int32 [len(rows)]; for all rows a view that must not be written to."""
+        return self.current()[rows]
+
+    def reject_one(self, row: int, /) -> int:
+        """The reason number of one row."""
+        return int(self.current()[row])
+
+
 class ReadyScore:
-    """Scores, float64 [N], weighted already."""
+    """Scores, float64 [N], weighted already unless `normalised`."""
 
     volatility = Volatility.STATIC
     normalised = False
@@ -40,14 +63,65 @@ class ReadyScore:
         self._scores = scores
         self._at = scores.data
 
-    def score(self, rows: Rows) -> FloatArray:
+    def score(self, rows: Rows, /) -> FloatArray:
         """float64 [len(rows)]; for all rows a view that must not be written to."""
         return self._scores[rows]
 
-    def score_one(self, row: int) -> float:
+    def score_one(self, row: int, /) -> float:
         """The score of one row."""
         return float(self._at[row])
 
-    def finish(self, raw: FloatArray) -> FloatArray:
+    def finish(self, raw: FloatArray, /) -> FloatArray:
         """Not normalised."""
         return raw
+
+
+class KeptScore(ABC):
+    """Scores that are worked out for all nodes whenever something was placed that matters to them."""
+
+    volatility = Volatility.GLOBAL
+    normalised = True
+    constant: float | None = None
+
+    @abstractmethod
+    def current(self) -> FloatArray:
+        """Raw score per node, float64 [N], as of now."""
+
+    def score(self, rows: Rows, /) -> FloatArray:
+        """A new array, float64 [len(rows)]."""
+        return self.current()[rows].copy()
+
+    def score_one(self, row: int, /) -> float:
+        """The score of one row."""
+        return float(self.current()[row])
+
+    @abstractmethod
+    def finish(self, raw: FloatArray, /) -> FloatArray:
+        """NormalizeScore."""
+
+
+class WholeScore(ABC):
+    """Scores that only the candidates as a set decide: the raw score of a node is its row, `finish` does the work."""
+
+    volatility = Volatility.GLOBAL
+    normalised = True
+    constant: float | None = None
+
+    def __init__(self, count: int) -> None:
+        self._rows: FloatArray = np.arange(count, dtype=np.float64)
+
+    def score(self, rows: Rows, /) -> FloatArray:
+        """The row numbers."""
+        return self._rows[rows]
+
+    def score_one(self, row: int, /) -> float:
+        """The row number."""
+        return float(row)
+
+    @abstractmethod
+    def of(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """Weighted scores of the candidates, float64 [len(rows)]."""
+
+    def finish(self, raw: FloatArray, /) -> FloatArray:
+        """What `of` says of the candidates whose rows these are."""
+        return self.of(raw.astype(np.intp))

@@ -58,7 +58,7 @@ class Scoring:
         self._depends_on_candidates = True in [s.normalised and s.constant is None for s in self._scores]
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
         self._parts: list[tuple[MutableSequence[float] | None, float]] = []
-        self._moving: list[tuple[MutableSequence[float], Callable[[int], float]]] = []
+        self._moving: list[tuple[MutableSequence[float], Callable[[int], float]]] | None = None
         self.ranked: FloatArray = np.empty(session.nodes.count)  # `_rank` writes it whole
         self._ranked_at = floats(self.ranked)
         # Asked anew at every choice, whatever was or was not touched.
@@ -79,22 +79,27 @@ class Scoring:
         for i, score in enumerate(self._scores):
             if score.constant is None and (self._raw[i] is None or score.volatility is not Volatility.STATIC):
                 self._raw[i] = score.score(ALL)
-        self._look_closer()
+        self._moving = None
 
-    def _look_closer(self) -> None:
-        """Views of what a touched row costs: numpy's own indexing would cost more than the arithmetic."""
-        self._parts, self._moving = [], []
+    def _look_closer(self) -> list[tuple[MutableSequence[float], Callable[[int], float]]]:
+        """Views of what a touched row costs: numpy's own indexing would cost more than the arithmetic. Many searches
+        never see a touched row.
+        """
+        moving: list[tuple[MutableSequence[float], Callable[[int], float]]] = []
+        self._parts, self._moving = [], moving
         for raw, score in zip(self._raw, self._scores, strict=True):
             view = None if raw is None else floats(raw)
             self._parts.append((view, 0.0) if score.constant is None else (None, score.constant))
             if view is not None and score.volatility is not Volatility.STATIC:
-                self._moving.append((view, score.score_one))
+                moving.append((view, score.score_one))
+        return moving
 
     def update(self, row: int, is_candidate: bool) -> None:
         """One row changed, or joined or left the candidates."""
         if self._stale:
             return
-        for raw, score_one in self._moving:
+        moving = self._look_closer() if self._moving is None else self._moving
+        for raw, score_one in moving:
             raw[row] = score_one(row)
         if self._depends_on_candidates:
             was_candidate = self._ranked_at[row] != -np.inf

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,7 +82,7 @@ def test_pods_of_a_group_may_be_kept_apart() -> None:
 
 def test_scores_go_by_the_policy() -> None:
     pod = asking("a", {"vgpu_number": 1, "vgpu_memory": 25})
-    scores = [virtual(vgpu_node("n0", CARDS), policy=policy).score(pod, 0) for policy in ("binpack", "spread", "")]
+    scores = [virtual(vgpu_node("n0", CARDS), policy=policy).scores(pod).item() for policy in ("binpack", "spread", "")]
     assert scores == [25.0, 0.0, 0.0]  # spread counts the pod itself as a sharer
 
 
@@ -139,7 +140,8 @@ def test_looking_at_all_nodes_is_looking_at_each(cards: Any, placed: Any, wanted
     pod = asking("p", wanted)
     found = [bool(family.present[row]) and family.fits(pod, row) for row in range(3)]
     assert family.fitting(pod).tolist() == found
-    assert family.scores(pod).tolist() == [family.score(pod, row) if family.present[row] else 0.0 for row in range(3)]
+    one_by_one = [family.scores(pod, slice(row, row + 1)).item() for row in range(3)]
+    assert family.scores(pod).tolist() == one_by_one == family.scores(pod, np.arange(3)).tolist()
     assert [family.trial(row).fits(pod, 0) for row in range(2)] == found[:2]
 
 

@@ -31,8 +31,8 @@ def using(name: str, address: str, protocol: str, port: int, **where: Any) -> di
 def test_when_ports_clash(used: tuple[str, str, int], wanted: tuple[str, str, int], clash: bool) -> None:
     session = opened(node("n0"), node("n1"), using("r", *used, node="n0"), using("p", *wanted))
     ports, waiting = ports_in_use(placed_pods(session)), task_named(session, "default/p")
-    assert ports.rows_in_conflict(waiting.template.host_ports).tolist() == [clash, False]
-    assert [ports.in_conflict(waiting.template.host_ports, row) for row in range(2)] == [clash, False]
+    (port,) = waiting.template.host_ports
+    assert ports.rivals(port).tolist() == [int(clash), 0]
 
 
 def test_ports_come_and_go_with_pods() -> None:
@@ -40,7 +40,11 @@ def test_ports_come_and_go_with_pods() -> None:
     placed, waiting = placed_pods(session), task_named(session, "default/p")
     ports = ports_in_use(placed)
     assert ports is ports_in_use(placed_pods(session))
+    (port,) = waiting.template.host_ports
+    early = ports.rivals(port)
     put(session, waiting, 0)
-    assert ports.in_conflict(waiting.template.host_ports, 0)
+    ports.catch_up()
+    assert early.tolist() == [1] == ports.rivals(port).tolist() == ports.rivals(("0.0.0.0", "TCP", 80)).tolist()
     take(session, waiting, 0)
-    assert not ports.in_conflict(waiting.template.host_ports, 0)
+    ports.catch_up()
+    assert early.tolist() == [0]

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.kube.placed import placed_pods
+from core.plugins.nodeorder.allocated import LEAST, MOST, Allocated
 from core.plugins.nodeorder.balanced_allocation import BalancedAllocation
 from core.plugins.nodeorder.image_locality import ImageLocality
-from core.plugins.nodeorder.least_allocated import LeastAllocated
-from core.plugins.nodeorder.most_allocated import MostAllocated
 from core.plugins.nodeorder.node_affinity import PREFERRED, NodeAffinity
 from core.plugins.nodeorder.plugin import WEIGHTS, NodeOrder
 from core.plugins.nodeorder.pod_affinity import PodAffinityScorer
@@ -48,7 +47,7 @@ def answers(scorer: "NodeScorer", session: "Session", key: str, candidates: list
 def test_resource_scorers_are_the_slow_ones(cluster: Cluster, moved: int) -> None:
     nodes, running, waiting = cluster
     session, key, rows = opened(*nodes, *running, waiting), key_of(waiting), list(range(len(nodes)))
-    least, most = LeastAllocated(session, WEIGHT), MostAllocated(session, 1)
+    least, most = Allocated(session, LEAST, WEIGHT), Allocated(session, MOST, 1)
     balanced = BalancedAllocation(session, WEIGHT)
     placed = on_nodes(nodes, running)
     for step in range(2):
@@ -88,7 +87,7 @@ def test_large_memories_are_divided_exactly() -> None:
     for percent in (1, 29, 57, 99):
         taken = -(-memory * percent // 100) + 1
         session = opened(node("n0", cpu="0", memory=str(memory)), pod("p", memory=str(taken)))
-        score = LeastAllocated(session, 1).prepare(session, task_named(session, "default/p"))
+        score = Allocated(session, LEAST, 1).prepare(session, task_named(session, "default/p"))
         assert scores(session, score, [0]) == [(memory - taken) * 100 // memory]
 
 
@@ -107,7 +106,7 @@ def test_pod_level_resources_do_not_count_as_the_pods_own() -> None:
 def test_oversubscription_is_not_allocatable_to_kubernetes() -> None:
     lent = node("n1", cpu="4", annotations={"volcano.sh/oversubscription-cpu": "4000"})
     session = opened(node("n0", cpu="4"), lent, pod("p", cpu="2"))
-    least, same = LeastAllocated(session, 1), answers
+    least, same = Allocated(session, LEAST, 1), answers
     found = same(least, session, "default/p", [0, 1])
     assert found[0] == found[1]
 

@@ -65,6 +65,8 @@ BREAKS: dict[str, Any] = {
     "filter prepare": registering(lambda session: session.points.predicate.add("mine", [broken("prepare")])),
     "filter reject": registering(lambda session: session.points.predicate.add("mine", [broken("reject")])),
     "kind": registering(lambda session: session.points.predicate.add("mine", [broken("kind")])),
+    "plain": registering(lambda session: session.points.predicate.add("mine", boom)),
+    "plain score": registering(lambda session: session.points.node_order.add("mine", boom)),
     "per node": registering(lambda session: session.points.predicate.add("mine", [PerNodeFilter("mine", boom)])),
     "JobOrder": registering(lambda session: session.points.job_order.add("mine", boom)),
     "TaskOrder": registering(lambda session: session.points.task_order.add("mine", boom)),
@@ -79,7 +81,7 @@ BREAKS: dict[str, Any] = {
     "PrePredicate": registering(lambda session: session.points.pre_predicate.add("mine", boom)),
     "handler": registering(lambda session: session.points.handle(boom, boom)),
 }
-HARMLESS = {"kind", "JobOrder", "TaskOrder", "scorer prepare", "scorer score", "per node score", "handler"}
+HARMLESS = {"kind", "JobOrder", "TaskOrder", "handler", *[name for name in BREAKS if "score" in name]}
 
 
 def last_first(left: Task, right: Task) -> int:
@@ -113,7 +115,7 @@ def test_failing_what_it_was_asked_about_is_refused(where: str, use: Any, told: 
     assert told
 
 
-@pytest.mark.parametrize("where", ["builder", "filter prepare", "filter reject", "per node", "PrePredicate"])
+@pytest.mark.parametrize("where", ["builder", "filter prepare", "filter reject", "plain", "per node", "PrePredicate"])
 def test_who_waits_is_told_which_plugin_failed(where: str, use: Any) -> None:
     result = use(BREAKS[where], onError="fail")
     messages = [condition.message for condition in result.pod_conditions]

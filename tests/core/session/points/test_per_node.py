@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 
 from core.objects.pod import Task
+from core.session.points.listed import Listed
+from core.session.points.node_points import NodePoints
 from core.session.points.nodes import Volatility
 from core.session.points.per_node import NodeLook, PerNodeFilter, PerNodeScorer
 from core.session.reasons import Code, Reason
 from tests.core.kube.sessions import opened, put, scores, task_named, texts
+from tests.core.session.points.test_listed import config
 from tests.kit import node, pod
 
 OBJECTS: list[dict[str, Any]] = [
@@ -39,6 +42,23 @@ def test_a_scorer_is_weighted() -> None:
     scorer = PerNodeScorer("mine", lambda _, look: look.idle("cpu") / 1000, weight=2.5)
     score = scorer.prepare(session, task_named(session, "default/p"))
     assert scores(session, score, [0, 1, 2]) == [10.0, 12.5, 20.0]
+
+
+def test_a_plain_function_is_lifted_by_its_point() -> None:
+    session = opened(*OBJECTS)
+    task, points = (
+        task_named(session, "default/p"),
+        NodePoints(Listed(config({"mine": {"Predicate": True, "NodeOrder": True}}))),
+    )
+    points.predicate.add("mine", lambda _, look: None if look.idle("cpu") > 5000 else "small")
+    points.batch_node_order.add("mine", lambda _, look: look.idle("cpu") / 1000)
+    ((refuse,),), ((rate,),) = points.predicate.rules, points.batch_node_order.rules
+    assert texts(session, refuse.prepare(session, task)) == ["small", "small", ""]
+    assert scores(session, rate.prepare(session, task), [0, 1, 2]) == [4.0, 5.0, 8.0]
+    put(session, task_named(session, "default/r"), 2)
+    assert texts(session, refuse.prepare(session, task)) == ["small"] * 3
+    reads = refuse.reads.kind, rate.reads.kind
+    assert [kind is not None and kind(task) for kind in reads] == [task.uid] * 2
 
 
 def test_a_node_looks_as_the_session_sees_it_now() -> None:

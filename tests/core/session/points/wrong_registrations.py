@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.queue import Queue
     from core.session.points.batches import TaskBatch
+    from core.session.points.per_node import NodeLook
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -44,6 +45,14 @@ def listed(_: Task, batch: TaskBatch) -> list[bool]:
     return [True] * len(batch.rows)
 
 
+def refuse(task: Task, node: NodeLook) -> str | None:
+    return None if task.name == node.name else "no"
+
+
+def rate(task: Task, node: NodeLook) -> float:
+    return float(task.priority * node.row)
+
+
 def register(session: Session) -> None:
     points = session.points
     points.job_ready.add("a", 42)  # type: ignore[arg-type]
@@ -59,6 +68,10 @@ def register(session: Session) -> None:
     points.preemptable.add("a", Mask(listed))  # type: ignore[arg-type]
     points.victim_tasks.add("a", all_of)  # type: ignore[arg-type]
     points.predicate.add("a", [of_task])  # type: ignore[list-item]
+    points.predicate.add("a", of_task)  # type: ignore[arg-type]
+    points.predicate.add("a", rate)  # type: ignore[arg-type]
+    points.node_order.add("a", refuse)  # type: ignore[arg-type]
+    points.batch_node_order.add("a", [rate])  # type: ignore[list-item]
     points.bind_context.add("a", lambda task: {"annotations": task.name})  # type: ignore[arg-type,return-value]
     points.job_redy.add("a", of_job)  # type: ignore[attr-defined]
 

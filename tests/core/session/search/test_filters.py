@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from hypothesis import strategies as st
 
 from config.schema import PluginOption, SchedulerConfig, Tier
 from core.session.points.listed import Listed
-from core.session.points.nodes import TEMPLATE_ONLY, NodeFilter
-from core.session.points.point import Point
+from core.session.points.node_points import FilterPoint
+from core.session.points.nodes import TEMPLATE_ONLY
 from core.session.points.ready import ReadyCheck
 from core.session.reasons import Code, Reason
 from core.session.search.filters import Filters
@@ -70,7 +69,7 @@ def test_the_first_plugin_that_refuses_has_said_all(told: Verdicts, order: list[
     session = open_world(configuration(["gang"]), nodes, queue("q"), gang("j", queue="q", pods=1))
     options = tuple(PluginOption(f"p{plugin}", {"Predicate": True}) for plugin in range(len(told)))
     config = SchedulerConfig(("allocate",), (Tier(options),))
-    point: Point[Sequence[NodeFilter]] = Point("Predicate", Listed(config))
+    point = FilterPoint("Predicate", Listed(config))
     for p, filters_told in enumerate(told):
         point.add(f"p{p}", [Filter(p, n, says) for n, says in enumerate(filters_told)])
     session.points.predicate = point

@@ -1,0 +1,186 @@
+"""Rules over columns: stated once as an expression over cells, read for many nodes or for one.
+
+What is asked of all nodes at once costs nanoseconds a node with numpy; what is asked of the one node that was just
+touched costs least with plain numbers. A rule is therefore given as an expression: it is told how to read columns, and
+answers with a function of where to read them. `MANY` reads arrays, `ONE` reads numbers; the operators are the same,
+and so, to the last bit, is the outcome.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from math import sqrt
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from core.session.points.nodes import FloatArray, Rows, Volatility
+
+if TYPE_CHECKING:
+    from core.session.points.batches import BoolArray
+    from core.session.reasons import IntArray
+    from core.state.scalars import CellColumn
+
+V = TypeVar("V", float, FloatArray)
+V_co = TypeVar("V_co", covariant=True)
+At = int | Rows
+"""Where to read: a row's number, or rows."""
+
+
+class Readable(Protocol[V_co]):
+    """A column as a rule reads it: `cells[at]` is a number, or a new or borrowed array [len(rows)]."""
+
+    def __getitem__(self, at: Any, /) -> V_co: ...
+
+
+class RowReader(ABC, Generic[V]):
+    """How a rule reads columns, and what it does with what it read beside the operators.
+
+    `floor`, `least`, `most` and `zero_where` may write into their first argument: it must be the rule's own, the
+    outcome of an operator and not a cell. An operator that assigns (`left -= own`) writes into it likewise.
+    """
+
+    floor: Callable[[V], V]
+    least: Callable[[V, float | V], V]
+    """The smaller of two."""
+    most: Callable[[V, float | V], V]
+    """The larger of two."""
+    sqrt: Callable[[V], V]
+    zero_where: Callable[[V, Any], V]
+    """0.0 where the second holds, else the first."""
+    choose: Callable[[Any, V, V], V]
+    """Where the first holds the second, else the third."""
+
+    @abstractmethod
+    def of(self, column: CellColumn) -> Readable[V]:
+        """A column's cells."""
+
+
+class ManyRows(RowReader[FloatArray]):
+    """Arrays over rows."""
+
+    def __init__(self) -> None:
+        self.floor = lambda value: np.floor(value, out=value)
+        self.least = lambda value, bound: np.minimum(value, bound, out=value)
+        self.most = lambda value, bound: np.maximum(value, bound, out=value)
+        self.sqrt = np.sqrt
+        self.zero_where = _zeroed
+        self.choose = np.where
+
+    def of(self, column: CellColumn) -> Readable[FloatArray]:
+        """The array."""
+        return column.many
+
+
+class OneRow(RowReader[float]):
+    """Plain numbers of one row."""
+
+    def __init__(self) -> None:
+        self.floor = (1.0).__rfloordiv__
+        self.least, self.most, self.sqrt = min, max, sqrt
+        self.zero_where = lambda value, where: 0.0 if where else value
+        self.choose = lambda where, then, other: then if where else other
+
+    def of(self, column: CellColumn) -> Readable[float]:
+        """The numbers."""
+        return column.one
+
+
+def _zeroed(values: FloatArray, where: BoolArray) -> FloatArray:
+    values[where] = 0.0
+    return values
+
+
+MANY: Final = ManyRows()
+ONE: Final = OneRow()
+
+
+class ScoreRule(Protocol):
+    """A score as an expression over columns."""
+
+    def __call__(self, read: RowReader[V], /) -> Callable[[At], V]:
+        """(how columns are read) -> (where) -> the score there, its own: no cell of a column."""
+        ...
+
+
+class MaskRule(Protocol):
+    """A condition as an expression over columns."""
+
+    def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
+        """(how columns are read) -> (where) -> whether it holds."""
+        ...
+
+
+class Clause(NamedTuple):
+    """Whom a filter refuses, and the number of the reason."""
+
+    refuses: MaskRule
+    code: int
+
+
+class ColumnCheck:
+    """A filter by clauses over columns: the first that refuses a node is the reason. `catch_up` is called before
+    columns are read, where they do not follow of themselves.
+    """
+
+    def __init__(
+        self,
+        clauses: Sequence[Clause],
+        *,
+        volatility: Volatility = Volatility.ROW,
+        catch_up: Callable[[], object] | None = None,
+    ) -> None:
+        self.volatility = volatility
+        self._many = [(clause.refuses(MANY), np.int32(clause.code)) for clause in reversed(clauses)]
+        self._one = [(clause.refuses(ONE), clause.code) for clause in clauses]
+        self._catch_up = catch_up
+
+    def reject(self, rows: Rows, /) -> IntArray:
+        """Reason number per row, int32 [len(rows)], a new array."""
+        if self._catch_up is not None:
+            self._catch_up()
+        codes: IntArray | None = None
+        refused: Any = ()
+        for refuses, code in self._many:
+            refused = refuses(rows)
+            if codes is not None:
+                codes[refused] = code
+            elif np.count_nonzero(refused):
+                codes = np.multiply(refused, code)
+        return np.zeros(len(refused), dtype=np.int32) if codes is None else codes
+
+    def reject_one(self, row: int, /) -> int:
+        """Reason number of one row, 0 where it passes."""
+        if self._catch_up is not None:
+            self._catch_up()
+        for refuses, code in self._one:
+            if refuses(row):
+                return code
+        return 0
+
+
+class ColumnScore:
+    """A scorer by a rule over columns, weighted already."""
+
+    normalised = False
+    constant: float | None = None
+
+    def __init__(self, rule: ScoreRule, *, volatility: Volatility = Volatility.ROW) -> None:
+        self.volatility = volatility
+        self._rule = rule
+
+    @cached_property
+    def score(self) -> Callable[[Rows], FloatArray]:
+        """Score per row, float64 [len(rows)], a new array."""
+        return self._rule(MANY)
+
+    @cached_property
+    def score_one(self) -> Callable[[int], float]:
+        """Score of one row."""
+        return self._rule(ONE)
+
+    def finish(self, raw: FloatArray, /) -> FloatArray:
+        """Not normalised."""
+        return raw
