@@ -6,6 +6,7 @@ it would have. Both are changes that user `replay` makes, in the journal like an
 
 from __future__ import annotations
 
+from math import floor
 from typing import Any, Final
 
 from actors.agents.pod_life import PodState
@@ -37,6 +38,10 @@ class Beginnings:
         self.leaving: dict[str, float] = {}
         self.default_duration_s = DEFAULT_DURATION_S
 
+    def restarted(self) -> None:
+        """A node agent that starts reckons from whole seconds."""
+        self.running = {uid: float(floor(at)) for uid, at in self.running.items()}
+
     def note(self, mutation: Mutation, at: float) -> None:
         """The next change."""
         if mutation.kind == "Pod":
@@ -53,8 +58,10 @@ class Beginnings:
                 self.leaving.setdefault(uid, at)
 
 
-async def hand_over(journal: Journal, remainder: Remainder, beginnings: Beginnings, at: float, seed: int) -> None:
-    """Append to the journal what has to be known at that moment."""
+async def hand_over(
+    journal: Journal, remainder: Remainder, beginnings: Beginnings, at: float, seed: int
+) -> dict[str, float]:
+    """Append to the journal what has to be known at that moment. By uid, when pods that are leaving will be gone."""
     store = Store(seed=seed + 1)
     recovered = await recover(journal, store.restore, store.load)
     records: list[Record] = []
@@ -62,12 +69,48 @@ async def hand_over(journal: Journal, remainder: Remainder, beginnings: Beginnin
         if sequence in remainder.done:
             store.apply(_landing(cycle, sequence, decision), at)
             records += _written(store, at, sequence)
-    listing = store.list("Pod")
-    for blob in listing.blobs if isinstance(listing, Listing) else ():
-        request = _given_its_end(codec.unpack(blob), remainder, beginnings, at)
-        if request is not None:
-            store.apply(request, at)
+    leaving: dict[str, float] = {}
+    for pod in _pods(store):
+        run = read_run(pod, 0, beginnings.default_duration_s)
+        if run is None:
+            continue
+        if run.delete_by:
+            leaving[run.uid] = _gone(run, remainder, beginnings, at)
+            store.apply(_annotated(run, TERMINATION, leaving[run.uid] - at), at)
+        elif run.state is PodState.RUNNING and (end := _end(run, remainder, beginnings)) is not None:
+            store.apply(_annotated(run, DURATION, end - run.started), at)
     await journal.append([*records, *_written(store, at)])
+    return leaving
+
+
+async def hand_over_again(journal: Journal, leaving: dict[str, float], at: float, seed: int) -> None:
+    """At a restart after that: node agents count the time of pods that are leaving anew."""
+    store = Store(seed=seed + 1)
+    await recover(journal, store.restore, store.load)
+    for pod in _pods(store):
+        run = read_run(pod, 0)
+        if run is not None and run.delete_by and run.uid in leaving:
+            store.apply(_annotated(run, TERMINATION, leaving[run.uid] - at), at)
+    await journal.append(_written(store, at))
+
+
+def _pods(store: Store) -> list[Object]:
+    listing = store.list("Pod")
+    return [codec.unpack(blob) for blob in listing.blobs] if isinstance(listing, Listing) else []
+
+
+def _gone(run: PodRun, remainder: Remainder, beginnings: Beginnings, at: float) -> float:
+    """A pod that is leaving would be given all its time anew."""
+    told = beginnings.leaving.get(run.uid, at)
+    return remainder.gone.get(run.uid) or told + run.termination_s
+
+
+def _end(run: PodRun, remainder: Remainder, beginnings: Beginnings) -> float | None:
+    """A node agent that starts reckons from whole seconds."""
+    end = remainder.ended.get(run.uid)
+    if end is None and run.duration_s:
+        end = beginnings.running.get(run.uid, run.started) + run.duration_s
+    return end
 
 
 def _written(store: Store, at: float, cause: int = 0) -> list[Record]:
@@ -80,23 +123,6 @@ def _landing(cycle: int, sequence: int, decision: Decision) -> StoreRequest:
     if isinstance(decision, Bind):
         return BindPod(*whose, decision.node, cause, sequence, decision.annotations)
     return EvictPod(*whose, cause=cause, sequence=sequence)
-
-
-def _given_its_end(pod: Object, remainder: Remainder, beginnings: Beginnings, at: float) -> Patch | None:
-    """A node agent that starts reckons from whole seconds, and a pod that is leaving anew: it is told what is left."""
-    run = read_run(pod, 0, beginnings.default_duration_s)
-    if run is None:
-        return None
-    if run.delete_by:
-        told = beginnings.leaving.get(run.uid, at)
-        gone = remainder.gone.get(run.uid) or told + run.termination_s
-        return _annotated(run, TERMINATION, gone - at)
-    if run.state is not PodState.RUNNING:
-        return None
-    end = remainder.ended.get(run.uid)
-    if end is None and run.duration_s:
-        end = beginnings.running.get(run.uid, run.started) + run.duration_s
-    return None if end is None else _annotated(run, DURATION, end - run.started)
 
 
 def _annotated(run: PodRun, key: str, seconds: float) -> Patch:

@@ -17,6 +17,7 @@ from core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from core.messages.orders import WriteStatus
 from core.objects.metadata import section
 from pumice.replay.compare import CycleDifference, compare
+from pumice.replay.lives import Lives
 from pumice.replay.replayer import Replayer, start
 from storage import codec
 from storage.history import RecordedCycle
@@ -79,12 +80,18 @@ class _Follower:
         self._carry: Plain | None = None
         self._wake_at: float | None = None
         self._cycle = 0
+        self._lives = Lives()
         replayer.configurations.note(told.digest, told.text)
 
     def follows(self, stored: Stored) -> bool:
         """Take in the next record; whether the decisions part there."""
         self.shared.records.append(self._as_told(stored))
         self._revisions.append(codec.decode(stored.payload, Mutation).revision if stored.kind == API else 0)
+        restart = self._lives.follow(stored)
+        if restart is not None:
+            if self._woke_before(restart.down_at):
+                return True
+            self._wake_at = None  # the process that would have woken was gone by then
         cycle = self._replayer.follow(stored)
         if cycle is None:
             return False

@@ -6,6 +6,7 @@ from typing import Final
 
 from core.messages.events import ActorEvent, ActorStarted, CycleRecord, Mutation
 from pumice.replay.handover import Beginnings
+from pumice.replay.lives import Lives
 from pumice.replay.measure import Measurer
 from pumice.replay.remainder import Key, Reader, note
 from storage import codec
@@ -26,7 +27,7 @@ class Recording:
         self.reader = Reader(self.objects)
         self.controllers = state is not None  # whose starts may be cut
         self.cycles = self.records = 0
-        self.state, self._kept = state, kept
+        self.state, self._kept, self._lives = state, kept, Lives()
         if state is not None:
             self.cycles = state.recovered.cycle
             self.objects |= {(kind, *name): held.blob for kind, name, held in state.truth.rows()}
@@ -41,8 +42,12 @@ class Recording:
         elif stored.kind == ACTOR:
             event = codec.decode(stored.payload, ActorEvent)
             self.controllers |= isinstance(event, ActorStarted) and event.actor == CONTROLLER
+        restart = self._lives.follow(stored)
+        if restart is not None:
+            self.beginnings.restarted()
         if self.records > self._kept:
             self.reader.follow(stored)
+            self.reader.remainder.restarts += [restart] if restart is not None else []
         elif stored.kind == API:
             note(self.objects, codec.decode(stored.payload, Mutation))
         if stored.kind == API:

@@ -11,6 +11,7 @@ from actors.system.roles import LINKS
 from core.messages.commands import ApiRequest, Create, Delete, Patch
 from core.messages.events import Bound, Evicted, Mutation, Outcome
 from core.objects.metadata import section
+from pumice.replay.lives import NextProcess
 from storage import codec
 from storage.journal import API, OUTCOME, Stored
 
@@ -35,11 +36,12 @@ class Arrival:
 
 @dataclass
 class Remainder:
-    """`arrivals` in order; `done`: decisions, by their number in the journal, that were carried out; `ended`: when a
-    pod came to its end by itself, and `gone` when it was removed, by uid.
+    """`arrivals` and `restarts` in order; `done`: decisions, by their number in the journal, that were carried out;
+    `ended`: when a pod came to its end by itself, and `gone` when it was removed, by uid.
     """
 
     arrivals: list[Arrival] = field(default_factory=list[Arrival])
+    restarts: list[NextProcess] = field(default_factory=list[NextProcess])
     done: set[int] = field(default_factory=set[int])
     ended: dict[str, float] = field(default_factory=dict[str, float])
     gone: dict[str, float] = field(default_factory=dict[str, float])

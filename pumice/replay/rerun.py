@@ -7,10 +7,9 @@ recorded times. Both sides end when the record does.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -22,9 +21,10 @@ from actors.runtime.clock import VirtualClock
 from actors.scheduling.core_decider import core_decider
 from actors.system.settings import SystemSettings, config_source
 from actors.system.system import System
+from core.messages.commands import ApiRequest
 from core.messages.events import ConfigLoaded
 from pumice.replay.comparison import Comparison, lived
-from pumice.replay.handover import hand_over
+from pumice.replay.handover import hand_over, hand_over_again
 from pumice.replay.measure import Measurer
 from pumice.replay.parting import Parting, Shared, shared
 from pumice.replay.recording import BATCH, Recording, begin_with, checkpoint_at, read
@@ -69,11 +69,14 @@ class Second:
 
 @dataclass
 class _Start:
-    """What both runs have in common, in `journal`, and what comes after."""
+    """What both runs have in common, in `journal`, and what comes after. `leaving`: when pods that were leaving at the
+    parting will be gone, by uid.
+    """
 
     journal: MemoryJournal
     common: Shared
     record: Recording
+    leaving: dict[str, float] = field(default_factory=dict[str, float])
 
 
 def second_run(file: Path, other: Other, advance: Advance = lambda records: None) -> Second:
@@ -99,10 +102,10 @@ async def _common(file: Path, other: Other, advance: Advance) -> _Start:
     after = [_under(checkpoint, told) for checkpoint in before]
     memory = MemoryJournal(head, after)
     await memory.append(_vouching(common.records, before, after))
-    parting = common.parting
+    start, parting = _Start(memory, common, record), common.parting
     if parting is not None:
-        await hand_over(memory, record.reader.remainder, record.beginnings, parting.at, common.seed)
-    return _Start(memory, common, record)
+        start.leaving = await hand_over(memory, record.reader.remainder, record.beginnings, parting.at, common.seed)
+    return start
 
 
 async def _base(journal: Journal, begun: int) -> tuple[Head, list[Checkpoint]]:
@@ -140,24 +143,42 @@ def _vouching(records: list[Record], before: Sequence[Checkpoint], after: Sequen
 
 
 async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> int:
-    """From the parting to the end of the record; the number of the last cycle."""
-    common, record = start.common, start.record
-    settings = replace(
+    """From the parting to the end of the record, one process after the other as there were in the record; the number
+    of the last cycle.
+    """
+    remainder, ended = start.record.reader.remainder, start.record.ended
+    ends = [*(restart.down_at for restart in remainder.restarts), ended]
+    begins = [clock.start, *(restart.up_at for restart in remainder.restarts)]
+    arrivals, cycle, began = deque(remainder.arrivals), 0, anyio.current_time() - clock.start
+    for life, (up_at, down_at) in enumerate(zip(begins, ends, strict=True)):
+        await anyio.sleep_until(began + up_at)
+        start.journal.reopen()
+        if life:
+            await hand_over_again(start.journal, start.leaving, up_at, start.common.seed)
+        system = System(_settings(start, other, life), start.journal, clock)
+        if not life:
+            system.memory.seen = system.memory.changed.value  # no cycle before the cache knows what there is
+        async with system.running():
+            while arrivals and arrivals[0].at <= down_at:
+                at, batch = arrivals[0].at, list[ApiRequest]()
+                while arrivals and arrivals[0].at == at:
+                    batch.append(arrivals.popleft().request)
+                await anyio.sleep_until(began + at)
+                await system.api.ask_many(batch)
+            await anyio.sleep_until(began + down_at + SETTLE_S)
+        cycle = system.memory.cycle
+    return cycle
+
+
+def _settings(start: _Start, other: Other, life: int) -> SystemSettings:
+    record, seed = start.record, start.common.seed
+    return replace(
         other.settings(),
-        seed=common.seed,
-        uid_seed=common.seed + 1,
+        seed=seed,
+        uid_seed=seed + 1 + life,
         controllers=record.controllers,
         default_duration_s=record.beginnings.default_duration_s,
     )
-    system = System(settings, start.journal, clock)
-    system.memory.seen = system.memory.changed.value  # no cycle before the cache knows what there is
-    began = anyio.current_time() - clock.start
-    async with system.running():
-        for at, batch in groupby(record.reader.remainder.arrivals, key=attrgetter("at")):
-            await anyio.sleep_until(began + at)
-            await system.api.ask_many([arrival.request for arrival in batch])
-        await anyio.sleep_until(began + record.ended + SETTLE_S)
-    return system.memory.cycle
 
 
 async def _measured(journal: MemoryJournal, record: Recording) -> Measurer:
