@@ -96,7 +96,11 @@ class Measurer:
         if stored.kind == API:
             self.note(codec.decode(stored.payload, Mutation), stored.at)
         elif stored.kind == DECISION and isinstance(decision := codec.decode(stored.payload, Decision), Evict):
-            self._evicted[decision.job] = self._evicted.get(decision.job, 0) + 1
+            self.evicted(decision)
+
+    def evicted(self, decision: Evict) -> None:
+        """A decision to take a pod off its node."""
+        self._evicted[decision.job] = self._evicted.get(decision.job, 0) + 1
 
     def note(self, mutation: Mutation, at: float) -> None:
         """A change of the api's truth at a time."""
@@ -139,7 +143,7 @@ class Measurer:
     def jobs(self) -> dict[str, JobFigures]:
         """By "namespace/name" of the job: what the pod names, who owns its PodGroup, else the PodGroup itself."""
         jobs: dict[str, JobFigures] = {}
-        for job_name, stories in self._by_job().items():
+        for job_name, stories in self.by_job().items():
             groups = {story.group for _, story in stories}
             job = jobs[job_name] = JobFigures(self._queue(stories[0][1].group), len(stories))
             job.placements = {name: story.node for name, story in stories if story.bound}
@@ -152,12 +156,17 @@ class Measurer:
                 job.finished_s = round(max(story.ended for _, story in stories) - self._began, 3)
         return dict(sorted(jobs.items()))
 
-    def _by_job(self) -> dict[str, list[tuple[str, PodStory]]]:
+    def by_job(self) -> dict[str, list[tuple[str, PodStory]]]:
+        """Every pod that ever was, by the name of its job (see `jobs`)."""
         found: dict[str, list[tuple[str, PodStory]]] = {}
         for name, story in self.stories():
-            group = self._groups.get(story.group)
-            found.setdefault(story.job or (group.job if group else story.group) or name, []).append((name, story))
+            found.setdefault(story.job or self.job_of(story.group) or name, []).append((name, story))
         return found
+
+    def job_of(self, group: str) -> str:
+        """The job that a PodGroup stands for."""
+        known = self._groups.get(group)
+        return known.job if known else group
 
     def _queue(self, group: str) -> str:
         known = self._groups.get(group)

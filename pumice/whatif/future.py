@@ -1,0 +1,71 @@
+"""What a future came to, as plain data. Times are in seconds from its beginning, to the millisecond."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pumice.replay.amounts import ClusterFigures
+from pumice.replay.measure import QueueFigures
+
+
+@dataclass(frozen=True, slots=True)
+class JobFuture:
+    """`start_s`: when as many pods as its minimum were on nodes (0: they are when it begins); `end_s`: when all its
+    pods had ended. None: not within the horizon. `known`: whether every pod of it says how long it runs.
+    """
+
+    queue: str = ""
+    pods: int = 0
+    bound: int = 0
+    start_s: float | None = None
+    end_s: float | None = None
+    evictions: int = 0
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EvictedPod:
+    """`pod`, `job` (its own) and `by` (the job that needed the room, "" for nobody) are "namespace/name"; `preemptor`
+    is the pod, or the PodGroup, it was done for. `returns_s`: when the pod, or one in its place, was on a node again.
+    `votes`: what the plugins said of it, where that was asked.
+    """
+
+    at_s: float
+    pod: str
+    job: str
+    by: str
+    preemptor: str
+    action: str
+    reason: str
+    node: str
+    returns_s: float | None = None
+    votes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PendingJob:
+    """What waits at the end: `code` is a stable word, `message` says it to people; `pods` that wait."""
+
+    pods: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Future:
+    """One future of `horizon_s` seconds. `refused`: objects that the api would not have: who, and what it said.
+
+    `unknown_running`, `unknown_waiting`: pods that do not say how long they run.
+    """
+
+    horizon_s: float
+    cycles: int
+    jobs: dict[str, JobFuture] = field(default_factory=dict[str, JobFuture])
+    evictions: tuple[EvictedPod, ...] = ()
+    pending: dict[str, PendingJob] = field(default_factory=dict[str, PendingJob])
+    queues: dict[str, QueueFigures] = field(default_factory=dict[str, QueueFigures])
+    resources: dict[str, ClusterFigures] = field(default_factory=dict[str, ClusterFigures])
+    placements: dict[str, str] = field(default_factory=dict[str, str])
+    refused: tuple[tuple[str, str], ...] = ()
+    unknown_running: int = 0
+    unknown_waiting: int = 0

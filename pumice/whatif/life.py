@@ -1,0 +1,184 @@
+"""Living through a future: the api's store, the scheduler's own cycles, node agents and controllers, in one loop that
+jumps from one moment at which something happens to the next.
+
+Nothing is sent, journaled or waited for, and words that nobody decides by are not written; else it is what `pumice run
+--time virtual` does. Within a moment all hear in rounds what was written in the round before: the scheduler first,
+whose cycle sees the news before anybody else has answered to it, then node agents, then controllers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from actors.api.bootstrap import system_queues
+from actors.api.store import Store
+from actors.api.verbs.creation import SUBMIT
+from core.cycle import run_cycle
+from core.fold.shown import Shown
+from core.messages.commands import BindPod, Create, EvictPod
+from core.messages.decisions import Bind, CycleResult, Evict
+from core.messages.events import Mutation
+from core.messages.replies import Refused
+from core.session.carry import Carry, CycleClock
+from core.state.view import View
+from core.state.volumes import volume_rules
+from core.state.watched import WATCHED
+from pumice.runtime.order import in_order
+from pumice.whatif.effects import Effects
+from pumice.whatif.machines import controllers
+from pumice.whatif.state import Fork, Object
+from storage import codec
+from storage.shared_objects import SharedObjects
+
+ROUNDS: Final = 10_000
+"""Rounds in one moment; more is a world that talks to itself."""
+
+Hears = Callable[[Mutation, float], None]
+Decided = Callable[[CycleResult, float], None]
+
+
+class Life:
+    """One future, from `now` on. `hears` is told every change of an object, `decided` every cycle.
+
+    `refused`: objects that the api would not have, with its answer.
+    """
+
+    def __init__(self, fork: Fork, seed: int, hears: Hears, decided: Decided) -> None:
+        self.now = fork.now
+        self.cycle = fork.cycle
+        self.carry = Carry.from_dict(fork.carry)
+        self.refused: list[tuple[Object, Refused]] = []
+        self._config, self._seed = fork.config, seed
+        self._hears, self._decided = hears, decided
+        self._objects = SharedObjects()
+        self.store = Store(seed=seed, written=self._objects)
+        self._shown: Shown[View] = Shown(View)
+        self._effects = Effects(self.store)
+        self._controllers = controllers(self.store, self._objects, fork.default_duration_s)
+        self._later = sorted(fork.later, key=lambda each: each[0], reverse=True)
+        self._began = fork.now
+        self._elapsed = self._earliest = 0.0  # as a loop counts it: a time of day is too coarse to add up periods
+        self._seen = -1
+        self._wake_at: float | None = None
+        self._again = self._echo = False
+        self._begin(fork)
+
+    @property
+    def view(self) -> View:
+        """The scheduler's view."""
+        return self._shown.view
+
+    def _begin(self, fork: Fork) -> None:
+        for obj in [*_missing_queues(fork.objects), *in_order(fork.objects)]:
+            self._create(obj)
+        for number, decision in enumerate(fork.in_flight):
+            self.store.apply(_landing(decision, f"{fork.cycle}/{number}"), self.now)
+        for mutation in self.store.drain():
+            self._hears(mutation, self.now)
+        self.store.log.forget_all(self.store.revision)
+        for kind in WATCHED:
+            for _, record in self.store.tables.of_kind(kind):
+                self._shown.see("ADDED", self.store.tables.seen(record))
+        for each in self._controllers:
+            each.begin()
+
+    def _create(self, obj: Object) -> None:
+        reply = self.store.apply(Create(codec.pack(obj), user=SUBMIT), self.now)
+        if isinstance(reply, Refused) and reply.reason != "AlreadyExists":
+            self.refused.append((obj, reply))
+
+    # --- time
+
+    def run(self, seconds: float, advance: Callable[[float], None] = lambda seconds: None) -> None:
+        """Live until so many seconds have gone by. `advance` hears of every moment, how many those are by then."""
+        while True:
+            self._moment()
+            due = self._next_due()
+            if due is None or due > seconds:
+                self._to(seconds)
+                return
+            self._to(max(due, self._elapsed))
+            advance(due)
+
+    def _to(self, elapsed: float) -> None:
+        self._elapsed = elapsed
+        self.now = self._began + elapsed
+
+    def _next_due(self) -> float | None:
+        times = [self._effects.next_due(), *(each.next_due() for each in self._controllers)]
+        due = [self._elapsed + max(at - self.now, 0.0) for at in times if at is not None]
+        cycle = self._next_cycle()
+        if cycle is not None:
+            due.append(cycle)
+        if self._later:
+            due.append(self._later[-1][0])
+        return min(due, default=None)
+
+    def _next_cycle(self) -> float | None:
+        if self._again or self.view.version > self._seen:
+            return self._earliest
+        return None if self._wake_at is None else max(self._earliest, self._elapsed + self._wake_at - self.now)
+
+    def _moment(self) -> None:
+        """All that happens without time going on."""
+        while self._later and self._later[-1][0] <= self._elapsed:
+            self._create(self._later.pop()[1])
+        for _ in range(ROUNDS):
+            self._hear()
+            due = self._next_cycle()
+            if due is not None and due <= self._elapsed:
+                self._decide()
+            self._effects.look(self.view, self.now)
+            for each in self._controllers:
+                each.turn(self.now)
+            if not self.store.outbox:
+                return
+        raise RuntimeError(f"bug in Pumice: the moment {self.now} does not end")
+
+    def _hear(self) -> None:
+        self.store.publish()
+        for mutation in self.store.drain():
+            self._hears(mutation, self.now)
+            if mutation.kind in _WATCHED:
+                self._shown.see(mutation.type, self._objects.unpack(mutation.blob))
+
+    def _decide(self) -> None:
+        """A cycle; where nothing has changed but words, what it comes to is known, and it only takes its time."""
+        self.cycle += 1
+        self._earliest = self._elapsed + self._config.pumice.schedule_period_s
+        idle = self._echo and self.view.version == self._seen and not (self._wake_at and self._wake_at <= self.now)
+        self._again = self._echo = False
+        if not idle:
+            self._run_cycle()
+
+    def _run_cycle(self) -> None:
+        self._seen = self.view.version
+        before = self.carry.to_dict()
+        snapshot = self.view.snapshot(volume_rules(self._config.pumice))
+        result = run_cycle(snapshot, self._config, CycleClock(self.cycle, self.now, self._seed), self.carry)
+        self.carry, self._wake_at = Carry.from_dict(result.carry), result.wake_at
+        for bind in result.binds:
+            self.view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind, bind.uid)
+        for evict in result.evicts:
+            self.view.evicting(evict.namespace, evict.name, evict.uid)
+        words = self._effects.carry_out(result, self.view, self.now)
+        # what was only said wakes the scheduler; it comes to the same again unless it goes on from elsewhere
+        self._again = words
+        self._echo = words and result.carry == before and self._config.pumice.ties != "hash"
+        self._decided(result, self.now)
+
+
+_WATCHED: Final = frozenset(WATCHED)
+
+
+def _missing_queues(objects: Iterable[Object]) -> list[Object]:
+    given = {obj["metadata"].get("name") for obj in objects if obj["kind"] == "Queue"}
+    return [queue for queue in system_queues() if queue["metadata"]["name"] not in given]
+
+
+def _landing(decision: Bind | Evict, cause: str) -> BindPod | EvictPod:
+    whose = (decision.namespace, decision.name, decision.uid)
+    if isinstance(decision, Bind):
+        return BindPod(*whose, decision.node, cause, 0, decision.annotations)
+    return EvictPod(*whose, cause=cause)

@@ -1,0 +1,93 @@
+"""From a fork to its future: lived through, taken down, and at the end asked why what waits is waiting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from core.life.task import TaskStatus
+from core.messages.decisions import CycleResult
+from core.session.carry import CycleClock
+from core.state.volumes import volume_rules
+from pumice.explain.watch import Subjects, watch_cycle
+from pumice.oneshot.between import object_key
+from pumice.whatif.chronicle import Chronicle
+from pumice.whatif.future import Future, PendingJob
+from pumice.whatif.life import Life
+from pumice.whatif.state import Fork, Object
+
+UNSAID: Final = "Unschedulable"
+Advance = Callable[[float], None]
+
+
+def live(fork: Fork, horizon_s: float, seed: int = 0, advance: Advance = lambda seconds: None) -> Future:
+    """What comes of it in so many seconds. The same fork, horizon and seed give the same future.
+
+    `advance` hears how many seconds have gone by.
+    """
+    return Witness(fork, horizon_s, seed).live(advance)
+
+
+class Witness:
+    """One life that is watched. Whoever lost a pod to a job that had lost one to it has its votes taken down."""
+
+    def __init__(self, fork: Fork, horizon_s: float, seed: int = 0) -> None:
+        self._fork, self._horizon_s, self._seed = fork, horizon_s, seed
+        self.chronicle = Chronicle(fork.now, fork.now + horizon_s)
+        self.life = Life(fork, seed, self.chronicle.note, self._decided)
+        self._cycles = 0
+
+    def live(self, advance: Advance) -> Future:
+        """To the horizon."""
+        self.life.run(self._horizon_s, advance)
+        told, life = self.chronicle, self.life
+        unknown = list(told.unknown.values())
+        return Future(
+            self._horizon_s,
+            self._cycles,
+            told.jobs(),
+            told.told_evictions(),
+            self._pending(),
+            told.measured.queues(),
+            told.measured.cluster(),
+            told.placements(),
+            tuple((_who(obj), reply.message) for obj, reply in life.refused),
+            sum(unknown),
+            len(unknown) - sum(unknown),
+        )
+
+    def _decided(self, result: CycleResult, at: float) -> None:
+        self._cycles += 1
+        for evict in result.evicts:
+            self.chronicle.evicted(evict, at)
+
+    def _pending(self) -> dict[str, PendingJob]:
+        """Of the jobs with pods that wait, and of those that have none yet: why, as the next cycle would say it."""
+        view, fork = self.life.view, self._fork
+        waiting = Counter(
+            task.job
+            for task in view.tasks.by_key.values()
+            if task.job and view.tasks.status[task.row] == TaskStatus.PENDING
+        )
+        empty = [key for key, job in view.jobs.by_key.items() if job.spec is not None and not job.tasks]
+        asked = sorted({*waiting, *empty})
+        if not asked:
+            return {}
+        clock = CycleClock(self.life.cycle + 1, self.life.now, self._seed)
+        subjects = Subjects(frozenset(), frozenset(asked))
+        snapshot = view.snapshot(volume_rules(fork.config.pumice))
+        watched = watch_cycle(snapshot, fork.config, clock, self.life.carry, subjects)
+        said = {view.tasks.by_key[pod].job: why for pod, why in watched.result.report.pending.items()}
+        found: dict[str, PendingJob] = {}
+        for key in asked:
+            code, message = watched.jobs[key].reason() if key in watched.jobs else ("", "")
+            if not code and key in said:
+                code, message = said[key].reason, said[key].message
+            if key in waiting or code != "NoPods":
+                found[self.chronicle.measured.job_of(key)] = PendingJob(waiting[key], code or UNSAID, message)
+        return found
+
+
+def _who(obj: Object) -> str:
+    return f"{obj['kind']} {object_key(obj).strip('/')}"

@@ -1,0 +1,102 @@
+"""Node agents and controllers without actors: their machines, told what is new and asked what they want, in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from actors.agents.machine import NodeAgentsMachine
+from actors.api.store import Store
+from actors.controllers.devices.machine import DeviceMachine
+from actors.controllers.disruptions.machine import DisruptionMachine
+from actors.controllers.groups.machine import PodGroupMachine
+from actors.controllers.jobs.machine import JobMachine
+from actors.controllers.queues.machine import QueueMachine
+from actors.controllers.volumes.drivers import DriversMachine
+from actors.controllers.volumes.machine import VolumeMachine
+from actors.controllers.volumes.pod_claims import PodClaimsMachine
+from actors.controllers.workloads.machine import WorkloadMachine
+from actors.runtime.reconciler import AGAIN_MOST, Machine
+from core.objects.parts import kind_of
+from storage.shared_objects import SharedObjects
+
+Object = dict[str, Any]
+AT_ONCE: Final = 1 << 30
+
+
+class Controller:
+    """Machines on one reading of the log, as `actors.runtime.reconciler.Reconciler` runs them."""
+
+    def __init__(self, store: Store, objects: SharedObjects, machines: Sequence[Machine]) -> None:
+        self._store, self._objects, self._machines = store, objects, tuple(machines)
+        self._kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
+        self._interested = {
+            kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, self._kinds)
+        }
+        self._revision = 0
+        self._fresh = True
+
+    def begin(self) -> None:
+        """Hear of all there is."""
+        self._revision = self._store.revision
+        for kind in self._interested:
+            for _, record in self._store.tables.of_kind(kind):
+                self._observe(kind, self._store.tables.seen(record), record.revision)
+
+    def turn(self, now: float) -> None:
+        """Hear what was published, ask what is to be asked."""
+        news, self._fresh = self._hear() or self._fresh, False
+        due = self.next_due()
+        if not news and (due is None or due > now):
+            return
+        asking: Sequence[Machine] = self._machines
+        for _ in range(AGAIN_MOST):
+            asking = [machine for machine in asking if self._asked(machine, now)]
+            if not asking:
+                return
+
+    def _hear(self) -> bool:
+        if self._store.log.head(self._kinds) <= self._revision:
+            return False
+        found = self._store.log.read(self._revision, self._kinds, AT_ONCE)
+        while found.more:
+            self._tell(found.events)
+            found = self._store.log.read(found.revision, self._kinds, AT_ONCE)
+        self._tell(found.events)
+        self._revision = found.revision
+        return True
+
+    def _tell(self, events: Sequence[Any]) -> None:
+        for event in events:
+            obj = self._objects.unpack(event.blob)
+            self._observe(event.kind, obj, event.revision, deleted=event.type == "DELETED")
+
+    def _observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        for machine in self._interested[kind]:
+            machine.observe(kind, obj, revision, deleted=deleted)
+
+    def _asked(self, machine: Machine, now: float) -> bool:
+        requests = machine.step(now)
+        replies = [self._store.apply(request, now) for request in requests]  # type: ignore[arg-type]
+        for request, reply in zip(requests, replies, strict=True):
+            machine.answered(request, reply, now)
+        return bool(requests)
+
+    def next_due(self) -> float | None:
+        """When there is something to do though nothing changed; None: never."""
+        due = [at for machine in self._machines if (at := machine.next_due()) is not None]
+        return min(due, default=None)
+
+
+def controllers(store: Store, objects: SharedObjects, default_duration_s: float) -> list[Controller]:
+    """All that a running system has, which watch nothing else than its store."""
+    given: list[list[Machine]] = [
+        [NodeAgentsMachine(default_duration_s=default_duration_s)],
+        [JobMachine(objects.unpack)],
+        [PodGroupMachine()],
+        [QueueMachine(objects.unpack)],
+        [PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()],
+        [DisruptionMachine()],
+        [WorkloadMachine()],
+    ]
+    return [Controller(store, objects, machines) for machines in given]

@@ -1,0 +1,37 @@
+"""Where a future begins: a cluster at a moment, as plain data that can be changed and lived through again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from config.schema import SchedulerConfig
+from core.messages.decisions import Bind, Evict
+from core.messages.events import ConfigLoaded
+
+Object = dict[str, Any]
+
+
+NOTHING_TOLD: Final = ConfigLoaded("", "", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A cluster at `now` (seconds since the epoch).
+
+    `objects`: as an API has them, which nobody changes; those without a uid are handed in anew. `told`: the text of
+    `config`. `cycle` and `carry` are those of the newest cycle, `in_flight` what it decided and no object shows yet.
+    `default_duration_s`: how long a pod runs that does not say (0: beyond every horizon). `later`: objects that come
+    so many seconds after `now`.
+    """
+
+    objects: tuple[Object, ...]
+    now: float
+    config: SchedulerConfig
+    told: ConfigLoaded = NOTHING_TOLD
+    cycle: int = 0
+    carry: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    in_flight: tuple[Bind | Evict, ...] = ()
+    default_duration_s: float = 0.0
+    later: tuple[tuple[float, Object], ...] = ()
