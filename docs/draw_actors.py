@@ -130,7 +130,7 @@ ARROWS: Final = (
     ),
     Arrow(((790, 242), (790, 405), (655, 405)), "committed", (717, 398), ("session runner",), EFFECTS),
     Arrow(((620, 298), (620, 265), (665, 265), (665, 60), (735, 60)), "durations", (671, 76), (BINDERS,), ("metrics",)),
-    Arrow(((560, 298), (560, 242)), "outcomes", (504, 274), EFFECTS[:2], ("cache",)),
+    Arrow(((560, 298), (560, 242)), "outcomes", (504, 274), EFFECTS, ("cache",)),
     Arrow(((645, 345), (651, 345), (651, 475), (645, 475)), "", (0, 0), (BINDERS,), ("status writer",)),
     Arrow(((465, 405), (365, 405), (365, 242)), "bind, evict, …", (371, 398), EFFECTS, ("api server",)),
     Arrow(((320, 242), (320, 548)), "mutations", (258, 440), ("api server",), ("recorder",)),

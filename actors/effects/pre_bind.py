@@ -122,10 +122,8 @@ def _device_writes(
         if len(kept) == len(users):
             return None
         after = {key: value for key, value in status.items() if key not in ("reservedFor", "allocation")}
-        if kept or not wanted.devices:
-            after["allocation"] = status.get("allocation")
-        if kept:
-            after["reservedFor"] = kept
+        if kept:  # the last one to leave gives the devices back, whoever got them
+            after.update(reservedFor=kept, allocation=status.get("allocation"))
         return {**claim, "status": after}
 
     return reserve, leave

@@ -3,7 +3,8 @@
 Owns: what it last said about each PodGroup.
 Accepts: `WriteStatus`.
 Sends: asks the api (`ReportStatus`, which says up to which revision the object is known; after a conflict, which says
-where the object is by now, or when no answer comes, it retries); tells the recorder what could not be written.
+where the object is by now, or when no answer comes, it retries); tells the recorder what could not be written, and the
+cache (`LookLater`) that there is something to be said once more: nothing in the view says so.
 When full: the session runner waits.
 Stops: after what is queued. After a crash the next instance writes what was in hand again.
 """
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from actors.kube.events import event
 from actors.runtime.actor import Actor
-from core.messages.commands import ApiRequest, Create, Get, ReportStatus
+from core.messages.commands import ApiRequest, Create, Get, LookLater, ReportStatus
 from core.messages.events import StatusRefused
 from core.messages.orders import WriteStatus
 from core.messages.recording import Append, Entry
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.system.ports import ApiPort, RecorderPort, StatusPort
+    from actors.system.ports import ApiPort, CachePort, RecorderPort, StatusPort
     from core.messages.decisions import PodGroupEvent
 
 ATTEMPTS = 5
@@ -42,6 +43,8 @@ SOURCE = "volcano"
 REMEMBERED = 10_000
 """PodGroups of which it is known what was said last; of one that is forgotten the same may be said again."""
 CONFLICT, GONE = 409, 404
+AGAIN_S, LONGEST_AGAIN_S = 1.0, 64.0
+"""When a cycle says anew what was given up: Volcano's period, doubled each time in a row."""
 GIVEN_UP = Refused(CONFLICT, "Conflict", f"somebody else kept writing, or no answer came, {ATTEMPTS} times")
 
 
@@ -52,14 +55,23 @@ class StatusWriter(Actor[WriteStatus, Done]):
     redeliver = True
 
     def __init__(
-        self, name: str, mailbox: StatusPort, context: Context, *, api: ApiPort, recorder: RecorderPort
+        self,
+        name: str,
+        mailbox: StatusPort,
+        context: Context,
+        *,
+        api: ApiPort,
+        cache: CachePort,
+        recorder: RecorderPort,
     ) -> None:
         super().__init__(name, mailbox, context)
         self._api = api
+        self._cache = cache
         self._recorder = recorder
         self._objects = context.objects
         self._said: dict[tuple[str, str], str] = {}
         self._known = 0
+        self._given_up = 0
 
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
         """Of several statuses for one object only the newest is written."""
@@ -69,10 +81,17 @@ class StatusWriter(Actor[WriteStatus, Done]):
             if not left:
                 break
             left = await self._write(left, FIRST_WAIT_S * 2**attempt)
-        await self._refused([(report, GIVEN_UP) for report in left])
+        await self._leave_to_later(left)
         await self._announce([event for item in batch for event in item.message.events])
         for item in batch:
             item.reply(Done())
+
+    async def _leave_to_later(self, left: Sequence[ReportStatus]) -> None:
+        """Have a later cycle say anew what is true then: written late it would overtake what was decided since."""
+        await self._refused([(report, GIVEN_UP) for report in left])
+        if left:
+            await self._cache.tell(LookLater(min(AGAIN_S * 2.0**self._given_up, LONGEST_AGAIN_S)))
+        self._given_up = min(self._given_up + 1, 60) if left else 0
 
     async def _announce(self, events: Sequence[PodGroupEvent]) -> None:
         """Events about PodGroups that were not the last thing said of them."""

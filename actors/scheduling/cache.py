@@ -1,7 +1,7 @@
 """The cache: the scheduler's own view of the cluster, and its only writer.
 
 Owns: the view (`core.state.view.View`), the queue of pods to look at again.
-Accepts: `TakeSnapshot`, `Assume`, `CheckView`, and the outcomes of binds and evictions.
+Accepts: `TakeSnapshot`, `Assume`, `CheckView`, `LookLater`, and the outcomes of binds and evictions.
 Sends: asks the api (watch, get). News of the view is a level signal, not a message.
 When full: the session runner and the bind and evict workers wait; nothing they wait for waits for them.
 Stops: after the outcomes that are queued; a pod still to be looked at again is looked at after the next start anyway,
@@ -16,6 +16,7 @@ remembered with the revision it happened at, until the cycle that saw it is in t
 from __future__ import annotations
 
 import logging
+from math import inf
 from typing import TYPE_CHECKING, assert_never
 
 from actors.errors import ActorFailedError, BrokenViewError
@@ -26,7 +27,7 @@ from actors.runtime.watcher import WatchedChanges, Watcher
 from actors.scheduling.resync import Awaited, Due, ResyncQueue
 from actors.system.ports import CacheMessage, CacheReply
 from core.fold.shown import Shown
-from core.messages.commands import Assume, CheckView, Get, TakeSnapshot
+from core.messages.commands import Assume, CheckView, Get, LookLater, TakeSnapshot
 from core.messages.events import (
     BindRefused,
     BindTimedOut,
@@ -96,6 +97,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._applied = LevelSignal()
         self._resyncs = ResyncQueue()
         self._awaited = awaited
+        self._again_at = inf
         self._alarm = context.alarm()
         self._operations: list[ViewOperation] = [BeganAnew(0)]
         self._shown = 0
@@ -131,6 +133,9 @@ class Cache(Actor[CacheMessage, CacheReply]):
                 self._failed(message.namespace, message.name, message.uid, evicting=False)
             case EvictRefused() | EvictTimedOut():
                 self._failed(message.namespace, message.name, message.uid, evicting=True)
+            case LookLater():
+                self._again_at = min(self._again_at, self._alarm.now() + message.wait_s)
+                self._alarm.no_later_than(self._next_at())
             case _:
                 assert_never(message)
         return None
@@ -229,10 +234,10 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._alarm.no_later_than(self._next_at())
 
     def _note_timers(self) -> None:
-        self.activity.timers(self.name, len(self._resyncs) + len(self._awaited))
+        self.activity.timers(self.name, len(self._resyncs) + len(self._awaited) + (self._again_at < inf))
 
     def _next_at(self) -> float:
-        return min(self._resyncs.next_at, self._awaited.next_at)
+        return min(self._resyncs.next_at, self._awaited.next_at, self._again_at)
 
     async def _resync(self) -> None:
         while True:
@@ -244,6 +249,10 @@ class Cache(Actor[CacheMessage, CacheReply]):
                 due = self._resyncs.take_due(self._alarm.now())
                 if due:
                     await self._look_again(due)
+                if self._again_at <= self._alarm.now():
+                    self._again_at = inf
+                    self._base += 1  # another version of the same view
+                    self._announce()
                 self._note_timers()
 
     async def _look_again(self, due: Sequence[Due]) -> None:

@@ -212,7 +212,13 @@ class CheckView(Message, frozen=True):
     """Reply: ViewChecked."""
 
 
-CacheCommand = TakeSnapshot | Assume | CheckView
+class LookLater(Message, frozen=True):
+    """What a cycle said could not be written: schedule once more in `wait_s` seconds, changed or not."""
+
+    wait_s: float
+
+
+CacheCommand = TakeSnapshot | Assume | CheckView | LookLater
 
 # --- to the action and dry-run workers ----------------------------------------------------------------------------
 

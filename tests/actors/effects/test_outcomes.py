@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from actors.effects.status_writer import ATTEMPTS
 from core.messages.commands import BindPod, Create, Delete, Get, Patch, ReportStatus, StoreRequest
 from core.messages.decisions import PodGroupEvent
 from core.messages.events import BindRefused, Bound, Outcome, StatusRefused
@@ -17,6 +18,7 @@ from storage.memory import MemoryJournal
 from tests.actors.rig import idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang
 from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
 
 pytestmark = pytest.mark.anyio
 Apply = Callable[[StoreRequest, float], ApiReply]
@@ -93,6 +95,28 @@ async def test_a_status_that_meets_conflicts_is_written_all_the_same() -> None:
         (group,) = stored(system, "PodGroup")
         assert group["status"]["phase"] in ("Inqueue", "Running")
         assert conflicts == 3
+
+
+async def test_a_status_that_was_given_up_is_said_anew_by_a_later_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in the view says that anything is left to be said: the writer has the scheduler look again."""
+    monkeypatch.setattr("actors.effects.status_writer.AGAIN_S", 0.02)
+    conflicts = 0
+
+    def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
+        nonlocal conflicts
+        if isinstance(request, ReportStatus) and request.kind == "PodGroup" and conflicts < 2 * ATTEMPTS + 1:
+            conflicts += 1
+            return Refused(409, "Conflict", "planted")
+        return apply(request, now)
+
+    journal = MemoryJournal()
+    async with started(journal, api=api) as system:
+        await system.submit([pod_group("g", phase="Inqueue"), pod("g-0", group="g", cpu="99")])
+        await idle(system)
+        (group,) = stored(system, "PodGroup")
+    assert [each["type"] for each in group["status"]["conditions"]] == ["Unschedulable"]
+    given_up = [each for each in await journaled(journal, "outcome", Outcome) if isinstance(each, StatusRefused)]
+    assert given_up
 
 
 async def test_a_status_is_written_without_being_read_first() -> None:
