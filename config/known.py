@@ -71,11 +71,12 @@ ACTION_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Every action and the arguments it reads."""
 
-UNBUILT_ARGUMENTS: Final = (
-    "deviceshare.AscendHAMiVNPUEnable",
-    "deviceshare.AscendMindClusterVNPUEnable",
-    "deviceshare.NodeLockEnable",
-)
+PLUGIN_CONFIGURATIONS: Final[dict[str, tuple[str, ...]]] = {
+    "init-params": ("useClusterInfoManager", "self-maintain-available-card", "presetVirtualDevice"),
+}
+"""Configurations that are no action's: MindCluster's, which deviceshare reads."""
+
+UNBUILT_ARGUMENTS: Final = ("deviceshare.NodeLockEnable",)
 """Arguments of built plugins that this release cannot heed yet: what they switch on is refused."""
 
 PLUGIN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {

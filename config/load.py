@@ -22,6 +22,7 @@ from config.known import (
     KNOWN_PLUGINS,
     METRICS_KEYS,
     PLUGIN_ARGUMENTS,
+    PLUGIN_CONFIGURATIONS,
     PUMICE,
     UNBUILT_ARGUMENTS,
     is_argument,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _POINTS = {flag.key: flag.point for flag in FLAGS}
 _DEFAULTS = {flag.point: True for flag in FLAGS if flag.on_by_default}
+CONFIGURATIONS: Final = {**ACTION_ARGUMENTS, **PLUGIN_CONFIGURATIONS}
 _TOP = ("actions", "tiers", "configurations", "metrics")
 OFF: Final[tuple[Any, ...]] = (None, False, "0", "f", "F", "false", "False", "FALSE", "", [])
 """What switches an argument off, however it is written."""
@@ -227,8 +229,8 @@ class _Loader:
             elif name == PUMICE:
                 pumice = read_pumice_arguments(arguments, values, self._strictness)
                 found[name] = mapping(arguments, values)
-            elif name in ACTION_ARGUMENTS:
-                found[name] = self._arguments(arguments, values, ACTION_ARGUMENTS[name])
+            elif name in CONFIGURATIONS:
+                found[name] = self._arguments(arguments, values, CONFIGURATIONS[name])
             else:
                 self._strictness.refuse(here.at("name").unknown("action", name, (*KNOWN_ACTIONS, PUMICE)))
         return found, pumice

@@ -171,7 +171,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         memory = self._memory
         await self._commit.carry_out(memory)  # of the cycle before, when somebody crashed over it
         loaded = self._settings.source.loaded  # one configuration for the whole cycle
-        asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config.pumice))
+        asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config))
         taken = expected(await self._cache.ask(asked), SnapshotTaken)
         snapshot = self._snapshots.take(taken.handle)
         measure = Measure(self._settings.stopwatch)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,20 @@ def is_all(rows: Rows) -> bool:
     return isinstance(rows, slice) and rows == ALL
 
 
+def numbers_of(rows: Rows, count: int) -> Sequence[int]:
+    """The rows one by one, of `count` nodes."""
+    return range(count)[rows] if isinstance(rows, slice) else rows.tolist()
+
+
 class DeviceError(Exception):
     """Devices cannot be assigned; the text is Volcano's."""
+
+
+class Refusal(NamedTuple):
+    """What is said of a node where a pod does not fit; `is_error`: as an error, which no eviction would cure."""
+
+    text: str
+    is_error: bool = False
 
 
 class Family(Protocol):
@@ -37,8 +49,8 @@ class Family(Protocol):
 
     name: str
 
-    def concerns(self, template: PodTemplate) -> bool:
-        """Whether pods of a template ask for such devices (HasDeviceRequest)."""
+    def concerns(self, task: Task) -> bool:
+        """Whether the pod asks for such devices (HasDeviceRequest)."""
         ...
 
     def kind(self, task: Task) -> Hashable:
@@ -58,7 +70,7 @@ class Family(Protocol):
         """Whether one node that has any has what the task asks for."""
         return bool(self.fitting(task, slice(row, row + 1))[0])
 
-    def refusal(self, row: int) -> str:
+    def refusal(self, task: Task, row: int) -> Refusal:
         """What is said of a node where it does not fit."""
         ...
 
@@ -74,8 +86,8 @@ class Family(Protocol):
         """The reverse (SubResource)."""
         ...
 
-    def leaving(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """A pod on its way out: what its notes say does not count any more."""
+    def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
+        """A pod that is on the node as the session opens; what one that `leaves` has does not count any more."""
         ...
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:

@@ -5,14 +5,33 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from config.arguments import Arguments
 from config.errors import ConfigError
 from config.yaml_tree import read_documents
 from core.objects.metadata import section
 
 if TYPE_CHECKING:
+    from config.schema import SchedulerConfig
     from core.objects.metadata import Object
 
+PLUGIN: Final = "deviceshare"
 FILE: Final = "device-config.yaml"
+
+_NAME: Final = "volcano-vgpu-device-config"
+_NAMESPACE: Final = "kube-system"
+
+
+def config_map_of(arguments: Arguments) -> str:
+    """Where the plugin's arguments say that the ConfigMap of devices is."""
+    space = arguments.get_string(f"{PLUGIN}.KnownGeometriesCMNamespace", _NAMESPACE)
+    return f"{space}/{arguments.get_string(f'{PLUGIN}.KnownGeometriesCMName', _NAME)}"
+
+
+def hami_config_map(config: SchedulerConfig) -> str:
+    """The ConfigMap that says which NPUs HAMi shares, "" where the configuration has nobody share them."""
+    option = config.plugin(PLUGIN)
+    arguments = Arguments(PLUGIN, {} if option is None else option.arguments)
+    return config_map_of(arguments) if arguments.get_bool(f"{PLUGIN}.AscendHAMiVNPUEnable", False) else ""
 
 
 def device_config(config_map: Object | None) -> dict[str, Any] | None:

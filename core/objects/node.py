@@ -10,7 +10,7 @@ from core.objects.metadata import Object, parse_bool, same_metadata, same_sectio
 from core.resources import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 OVERSUBSCRIPTION = "volcano.sh/oversubscription"
 OVERSUBSCRIPTION_CPU = "volcano.sh/oversubscription-cpu"
@@ -53,15 +53,16 @@ def _with(resource: Resource, more: Mapping[str, float] | None) -> Resource:
     return resource
 
 
-def read_node(node: Object, attachable: Mapping[str, float] | None = None) -> NodeSpec:
+def read_node(node: Object, attachable: Mapping[str, float] | None = None, ignored: Collection[str] = ()) -> NodeSpec:
     """Build the spec of a node; raises QuantityError for a malformed quantity.
 
-    `attachable`: what it has of volumes, in milli-units by resource, in place of what its status says of them.
+    `attachable`: what it has of volumes, in milli-units by resource, in place of what its status says of them;
+    `ignored`: resources that count nothing.
     """
     meta, spec, status = section(node, "metadata"), section(node, "spec"), section(node, "status")
     labels, annotations = text_map(meta.get("labels")), text_map(meta.get("annotations"))
     extra = Resource(_number(annotations.get(OVERSUBSCRIPTION_CPU)), _number(annotations.get(OVERSUBSCRIPTION_MEMORY)))
-    allocatable = _with(Resource.from_list(section(status, "allocatable")), attachable)
+    allocatable = _with(Resource.from_list(section(status, "allocatable"), ignored), attachable)
     return NodeSpec(
         name=meta.get("name") or "",
         labels=labels,
@@ -69,7 +70,7 @@ def read_node(node: Object, attachable: Mapping[str, float] | None = None) -> No
         taints=tuple(spec.get("taints") or ()),
         unschedulable=bool(spec.get("unschedulable")),
         allocatable=allocatable.add(extra),
-        capacity=_with(Resource.from_list(section(status, "capacity")), attachable).add(extra),
+        capacity=_with(Resource.from_list(section(status, "capacity"), ignored), attachable).add(extra),
         max_pods=int((allocatable.scalars or {}).get("pods", 0)),
         revocable_zone=labels.get(REVOCABLE_ZONE, ""),
         oversubscribed=bool(parse_bool(labels.get(OVERSUBSCRIPTION, ""))),

@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 from core.life.task import TaskStatus
 from core.objects.metadata import Object, key_of, parse_bool, parse_time, section, text_map
 from core.objects.pod_state import pod_state
-from core.objects.pod_template import PodTemplate, read_template, with_scalars
+from core.objects.pod_template import PodTemplate, read_template, with_scalars, without_scalars
 from core.state.dimensions import Dimensions
 from core.whole_numbers import whole_number
 
@@ -121,6 +121,9 @@ class TemplateTable:
         self._as_said: dict[bytes, PodTemplate] = {}  # empty fields and all
         self._with: dict[tuple[int, tuple[tuple[str, float], ...]], PodTemplate] = {}
         self._without: dict[int, PodTemplate] = {}  # by the number of a template that asks for more than its spec
+        self._lighter: dict[tuple[int, frozenset[str]], PodTemplate] = {}
+        self._uncounted: frozenset[str] = frozenset()
+        self._count = 0
 
     def intern(self, spec: dict[str, Any]) -> PodTemplate:
         """The one template of this content; raises QuantityError on a malformed request."""
@@ -128,15 +131,35 @@ class TemplateTable:
         template = self._as_said.get(said)
         if template is None:
             template = self._as_said[said] = self._of(_without_empty(said))
-        return template
+        return self.lighter(template) if self._uncounted else template
 
     def _of(self, spec: dict[str, Any]) -> PodTemplate:
         content = msgspec.json.encode(spec)
         template = self._by_content.get(content)
         if template is None:
-            template = read_template(spec, len(self._by_content) + len(self._with), self._dimensions)
+            template = read_template(spec, self._next(), self._dimensions)
             self._by_content[content] = template
         return template
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count - 1
+
+    def uncount(self, names: frozenset[str]) -> None:
+        """Resources of these names count nothing from now on; templates that are in use are to be made `lighter`."""
+        self._uncounted |= names
+
+    def lighter(self, template: PodTemplate) -> PodTemplate:
+        """The template without what does not count."""
+        if self._uncounted.isdisjoint(template.request.scalars or ()):
+            return template
+        key = template.number, self._uncounted
+        found = self._lighter.get(key)
+        if found is None:
+            found = self._lighter[key] = without_scalars(template, self._next(), self._uncounted, self._dimensions)
+            if template.number in self._without:
+                self._without[found.number] = self.lighter(self._without[template.number])
+        return found
 
     def asking_for(self, template: PodTemplate, more: tuple[tuple[str, float], ...]) -> PodTemplate:
         """The template that asks for what its spec says and for (resource, milli-units) `more`, by name."""
@@ -145,7 +168,7 @@ class TemplateTable:
             return plain
         found = self._with.get((plain.number, more))
         if found is None:
-            number = len(self._by_content) + len(self._with)
+            number = self._next()
             found = self._with[plain.number, more] = with_scalars(plain, number, more, self._dimensions)
             self._without[number] = plain
         return found

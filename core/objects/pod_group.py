@@ -1,5 +1,6 @@
 """A PodGroup's immutable part: a job's specification. Source: Volcano `SetPodGroup` (`api/job_info.go`)."""
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -88,8 +89,10 @@ def _state(pod_group: Object) -> dict[str, Any]:
     }
 
 
-def read_pod_group(pod_group: Object, default_queue: str = "default") -> PodGroupSpec:
-    """Build a job's specification; an empty queue becomes the default one (as Volcano's cache does)."""
+def read_pod_group(pod_group: Object, default_queue: str = "default", ignored: Collection[str] = ()) -> PodGroupSpec:
+    """Build a job's specification; an empty queue becomes the default one (as Volcano's cache does). `ignored`:
+    resources that count nothing.
+    """
     meta, spec = section(pod_group, "metadata"), section(pod_group, "spec")
     annotations, labels = text_map(meta.get("annotations")), text_map(meta.get("labels"))
     namespace, name = meta.get("namespace") or "default", meta.get("name") or ""
@@ -102,7 +105,7 @@ def read_pod_group(pod_group: Object, default_queue: str = "default") -> PodGrou
         queue=spec.get("queue") or default_queue,
         min_member=int(spec.get("minMember") or 0),
         min_task_member={role: int(n) for role, n in section(spec, "minTaskMember").items()},
-        min_resources=None if minimum is None else Resource.from_list(minimum),
+        min_resources=None if minimum is None else Resource.from_list(minimum, ignored),
         priority_class=spec.get("priorityClassName") or "",
         created=parse_time(meta.get("creationTimestamp")),
         preemptable=_preemptable(annotations, labels),

@@ -3,6 +3,7 @@
 Sources: Volcano `pkg/scheduler/api/pod_info.go` (requests), kube-scheduler `util/pod_resources.go` (non-zero requests).
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -191,5 +192,13 @@ def with_scalars(
     request = template.request.clone()
     for name, amount in more:
         _add_scalar(request, name, amount)
+    items, best_effort = dimensions.items(request), request.is_empty()
+    return replace(template, number=number, request=request, items=items, best_effort=best_effort)
+
+
+def without_scalars(template: PodTemplate, number: int, names: Collection[str], dimensions: Dimensions) -> PodTemplate:
+    """The template with some scalars left out of its request."""
+    request = template.request.clone()
+    request.scalars = {name: amount for name, amount in (request.scalars or {}).items() if name not in names}
     items, best_effort = dimensions.items(request), request.is_empty()
     return replace(template, number=number, request=request, items=items, best_effort=best_effort)

@@ -33,6 +33,7 @@ class Groups:
         self._default_queue = default_queue
         self._priorities = PriorityClasses()
         self._queue_rows: dict[str, int] = {}
+        self._uncounted: frozenset[str] = frozenset()
 
     def in_name_order(self) -> list[Queue]:
         """The queues; jobs know theirs by its place."""
@@ -52,10 +53,22 @@ class Groups:
         if renewed is not None:
             self._jobs.set_status(self._jobs.writable(key), renewed)
             return
-        spec = read_pod_group(obj, self._default_queue)
+        spec = read_pod_group(obj, self._default_queue, self._uncounted)
         job = self._jobs.writable(key)
         self._jobs.set_spec(job, spec)
         self._resolve(job, spec)
+
+    def uncount(self, names: frozenset[str]) -> None:
+        """Resources of these names count nothing from now on."""
+        self._uncounted |= names
+        for key, known in list(self._jobs.by_key.items()):
+            spec = known.spec
+            asked = None if spec is None or spec.min_resources is None else spec.min_resources.scalars
+            if spec is not None and not names.isdisjoint(asked or ()):
+                renewed = read_pod_group(spec.pod_group, self._default_queue, self._uncounted)
+                job = self._jobs.writable(key)
+                self._jobs.set_spec(job, renewed)
+                self._resolve(job, renewed)
 
     def apply_queue(self, obj: Object, deleted: bool) -> None:
         """Jobs find their queue when it comes, and lose it when it goes."""

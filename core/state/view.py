@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from core.devices.ascend.chips import memories
+from core.devices.ascend.settings import chip_models
+from core.devices.settings import device_config
 from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
 from core.objects.metadata import Object, key_of, object_key, section
 from core.objects.node import read_node, renewed_node
@@ -26,7 +29,9 @@ from core.state.volumes import READ_BY_CLAIMS, USUAL, VolumeRules, attachable_on
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from core.devices.ascend.settings import ChipModel
     from core.messages.decisions import BindContext
+    from core.objects.node import NodeSpec
     from core.state.derived import Versions
 
 PENDING, BINDING, RELEASING = TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.RELEASING
@@ -42,6 +47,8 @@ class View(ViewTables):
         super().__init__(default_queue)
         self._pods = PodReader(self.templates)
         self._derived = Keeper()
+        self._chip_models: tuple[ChipModel, ...] = ()
+        self._uncounted: frozenset[str] = frozenset()
 
     # --- events ------------------------------------------------------------------------------------------------------
 
@@ -73,6 +80,8 @@ class View(ViewTables):
             row = self.nodes.row.get(section(obj, "metadata").get("name") or "")
             if row is not None:
                 self._see_node(row, self.nodes.specs[row].node)
+        elif kind == "ConfigMap" and object_key(obj) == self._volumes.rules.chips:
+            self._uncount_chips()
 
     def _apply_pod(self, pod: Object, deleted: bool) -> None:
         key = object_key(pod)
@@ -125,7 +134,9 @@ class View(ViewTables):
         self.touched.everything = True
         name = section(node, "metadata").get("name") or ""
         csi_node = self.others.by_kind.get("CSINode", {}).get(name) if self._volumes.rules.counted else None
-        spec = read_node(node, attachable_on(csi_node))
+        spec = read_node(node, attachable_on(csi_node), self._uncounted)
+        if self._chip_models:
+            spec = self._with_chips(spec, csi_node)
         self.dimensions.items(spec.allocatable)
         self._fit_dimensions()
         if row is not None:
@@ -140,11 +151,41 @@ class View(ViewTables):
         if rules == self._volumes.rules:
             return
         self._volumes.rules = rules
+        self._uncount_chips()
         self._recount_volumes(self._volumes.readers)
         for name in self.others.by_kind.get("CSINode", {}):
             if name in self.nodes.row:
                 self._see_node(self.nodes.row[name], self.nodes.specs[self.nodes.row[name]].node)
         self.version += 1
+
+    # --- devices whose memory is no resource (Volcano: GetIgnoredDevices)
+
+    def _uncount_chips(self) -> None:
+        """What the ConfigMap of NPUs says has changed, or where it is."""
+        place = self._volumes.rules.chips
+        said = self.others.by_kind.get("ConfigMap", {}).get(place)
+        self._chip_models = chip_models(device_config(said)) if place else ()
+        self._uncount(frozenset[str]().union(*(memories(spec, self._chip_models) for spec in self.nodes.specs)))
+
+    def _with_chips(self, spec: NodeSpec, csi_node: Object | None) -> NodeSpec:
+        self._uncount(memories(spec, self._chip_models))
+        return read_node(spec.node, attachable_on(csi_node), self._uncounted)
+
+    def _uncount(self, names: frozenset[str]) -> None:
+        """Resources of these names count nothing from now on, wherever they are named."""
+        if names <= self._uncounted:
+            return
+        self._uncounted |= names
+        self.templates.uncount(names)
+        self.groups.uncount(names)
+        for known in list(self.tasks.by_key.values()):
+            template = self.templates.lighter(known.template)
+            if template is not known.template:
+                self._take_out(known)
+                self._put_in(replace(known, template=template))
+        for row, spec in enumerate(self.nodes.specs):
+            if not names.isdisjoint(spec.allocatable.scalars or ()):
+                self._see_node(row, spec.node)
 
     def _with_volumes(self, task: Task) -> Task:
         """The task asking for its volumes, too; another one when it did not ask for just these."""

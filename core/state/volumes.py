@@ -11,6 +11,7 @@ from collections import Counter
 from hashlib import sha1
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from core.devices.settings import hami_config_map
 from core.kube.storage import (
     Storage,
     UnreadableVolumesError,
@@ -25,7 +26,7 @@ from core.objects.metadata import Object, key_of, object_key, section, text_map
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from config.pumice_arguments import PumiceArguments
+    from config.schema import SchedulerConfig
     from core.objects.pod import Task
 
 DEFAULT_IGNORED: Final = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})
@@ -41,18 +42,23 @@ _PLENTY: Final = 2**31 - 1
 
 
 class VolumeRules(NamedTuple):
-    """Whether claims count as a resource, and whose do not."""
+    """Whether claims count as a resource, and whose do not; `chips`: the ConfigMap that says of which NPUs the memory
+    does not count as one, "" for none.
+    """
 
     counted: bool = True
     ignored: frozenset[str] = DEFAULT_IGNORED
+    chips: str = ""
 
 
 USUAL: Final = VolumeRules()
 
 
-def volume_rules(settings: PumiceArguments, ignored: Iterable[str] = ()) -> VolumeRules:
+def volume_rules(config: SchedulerConfig, ignored: Iterable[str] = ()) -> VolumeRules:
     """The rules of a configuration; `ignored`: provisioners whose claims count nothing, beside those it names."""
-    return VolumeRules(FIX not in settings.fix, DEFAULT_IGNORED.union(settings.ignored_provisioners, ignored))
+    settings = config.pumice
+    passed_over = DEFAULT_IGNORED.union(settings.ignored_provisioners, ignored)
+    return VolumeRules(FIX not in settings.fix, passed_over, hami_config_map(config))
 
 
 def attach_limit_key(driver: str) -> str:

@@ -107,7 +107,7 @@ class Census:
 def census_of(scene: Scene) -> Census:
     """Decide the cycle of the scene and look at who waits after it."""
     ignored = scene.options.ignored_provisioners if scene.options else ()
-    snapshot = scene.view.snapshot(volume_rules(scene.config.pumice, ignored))
+    snapshot = scene.view.snapshot(volume_rules(scene.config, ignored))
     trail = Trail((), brief=True)
     session = open_session(snapshot, scene.config, scene.clock, scene.carry, scene.options, trail=trail)
     opening = FreeAtOpening.of(session)

@@ -79,7 +79,7 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
 
 
 def _run(setup: Setup, view: View, clock: CycleClock, carry: Carry, trail: Silence) -> CycleResult:
-    snapshot = view.snapshot(volume_rules(setup.config.pumice, setup.options.ignored_provisioners))
+    snapshot = view.snapshot(volume_rules(setup.config, setup.options.ignored_provisioners))
     session = open_session(snapshot, setup.config, clock, carry, setup.options, report=True, trail=trail)
     for action in setup.config.actions:
         run_action(session, action)

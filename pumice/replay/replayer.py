@@ -90,7 +90,7 @@ class Replayer:
         config = self.configurations.of(record.config_digest, record.rules)
         clock = CycleClock(record.cycle, record.now, record.seed)
         carry = Carry.from_dict(record.carry_before)
-        snapshot = self.past.view.snapshot(volume_rules(config.pumice))
+        snapshot = self.past.view.snapshot(volume_rules(config))
         return run_cycle(snapshot, config, clock, carry, options, report=report)
 
 

@@ -155,7 +155,7 @@ class Life:
     def _run_cycle(self) -> None:
         self._seen = self.view.version
         before = self.carry.to_dict()
-        snapshot = self.view.snapshot(volume_rules(self._config.pumice))
+        snapshot = self.view.snapshot(volume_rules(self._config))
         result = run_cycle(snapshot, self._config, CycleClock(self.cycle, self.now, self._seed), self.carry)
         self.carry, self._wake_at = Carry.from_dict(result.carry), result.wake_at
         for bind in result.binds:

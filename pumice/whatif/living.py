@@ -76,7 +76,7 @@ class Witness:
             return {}
         clock = CycleClock(self.life.cycle + 1, self.life.now, self._seed)
         subjects = Subjects(frozenset(), frozenset(asked))
-        snapshot = view.snapshot(volume_rules(fork.config.pumice))
+        snapshot = view.snapshot(volume_rules(fork.config))
         watched = watch_cycle(snapshot, fork.config, clock, self.life.carry, subjects)
         said = {view.tasks.by_key[pod].job: why for pod, why in watched.result.report.pending.items()}
         found: dict[str, PendingJob] = {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.devices.family import ALL, DeviceError, Family, Notes, amount, containers, limits_of, whole_number
+from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, amount, containers, limits_of, whole_number
 from core.objects.metadata import section
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ class GpuShare(Family):
             found = self._asked[template.number] = memory_asked(template), number_asked(template)
         return found
 
-    def concerns(self, template: PodTemplate) -> bool:
+    def concerns(self, task: Task) -> bool:
         """See `Family`."""
-        memory, number = self._asks(template)
+        memory, number = self._asks(task.template)
         return (self._by_memory and memory > 0) or (self._by_number and number > 0)
 
     def kind(self, task: Task) -> Hashable:
@@ -147,10 +147,11 @@ class GpuShare(Family):
     def _idle(self, rows: Rows | int) -> BoolArray:
         return self._cards.there[rows] & ~self._taken[rows]
 
-    def refusal(self, row: int) -> str:
+    def refusal(self, task: Task, row: int) -> Refusal:
         """See `Family`."""
+        del task
         words = "GpuShare no enough gpu memory" if self._by_memory else "GpuNumber no enough gpu number"
-        return f"{words} on node {self._names[row]}"
+        return Refusal(f"{words} on node {self._names[row]}")
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """Nothing is liked better than something else."""
@@ -169,9 +170,10 @@ class GpuShare(Family):
         if any(self._asks(task.template)):
             self._take(row, task, indices(notes.get(INDEX)))
 
-    def leaving(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """Nothing is left of it."""
-        del row, task, notes
+    def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
+        """See `Family`."""
+        if not leaves:
+            self.add(row, task, notes)
 
     def _give(self, row: int, task: Task, cards: Sequence[int]) -> None:
         memory, _ = self._asks(task.template)

@@ -72,11 +72,11 @@ def _of_container(text: str) -> tuple[Assigned, ...]:
     for part in text.split(":"):
         if "," in part:
             uuid, kind, memory, cores = [*part.split(","), "", "", ""][:4]
-            found.append(Assigned(uuid, kind, _int32(memory), _int32(cores)))
+            found.append(Assigned(uuid, kind, int32(memory), int32(cores)))
     return tuple(found)
 
 
-def _int32(text: str) -> int:
+def int32(text: str) -> int:
     """ParseInt to 32 bits: what is too large is the largest, what is no number is 0."""
     return min(max(whole_number(text) or 0, -_INT32), _INT32 - 1)
 

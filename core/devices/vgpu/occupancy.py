@@ -92,9 +92,11 @@ class CardOccupancy:
             self._changes[row] += 1
             self.reserved.enter(row, task, used)
 
-    def leaving(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """See `Family`: its cards are free, but for pods of its rules."""
-        if not self._sliced[row]:
+    def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
+        """See `Family`: the cards of one that leaves are free, but for pods of its rules."""
+        if not leaves:
+            self.add(row, task, notes)
+        elif not self._sliced[row]:
             named = {device.uuid for devices in assigned(notes.get(IDS, "")) for device in devices}
             cards = [card for card, known in enumerate(self.cards.cards[row]) if known.uuid in named]
             self._changes[row] += 1

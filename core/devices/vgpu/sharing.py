@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.devices.family import ALL, DeviceError, Family, Notes, is_all
+from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, is_all, numbers_of
 from core.devices.vgpu.asking import MODE, READ, UNSAID, CardRequest, asked_of, asks_any, kept_apart
 from core.devices.vgpu.choosing import CardRow, Choosing, Wanted, has_room
 from core.devices.vgpu.codec import ASSIGNED, BIND_PHASE, BIND_TIME, IDS, NODE, TIME, TO_ALLOCATE, assigned, encoded
@@ -31,9 +31,9 @@ class Vgpu(Choosing, Family):
         """See `Family`."""
         return self.cards.present
 
-    def concerns(self, template: PodTemplate) -> bool:
+    def concerns(self, task: Task) -> bool:
         """See `Family`."""
-        return self._asks(template) is not None
+        return self._asks(task.template) is not None
 
     def _asks(self, template: PodTemplate) -> tuple[CardRequest, ...] | None:
         if template.number not in self._asked:
@@ -58,7 +58,8 @@ class Vgpu(Choosing, Family):
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
         """See `Family`. Where one container asks, and cards are not cut, all nodes are looked at at once."""
         if not is_all(rows):
-            return np.array([self._scored(task, row) is not None for row in self._each(rows)], dtype=np.bool_)
+            scored = [self._scored(task, row) for row in numbers_of(rows, len(self.present))]
+            return np.array([score is not None for score in scored], dtype=np.bool_)
         wanted = self._wanted(task)
         at_once = len(wanted.containers) == 1 and not (wanted.apart or wanted.rules)
         one_by_one = self._sliced if at_once else self.present
@@ -73,9 +74,6 @@ class Vgpu(Choosing, Family):
         for row in np.flatnonzero(one_by_one).tolist():
             fits[row] = self._chosen(wanted, row, CardRow(self, row)) is not None
         return fits
-
-    def _each(self, rows: Rows) -> Iterable[int]:
-        return range(len(self.present))[rows] if isinstance(rows, slice) else rows.tolist()
 
     def _usable(self, asked: CardRequest, wanted: Wanted) -> BoolArray:
         cards = self.cards
@@ -99,17 +97,17 @@ class Vgpu(Choosing, Family):
             known = of_kind[row] = self._changes[row], None if found is None else found[1]
         return known[1]
 
-    def refusal(self, row: int) -> str:
+    def refusal(self, task: Task, row: int) -> Refusal:
         """See `Family`."""
-        del row
-        return REFUSAL
+        del task, row
+        return Refusal(REFUSAL)
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """See `Family`: how full the chosen cards get, or how many have no other user. Where all are asked about, nodes
         alike, of whose cards as much is in use, are looked at once.
         """
         if not is_all(rows):
-            return np.array([self._scored(task, row) or 0.0 for row in self._each(rows)])
+            return np.array([self._scored(task, row) or 0.0 for row in numbers_of(rows, len(self.present))])
         scores = np.zeros(len(self.present))
         wanted = self._wanted(task)
         alone = bool(self._sliced.any() or wanted.apart or wanted.rules)

@@ -43,10 +43,10 @@ class Assignments:
             for row in family.present.nonzero()[0].tolist():
                 for task in snapshot.node_tasks.get(nodes.names[row], {}).values():
                     leaves = nodes.seen_status[task.row] in UNCOUNTED
-                    (family.leaving if leaves else family.add)(row, task, snapshot.annotations_of(task))
+                    family.resident(row, task, snapshot.annotations_of(task), leaves=leaves)
 
     def _of(self, task: Task, row: int) -> list[Family]:
-        return [each for each in self._families if each.present[row] and each.concerns(task.template)]
+        return [each for each in self._families if each.present[row] and each.concerns(task)]
 
     def _notes_of(self, task: Task) -> Notes:
         found = self._notes.get(task.row)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from core.devices import gpushare, vgpu
+from core.devices import ascend, gpushare, vgpu
 from core.devices.settings import device_config
+from core.plugins.deviceshare.npus import mindcluster
 from core.state.derived import derived
 from core.state.sources import NODES
 
 if TYPE_CHECKING:
+    from core.devices.ascend import ChipModel, Chips
     from core.devices.family import Family
     from core.devices.gpushare.cards import Cards
     from core.devices.vgpu import Rules, VgpuCards, VgpuSettings
@@ -23,6 +25,8 @@ class Switches(NamedTuple):
     gpu_memory: bool
     gpu_number: bool
     vgpu: bool
+    mindcluster: bool
+    hami: bool
     policy: str
     config_map: str
     rules: Rules
@@ -40,21 +44,27 @@ def virtual_cards(nodes: NodeSpecs, settings: VgpuSettings) -> VgpuCards:
     return vgpu.cards_of(nodes.specs, settings)
 
 
+@derived(NODES)
+def chips(nodes: NodeSpecs, model: ChipModel) -> Chips:
+    """The chips of a model of NPUs."""
+    return ascend.chips_of(nodes.specs, model)
+
+
 def families_of(session: Session, switches: Switches) -> list[Family]:
     """In the order in which Volcano registers them."""
     found: list[Family] = []
     names = session.nodes.names
+    config = device_config(session.objects.get("ConfigMap", {}).get(switches.config_map))
     if switches.gpu_memory or switches.gpu_number:
         cards = shared_cards(session.nodes)
         found.append(gpushare.GpuShare(names, cards, by_memory=switches.gpu_memory, by_number=switches.gpu_number))
     if switches.vgpu:
-        settings = vgpu.settings_of(_nvidia(session, switches))
+        settings = vgpu.settings_of(None if config is None else config.get("nvidia") or {})
         found.append(
             vgpu.Vgpu(names, virtual_cards(session.nodes, settings), settings, switches.policy, switches.rules)
         )
+    if switches.mindcluster:
+        found.append(mindcluster(session))
+    models = ascend.chip_models(config) if switches.hami else ()
+    found += [ascend.HamiNpu(names, chips(session.nodes, model), model, models, switches.policy) for model in models]
     return found
-
-
-def _nvidia(session: Session, switches: Switches) -> dict[str, Any] | None:
-    config = device_config(session.objects.get("ConfigMap", {}).get(switches.config_map))
-    return None if config is None else config.get("nvidia") or {}

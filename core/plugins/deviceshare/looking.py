@@ -40,7 +40,8 @@ class DeviceCheck(RowsCheck):
         return codes
 
     def _code(self, family: Family, row: int) -> int:
-        return self._session.reasons.intern(Reason(NAME, Code.UNSCHEDULABLE, family.refusal(row)))
+        text, is_error = family.refusal(self._task, row)
+        return self._session.reasons.intern(Reason(NAME, Code.ERROR if is_error else Code.UNSCHEDULABLE, text))
 
 
 class DeviceScore(RowsScore):
@@ -72,7 +73,7 @@ class Looking:
 
     def concerned(self, task: Task) -> list[Family]:
         """The kinds of devices that a pod asks for."""
-        return [family for family in self._families if family.concerns(task.template)]
+        return [family for family in self._families if family.concerns(task)]
 
 
 class DeviceFilter(Looking):

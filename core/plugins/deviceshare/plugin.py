@@ -5,24 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from config.arguments import Arguments
+from core.devices.ascend import MindClusterNpu
+from core.devices.settings import config_map_of
 from core.devices.vgpu import read_rules
 from core.plugins.deviceshare.assignments import Assignments
 from core.plugins.deviceshare.families import Switches, families_of
 from core.plugins.deviceshare.looking import NAME, DeviceFilter, DeviceScorer
+from core.plugins.deviceshare.npus import NpuScorer
 from core.plugins.deviceshare.trials import DeviceTrials
 
 if TYPE_CHECKING:
     from core.session.session import Session
 
-CONFIG_MAP = "volcano-vgpu-device-config"
-CONFIG_NAMESPACE = "kube-system"
-
 
 class DeviceShare:
-    """`deviceshare.GPUSharingEnable` (by memory), `GPUNumberEnable` (whole cards), `VGPUEnable`: which kinds count, all
-    off unless said. `SchedulePolicy`: binpack or spread, else the last card first; `ScheduleWeight` (0): what the
-    scores of nodes count. `KnownGeometriesCMName`, `KnownGeometriesCMNamespace`: the ConfigMap of devices.
-    `GPUExclusiveRules`: lists of labels; pods that have all labels of one never share a card of virtual GPUs.
+    """`deviceshare.GPUSharingEnable` (by memory), `GPUNumberEnable` (whole cards), `VGPUEnable`,
+    `AscendMindClusterVNPUEnable`, `AscendHAMiVNPUEnable`: which kinds count, all off unless said. `SchedulePolicy`:
+    binpack or spread, else the last card first; `ScheduleWeight` (0): what the scores of nodes count.
+    `KnownGeometriesCMName`, `KnownGeometriesCMNamespace`: the ConfigMap of devices. `GPUExclusiveRules`: lists of
+    labels; pods that have all labels of one never share a card of virtual GPUs.
     """
 
     name = NAME
@@ -33,11 +34,16 @@ class DeviceShare:
         def switch(name: str) -> bool:
             return read.get_bool(f"{NAME}.{name}", False)
 
-        space = read.get_string(f"{NAME}.KnownGeometriesCMNamespace", CONFIG_NAMESPACE)
-        where = f"{space}/{read.get_string(f'{NAME}.KnownGeometriesCMName', CONFIG_MAP)}"
-        policy = read.get_string(f"{NAME}.SchedulePolicy", "")
-        kinds = switch("GPUSharingEnable"), switch("GPUNumberEnable"), switch("VGPUEnable")
-        self._switches = Switches(*kinds, policy, where, read_rules(arguments.get(f"{NAME}.GPUExclusiveRules")))
+        self._switches = Switches(
+            gpu_memory=switch("GPUSharingEnable"),
+            gpu_number=switch("GPUNumberEnable"),
+            vgpu=switch("VGPUEnable"),
+            mindcluster=switch("AscendMindClusterVNPUEnable"),
+            hami=switch("AscendHAMiVNPUEnable"),
+            policy=read.get_string(f"{NAME}.SchedulePolicy", ""),
+            config_map=config_map_of(read),
+            rules=read_rules(arguments.get(f"{NAME}.GPUExclusiveRules")),
+        )
         self._weight = read.get_int(f"{NAME}.ScheduleWeight", 0)
 
     def on_session_open(self, session: Session) -> None:
@@ -49,6 +55,8 @@ class DeviceShare:
         points.predicate.add(self.name, [DeviceFilter(families)])
         if self._weight > 0:
             points.node_order.add(self.name, [DeviceScorer(families, self._weight)])
+            npus = [family for family in families if isinstance(family, MindClusterNpu)]
+            points.batch_node_order.add(self.name, [NpuScorer(family, self._weight) for family in npus])
         points.handle(assignments.allocate, assignments.deallocate)
         points.bind_context.add(self.name, assignments.bind_context)
         points.simulate_add_task.add(self.name, trials.add)

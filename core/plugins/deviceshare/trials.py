@@ -26,13 +26,13 @@ class DeviceTrials:
     def _devices(self, state: dict[str, Any], preemptor: Task, row: int) -> list[Family]:
         devices: list[Family] | None = state.get(NAME)
         if devices is None:
-            concerned = [each for each in self._families if each.present[row] and each.concerns(preemptor.template)]
+            concerned = [each for each in self._families if each.present[row] and each.concerns(preemptor)]
             devices = state[NAME] = [each.trial(row) for each in concerned]
         return devices
 
     def is_quiet(self, preemptor: Task) -> bool:
         """Whether the preemptor asks for no devices."""
-        return not any(each.concerns(preemptor.template) for each in self._families)
+        return not any(each.concerns(preemptor) for each in self._families)
 
     def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
         """The task is back on the node."""
@@ -50,6 +50,6 @@ class DeviceTrials:
         """Whether the node has what the preemptor asks for as the trial stands; a text says why not."""
         for each in self._devices(state, preemptor, node):
             if not each.fits(preemptor, 0):
-                where = self._session.nodes.names[node]
-                return f"device {each.name} cannot fit task {preemptor.key} on node {where}: {each.refusal(0)}"
+                where, why = self._session.nodes.names[node], each.refusal(preemptor, 0).text
+                return f"device {each.name} cannot fit task {preemptor.key} on node {where}: {why}"
         return None

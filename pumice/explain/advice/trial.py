@@ -85,7 +85,7 @@ class Bench:
 
     def _snapshot(self) -> Snapshot:
         ignored = self.scene.options.ignored_provisioners if self.scene.options else ()
-        return self.view.snapshot(volume_rules(self.scene.config.pumice, ignored))
+        return self.view.snapshot(volume_rules(self.scene.config, ignored))
 
     def _decide(self, config: SchedulerConfig) -> TrialResult:
         scene, trail = self.scene, TimedTrail(self.job, self.spent)

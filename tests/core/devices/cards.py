@@ -23,9 +23,16 @@ def asking(
     name: str, *each: dict[str, int], notes: dict[str, str] | None = None, labels: dict[str, str] | None = None
 ) -> Task:
     """A pod whose containers have these limits, `vgpu_number` for volcano.sh/vgpu-number."""
-    made = pod(name, annotations=notes or {}, labels=labels or {})
     named = [{f"volcano.sh/{key.replace('_', '-')}": str(value) for key, value in one.items()} for one in each]
-    made["spec"]["containers"] = [{"name": "c", "resources": {"limits": one, "requests": one}} for one in named]
+    return limited(name, *named, notes=notes, labels=labels)
+
+
+def limited(
+    name: str, *each: dict[str, str], notes: dict[str, str] | None = None, labels: dict[str, str] | None = None
+) -> Task:
+    """A pod whose containers have these limits."""
+    made = pod(name, annotations=notes or {}, labels=labels or {})
+    made["spec"]["containers"] = [{"name": "c", "resources": {"limits": one, "requests": one}} for one in each]
     return read_task(made, 0, TEMPLATES)
 
 

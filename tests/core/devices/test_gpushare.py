@@ -20,7 +20,7 @@ def test_memory_is_had_of_the_first_card_with_enough() -> None:
     assert family.assign(0, first, {}, 7.0) == {INDEX: "0", "volcano.sh/predicate-time": "7000000000"}
     assert family.assign(0, second, {}, 7.0)[INDEX] == "1"
     assert not family.fits(asking("c", {"gpu_memory": 5}), 0)
-    assert family.refusal(0) == "GpuShare no enough gpu memory on node n0"
+    assert family.refusal(asking("x"), 0).text == "GpuShare no enough gpu memory on node n0"
     assert family.assign(0, asking("d", {"gpu_memory": 4}), {}, 7.0)[INDEX] == "0"
 
 
@@ -28,7 +28,7 @@ def test_cards_are_had_whole_by_number() -> None:
     family = shared(gpu_node("n0", cards=4, memory=40, unhealthy="1,x,9"), by_memory=False)
     assert family.assign(0, asking("a", {"gpu_number": 2}), {}, 0.0)[INDEX] == "0,2"
     assert family.fits(asking("b", {"gpu_number": 1}), 0)
-    assert family.refusal(0) == "GpuNumber no enough gpu number on node n0"
+    assert family.refusal(asking("x"), 0).text == "GpuNumber no enough gpu number on node n0"
     with pytest.raises(DeviceError, match="the node n0 can't place the pod c in ns default"):
         family.assign(0, asking("c", {"gpu_number": 2}), {}, 0.0)
 

@@ -177,6 +177,8 @@ def test_pods_of_one_rule_never_share_a_card() -> None:
     assert family.fitting(third).tolist() == [False]
     family.release(0, first, notes)
     assert family.fits(third, 0)
-    family.leaving(0, asking("d", asked, labels={"app": "a"}), {IDS: "n0-0,NVIDIA,10,0:"})  # until it is gone
+    family.resident(
+        0, asking("d", asked, labels={"app": "a"}), {IDS: "n0-0,NVIDIA,10,0:"}, leaves=True
+    )  # until it is gone
     assert not family.fits(third, 0)
     assert family.fits(asking("y", asked, labels={"team": "t"}), 0)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from config.errors import ConflictError, NotBuiltError
 from config.load import parse_scheduler_config
 from core.cycle import close_session, run_action
+from core.resources import Resource
 from core.session.session import Session
 from tests.core.devices.cards import gpu_node, vgpu_node
-from tests.core.plugins.world import configuration, open_world, task_of
+from tests.core.devices.test_hami import npu_node
+from tests.core.devices.test_mindcluster import chip_node, report
+from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, queue
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 A100 = "NVIDIA-A100"
 Object = dict[str, Any]
@@ -28,10 +35,17 @@ def asks(objects: list[Object], **limits: int) -> list[Object]:
     return objects
 
 
-def share(*parts: Any, beside: tuple[str, ...] = ("predicates",), action: str = "allocate", **switches: Any) -> Session:
+def share(
+    *parts: Any,
+    beside: tuple[str, ...] = ("predicates",),
+    action: str = "allocate",
+    configurations: Sequence[Object] = (),
+    **switches: Any,
+) -> Session:
     arguments = {f"deviceshare.{name}": value for name, value in switches.items()}
     tier: list[Any] = ["priority", "gang", *beside, {"name": "deviceshare", "arguments": arguments}]
-    session = open_world(configuration(tier), queue("q"), *parts)
+    config = configuration(tier, configurations=configurations)
+    session = open_world(config, queue("q"), *parts)
     run_action(session, action)
     return session
 
@@ -120,6 +134,51 @@ def test_a_dry_run_counts_on_the_cards_of_its_victims() -> None:
     assert points.simulate_predicate({}, preemptor, 0) == refusal  # the session itself is as it was
 
 
+def npu_gang(name: str, limits: dict[str, str], *, pods: int = 1, labels: dict[str, str] | None = None) -> list[Object]:
+    objects = gang(name, queue="q", pods=pods, phase="Inqueue")
+    for pod in objects[1:]:
+        pod["metadata"].setdefault("labels", {}).update(labels or {})
+        pod["spec"]["containers"][0]["resources"] = {"limits": limits, "requests": limits}
+    return objects
+
+
+def test_the_memory_of_npus_is_no_resource_of_nodes() -> None:
+    """Nodes do not name it, pods ask for it, and HAMi alone knows how much of it there is."""
+    limits = {"huawei.com/Ascend310P": "1", "huawei.com/Ascend310P-memory": "12288"}
+    two, three = npu_gang("j", limits, pods=2), npu_gang("j", limits, pods=3)
+    two[0]["spec"]["minResources"] = {"huawei.com/Ascend310P-memory": "36864"}
+    chips = npu_node("n0", {"devmem": 21527}, {"devmem": 21527}, word="Ascend310P")
+    both: Object = {"AscendHAMiVNPUEnable": True, "SchedulePolicy": "binpack"}
+    session = share(chips, two, **both)
+    assert task_of(session, "j-0").template.request.scalars == {"huawei.com/Ascend310P": 1000.0, "pods": 1.0}
+    assert job_of(session, "j").pod_group.min_resources == Resource()
+    said = {name: notes["hami.io/Ascend310P-devices-allocated"] for name, notes in told(session).items()}
+    assert said == {"j-0": "n0-0,Ascend310P,12288,0:;", "j-1": "n0-1,Ascend310P,12288,0:;"}
+    third = share(chips, three, **both)
+    assert told(third) == {}
+    why = close_session(third).report.pending["default/j-2"].message
+    assert why == "0/1 nodes are unavailable: 1 no ascend device available."
+    assert told(share(chips, two)) == {}  # without HAMi it counts like any other
+
+
+def test_cores_of_mindcluster_are_had_and_every_pod_is_scored() -> None:
+    labels = {"ring-controller.atlas": "ascend-310P", "vnpu-level": "high"}
+    on: Object = {"AscendMindClusterVNPUEnable": True, "ScheduleWeight": 2}
+    nodes = [chip_node("n0", chips=4), chip_node("n1"), node("n2")]
+    reports = [each for name, chips in (("n0", 4), ("n1", 2)) for each in report(name, chips).values()]
+    for each in reports:
+        each |= {"kind": "ConfigMap", "apiVersion": "v1"}
+    pods = npu_gang("j", {"huawei.com/npu-core": "4"}, labels=labels)
+    by_nodes = {"name": "init-params", "arguments": {"useClusterInfoManager": "false"}}
+    session = share(*nodes, *reports, pods, configurations=[by_nodes], **on)
+    assert {name: notes["huawei.com/npu-core"] for name, notes in told(session).items()} == {"j-0": "0-vir04"}
+    assert [bind.node for bind in session.binds] == ["n1"]
+    search = session.search_for(task_of(session, "j-0"))
+    assert search.scoring.totals(np.arange(3)).tolist() == [0.0, 16.0, 0.0]
+    other = share(*nodes, *reports, npu_gang("k", {"cpu": "1"}), action="backfill", configurations=[by_nodes], **on)
+    assert other.search_for(task_of(other, "k-0")).scoring.totals(np.arange(3)).tolist() == [0.0, 16.0, 0.0]
+
+
 def read(*lines: str) -> object:
     listed = "".join(f"      deviceshare.{line}\n" for line in lines)
     text = f"actions: allocate\ntiers:\n- plugins:\n  - name: deviceshare\n    arguments:\n{listed}"
@@ -133,6 +192,6 @@ def test_what_volcano_does_not_start_with_is_refused_by_name() -> None:
 
 
 def test_what_is_not_built_is_refused_by_name() -> None:
-    read("AscendHAMiVNPUEnable: false")
-    with pytest.raises(NotBuiltError, match=r"'deviceshare\.AscendHAMiVNPUEnable' is Volcano's but not supported yet"):
-        read("AscendHAMiVNPUEnable: true")
+    read("NodeLockEnable: false")
+    with pytest.raises(NotBuiltError, match=r"'deviceshare\.NodeLockEnable' is Volcano's but not supported yet"):
+        read("NodeLockEnable: true")

@@ -29,11 +29,15 @@ Option = str | dict[str, Any]
 
 
 def configuration(
-    *tiers: Sequence[Option], fix: Iterable[str] = (), actions: Sequence[str] = ACTIONS
+    *tiers: Sequence[Option],
+    fix: Iterable[str] = (),
+    actions: Sequence[str] = ACTIONS,
+    configurations: Sequence[Object] = (),
 ) -> SchedulerConfig:
     """Tiers of plugins by name or as entries, every flag on unless an entry says otherwise."""
     plugins = [{"plugins": [{"name": p} if isinstance(p, str) else p for p in tier]} for tier in tiers]
-    config = from_parsed({"actions": list(actions), "tiers": plugins}, flags_default_on=True)
+    said = {"actions": list(actions), "tiers": plugins, "configurations": list(configurations)}
+    config = from_parsed(said, flags_default_on=True)
     return msgspec.structs.replace(config, pumice=msgspec.structs.replace(config.pumice, fix=tuple(fix)))
 
 
@@ -60,7 +64,7 @@ def open_world(
     config: SchedulerConfig, *parts: Object | list[Object], now: str = NOW, carry: Carry | None = None
 ) -> Session:
     """A session over these objects."""
-    snapshot = view_of(*parts).snapshot(volume_rules(config.pumice))
+    snapshot = view_of(*parts).snapshot(volume_rules(config))
     return open_session(snapshot, config, CycleClock(1, parse_time(now)), carry or Carry(), report=True)
 
 

@@ -104,14 +104,14 @@ def test_some_provisioners_count_nothing() -> None:
     usual = storage_class("here", provisioner="rancher.io/local-path")
     view = view_of(CLOUD, usual, claim("a", cls="cloud"), claim("b", cls="here"), using(pod("p"), "a", "b"))
     assert asked(view) == {CSI: 1.0}
-    rules = volume_rules(configuration([]).pumice, ["csi.example.com"])
+    rules = volume_rules(configuration([]), ["csi.example.com"])
     view.snapshot(rules)
     assert view.tasks.by_key["default/p"].template.request.scalars == {"pods": 1.0}
 
 
 def test_the_rules_may_change_from_snapshot_to_snapshot() -> None:
     view = view_of(CLOUD, cloud_node(), node("n0"), claim("a", cls="cloud"), using(pod("p", node="n0"), "a"))
-    plain = volume_rules(configuration([], fix=["volumes-are-no-resource"]).pumice)
+    plain = volume_rules(configuration([], fix=["volumes-are-no-resource"]))
     assert plain == VolumeRules(counted=False)
     for _ in range(2):
         assert has(view) == {CSI: float(2**31 - 1)}

@@ -35,7 +35,7 @@ def predicates(**arguments: Any) -> Any:
 def binds(*parts: Object | list[Object], **arguments: Any) -> dict[str, str]:
     """Pod -> node after one cycle of allocate."""
     config = predicates(**arguments)
-    snapshot = view_of(*flatten(parts)).snapshot(volume_rules(config.pumice))
+    snapshot = view_of(*flatten(parts)).snapshot(volume_rules(config))
     result = run_cycle(snapshot, config, CycleClock(1, parse_time(NOW)), Carry(), report=True)
     return {bind.name: bind.node for bind in result.binds}
 

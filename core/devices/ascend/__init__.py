@@ -1,0 +1,27 @@
+"""Virtual NPUs (Huawei Ascend): chips that pods share, as HAMi or MindCluster cut them.
+
+Source: Volcano `api/devices/ascend`, `api/devices/config`.
+"""
+
+from core.devices.ascend.chips import Chips, chips_of
+from core.devices.ascend.hami import HamiNpu
+from core.devices.ascend.mindcluster import MindClusterNpu
+from core.devices.ascend.npu_node import CORE, NpuNode, Resident, npu_node
+from core.devices.ascend.reports import Reports
+from core.devices.ascend.settings import ChipModel, chip_models
+from core.devices.ascend.shares import shares
+
+__all__ = [
+    "CORE",
+    "ChipModel",
+    "Chips",
+    "HamiNpu",
+    "MindClusterNpu",
+    "NpuNode",
+    "Reports",
+    "Resident",
+    "chip_models",
+    "chips_of",
+    "npu_node",
+    "shares",
+]

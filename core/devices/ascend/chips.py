@@ -1,0 +1,132 @@
+"""The chips of all nodes as columns, as HAMi's device plugin registers them.
+
+Source: Volcano `ascend/hami/device_info.go` (NewAscendDevices), `api/devices/util.go` (DeviceInfo).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from core.devices.family import amount
+from core.objects.metadata import section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.devices.ascend.settings import ChipModel
+    from core.devices.family import BoolArray
+    from core.objects.node import NodeSpec
+
+IntArray = npt.NDArray[np.int64]
+NETWORK: Final = "NetworkID"
+_INT32: Final = 2**31
+_NUMBERS: Final = ("count", "devmem", "devcore", "index", "numa")
+_TEXTS: Final = ("id", "type", "mode", "devicevendor")
+
+
+class Chip(NamedTuple):
+    """A chip: how many may share it (`sharers`), its MiB and cores; `network`: the group of chips that it is wired to,
+    None without a number for it; `wired`: whether it names one at all.
+    """
+
+    uuid: str
+    sharers: int
+    memory: int
+    cores: int
+    network: int | None
+    wired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chips:
+    """`count`, `memory`, `cores` int64 [N, C], `there` bool [N, C]; `chips`: of each node, `alike`: the same number for
+    nodes that differ by their chips' names only.
+    """
+
+    count: IntArray
+    memory: IntArray
+    cores: IntArray
+    there: BoolArray
+    chips: list[tuple[Chip, ...]]
+    present: BoolArray
+    alike: list[int]
+
+    def alone(self, row: int) -> Chips:
+        """One node of them."""
+        at = slice(row, row + 1)
+        return Chips(
+            self.count[at],
+            self.memory[at],
+            self.cores[at],
+            self.there[at],
+            self.chips[at],
+            self.present[at],
+            self.alike[at],
+        )
+
+
+def chips_of(specs: Sequence[NodeSpec], model: ChipModel) -> Chips:
+    """The chips of one model on nodes, in their order."""
+    chips = [_of_node(spec, model) for spec in specs]
+    shape = len(specs), max(map(len, chips), default=0)
+    there = np.zeros(shape, dtype=np.bool_)
+    count, memory, cores = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+    for row, each in enumerate(chips):
+        if each:
+            there[row, : len(each)] = True
+            count[row, : len(each)] = [chip.sharers for chip in each]
+            memory[row, : len(each)] = [chip.memory for chip in each]
+            cores[row, : len(each)] = [chip.cores for chip in each]
+    numbers: dict[tuple[object, ...], int] = {}
+    alike = [numbers.setdefault(tuple(chip[1:] for chip in each), len(numbers)) for each in chips]
+    present = np.array([bool(each) for each in chips], dtype=np.bool_)
+    return Chips(count, memory, cores, there, chips, present, alike)
+
+
+def _of_node(spec: NodeSpec, model: ChipModel) -> tuple[Chip, ...]:
+    text = spec.annotations.get(f"hami.io/node-register-{model.word}")
+    allocatable = section(section(spec.node, "status"), "allocatable")
+    return registered(text) if text is not None and amount(allocatable, model.number) else ()
+
+
+def memories(spec: NodeSpec, models: Sequence[ChipModel]) -> frozenset[str]:
+    """The resources that stand for the memory of a node's chips: nobody counts them (GetIgnoredDevices)."""
+    return frozenset(model.memory for model in models if model.memory and _of_node(spec, model))
+
+
+@lru_cache(maxsize=16384)
+def registered(text: str) -> tuple[Chip, ...]:
+    """The chips that a node registered; none when the text cannot be read. Of two with one name the last counts."""
+    try:
+        listed: Any = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return ()
+    said = cast("list[object]", listed) if isinstance(listed, list) else []
+    chips = [_chip(each) for each in said]
+    known = [chip for chip in chips if chip is not None]
+    return tuple({chip.uuid: chip for chip in known}.values()) if len(known) == len(chips) else ()
+
+
+def _chip(said: object) -> Chip | None:
+    if not isinstance(said, dict):
+        return None
+    fields = {str(key).lower(): value for key, value in cast("dict[object, object]", said).items()}
+    numbers = {name: fields.get(name) or 0 for name in _NUMBERS}
+    if not all(type(value) is int and -_INT32 <= value < _INT32 for value in numbers.values()):
+        return None
+    if not all(isinstance(fields.get(name) or "", str) for name in _TEXTS):
+        return None
+    custom = fields.get("custominfo") or {}
+    if not isinstance(custom, dict) or not isinstance(fields.get("health") or False, bool):
+        return None
+    more = cast("dict[str, object]", custom)
+    network = more.get(NETWORK)
+    number = int(network) if isinstance(network, int | float) and not isinstance(network, bool) else None
+    count, memory, cores = (cast("int", numbers[name]) for name in _NUMBERS[:3])
+    return Chip(str(fields.get("id") or ""), count, memory, cores, number, NETWORK in more)

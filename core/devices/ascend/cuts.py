@@ -1,0 +1,104 @@
+"""How MindCluster cuts chips: the templates by kind of chip. Source: Volcano `third_party/mindcluster/plugin`,
+`plugins/deviceshare/devices/ascend/310p/vnpu/init_policy.go`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+OFF, NULL, ON = "no", "null", "yes"
+LOW, HIGH = "low", "high"
+ASCEND_310P: Final = "Ascend310P"
+
+
+class Part(NamedTuple):
+    """AI cores and AI CPUs, and what becomes of the image processing units (DVPP): had, left, or shared as it comes."""
+
+    cores: int = 0
+    cpus: int = 0
+    dvpp: str = ""
+
+    def plus(self, other: Part, sign: int = 1) -> Part:
+        """Together with another one; what of the image processing units stays."""
+        return self._replace(cores=self.cores + sign * other.cores, cpus=self.cpus + sign * other.cpus)
+
+    def covers(self, other: Part) -> bool:
+        """Whether there are as many of both."""
+        return self.cores >= other.cores and self.cpus >= other.cpus
+
+
+NOTHING: Final = Part()
+
+_OF_310P: Final = {
+    "vir01": Part(1, 1, NULL),
+    "vir02": Part(2, 2, NULL),
+    "vir02_1c": Part(2, 1, NULL),
+    "vir04": Part(4, 4, NULL),
+    "vir04_3c": Part(4, 3, NULL),
+    "vir04_3c_ndvpp": Part(4, 3, OFF),
+    "vir04_4c_dvpp": Part(4, 4, ON),
+}
+_OF_910_B: Final = {
+    "vir06_1c_16g": Part(6, 1, NULL),
+    "vir03_1c_8g": Part(3, 1, NULL),
+    "vir12_3c_32g": Part(12, 3, NULL),
+}
+
+TEMPLATES: Final[dict[str, dict[str, Part]]] = {
+    ASCEND_310P: _OF_310P,
+    "Ascend910": {
+        "vir02": Part(2, 1, NULL),
+        "vir04": Part(4, 1, NULL),
+        "vir08": Part(8, 3, NULL),
+        "vir16": Part(16, 7, NULL),
+    },
+    "910B1": _OF_910_B,
+    "910B2C": _OF_910_B,
+    "910B2": _OF_910_B,
+    "910B3": {"vir05_1c_16g": Part(5, 1, NULL), "vir10_3c_32g": Part(10, 3, NULL)},
+    "910B4": {
+        "vir05_1c_8g": Part(5, 1, NULL),
+        "vir10_3c_16g_nm": Part(10, 3, OFF),
+        "vir10_4c_16g_m": Part(10, 4, ON),
+        "vir10_3c_16g": Part(10, 3, NULL),
+    },
+}
+"""What a part that a pod has amounts to: of Ascend310P by the kind of chip, else by its type."""
+
+CPUS: Final = (
+    (ASCEND_310P, 8, 7),
+    ("910B1", 25, 6),
+    ("910B2C", 24, 6),
+    ("910B3", 20, 6),
+    ("910B4", 20, 6),
+    ("910B2", 24, 6),
+    (ASCEND_310P, 10, 7),
+)
+"""(kind or type, AI cores of a chip, its AI CPUs); the last that applies counts."""
+
+
+def template_for(cores: int, level: str, dvpp: str) -> Part:
+    """What a pod gets that asks for so many cores of a chip; nothing where chips are not cut so."""
+    if cores == 1:
+        return _OF_310P["vir01"]
+    if cores == 2:
+        return _OF_310P["vir02_1c" if level == LOW else "vir02"]
+    if cores != 4:
+        return NOTHING
+    if dvpp in (ON, OFF):
+        return _OF_310P["vir04_4c_dvpp" if dvpp == ON else "vir04_3c_ndvpp"]
+    return _OF_310P["vir04_3c" if level == LOW else "vir04"]
+
+
+def name_of(part: Part) -> str | None:
+    """The template of just that; None: there is none."""
+    return next((name for name, each in _OF_310P.items() if each == part), None)
+
+
+def lesser(part: Part) -> Part | None:
+    """The same cores with fewer CPUs, for where there are not as many; None: it is not had with fewer."""
+    if part.cores == part.cpus == 2:
+        return part._replace(cpus=1)
+    if part.cores == part.cpus == 4 and part.dvpp != ON:
+        return part._replace(cpus=3)
+    return None

@@ -1,0 +1,250 @@
+"""Virtual NPUs by HAMi: one family for each model of chips. Source: Volcano `ascend/hami/device_info.go`."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from core.devices.ascend.choosing import ChipUsage, choose, score
+from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, Rows, is_all, numbers_of
+from core.devices.vgpu.asking import WHOLE, CardRequest, asked_of, asks_any
+from core.devices.vgpu.codec import Assigned, encoded, int32
+from core.devices.vgpu.settings import VgpuSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+    from core.devices.ascend.chips import Chips, IntArray
+    from core.devices.ascend.settings import ChipModel
+    from core.devices.family import BoolArray, FloatArray
+    from core.objects.pod import Task
+    from core.objects.pod_template import PodTemplate
+
+REFUSAL: Final = Refusal("no ascend device available", is_error=True)
+NODE: Final = "hami.io/vgpu-node"
+TIME: Final = "hami.io/vgpu-time"
+BIND_TIME: Final = "hami.io/bind-time"
+BIND_PHASE: Final = "hami.io/bind-phase"
+PREDICATE_TIME: Final = "predicate-time"
+_FIELDS: Final = 4
+
+
+def of_model(word: str) -> tuple[str, str, str]:
+    """The annotations of a pod's chips of a model: to allocate, allocated, and how the runtime is to cut them."""
+    return f"hami.io/{word}-devices-to-allocate", f"hami.io/{word}-devices-allocated", f"huawei.com/{word}"
+
+
+def held(text: str) -> tuple[Assigned, ...]:
+    """What an annotation says that a pod has. The first chip of every container but the first is called by a name that
+    no chip has, as in Volcano, which does not tell containers apart here.
+    """
+    found: list[Assigned] = []
+    for part in text.split(":"):
+        if "," in part:
+            items = part.split(",")
+            if len(items) < _FIELDS:
+                return ()
+            found.append(Assigned(items[0], items[1], int32(items[2]), int32(items[3])))
+    return tuple(found)
+
+
+class HamiNpu(Family):
+    """See `Family`. `models`: all that there are; a pod that is released loses what it was told of any of them.
+
+    `sharers`, `memory` (MiB) and `cores` in use are int64 [N, C]. The policy counts for assignments on nodes that were
+    scored in this session. A pod that loses its node in the same session keeps its chips, for Volcano reads which they
+    were off a copy of the pod that was never told.
+    """
+
+    def __init__(
+        self, names: Sequence[str], chips: Chips, model: ChipModel, models: Iterable[ChipModel], policy: str
+    ) -> None:
+        self.name = model.word
+        self._names, self.chips, self._model, self._policy = names, chips, model, policy
+        self._settings = VgpuSettings(number=model.number, memory=model.memory, cores="")
+        self._written = [name for each in models for name in of_model(each.word)]
+        self.sharers: IntArray = np.zeros(chips.memory.shape, dtype=np.int64)
+        self.memory: IntArray = np.zeros(chips.memory.shape, dtype=np.int64)
+        self.cores: IntArray = np.zeros(chips.memory.shape, dtype=np.int64)
+        self._users: dict[tuple[int, int], set[str]] = {}
+        self._asked: dict[int, tuple[CardRequest, ...] | None] = {}
+        self._was_scored = np.zeros(len(names), dtype=np.bool_)
+
+    @property
+    def present(self) -> BoolArray:
+        """See `Family`."""
+        return self.chips.present
+
+    def _asks(self, template: PodTemplate) -> tuple[CardRequest, ...] | None:
+        if template.number not in self._asked:
+            asks = asks_any(template, self._settings)
+            self._asked[template.number] = asked_of(template, self._settings) if asks else None
+        return self._asked[template.number]
+
+    def concerns(self, task: Task) -> bool:
+        """See `Family`."""
+        return self._asks(task.template) is not None
+
+    def kind(self, task: Task) -> Hashable:
+        """Nothing beside the template."""
+        del task
+        return None
+
+    def _usage(self, row: int) -> list[ChipUsage]:
+        count = len(self.chips.chips[row])
+        sharers, memory, cores = (column[row, :count].tolist() for column in (self.sharers, self.memory, self.cores))
+        return [ChipUsage(*each) for each in zip(sharers, memory, cores, strict=True)]
+
+    def _chosen(self, task: Task, row: int, policy: str) -> list[list[tuple[int, Assigned]]] | str:
+        wanted = self._asks(task.template) or ()
+        return choose(wanted, self._model, self.chips.chips[row], self._usage(row), policy)
+
+    # --- what fits
+
+    def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
+        """See `Family`. Where one container asks, all nodes are looked at at once."""
+        if not is_all(rows):
+            each = numbers_of(rows, len(self.present))
+            answers = [self._chosen(task, row, self._policy) for row in each]
+            return np.array([not isinstance(answer, str) for answer in answers], dtype=np.bool_)
+        wanted = self._asks(task.template) or ()
+        fits: BoolArray = self.present.copy()
+        if len(wanted) == 1:
+            fits &= self._fitting(wanted[0])
+        else:
+            there = fits.nonzero()[0]
+            fits[there] = self.fitting(task, there)
+        return fits
+
+    def _fitting(self, asked: CardRequest) -> BoolArray:
+        memory, allowed = self._memory_asked(asked)
+        chips = self.chips
+        usable = (chips.count > self.sharers) & (chips.memory - self.memory >= memory[:, None])
+        usable &= (chips.cores >= self.cores) & ((chips.cores == 0) | (self.cores != chips.cores)) & chips.there
+        found: BoolArray = allowed & (np.count_nonzero(usable, axis=1) >= asked.cards)
+        return found
+
+    def _memory_asked(self, asked: CardRequest) -> tuple[IntArray, BoolArray]:
+        """On each node the MiB of each chip, and whether so much may be had of as many chips."""
+        rows = np.arange(len(self._names))
+        first = self._first()
+        memory = np.full(len(rows), asked.memory)
+        if not asked.memory and asked.percent and self.chips.memory.size:
+            memory = self.chips.memory[rows, first] * asked.percent // WHOLE
+        sizes, at = np.unique(memory, return_inverse=True)
+        trimmed = [self._model.trimmed(size).memory if size > 0 else size for size in sizes.tolist()]
+        whole = [asked.cards <= 1 or self._model.trimmed(size).memory == self._model.allocatable for size in trimmed]
+        return np.array(trimmed, dtype=np.int64)[at], np.array(whole, dtype=np.bool_)[at]
+
+    def _first(self) -> IntArray:
+        """Each node's chip that the policy likes best."""
+        liked = np.zeros(self.memory.shape)
+        if self._policy == "binpack":
+            np.divide(self.memory, self.chips.memory, out=liked, where=self.chips.memory != 0)
+        elif self._policy == "spread":
+            liked[self.sharers == 1] = 1.0
+        liked[~self.chips.there] = -np.inf
+        return liked.argmax(axis=1) if liked.size else np.zeros(len(liked), dtype=np.int64)
+
+    def refusal(self, task: Task, row: int) -> Refusal:
+        """See `Family`."""
+        del task, row
+        return REFUSAL
+
+    def _score(self, task: Task, row: int) -> float:
+        given = self._chosen(task, row, self._policy)
+        if isinstance(given, str):
+            return 0.0
+        self._was_scored[row] = True
+        return score(given, self._model, self.chips.chips[row], self._usage(row), self._policy)
+
+    def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
+        """See `Family`. Of all nodes, those alike of whose chips as much is in use are looked at once."""
+        if not is_all(rows):
+            return np.array([self._score(task, row) for row in numbers_of(rows, len(self.present))])
+        scores = np.zeros(len(self.present))
+        fits = self.fitting(task)
+        known: dict[Hashable, float] = {}
+        state = np.concatenate((self.sharers, self.memory, self.cores), axis=1)
+        for row in fits.nonzero()[0].tolist():
+            like = self.chips.alike[row], state[row].tobytes()
+            found = known.get(like)
+            scores[row] = known[like] = self._score(task, row) if found is None else found
+        self._was_scored |= fits
+        return scores
+
+    # --- who has what
+
+    def _held(self, row: int, notes: Mapping[str, str]) -> list[tuple[int, Assigned]]:
+        at = {chip.uuid: index for index, chip in enumerate(self.chips.chips[row])}
+        devices = held(notes.get(of_model(self.name)[1], "")) if at else ()
+        return [(at[device.uuid], device) for device in devices if device.uuid in at]
+
+    def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """See `Family`. A pod counts once a chip."""
+        for chip, device in self._held(row, notes):
+            users = self._users.setdefault((row, chip), set())
+            if task.uid not in users:
+                users.add(task.uid)
+                self._shift(row, chip, device, 1)
+
+    def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """See `Family`."""
+        for chip, device in self._held(row, notes):
+            users = self._users.get((row, chip), set())
+            if task.uid in users:
+                users.discard(task.uid)
+                self._shift(row, chip, device, -1)
+
+    def _shift(self, row: int, chip: int, device: Assigned, sign: int) -> None:
+        self.sharers[row, chip] += sign
+        self.memory[row, chip] += sign * device.memory
+        self.cores[row, chip] += sign * device.cores
+
+    def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
+        """See `Family`."""
+        if not leaves:
+            self.add(row, task, notes)
+
+    def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
+        """See `Family`."""
+        given = self._chosen(task, row, self._policy if self._was_scored[row] else "")
+        if isinstance(given, str):
+            raise DeviceError(f"failed to select ascend devices for pod {task.name}: {given}")
+        devices = [[device for _, device in each] for each in given]
+        text = f"{encoded(devices)};" if devices else ""
+        to_allocate, allocated, runtime = of_model(self.name)
+        moment = str(int(now))
+        said = {to_allocate: text, allocated: text, PREDICATE_TIME: moment, runtime: self._cuts(devices)}
+        self.add(row, task, said)
+        return {**said, NODE: self._names[row], TIME: moment, BIND_PHASE: "allocating", BIND_TIME: moment}
+
+    def _cuts(self, devices: Sequence[Sequence[Assigned]]) -> str:
+        cuts: list[dict[str, str]] = []
+        for device in (device for each in devices for device in each):
+            named = {"UUID": device.uuid, "temp": self._model.trimmed(device.memory).name}
+            cuts.append({key: value for key, value in named.items() if value})
+        return msgspec.json.encode(cuts or None).decode()
+
+    def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
+        """See `Family`: a pod that has been given its chips by the node keeps its annotations."""
+        self.remove(row, task, notes)
+        written = (NODE, TIME, BIND_PHASE, BIND_TIME, PREDICATE_TIME, *self._written)
+        given = notes.get(BIND_PHASE) == "success"
+        return written if not given and any(name in notes for name in written) else ()
+
+    def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
+        """Nothing: the request counts."""
+        del row, notes
+        return {}
+
+    def trial(self, row: int) -> HamiNpu:
+        """See `Family`. No policy counts in it."""
+        twin, at = copy(self), slice(row, row + 1)
+        twin.chips, twin._names, twin._policy = self.chips.alone(row), self._names[at], ""
+        twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()
+        twin._users = {(0, chip): set(users) for (where, chip), users in self._users.items() if where == row}
+        return twin

@@ -1,0 +1,293 @@
+"""Virtual NPUs by MindCluster (Ascend 310P). Source: Volcano `ascend310p/vnpu`.
+
+Assigning takes nothing off a chip within a session: what a pod has counts once the next session reads its annotation.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from core.devices.ascend.cuts import HIGH, LOW, NOTHING, NULL, OFF, ON, Part, lesser, name_of, template_for
+from core.devices.ascend.npu_node import CORE, NpuNode
+from core.devices.family import (
+    ALL,
+    DeviceError,
+    Family,
+    Notes,
+    Refusal,
+    Rows,
+    amount,
+    containers,
+    limits_of,
+    numbers_of,
+    requests_of,
+)
+from core.devices.numa.go_sort import in_go_order
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from core.devices.ascend.virtual_chip import VirtualChip
+    from core.devices.family import BoolArray, FloatArray
+    from core.objects.pod import Task
+
+PREDICATE_TIME: Final = "predicate-time"
+KIND_OF_JOB: Final = "ring-controller.atlas"
+OF_310P: Final = "ascend-310P"
+LEVEL: Final = "vnpu-level"
+DVPP: Final = "vnpu-dvpp"
+SEPARATE: Final = "PreSeparate"
+MILLI: Final = 1000
+NOBODYS: Final = 2.0**52  # comes behind all that is idle
+NODE_FAILS: Final = Refusal("preCheckNodePredicate failure", is_error=True)
+CHIPS_FAIL: Final = Refusal("", is_error=True)
+
+
+class Asked(NamedTuple):
+    """What a pod asks for: AI cores, and by its labels the level of AI CPUs and what of image processing."""
+
+    cores: int
+    level: str
+    dvpp: str | None  # None: what nobody understands
+
+
+class MindClusterNpu(Family):
+    """See `Family`. `nodes`: as the session found them; `idle`: AI cores that are idle now, in milli-units [N];
+    `counted`: the nodes where they count at all, bool [N].
+    """
+
+    name = "NPUDevices"
+
+    def __init__(self, names: Sequence[str], nodes: Sequence[NpuNode], idle: FloatArray, counted: BoolArray) -> None:
+        self._names, self.nodes, self._idle, self._counted = names, nodes, idle, counted
+        self._present = np.ones(len(names), dtype=np.bool_)
+        self._asked: dict[int, int | None] = {}
+
+    @property
+    def present(self) -> BoolArray:
+        """Every node is asked."""
+        return self._present
+
+    def concerns(self, task: Task) -> bool:
+        """See `Family`."""
+        return task.labels.get(KIND_OF_JOB) == OF_310P and self._cores(task) is not None
+
+    def _cores(self, task: Task) -> int | None:
+        """Of the first container that asks for some; None: no container has a limit of them."""
+        template = task.template
+        if template.number not in self._asked:
+            limited = any(CORE in limits_of(each) for each in containers(template))
+            asked = [amount(requests_of(each), CORE) for each in containers(template)]
+            self._asked[template.number] = next((each for each in asked if each), 0) if limited else None
+        return self._asked[template.number]
+
+    def kind(self, task: Task) -> Hashable:
+        """The labels that say what is asked for."""
+        return tuple(task.labels.get(name) for name in (KIND_OF_JOB, LEVEL, DVPP))
+
+    def _asks(self, task: Task) -> Asked:
+        level, dvpp = task.labels.get(LEVEL, LOW), task.labels.get(DVPP, NULL)
+        known = dvpp if dvpp in (OFF, NULL, ON) else None
+        return Asked(self._cores(task) or 0, level if level == HIGH else LOW, known)
+
+    def _part(self, task: Task, node: NpuNode) -> Part | None:
+        """What of a chip, or how many, the pod asks for on a node; None where its labels are not understood."""
+        asked = self._asks(task)
+        if not node.total.cores:
+            return NOTHING
+        if node.is_whole(asked.cores):
+            return Part(asked.cores, asked.cores * node.total.cpus // node.total.cores, NULL)
+        return None if asked.dvpp is None else template_for(asked.cores, asked.level, asked.dvpp)
+
+    # --- what fits
+
+    def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
+        """See `Family`. A node without room does as well, as long as nobody has anything of its chips."""
+        each = numbers_of(rows, len(self._names))
+        fits = [self._passes(task, row) and self._chips_pass(task, self.nodes[row]) for row in each]
+        return np.array(fits, dtype=np.bool_)
+
+    def _passes(self, task: Task, row: int) -> bool:
+        """Whether the node itself would do, chips apart."""
+        there = self._counted[row] and self.nodes[row].status != SEPARATE
+        return bool(there) and int(float(self._idle[row]) / MILLI) >= self._asks(task).cores
+
+    def _chips_pass(self, task: Task, node: NpuNode) -> bool:
+        part = self._part(task, node)
+        if part is None or not node.usable:
+            return False
+        if self._is_lowered(node, part):
+            node.lowered.add(task.name)
+            part = lesser(part) or part
+        if not node.in_use:
+            return True
+        template = name_of(part)
+        return template is not None and list(node.in_use) == [template]
+
+    def _is_lowered(self, node: NpuNode, part: Part) -> bool:
+        return lesser(part) is not None and not self._has(node, part)
+
+    def _has(self, node: NpuNode, part: Part) -> bool:
+        free = [chip.free for chip in node.chips.values()]
+        if not Part(sum(each.cores for each in free), sum(each.cpus for each in free)).covers(part):
+            return False
+        if node.is_whole(part.cores):
+            whole = sum(not chip.cut and chip.free.cores != 0 for chip in node.chips.values())
+            return part.cores // node.cores_each <= whole
+        return any(chip.has(part) and not chip.unstable for chip in node.chips.values())
+
+    def refusal(self, task: Task, row: int) -> Refusal:
+        """See `Family`."""
+        return CHIPS_FAIL if self._passes(task, row) else NODE_FAILS
+
+    def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
+        """Nodes are scored together, see `rank`."""
+        del task
+        return np.zeros(len(self._present[rows]))
+
+    def rank(self, task: Task, rows: Rows = ALL) -> FloatArray:
+        """For `shares`: idle AI cores in milli-units, doubled, and one more where the pod would get fewer CPUs."""
+        lowered = [self._gets_fewer(task, row) for row in numbers_of(rows, len(self._names))]
+        idle: FloatArray = np.where(self._counted[rows], 2.0 * self._idle[rows], NOBODYS)
+        return idle + np.array(lowered, dtype=np.float64)
+
+    def _gets_fewer(self, task: Task, row: int) -> bool:
+        if not (self.concerns(task) and self._passes(task, row)):
+            return False
+        node = self.nodes[row]
+        part = self._part(task, node)
+        return task.name in node.lowered or (part is not None and node.usable and self._is_lowered(node, part))
+
+    # --- who has what
+
+    def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """See `Family`."""
+        self._count(row, task, notes, VirtualChipUse(taken=True))
+
+    def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """See `Family`. A chip that was cut stays so."""
+        self._count(row, task, notes, VirtualChipUse(taken=False))
+
+    def _count(self, row: int, task: Task, notes: Mapping[str, str], use: VirtualChipUse) -> None:
+        text, node = notes.get(CORE), self.nodes[row]
+        if text is None or not self.concerns(task):
+            return
+        words = text.split("-")
+        if len(words) == 2:
+            part = self._part(task, node) or NOTHING
+            use.of(node, [words[0]], part, cuts=not node.is_whole(part.cores))
+        elif node.count:
+            use.of(node, words[0].split(","), node.each, cuts=False)
+        use.note(node, words[1] if len(words) == 2 else "", task.uid)
+
+    def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
+        """See `Family`: what it has is counted already, but not what that keeps others from."""
+        text = notes.get(CORE)
+        if text is not None and not leaves and self.concerns(task):
+            words = text.split("-")
+            self.nodes[row].in_use.setdefault(words[1] if len(words) == 2 else "", set()).add(task.uid)
+
+    def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
+        """See `Family`."""
+        node = self.nodes[row]
+        part = self._part(task, node)
+        if part is None:
+            raise DeviceError(f"err dvpp value:{task.labels.get(DVPP)}")
+        if self._gets_fewer(task, row):
+            part = _with_fewer(part)
+        name = self._select(node, part)
+        if not node.is_whole(part.cores):
+            template = name_of(part)
+            if template is None:
+                notes[PREDICATE_TIME] = str(int(now * 1e9))
+                return {}
+            name = f"{name}-{template}"
+        said = {PREDICATE_TIME: str(int(now * 1e9)), CORE: name}
+        notes.update(said)
+        return said
+
+    def _select(self, node: NpuNode, part: Part) -> str:
+        """The numbers of the chips that a pod gets (SelectChipFromNode)."""
+        chips = _in_order([node.chips[number] for number in sorted(node.chips)])
+        if not chips:
+            raise DeviceError("selectChipFromNode sorted chips len 0")
+        if node.is_whole(part.cores):
+            return _whole(chips, part, node.cores_each)
+        for chip in _in_order(chips):
+            if chip.has(part) and not chip.unstable:
+                return str(chip.number)
+        raise DeviceError(f"selectChipFromNodeSegment available chip not found for req <{part.cores}>")
+
+    def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
+        """See `Family`."""
+        self.remove(row, task, notes)
+        return PREDICATE_TIME, CORE
+
+    def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
+        """Nothing: the request counts."""
+        del row, notes
+        return {}
+
+    def trial(self, row: int) -> MindClusterNpu:
+        """See `Family`. What is idle is as it was when the trial began."""
+        twin, at = copy(self), slice(row, row + 1)
+        twin._names, twin._present, twin._idle = self._names[at], self._present[at], self._idle[at].copy()
+        twin.nodes, twin._counted = [self.nodes[row].copy()], self._counted[at]
+        return twin
+
+
+class VirtualChipUse:
+    """Counting a pod in, or out."""
+
+    def __init__(self, *, taken: bool) -> None:
+        self._taken = taken
+
+    def of(self, node: NpuNode, numbers: Sequence[str], part: Part, *, cuts: bool) -> None:
+        """Of each of the chips so much."""
+        for number, chip in node.chips.items():
+            for _ in (each for each in numbers if each == str(number)):
+                self._one(chip, part, cuts=cuts)
+
+    def _one(self, chip: VirtualChip, part: Part, *, cuts: bool) -> None:
+        if self._taken:
+            chip.take(part)
+            chip.cut |= cuts
+            chip.use_dvpp(part.dvpp)
+        else:
+            chip.give(part)
+            chip.leave_dvpp(part.dvpp)
+
+    def note(self, node: NpuNode, template: str, uid: str) -> None:
+        """Whose it is."""
+        if self._taken:
+            node.in_use.setdefault(template, set()).add(uid)
+            return
+        uids = node.in_use.get(template, set())
+        uids.discard(uid)
+        if template in node.in_use and not uids:
+            del node.in_use[template]
+
+
+def _with_fewer(part: Part) -> Part:
+    """The CPUs of a pod that gets fewer."""
+    return part._replace(cpus={2: 1, 4: 3}.get(part.cores, part.cpus))
+
+
+def _in_order(chips: Sequence[VirtualChip]) -> list[VirtualChip]:
+    """As Go sorts them by a comparison that is no order: one goes before what it does not cover."""
+    order = in_go_order(list(range(len(chips))), lambda one, two: not chips[one].free.covers(chips[two].free))
+    return [chips[index] for index in order]
+
+
+def _whole(chips: Sequence[VirtualChip], part: Part, cores_each: int) -> str:
+    count = part.cores // cores_each
+    if count == 0:
+        raise DeviceError("task require card number 0")
+    each = Part(part.cores // count, part.cpus // count, NULL)
+    free = [str(chip.number) for chip in chips if chip.has(each) and not chip.cut]
+    if len(free) < count:
+        raise DeviceError(f"selectChipFromNodeWhole free whole chip <{len(free)}> not enough for req <{count}>")
+    return ",".join(free[:count])

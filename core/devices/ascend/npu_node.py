@@ -1,0 +1,210 @@
+"""A node's chips as MindCluster reports them, with the parts that pods have of them.
+
+Source: Volcano `plugins/deviceshare/devices/ascend/310p/vnpu/init_policy.go`, `third_party/mindcluster/common/k8s`.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from core.devices.ascend.cuts import ASCEND_310P, CPUS, NOTHING, NULL, OFF, ON, TEMPLATES, Part
+from core.devices.ascend.virtual_chip import VirtualChip
+from core.devices.family import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from core.devices.ascend.reports import Reported
+    from core.objects.node import NodeSpec
+    from core.objects.pod import Task
+
+VENDOR: Final = "huawei.com/"
+CORE: Final = "huawei.com/npu-core"
+REAL: Final = "huawei.com/AscendReal"
+HEALTH: Final = "nodedNodeHealtyStatus"
+HEALTHY: Final = "Healthy"
+CHIP_TYPE: Final = "node.kubernetes.io/npu.chip.name"
+_MOST_LISTED: Final = 100
+_KINDS: Final = ("Ascend910", ASCEND_310P, "Ascend310")
+
+
+class Resident(NamedTuple):
+    """A pod on a node, its annotations, and whether it is on its way out."""
+
+    task: Task
+    notes: Mapping[str, str]
+    leaves: bool
+
+
+@dataclass(slots=True)
+class NpuNode:
+    """`status`: what the node's daemon says of it, None for a node that reports nothing; `cores_each`: AI cores that a
+    chip has by the node's label, 0 for an unreadable one; `total`: AI cores and CPUs of the node; `chips` by number;
+    `usable`: whether its chips can be cut; `in_use`: pods by the template of their part ("" for whole chips);
+    `lowered`: names of pods that get fewer CPUs here than they ask for.
+    """
+
+    status: str | None = None
+    cores_each: int = 0
+    total: Part = NOTHING
+    count: int = 0
+    usable: bool = False
+    chips: dict[int, VirtualChip] = field(default_factory=dict[int, VirtualChip])
+    in_use: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    lowered: set[str] = field(default_factory=set[str])
+
+    @property
+    def each(self) -> Part:
+        """What one chip has, in use as a whole."""
+        return Part(self.cores_each, self.total.cpus // self.count if self.count else 0, NULL)
+
+    def copy(self) -> NpuNode:
+        """An independent one."""
+        twin = copy(self)
+        twin.chips = {number: chip.copy() for number, chip in self.chips.items()}
+        twin.in_use = {name: set(uids) for name, uids in self.in_use.items()}
+        twin.lowered = set(self.lowered)
+        return twin
+
+    def is_whole(self, cores: int) -> bool:
+        """Whether so many cores are whole chips (IsResourceWholeCard)."""
+        return bool(self.cores_each) and cores % self.cores_each == 0
+
+
+def npu_node(spec: NodeSpec, said: Reported, residents: Sequence[Resident], *, own_list: bool) -> NpuNode:
+    """A node as a session finds it. `own_list`: which chips are free is worked out, and not what the report says."""
+    node = NpuNode()
+    if not any(VENDOR in name for name in spec.capacity.scalars or ()):
+        return node
+    notes = _notes(spec, said, [each.task for each in residents] if own_list else None, residents)
+    node.status = notes[HEALTH]
+    kind = _kind_and_type(node, spec, notes)
+    if kind is not None:
+        _fill(node, *kind, notes, residents)
+    return node
+
+
+def _notes(
+    spec: NodeSpec, said: Reported, tasks: Sequence[Task] | None, residents: Sequence[Resident]
+) -> dict[str, str]:
+    """The node's annotations together with what is reported of it."""
+    devices, time = dict(said.devices), said.time
+    own = VENDOR + next((kind for name in devices for kind in _KINDS if kind in name), _KINDS[0])
+    if tasks is not None and own in devices:
+        listed = _registered(spec.annotations.get("baseDeviceInfos"))
+        if listed is None:
+            del devices[own]
+        else:
+            out = {name for suffix in ("-Unhealthy", "-Recovering") for name in _names(devices.get(own + suffix, ""))}
+            taken = {name for each in residents for name in _had(each.notes.get(own, ""))}
+            devices[own], time = ",".join(sorted(set(listed) - out - taken)), 1
+    return {**spec.annotations, HEALTH: said.status or HEALTHY, **(devices if time > 0 else {})}
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",") if text else []
+
+
+def _had(text: str) -> list[str]:
+    names = _names(text)
+    return names if len(names) <= _MOST_LISTED else []
+
+
+def _registered(text: str | None) -> list[str] | None:
+    """The chips that the node has, parts left out; None for what nobody can read."""
+    try:
+        said: Any = msgspec.json.decode(text) if text is not None else None
+    except msgspec.DecodeError:
+        return None
+    return [str(name) for name in said if str(name).count("-") <= 1] if isinstance(said, dict) else None
+
+
+def _kind_and_type(node: NpuNode, spec: NodeSpec, notes: Mapping[str, str]) -> tuple[str, str] | None:
+    """The kind of chips and their type; None for a node whose chips cannot be cut."""
+    cores = (spec.capacity.scalars or {}).get(CORE, 0.0)
+    words = spec.labels.get("accelerator", "").split("-")
+    server, chip_type = spec.labels.get("servertype"), spec.labels.get(CHIP_TYPE)
+    if cores <= 0 or len(words) < 2 or server is None:
+        return None
+    parts = server.split("-")
+    node.cores_each = (whole_number(parts[1]) or 0) if len(parts) > 1 else 0
+    if chip_type is None or VENDOR + words[1] not in notes:
+        return None
+    node.total = Part(int(cores / 1000))
+    if not node.cores_each or node.total.cores % node.cores_each or not node.total.cores // node.cores_each:
+        return None
+    node.count = node.total.cores // node.cores_each
+    cpus = [cpus for kind, each, cpus in CPUS if kind in (words[1], chip_type) and each == node.cores_each]
+    if not cpus:
+        return None
+    node.total = Part(node.total.cores, cpus[-1] * node.count, OFF)
+    return words[1], chip_type
+
+
+def _fill(node: NpuNode, kind: str, chip_type: str, notes: Mapping[str, str], residents: Sequence[Resident]) -> None:
+    node.usable = True
+    free = Part(node.total.cores // node.count, node.total.cpus // node.count, ON)
+    counting = _Counting(node, kind, free, TEMPLATES.get(kind if kind == ASCEND_310P else chip_type, {}))
+    for number in _numbers(notes.get(VENDOR + kind, ""), kind):
+        counting.chip(number, fresh=True)
+    counting.unhealthy = set(_numbers(notes.get(f"{VENDOR}{kind}-Unhealthy", ""), kind))
+    for each in residents:
+        if CORE in each.notes and any(VENDOR in name for name in each.task.template.request.scalars or ()):
+            counting.add(each.notes)
+
+
+def _numbers(text: str, kind: str) -> Iterable[int]:
+    numbers = [whole_number(name.removeprefix(f"{kind}-")) for name in text.split(",")]
+    return [number for number in numbers if number is not None]
+
+
+class _Counting:
+    """The pods that a session finds on a node."""
+
+    def __init__(self, node: NpuNode, kind: str, free: Part, templates: Mapping[str, Part]) -> None:
+        self._node, self._kind, self._free, self._templates = node, kind, free, templates
+        self.unhealthy: set[int] = set()
+
+    def chip(self, number: int, *, fresh: bool = False) -> VirtualChip:
+        """The chip of that number, there from now on."""
+        chips = self._node.chips
+        if fresh or number not in chips:
+            chips[number] = VirtualChip(number, self._kind, self._free)
+        return chips[number]
+
+    def add(self, notes: Mapping[str, str]) -> None:
+        """A pod, by its annotations."""
+        text = notes[CORE]
+        if any("-" not in name for name in text.split(",")):
+            self._add_whole(text, notes)
+        elif text.count("-") == 1:
+            name, _, template = text.partition("-")
+            self._add_part(name, template, notes)
+
+    def _add_whole(self, text: str, notes: Mapping[str, str]) -> None:
+        numbers = [whole_number(each) for each in text.split(",")]
+        if None in numbers:
+            return
+        for number in numbers:
+            if number is not None and number not in self.unhealthy:
+                chip = self.chip(number)
+                chip.unstable |= not notes.get(REAL)
+                chip.parts.append(str(number))
+                chip.take(self._free)
+
+    def _add_part(self, name: str, template: str, notes: Mapping[str, str]) -> None:
+        number = whole_number(name)
+        if number is None or number in self.unhealthy:
+            return
+        chip = self.chip(number)
+        chip.unstable |= not notes.get(REAL)
+        chip.parts += [notes[REAL]] if notes.get(REAL) else []
+        chip.cut = True
+        part = self._templates.get(template)
+        if part is not None:
+            chip.take(part)
+            chip.use_dvpp(part.dvpp)

@@ -1,0 +1,91 @@
+"""What MindCluster says of nodes in ConfigMaps: their chips, and how they are.
+
+Source: Volcano `third_party/mindcluster/common/k8s`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import msgspec
+
+from core.objects.metadata import Object, section, text_map
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+DEVICES_OF: Final = "mindx-dl-deviceinfo-"
+STATE_OF: Final = "mindx-dl-nodeinfo-"
+_CLUSTER_DEVICES: Final = "cluster-info-device-"
+_CLUSTER_STATES: Final = "cluster-info-node-cm"
+_FOR_CLUSTER: Final = "mx-consumer-volcano"
+_FOR_NODES: Final = "mx-consumer-cim"
+_SPACE: Final = "mindx-dl"
+Said = dict[str, Any]
+
+
+class Reported(NamedTuple):
+    """Of a node: names of chips by resource, as one text each, when that was (seconds since the epoch), its state."""
+
+    devices: dict[str, str]
+    time: int
+    status: str
+
+
+class Reports:
+    """By node. `cluster`: the reports that ClusterD gathers count, and not what each node's own daemons say."""
+
+    def __init__(self, config_maps: Mapping[str, Object], *, cluster: bool) -> None:
+        self._devices: dict[str, tuple[dict[str, str], int]] = {}
+        self._states: dict[str, str] = {}
+        look: Callable[[str, str, Object], None] = self._of_cluster if cluster else self._of_node
+        label = _FOR_CLUSTER if cluster else _FOR_NODES
+        for key, config_map in config_maps.items():
+            if text_map(section(config_map, "metadata").get("labels")).get(label) == "true":
+                space, _, name = key.partition("/")
+                look(space, name, config_map)
+
+    def of(self, node: str) -> Reported:
+        """What is said of a node; empty where nothing is."""
+        devices, time = self._devices.get(node, ({}, 0))
+        return Reported(devices, time, self._states.get(node, ""))
+
+    def _of_cluster(self, space: str, name: str, config_map: Object) -> None:
+        if space != _SPACE:
+            return
+        if name.startswith(_CLUSTER_DEVICES):
+            for key, said in _sections(_read(config_map, name)):
+                self._devices[key.removeprefix(DEVICES_OF)] = _devices(said)
+        elif name == _CLUSTER_STATES:
+            for key, said in _sections(_read(config_map, name)):
+                self._states[key.removeprefix(STATE_OF)] = str(said.get("NodeStatus") or "")
+
+    def _of_node(self, space: str, name: str, config_map: Object) -> None:
+        if space == "kube-system" and name.startswith(DEVICES_OF):
+            said = _read(config_map, "DeviceInfoCfg")
+            if said is not None:
+                self._devices[name.removeprefix(DEVICES_OF)] = _devices(section(said, "DeviceInfo"))
+        elif space == _SPACE and name.startswith(STATE_OF):
+            said = _read(config_map, "NodeInfo")
+            if said is not None:
+                self._states[name.removeprefix(STATE_OF)] = str(section(said, "NodeInfo").get("NodeStatus") or "")
+
+
+def _read(config_map: Object, key: str) -> Said | None:
+    text = section(config_map, "data").get(key)
+    try:
+        said: Any = msgspec.json.decode(text) if isinstance(text, str) else None
+    except msgspec.DecodeError:
+        return None
+    return cast("Said", said) if isinstance(said, dict) else None
+
+
+def _sections(said: Said | None) -> Iterator[tuple[str, Said]]:
+    for key, value in (said or {}).items():
+        if isinstance(value, dict):
+            yield key, cast("Said", value)
+
+
+def _devices(said: Said) -> tuple[dict[str, str], int]:
+    listed, time = said.get("DeviceList"), said.get("UpdateTime")
+    return text_map(listed), time if isinstance(time, int) else 0

@@ -1,0 +1,72 @@
+"""What the ConfigMap of devices says of virtual NPUs: chips, and the templates by which they are cut.
+
+Source: Volcano `api/devices/config` (VNPUConfig).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+
+class CutTemplate(NamedTuple):
+    """A part of a chip: MiB of it."""
+
+    name: str
+    memory: int
+
+
+class ChipModel(NamedTuple):
+    """A model of chips. `word`: what pods' and nodes' annotations call it; `number`, `memory`: the resources by which
+    pods ask for chips and for MiB of them; `allocatable`: the MiB of a whole chip, `capacity`: the most that may be
+    asked for one; `templates`: from the smallest.
+    """
+
+    word: str
+    number: str
+    memory: str
+    allocatable: int
+    capacity: int
+    templates: tuple[CutTemplate, ...] = ()
+
+    def trimmed(self, memory: int) -> CutTemplate:
+        """What a request of so many MiB comes to: the smallest template with as much, a whole chip (which has no name),
+        or nothing for what no chip has.
+        """
+        for template in self.templates:
+            if memory <= template.memory:
+                return template
+        return CutTemplate("", self.allocatable if memory <= self.capacity else 0)
+
+
+DEFAULT: Final = (
+    ChipModel(
+        "Ascend310P",
+        "huawei.com/Ascend310P",
+        "huawei.com/Ascend310P-memory",
+        21527,
+        24576,
+        (CutTemplate("vir01", 3072), CutTemplate("vir02", 6144), CutTemplate("vir04", 12288)),
+    ),
+)
+
+
+def chip_models(config: dict[str, Any] | None) -> tuple[ChipModel, ...]:
+    """The part `vnpus` of the ConfigMap, as plain data; the usual where there is no ConfigMap (None)."""
+    if config is None:
+        return DEFAULT
+    said: Any = config.get("vnpus") or []
+    listed: list[dict[str, Any]] = (said.get("configs") or []) if isinstance(said, dict) else said
+    return tuple(_model(each) for each in listed)
+
+
+def _model(said: dict[str, Any]) -> ChipModel:
+    listed: list[dict[str, Any]] = said.get("templates") or []
+    templates = [CutTemplate(str(each.get("name") or ""), int(each.get("memory") or 0)) for each in listed]
+    return ChipModel(
+        word=str(said.get("commonWord") or ""),
+        number=str(said.get("resourceName") or ""),
+        memory=str(said.get("resourceMemoryName") or ""),
+        allocatable=int(said.get("memoryAllocatable") or 0),
+        capacity=int(said.get("memoryCapacity") or 0),
+        templates=tuple(sorted(templates, key=lambda each: each.memory)),
+    )

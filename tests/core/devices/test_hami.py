@@ -1,0 +1,141 @@
+"""Virtual NPUs by HAMi: who gets which chips, and what is written and read of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from core.devices import ascend
+from core.devices.family import DeviceError
+from core.objects.node import read_node
+from tests.core.devices.cards import limited
+from tests.kit import node
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+
+WORD = "Ascend910B3"
+MODEL = ascend.ChipModel(
+    WORD, f"huawei.com/{WORD}", f"huawei.com/{WORD}-memory", 65536, 65536, ascend.chip_models(None)[0].templates
+)
+HELD = f"hami.io/{WORD}-devices-allocated"
+
+
+def npu_node(name: str, *chips: dict[str, Any], word: str = WORD) -> dict[str, Any]:
+    """A node that registered chips, each with what differs from one of 64 GiB for four pods."""
+    usual = {"count": 4, "devmem": 65536, "devcore": 8, "type": word, "health": True}
+    said = [{"id": f"{name}-{number}", **usual, **chip} for number, chip in enumerate(chips)]
+    made = node(name, annotations={f"hami.io/node-register-{word}": msgspec.json.encode(said).decode()})
+    made["status"]["allocatable"][f"huawei.com/{word}"] = "99"
+    return made
+
+
+def wired(*networks: int) -> list[dict[str, Any]]:
+    return [{"custominfo": {"NetworkID": network}} for network in networks]
+
+
+def chips_on(*nodes: dict[str, Any], policy: str = "") -> ascend.HamiNpu:
+    specs = [read_node(each) for each in nodes]
+    names = [spec.name for spec in specs]
+    return ascend.HamiNpu(names, ascend.chips_of(specs, MODEL), MODEL, [MODEL], policy)
+
+
+def npus(name: str, *each: tuple[int, int], notes: dict[str, str] | None = None) -> Task:
+    """A pod whose containers ask for so many chips and MiB of each (0: unsaid)."""
+    sizes = [{MODEL.memory: str(memory)} if memory else {} for _, memory in each]
+    return limited(
+        name, *({MODEL.number: str(count), **size} for (count, _), size in zip(each, sizes, strict=True)), notes=notes
+    )
+
+
+def test_memory_is_had_by_templates_and_said_in_four_annotations() -> None:
+    family = chips_on(npu_node("n0", {}, {}))
+    said = family.assign(0, npus("a", (1, 3000)), {}, 7.9)
+    assert said[HELD] == said[f"hami.io/{WORD}-devices-to-allocate"] == f"n0-0,{WORD},3072,0:;"
+    assert said[f"huawei.com/{WORD}"] == '[{"UUID":"n0-0","temp":"vir01"}]'
+    assert (said["hami.io/vgpu-node"], said["hami.io/bind-phase"], said["predicate-time"]) == ("n0", "allocating", "7")
+    assert family.memory.tolist() == [[3072, 0]]
+
+
+def test_what_no_chip_has_counts_as_nothing() -> None:
+    family = chips_on(npu_node("n0", {"devmem": 100}))
+    assert family.assign(0, npus("a", (1, 65537)), {}, 0.0)[HELD] == f"n0-0,{WORD},0,0:;"
+    assert not family.fits(npus("b", (1, 3000)), 0)
+
+
+def test_several_chips_are_had_whole_only() -> None:
+    family = chips_on(npu_node("n0", {}, {}, {}))
+    assert family.fitting(npus("a", (2, 0))).all()
+    partial = npus("b", (2, 6144))
+    assert not family.fits(partial, 0)
+    assert family.refusal(partial, 0) == ("no ascend device available", True)
+    with pytest.raises(DeviceError, match="failed to select ascend devices for pod b: vNPU does not support partial"):
+        family.assign(0, partial, {}, 0.0)
+
+
+def test_chips_that_are_wired_together_come_together() -> None:
+    family = chips_on(npu_node("n0", *wired(1, 2, 2, 1, 2)))
+    task = npus("a", (3, 0))
+    assert family.scores(task).tolist() == [10.0]
+    assert [part.split(",")[0] for part in family.assign(0, task, {}, 0.0)[HELD].split(":")[:-1]] == [
+        "n0-1",
+        "n0-2",
+        "n0-4",
+    ]
+
+
+def test_the_policy_counts_for_assignments_once_the_node_was_scored() -> None:
+    nodes = npu_node("n0", {}, {}), npu_node("n1", {}, {})
+    family = chips_on(*nodes, policy="binpack")
+    task = npus("a", (1, 3072))
+    for row in (0, 1):
+        family.add(row, npus(f"r{row}", (1, 6144)), {HELD: f"n{row}-1,{WORD},6144,0:;"})
+    assert family.assign(0, task, {}, 0.0)[HELD].startswith("n0-0")
+    assert family.scores(task).tolist() == pytest.approx([9.375, 9.375])
+    assert family.assign(1, task, {}, 0.0)[HELD].startswith("n1-1")
+
+
+def test_the_first_chip_of_a_second_container_is_not_counted() -> None:
+    family = chips_on(npu_node("n0", {}, {}))
+    family.assign(0, npus("a", (1, 3072), (1, 3072)), {}, 0.0)
+    assert family.sharers.tolist() == [[1, 0]]
+
+
+def test_a_pod_counts_once_and_gives_back_what_its_notes_say() -> None:
+    family, task = chips_on(npu_node("n0", {}, {})), npus("a", (1, 3072))
+    notes = {HELD: f"n0-1,{WORD},3072,0:;", "hami.io/bind-phase": "success"}
+    family.add(0, task, notes)
+    family.resident(0, task, notes, leaves=True)
+    family.add(0, task, notes)
+    assert family.memory.tolist() == [[0, 3072]]
+    assert family.release(0, task, notes) == ()  # the node has given it its chips: it keeps its annotations
+    assert family.memory.tolist() == [[0, 0]]
+    assert HELD in family.release(0, task, {**notes, "hami.io/bind-phase": "allocating"})
+
+
+def test_a_trial_leaves_the_session_as_it_was() -> None:
+    family, task = chips_on(npu_node("m"), npu_node("n0", {"count": 1})), npus("a", (1, 3072))
+    family.assign(1, task, {}, 0.0)
+    twin = family.trial(1)
+    assert not twin.fits(npus("b", (1, 3072)), 0)
+    twin.remove(0, task, {HELD: f"n0-0,{WORD},3072,0:;"})
+    assert twin.fits(npus("b", (1, 3072)), 0)
+    assert not family.fits(npus("b", (1, 3072)), 1)
+    assert family.present.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("text", ["[", "{}", '[{"id":"a","count":"x"}]', '[{"id":"a","devmem":4294967296}]', "[1]"])
+def test_what_nobody_can_read_is_no_chip(text: str) -> None:
+    made = npu_node("n0", {})
+    made["metadata"]["annotations"][f"hami.io/node-register-{WORD}"] = text
+    assert not chips_on(made).present.any()
+
+
+def test_the_configuration_lists_models_in_two_ways() -> None:
+    listed = [{"commonWord": "A", "templates": [{"name": "b", "memory": 2}, {"name": "a", "memory": 1}]}]
+    assert ascend.chip_models({"vnpus": listed}) == ascend.chip_models({"vnpus": {"configs": listed}})
+    assert [each.name for each in ascend.chip_models({"vnpus": listed})[0].templates] == ["a", "b"]
+    assert [model.word for model in ascend.chip_models(None)] == ["Ascend310P"]
+    assert ascend.chip_models({}) == ()

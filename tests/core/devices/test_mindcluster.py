@@ -1,0 +1,164 @@
+"""Virtual NPUs by MindCluster: what is reported of nodes, which chips pods get, and how nodes are scored together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from core.devices.ascend import CORE, MindClusterNpu, Reports, Resident, npu_node, shares
+from core.devices.family import DeviceError
+from core.objects.node import read_node
+from tests.core.devices.cards import limited
+from tests.kit import node
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+
+Object = dict[str, Any]
+JOB = {"ring-controller.atlas": "ascend-310P"}
+
+
+def chip_node(name: str, chips: int = 2) -> Object:
+    labels = {"accelerator": "huawei-Ascend310P", "servertype": "Ascend310P-8", "node.kubernetes.io/npu.chip.name": "x"}
+    made = node(name, labels=labels)
+    said: Object = {f"Ascend310P-{number}": {} for number in range(chips)}
+    made["metadata"].setdefault("annotations", {})["baseDeviceInfos"] = msgspec.json.encode(said).decode()
+    for part in ("allocatable", "capacity"):
+        made["status"].setdefault(part, {})[CORE] = str(8 * chips)
+    return made
+
+
+def report(name: str, chips: int = 2, more: dict[str, str] | None = None) -> dict[str, Object]:
+    listed = {"huawei.com/Ascend310P": ",".join(f"Ascend310P-{number}" for number in range(chips)), **(more or {})}
+    said = {"DeviceInfo": {"DeviceList": listed, "UpdateTime": 1}}
+    data = {"DeviceInfoCfg": msgspec.json.encode(said).decode()}
+    meta = {"name": f"mindx-dl-deviceinfo-{name}", "namespace": "kube-system", "labels": {"mx-consumer-cim": "true"}}
+    return {f"kube-system/{meta['name']}": {"metadata": meta, "data": data}}
+
+
+def cores(name: str, count: int, *, level: str = "high", dvpp: str = "", **notes: str) -> Task:
+    labels = {**JOB, "vnpu-level": level} | ({"vnpu-dvpp": dvpp} if dvpp else {})
+    return limited(name, {CORE: str(count)}, labels=labels, notes=notes)
+
+
+def held(text: str) -> dict[str, str]:
+    return {CORE: text, "huawei.com/AscendReal": "Ascend310P-2c.1cpu-100-0_1"}
+
+
+def family_of(
+    *nodes: Object, reports: dict[str, Object] | None = None, on: list[Resident] | None = None
+) -> MindClusterNpu:
+    """NPUs of nodes that report two chips; `on`: who is on the first."""
+    specs = [read_node(each) for each in nodes]
+    said = Reports({k: v for spec in specs for k, v in report(spec.name).items()} | (reports or {}), cluster=False)
+    here = [[*(on or ())] if row == 0 else [] for row in range(len(specs))]
+    made = [npu_node(spec, said.of(spec.name), each, own_list=True) for spec, each in zip(specs, here, strict=True)]
+    idle = np.array([(spec.allocatable.scalars or {}).get(CORE, 0.0) for spec in specs])
+    counted = np.array([each.status is not None for each in made])
+    family = MindClusterNpu([spec.name for spec in specs], made, idle, counted)
+    for each in on or ():
+        family.resident(0, each.task, each.notes, leaves=each.leaves)
+    return family
+
+
+def test_a_part_is_had_of_the_fullest_chip_that_will_do() -> None:
+    family = family_of(chip_node("n0"))
+    family.nodes[0].chips[1].take(family.nodes[0].each._replace(cores=2, cpus=2))
+    notes: dict[str, str] = {}
+    assert family.assign(0, cores("a", 4), notes, 2.0) == {"predicate-time": "2000000000", CORE: "1-vir04"}
+    assert family.nodes[0].chips[1].free[:2] == (6, 5)  # it counts once the next session has read it
+    assert family.release(0, cores("a", 4), notes) == ("predicate-time", CORE)
+    assert family.nodes[0].chips[1].free[:2] == (10, 9)  # as in Volcano, which gives back what it never took
+
+
+@pytest.mark.parametrize(
+    ("count", "level", "dvpp", "given"),
+    [
+        (1, "low", "", "0-vir01"),
+        (2, "low", "", "0-vir02_1c"),
+        (4, "low", "", "0-vir04_3c"),
+        (4, "high", "yes", "0-vir04_4c_dvpp"),
+        (4, "high", "no", "0-vir04_3c_ndvpp"),
+        (8, "low", "", "0"),
+        (16, "low", "", "0,1"),
+    ],
+)
+def test_labels_say_which_template(count: int, level: str, dvpp: str, given: str) -> None:
+    family, task = family_of(chip_node("n0")), cores("a", count, level=level, dvpp=dvpp)
+    assert family.fits(task, 0)
+    assert family.assign(0, task, {}, 0.0)[CORE] == given
+
+
+def test_where_cpus_are_short_a_pod_gets_fewer() -> None:
+    family = family_of(chip_node("n0", chips=1), reports=report("n0", chips=1))
+    family.nodes[0].chips[0].take(family.nodes[0].each._replace(cores=1, cpus=4))
+    assert family.fits(cores("a", 4), 0)
+    assert family.assign(0, cores("a", 4), {}, 0.0)[CORE] == "0-vir04_3c"
+
+
+def test_a_node_in_use_takes_pods_of_the_same_template_only() -> None:
+    running = Resident(cores("r", 2), held("0-vir02"), leaves=False)
+    family = family_of(chip_node("n0"), on=[running])
+    assert family.nodes[0].chips[0].free[:2] == (6, 5)
+    assert family.fits(cores("a", 2), 0)
+    other = cores("b", 4)
+    assert not family.fits(other, 0)
+    assert family.refusal(other, 0) == ("", True)
+    left = family_of(chip_node("n0"), on=[running._replace(leaves=True)])
+    assert left.fits(other, 0)
+    assert left.nodes[0].chips[0].free[:2] == (6, 5)
+
+
+def test_the_node_itself_is_looked_at_first() -> None:
+    family, task = family_of(chip_node("n0"), node("n1")), cores("a", 17)
+    for row in (0, 1):
+        assert not family.fits(task, row)
+        assert family.refusal(task, row) == ("preCheckNodePredicate failure", True)
+
+
+def test_without_room_a_node_passes_and_the_assignment_fails() -> None:
+    """As in Volcano: what does not fit is noticed when a chip is to be chosen."""
+    family = family_of(chip_node("n0"))
+    for chip in family.nodes[0].chips.values():
+        chip.take(family.nodes[0].each)
+    task = cores("a", 8)
+    assert family.fits(task, 0)
+    with pytest.raises(DeviceError, match="free whole chip <0> not enough for req <1>"):
+        family.assign(0, task, {}, 0.0)
+
+
+def test_unhealthy_and_recovering_chips_are_not_there() -> None:
+    said = report("n0", more={"huawei.com/Ascend310P-Unhealthy": "Ascend310P-0"})
+    assert list(family_of(chip_node("n0"), reports=said).nodes[0].chips) == [1]
+
+
+def test_what_clusterd_gathers_is_read_in_place_of_the_nodes_own_reports() -> None:
+    name = "cluster-info-device-0"
+    said = {"mindx-dl-deviceinfo-n0": {"DeviceList": {"a": "b"}, "UpdateTime": 5}}
+    meta = {"name": name, "namespace": "mindx-dl", "labels": {"mx-consumer-volcano": "true"}}
+    config_map = {"metadata": meta, "data": {name: msgspec.json.encode(said).decode()}}
+    reports = Reports({**report("n0"), f"mindx-dl/{name}": config_map}, cluster=True)
+    assert reports.of("n0") == ({"a": "b"}, 5, "")
+
+
+def test_nodes_are_scored_together() -> None:
+    idle = np.array([32.0, 16.0, 64.0])
+    assert shares(idle * 2, 8.0).tolist() == [0.0, 8.0, 0.0]
+    assert shares(idle * 2 + [0.0, 1.0, 0.0], 8.0).tolist() == [16.0, 8.0, 0.0]  # the fullest gives fewer CPUs
+    assert shares(idle * 2 + 1.0, 8.0).tolist() == [8.0, 8.0, 8.0]
+    assert shares(np.zeros(0), 8.0).tolist() == []
+
+
+def test_parts_come_and_go_with_pods() -> None:
+    family, task = family_of(chip_node("n0")), cores("a", 2)
+    for count, taken, free in ((family.add, {"vir02"}, 6), (family.remove, set[str](), 8)):
+        count(0, task, held("1-vir02"))
+        assert family.nodes[0].chips[1].free.cores == free
+        assert set(family.nodes[0].in_use) == taken
+    twin = family.trial(0)
+    twin.add(0, task, held("0,1"))
+    assert [chip.free.cores for chip in twin.nodes[0].chips.values()] == [0, 0]
+    assert [chip.free.cores for chip in family.nodes[0].chips.values()] == [8, 8]
