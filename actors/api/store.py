@@ -53,7 +53,7 @@ class Store:
         self.seed = seed
         self.log = RevisionLog(log_capacity)
         self.tables = ObjectTables(self.log, written or SharedObjects())
-        self.listings: HandleTable[tuple[bytes, ...]] = HandleTable()
+        self.listings: HandleTable[tuple[bytes, ...]] = HandleTable(tuple)
         self.registry = Registry(self.tables, seed=seed, strict=strict)
         self._deletion = Deletion(self.tables)
         self._creation = Creation(self.registry, self._deletion)

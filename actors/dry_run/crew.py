@@ -12,6 +12,7 @@ from actors.dry_run.driver import TRY_ROWS, DryRunDriver
 from actors.dry_run.pool import DryRunPool
 from actors.dry_run.worker import DryRunWorker
 from actors.runtime.handles import HandleTable
+from core.actions.dry_runs.dry_run import DryRun
 from storage import codec
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class DryRunCrew:
 
     def __init__(self, settings: SystemSettings) -> None:
         self._settings = settings
-        self.handles: HandleTable[DryRunLike] = HandleTable()
+        self.handles: HandleTable[DryRunLike] = HandleTable(DryRun)
 
     def worker(self, name: str, mailbox: DryRunPort, context: Context) -> DryRunWorker:
         """One that tries rows: on the very session the action works on, which only waits meanwhile."""

@@ -9,9 +9,10 @@ T = TypeVar("T")
 
 
 class HandleTable(Generic[T]):
-    """Things of this process (snapshots, sessions) by handle: messages carry the handle only."""
+    """Things of one type (snapshots, sessions) by handle: messages carry the handle only."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: type[T]) -> None:
+        self.kind = kind
         self._things: dict[int, T] = {}
         self._numbers = count(1)
 

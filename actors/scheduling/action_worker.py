@@ -10,7 +10,7 @@ that costs the cycle, never the process.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from actors.runtime.actor import Actor
 from core.messages.commands import RunAction
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from actors.runtime.handles import HandleTable
     from actors.scheduling.decider import Decider
     from actors.system.ports import ActionPort
+    from core.session.session import Session
 
 ActionReply = ActionDone | ActionFailed
 
@@ -38,7 +39,7 @@ class ActionWorker(Actor[RunAction, ActionReply]):
         mailbox: ActionPort,
         context: Context,
         *,
-        sessions: HandleTable[Any],
+        sessions: HandleTable[Session],
         decider: Decider,
         dry_runs: DryRunDriver,
         stopwatch: Callable[[], float],
@@ -64,7 +65,7 @@ class ActionWorker(Actor[RunAction, ActionReply]):
                 raise
             item.reply(ActionDone(order.session, order.action, self._stopwatch() - began))
 
-    async def _run(self, session: Any, action: str) -> None:
+    async def _run(self, session: Session, action: str) -> None:
         steps = self._decider.stepped.get(action)
         if steps is None:
             self._decider.run_action(session, action)

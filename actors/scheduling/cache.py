@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from config.errors import RequestError
     from core.messages.decisions import Decision
     from core.messages.operations import ViewOperation
+    from core.state.snapshot import Snapshot
     from core.state.volumes import VolumeRules
 
 NEVER = -1
@@ -79,7 +80,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         *,
         api: ApiPort,
         view: SchedulerView,
-        snapshots: HandleTable[Any],
+        snapshots: HandleTable[Snapshot],
         changed: LevelSignal,
         awaited: Awaited,
         check_always: bool = False,

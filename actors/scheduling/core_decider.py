@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
     from core.messages.queue_tables import QueueTables
+    from core.session.session import Session
+    from core.state.snapshot import Snapshot
 
 
 def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.perf_counter) -> Decider:
     """`report`: every cycle computes its full report. `stopwatch` (seconds) feeds the metrics and nothing else."""
     times, queues = PluginTimes(stopwatch), NewestQueues()
-    stepped: dict[str, Callable[[Any], Steps]] = {name: partial(_steps, name) for name in DRY_RUNNING}
+    stepped: dict[str, Callable[[Session], Steps]] = {name: partial(_steps, name) for name in DRY_RUNNING}
     return Decider(
         View,
         partial(_open, report, times),
@@ -46,7 +48,7 @@ class NewestQueues:
     def __init__(self) -> None:
         self._tables = no_tables
 
-    def keep(self, session: Any) -> None:
+    def keep(self, session: Session) -> None:
         """A session is about to close."""
         self._tables = tables_later(session)
 
@@ -56,18 +58,23 @@ class NewestQueues:
 
 
 def _open(
-    report: bool, times: PluginTimes, snapshot: Any, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]
-) -> Any:
+    report: bool,
+    times: PluginTimes,
+    snapshot: Snapshot,
+    config: SchedulerConfig,
+    moment: Moment,
+    carry: Mapping[str, Any],
+) -> Session:
     clock, carried = CycleClock(moment.cycle, moment.now, moment.seed), Carry.from_dict(carry)
     times.forget()
     return open_session(snapshot, config, clock, carried, report=report, watch=times.watch)
 
 
-def _close(times: PluginTimes, queues: NewestQueues, session: Any) -> CycleResult:
+def _close(times: PluginTimes, queues: NewestQueues, session: Session) -> CycleResult:
     queues.keep(session)
     return times.told(close_session(session, times.watch))
 
 
-def _steps(name: str, session: Any) -> Steps:
+def _steps(name: str, session: Session) -> Steps:
     session.action = name
     return DRY_RUNNING[name](session)

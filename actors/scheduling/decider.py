@@ -12,6 +12,8 @@ from typing import Any, Protocol
 from config.schema import SchedulerConfig
 from core.messages.decisions import BindContext, CycleResult
 from core.messages.queue_tables import QueueTables
+from core.session.session import Session
+from core.state.snapshot import Snapshot
 from core.state.volumes import VolumeRules
 
 Object = dict[str, Any]
@@ -29,7 +31,7 @@ class SchedulerView(Protocol):
     def forget(self, namespace: str, name: str, uid: str | None = None, /) -> bool: ...
     def evicting(self, namespace: str, name: str, uid: str | None = None, /) -> None: ...
     def unevict(self, namespace: str, name: str, uid: str | None = None, /) -> bool: ...
-    def snapshot(self, volumes: VolumeRules = ..., /) -> Any: ...
+    def snapshot(self, volumes: VolumeRules = ..., /) -> Snapshot: ...
     def check(self) -> list[str]: ...
     def check_touched(self) -> list[str]: ...
 
@@ -68,18 +70,18 @@ def no_tables() -> tuple[QueueTables, ...]:
 
 @dataclass(frozen=True)
 class Decider:
-    """The steps of a cycle. Snapshots and sessions are opaque here; only the holder of the baton touches a session."""
+    """The steps of a cycle. Only the holder of the baton touches a session."""
 
     new_view: Callable[[], SchedulerView]
-    open_session: Callable[[Any, SchedulerConfig, Moment, Mapping[str, Any]], Any]
-    run_action: Callable[[Any, str], None]
+    open_session: Callable[[Snapshot, SchedulerConfig, Moment, Mapping[str, Any]], Session]
+    run_action: Callable[[Session, str], None]
     """(session, action): the whole action at once."""
-    close_session: Callable[[Any], CycleResult]
-    is_idle: Callable[[Any, str], bool]
+    close_session: Callable[[Session], CycleResult]
+    is_idle: Callable[[Session, str], bool]
     """(session, action): whether it is plain that the action would find nothing to do now."""
     actions: tuple[str, ...]
     """Every action there is: each has a worker, so that a reloaded configuration may name any of them."""
-    stepped: Mapping[str, Callable[[Any], Steps]] = field(default_factory=dict[str, Callable[[Any], Steps]])
+    stepped: Mapping[str, Callable[[Session], Steps]] = field(default_factory=dict[str, Callable[["Session"], Steps]])
     """The actions that stop at dry runs, by name: (session) -> its steps. All others run at once."""
     plugins: tuple[str, ...] | None = None
     """Every plugin there is (None: whatever a configuration may name)."""

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from actors.system.ports import ActionPort, CachePort, MetricsPort, RunnerPort
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
+    from core.session.session import Session
+    from core.state.snapshot import Snapshot
 
 GIVE_UP_AFTER = 5
 """Cycles lost in a row on one view; then the runner waits for a change instead of losing more."""
@@ -75,8 +77,8 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         commit: Commit,
         metrics: MetricsPort,
         decider: Decider,
-        snapshots: HandleTable[Any],
-        sessions: HandleTable[Any],
+        snapshots: HandleTable[Snapshot],
+        sessions: HandleTable[Session],
         memory: CycleMemory,
         settings: RunnerSettings,
     ) -> None:
@@ -185,7 +187,9 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         memory.done = moment.cycle
         self._tell_who_waits()
 
-    async def _decide(self, snapshot: Any, config: SchedulerConfig, moment: Moment, measure: Measure) -> CycleResult:
+    async def _decide(
+        self, snapshot: Snapshot, config: SchedulerConfig, moment: Moment, measure: Measure
+    ) -> CycleResult:
         """Open, hand the baton round, close. Nothing leaves the session."""
         try:
             session = self._decider.open_session(snapshot, config, moment, self._memory.carry)
@@ -216,7 +220,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
             raise CycleLostError(f"action {action}: {reply.error}")
         return reply.seconds
 
-    def _run_here(self, session: Any, action: str) -> float:
+    def _run_here(self, session: Session, action: str) -> float:
         """Run the action here: that takes less time than to hand the session over. Returns the seconds it took."""
         began = self._settings.stopwatch()
         try:

@@ -17,6 +17,9 @@ from actors.runtime.level_signal import LevelSignal
 from actors.runtime.longest import Longest
 from actors.scheduling.decider import Decider
 from actors.system.roles import ROLES
+from core.actions.dry_runs.dry_run import DryRun
+from core.session.session import Session
+from core.state.snapshot import Snapshot
 from storage.journal import Journal
 from storage.shared_objects import SharedObjects
 
@@ -38,6 +41,8 @@ class Reference:
     of: Callable[[Wiring], object]
     roles: tuple[str, ...]
     gives: str
+    holds: type | None = None
+    moves: bool = False
 
 
 REFERENCES: Final = (
@@ -79,6 +84,7 @@ REFERENCES: Final = (
         of=lambda wiring: wiring.store.listings,
         roles=("api-server", "gateway"),
         gives="tuples of bytes by number, as long as they were when they were laid there",
+        holds=tuple,
     ),
     Reference(
         what="snapshots",
@@ -86,6 +92,7 @@ REFERENCES: Final = (
         of=lambda wiring: wiring.snapshots,
         roles=("cache", "session-runner"),
         gives="values of the view by number; who takes one is the only one that has it",
+        holds=Snapshot,
     ),
     Reference(
         what="view version",
@@ -100,6 +107,8 @@ REFERENCES: Final = (
         of=lambda wiring: wiring.sessions,
         roles=("action-worker", "session-runner"),
         gives="sessions by number: only the holder of the baton touches one",
+        holds=Session,
+        moves=True,
     ),
     Reference(
         what="core",
@@ -114,6 +123,8 @@ REFERENCES: Final = (
         of=lambda wiring: wiring.crew.handles,
         roles=("action-worker", "dry-run-worker"),
         gives="dry runs by number, which only read a session that waits meanwhile",
+        holds=DryRun,
+        moves=True,
     ),
     Reference(
         what="journal",

@@ -36,7 +36,7 @@ class SystemSettings:
     `default_duration_s`: how long a pod runs that does not say (0: for ever).
     `gateway` has the api served over HTTP; `budgets` keeps the statuses of PodDisruptionBudgets up.
     Without `scheduler` nothing is scheduled here, without `controllers` jobs, pod groups and queues are left to others;
-    the node agents stay.
+    the node agents stay. Unless `at_once`, the first cycle waits until the view has something in it.
     """
 
     config_text: str = ""
@@ -69,6 +69,7 @@ class SystemSettings:
     budgets: bool = True
     scheduler: bool = True
     controllers: bool = True
+    at_once: bool = True
 
     @property
     def follows_cluster(self) -> bool:

@@ -143,6 +143,8 @@ class System(Wiring):
             self.recovered.sequence = await self.journal.append([Record(CONFIG, codec.encode(told), 0, now)])
         self.memory.cycle, self.memory.carry = self.recovered.cycle, self.recovered.carry
         self.memory.done = self.recovered.cycle
+        if not self.settings.at_once:
+            self.memory.seen = self.memory.changed.value
         if self.settings.gateway is not None:
             self.store.begin_after(int(now * REVISIONS_PER_S))
         self.context.activity.published(self.store.log.published)

@@ -21,6 +21,8 @@ from actors.scheduling.cycle_memory import CycleMemory
 from actors.scheduling.resync import Awaited
 from actors.system.restart import Recovered
 from actors.system.settings import config_source
+from core.session.session import Session
+from core.state.snapshot import Snapshot
 from storage.shared_objects import SharedObjects
 
 if TYPE_CHECKING:
@@ -115,8 +117,8 @@ class Wiring:
         )
         self.memory = CycleMemory()
         self.recovered = Recovered()
-        self.snapshots: HandleTable[Any] = HandleTable()
-        self.sessions: HandleTable[Any] = HandleTable()
+        self.snapshots = HandleTable(Snapshot)
+        self.sessions = HandleTable(Session)
         self.crew = DryRunCrew(settings)
         self.network = Network(self.context, settings.news_delay_s, settings.seed)
         self.awaited = Awaited(3 * settings.answer_timeout_s)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class TaskColumns:
     """Over task rows: `status` int8, `node` and `job` int32 (row or -1); `handles[row]` is the task or None."""
 
@@ -33,7 +33,7 @@ class TaskColumns:
     handles: list[Task | None]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class NodeColumns:
     """Over node rows in name order; vectors float64 [dimension, node].
 
@@ -53,7 +53,7 @@ class NodeColumns:
     nonzero: FloatArray
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class JobColumns:
     """Over job rows (see JobTable); `order`: rows of the jobs in the session, by "namespace/name". `pending` stays what
     it was when the session opened.
@@ -86,7 +86,7 @@ class JobColumns:
         )  # fmt: skip
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything a cycle may read.
 

@@ -22,15 +22,16 @@ from actors.scheduling.core_decider import core_decider
 from actors.system.settings import SystemSettings, config_source
 from actors.system.system import System
 from core.messages.commands import ApiRequest
-from core.messages.events import ConfigLoaded
-from pumice.replay.comparison import Comparison, lived
+from core.messages.events import ConfigLoaded, CycleRecord
+from pumice.replay.comparison import Comparison, Lived, lived
 from pumice.replay.handover import hand_over, hand_over_again
 from pumice.replay.measure import Measurer
 from pumice.replay.parting import Parting, Shared, shared
 from pumice.replay.recording import BATCH, Recording, begin_with, checkpoint_at, read
 from pumice.runtime.determinism import deterministic
+from storage import codec
 from storage.checkpoint import read_checkpoint
-from storage.journal import Checkpoint, Head, Journal, Record
+from storage.journal import CYCLE, Checkpoint, Head, Journal, Record
 from storage.memory import MemoryJournal
 from storage.sqlite import SqliteJournal
 from storage.vouching import voucher
@@ -88,8 +89,8 @@ def second_run(file: Path, other: Other, advance: Advance = lambda records: None
         clock = VirtualClock(parting.at)
         options = {"clock": MockClock(autojump_threshold=0)}
         with deterministic(start.common.seed):
-            cycles = anyio.run(_go_on, start, other, clock, backend="trio", backend_options=options)
-        after = lived(anyio.run(_measured, start.journal, record), cycles)
+            anyio.run(_go_on, start, other, clock, backend="trio", backend_options=options)
+        after = anyio.run(_measured, start.journal, record)
     return Second(Comparison(before, after), parting, start.journal, record.records)
 
 
@@ -142,22 +143,18 @@ def _vouching(records: list[Record], before: Sequence[Checkpoint], after: Sequen
 # --- on virtual time
 
 
-async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> int:
-    """From the parting to the end of the record, one process after the other as there were in the record; the number
-    of the last cycle.
-    """
+async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> None:
+    """From the parting to the end of the record, one process after the other as there were in the record."""
     remainder, ended = start.record.reader.remainder, start.record.ended
     ends = [*(restart.down_at for restart in remainder.restarts), ended]
     begins = [clock.start, *(restart.up_at for restart in remainder.restarts)]
-    arrivals, cycle, began = deque(remainder.arrivals), 0, anyio.current_time() - clock.start
+    arrivals, began = deque(remainder.arrivals), anyio.current_time() - clock.start
     for life, (up_at, down_at) in enumerate(zip(begins, ends, strict=True)):
         await anyio.sleep_until(began + up_at)
         start.journal.reopen()
         if life:
             await hand_over_again(start.journal, start.leaving, up_at, start.common.seed)
         system = System(_settings(start, other, life), start.journal, clock)
-        if not life:
-            system.memory.seen = system.memory.changed.value  # no cycle before the cache knows what there is
         async with system.running():
             while arrivals and arrivals[0].at <= down_at:
                 at, batch = arrivals[0].at, list[ApiRequest]()
@@ -166,8 +163,6 @@ async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> int:
                 await anyio.sleep_until(began + at)
                 await system.api.ask_many(batch)
             await anyio.sleep_until(began + down_at + SETTLE_S)
-        cycle = system.memory.cycle
-    return cycle
 
 
 def _settings(start: _Start, other: Other, life: int) -> SystemSettings:
@@ -178,16 +173,20 @@ def _settings(start: _Start, other: Other, life: int) -> SystemSettings:
         uid_seed=seed + 1 + life,
         controllers=record.controllers,
         default_duration_s=record.beginnings.default_duration_s,
+        at_once=life > 0,  # no cycle before the cache knows what there is
     )
 
 
-async def _measured(journal: MemoryJournal, record: Recording) -> Measurer:
+async def _measured(journal: MemoryJournal, record: Recording) -> Lived:
     journal.reopen()
-    measured, after = Measurer(record.ended), (await journal.head()).cut
+    measured, after, cycles = Measurer(record.ended), (await journal.head()).cut, 0
     if record.state is not None:
         begin_with(measured, record.state)
+        cycles = record.state.recovered.cycle
     while batch := await journal.read(after, limit=BATCH):
         for stored in batch:
             measured.follow(stored)
+            if stored.kind == CYCLE:
+                cycles = codec.decode(stored.payload, CycleRecord).cycle
         after = batch[-1].sequence
-    return measured
+    return lived(measured, cycles)

@@ -89,7 +89,7 @@ async def test_busy_counts_even_when_the_work_fails() -> None:
 
 
 def test_a_table_of_handles_hands_out_by_number() -> None:
-    table: HandleTable[str] = HandleTable()
+    table: HandleTable[str] = HandleTable(str)
     first, second = table.put("a"), table.put("b")
     assert first != second
     assert table.get(first) == "a"

@@ -29,7 +29,7 @@ class Deciding:
 
 @pytest.mark.anyio
 async def test_a_session_whose_holder_has_crashed_costs_the_order_and_not_the_worker() -> None:
-    sessions: HandleTable[Any] = HandleTable()
+    sessions: HandleTable[Any] = HandleTable(str)
     decider = Deciding()
     mailbox: Mailbox[ActionCommand, ActionDone | ActionFailed] = Mailbox("w", ActionCommand, ActionDone | ActionFailed)
     ports: dict[str, Any] = {"sessions": sessions, "decider": decider, "dry_runs": None}

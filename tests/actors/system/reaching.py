@@ -1,6 +1,9 @@
-"""What an object can reach: what it holds, and what that holds, functions and what they have bound included."""
+"""What an object can reach: what it holds, and what that holds; functions and methods with what they have bound, and
+the globals of their modules that they name.
+"""
 
 from __future__ import annotations
+import __future__
 
 import dataclasses
 import enum
@@ -19,9 +22,18 @@ from actors.runtime.mailbox import Mailbox
 PLAIN = (
     type(None), bool, int, float, complex, str, bytes, type, enum.Enum, re.Pattern, logging.Logger, types.ModuleType,
     types.BuiltinFunctionType, types.BuiltinMethodType, types.MethodWrapperType, types.WrapperDescriptorType,
-    types.MethodDescriptorType, types.GenericAlias, type(functools.cache(len)),
+    types.MethodDescriptorType, types.GenericAlias, type(functools.cache(len)), type(__future__.annotations),
 )  # fmt: skip
 """What nobody can change, and what memory of pure functions there is."""
+OURS = ("actors", "config", "core", "pumice", "storage")
+ONLY_READ: dict[str, tuple[str, ...]] = {
+    "actors.api.definitions.naming": ("_STAGES",),
+    "config.durations": ("_UNITS_NS",),
+    "core.fixed_point": ("_BINARY_NAMES", "_DECIMAL_NAMES"),
+    "core.objects.metadata": ("_EMPTY",),
+    "storage.codec": ("_packer",),  # empty between two calls
+}
+"""Globals that could be changed, and that nobody changes."""
 
 
 def reached(start: object, ends: Iterable[object]) -> dict[int, Any]:
@@ -43,15 +55,23 @@ def is_fixed(thing: object) -> bool:
     """Whether nobody can change it, whatever may become of its parts."""
     if isinstance(thing, tuple | frozenset | types.FunctionType | types.MethodType | functools.partial):
         return True
-    if dataclasses.is_dataclass(thing):
-        params: Any = getattr(thing, "__dataclass_params__")  # noqa: B009
+    return is_fixed_type(type(thing))
+
+
+def is_fixed_type(kind: Any) -> bool:
+    """Whether nobody can change a thing of that type, whatever may become of its parts."""
+    if dataclasses.is_dataclass(kind):
+        params: Any = getattr(kind, "__dataclass_params__")  # noqa: B009
         return bool(params.frozen)
-    return isinstance(thing, msgspec.Struct) and bool(thing.__struct_config__.frozen)
+    return issubclass(kind, tuple | frozenset) or (issubclass(kind, msgspec.Struct) and kind.__struct_config__.frozen)
 
 
 def parts(thing: Any) -> Iterator[object]:
-    """What it holds."""
+    """What it holds, and what its methods name."""
     yield from inside(thing)
+    for kind in type(thing).__mro__:
+        if _is_ours(kind.__module__):
+            yield from filter(None, map(_function, vars(kind).values()))
     yield from getattr(thing, "__dict__", {}).values()
     for kind in type(thing).__mro__:
         slots = getattr(kind, "__slots__", ())
@@ -71,7 +91,37 @@ def inside(thing: Any) -> Iterator[object]:
     elif isinstance(thing, types.FunctionType):
         yield from (cell.cell_contents for cell in thing.__closure__ or ())
         yield from thing.__defaults__ or ()
+        yield from globals_of(thing)
     elif isinstance(thing, types.MethodType):
         yield from (thing.__self__, thing.__func__)
     elif isinstance(thing, functools.partial):
         yield from (items.func, *items.args, *items.keywords.values())
+
+
+def globals_of(function: types.FunctionType) -> Iterator[object]:
+    """The globals that it names, but for those of ONLY_READ and of other people's modules."""
+    known = function.__globals__
+    if _is_ours(str(known["__name__"])):
+        for name in {name for code in _codes(function.__code__) for name in code.co_names}:
+            if name in known and name not in ONLY_READ.get(known["__name__"], ()):
+                yield known[name]
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function and of those that are written inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _function(member: Any) -> types.FunctionType | None:
+    """The function of a method, a property or a class method that one of us wrote: no dataclass made it."""
+    for name in ("__func__", "fget", "func"):
+        member = getattr(member, name, None) or member
+    written = isinstance(member, types.FunctionType) and member.__code__.co_filename != "<string>"
+    return member if written and _is_ours(str(member.__globals__["__name__"])) else None
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] in OURS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import types
 from collections import defaultdict
 from dataclasses import replace
 from typing import Any
@@ -12,13 +13,15 @@ import pytest
 from actors.api.faults.strikes import SeededFaults
 from actors.gateway.settings import GatewaySettings
 from actors.runtime.clock import RealClock
+from actors.runtime.handles import HandleTable
 from actors.runtime.mailbox import Mailbox
 from actors.system.references import EVERYBODY, REFERENCES
 from actors.system.roles import CRASHABLE
 from actors.system.settings import SystemSettings
 from actors.system.system import System
+from core.state.view import View
 from storage.memory import MemoryJournal
-from tests.actors.system.reaching import is_fixed, reached
+from tests.actors.system.reaching import is_fixed, is_fixed_type, reached
 
 pytestmark = pytest.mark.anyio
 
@@ -91,12 +94,24 @@ async def test_every_row_is_true() -> None:
     }
 
 
+async def test_what_lies_behind_a_handle_is_of_its_type_and_cannot_be_changed() -> None:
+    system = System(SETTINGS["served"], MemoryJournal(), RealClock())
+    tables = {reference.what: reference for reference in REFERENCES if reference.kind is HandleTable}
+    assert {what: vars(reference.of(system))["kind"] for what, reference in tables.items()} == {
+        what: reference.holds for what, reference in tables.items()
+    }
+    changing = {what for what, reference in tables.items() if not is_fixed_type(reference.holds)}
+    assert changing == {what for what, reference in tables.items() if reference.moves}
+    snapshot = View().snapshot()
+    assert all(is_fixed_type(type(columns)) for columns in (snapshot, snapshot.tasks, snapshot.nodes, snapshot.jobs))
+
+
 async def test_who_is_in_no_other_row_could_live_elsewhere() -> None:
     here = {role for reference in REFERENCES if reference.roles != EVERYBODY for role in reference.roles}
     assert set(EVERYBODY) - here == {"bind-worker", "evict-worker", "metrics", "usage-collector"}
 
 
-@pytest.mark.parametrize("what", ["state", "row", "mailbox"])
+@pytest.mark.parametrize("what", ["state", "row", "mailbox", "global"])
 async def test_anything_else_is_found(what: str) -> None:
     system = System(SystemSettings(), MemoryJournal(), RealClock())
     role = system.roles["metrics"]
@@ -106,12 +121,15 @@ async def test_anything_else_is_found(what: str) -> None:
         "state": (system.store, "Store of api-server, metrics"),
         "row": (system.snapshots, "snapshots of metrics"),
         "mailbox": (system.switchboard.mailboxes["cache"], "metrics reaches cache"),
+        "global": (system.store, "Store of api-server, metrics"),
     }
     thing, words = handed[what]
+    named = types.FunctionType(compile("thing", "nosy.py", "eval"), {"__name__": "actors.nosy", "thing": thing})
+    looks: Any = named if what == "global" else lambda: thing
 
     def nosy(wiring: Any, name: str) -> Any:
         actor = build(wiring, name)
-        vars(actor)["looks_at"] = [lambda: thing]
+        vars(actor)["looks_at"] = [looks]
         return actor
 
     system.roles["metrics"] = replace(role, build=nosy)
