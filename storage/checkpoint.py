@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from core.fold.past import Past
-from core.messages.decisions import BindContext, Decision
-from core.messages.events import ConfigLoaded, Mutation
+from core.messages.decisions import Bind, BindContext, Decision, Evict
+from core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from storage import codec
-from storage import journal as kinds
+from storage.contents import content
 from storage.errors import CodecError
 from storage.history import CycleReader
 from storage.journal import Checkpoint
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FORMAT: Final = 1
 LEVEL: Final = 1
 """Of deflate: what repeats is found all the same."""
+
+_OF_CYCLES: Final = (Mutation, CycleRecord, Bind, Evict)
 
 Plain = dict[str, Any]
 
@@ -62,9 +64,10 @@ class CheckpointState:
 
     def note(self, stored: Stored) -> None:
         """The next record."""
-        self.recovered.note(stored, self.truth.apply)
-        if stored.kind in (kinds.API, kinds.CYCLE, kinds.DECISION):
-            cycle = self._reader.follow(stored)
+        found = content(stored)
+        self.recovered.note(stored, found, self.truth.apply)
+        if isinstance(found, _OF_CYCLES):
+            cycle = self._reader.take(stored, found)
             if cycle is not None:
                 self.past.to_cycle(cycle.record)
                 self.past.decide(cycle.record.cycle, cycle.decisions)

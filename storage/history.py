@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import deque
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from core.messages.decisions import Decision
+from core.messages.decisions import Bind, Decision, Evict
 from core.messages.events import ConfigLoaded, CycleRecord, Mutation, Outcome
 from storage import codec
 from storage import journal as kinds
+from storage.contents import content
 from storage.scan import verified
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
+    from storage.contents import Content
     from storage.journal import Journal, Stored
 
 
@@ -56,22 +58,27 @@ class CycleReader:
 
     def follow(self, stored: Stored) -> RecordedCycle | None:
         """Take in the next record; the cycle that it completes, if it does."""
-        match stored.kind:
-            case kinds.API:
-                self._on_mutation(codec.decode(stored.payload, Mutation))
-            case kinds.OUTCOME:
-                self._outcomes.append(codec.decode(stored.payload, Outcome))
-            case kinds.CONFIG:
-                loaded = codec.decode(stored.payload, ConfigLoaded)
-                self.config = self.config if loaded.error else loaded
-            case kinds.CYCLE:
-                self._open, self._decisions = self._begin(stored), []
+        return self.take(stored, content(stored))
+
+    def take(self, stored: Stored, found: Content | None) -> RecordedCycle | None:
+        """`follow`, for who has decoded the record already."""
+        match found:
+            case Mutation():
+                self._on_mutation(found)
+            case ConfigLoaded():
+                self.config = self.config if found.error else found
+            case CycleRecord():
+                self._open, self._decisions = self._begin(stored, found), []
                 return self._finished()
-            case kinds.DECISION if self._open is not None:
-                self._decisions.append(codec.decode(stored.payload, Decision))
-                return self._finished()
+            case Bind() | Evict():
+                if self._open is not None:
+                    self._decisions.append(found)
+                    return self._finished()
+            case None:
+                if stored.kind == kinds.OUTCOME:
+                    self._outcomes.append(codec.decode(stored.payload, Outcome))
             case _:
-                pass
+                assert_never(found)
         return None
 
     def _keep_mutation(self, mutation: Mutation) -> None:
@@ -79,8 +86,7 @@ class CycleReader:
             self._revision = mutation.revision
             self._mutations.append(mutation)
 
-    def _begin(self, stored: Stored) -> RecordedCycle:
-        record = codec.decode(stored.payload, CycleRecord)
+    def _begin(self, stored: Stored, record: CycleRecord) -> RecordedCycle:
         seen: list[Mutation] = []
         while self._mutations and self._mutations[0].revision <= record.revision:
             seen.append(self._mutations.popleft())

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
-from core.messages.decisions import Decision
+from core.messages.decisions import Bind, Decision, Evict
 from core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from storage import codec
 from storage import journal as kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from storage.contents import Content
     from storage.journal import Stored
 
 
@@ -45,25 +45,26 @@ class Recovered:
         """The text of the configuration in force."""
         return self.config.text if self.config else None
 
-    def note(self, stored: Stored, restore: Callable[[Mutation], None]) -> None:
-        """Take in the next record. A mutation goes to `restore`, one that was written twice only once."""
+    def note(self, stored: Stored, content: Content | None, restore: Callable[[Mutation], None]) -> None:
+        """Take in the next record, and what is in it. A mutation goes to `restore`, one that was written twice only
+        once.
+        """
         self.sequence = stored.sequence
         self.records += 1
-        match stored.kind:
-            case kinds.API:
-                self._note_mutation(codec.decode(stored.payload, Mutation), restore)
-            case kinds.CYCLE:
-                record = codec.decode(stored.payload, CycleRecord)
-                self.cycle, self.now, self.carry = record.cycle, record.now, record.carry
-            case kinds.DECISION:
-                self.unresolved[stored.sequence] = (self.cycle, codec.decode(stored.payload, Decision))
-            case kinds.OUTCOME:
-                self.unresolved.pop(stored.cause, None)
-            case kinds.CONFIG:
-                loaded = codec.decode(stored.payload, ConfigLoaded)
-                self.config = self.config if loaded.error else loaded
+        match content:
+            case Mutation():
+                self._note_mutation(content, restore)
+            case CycleRecord():
+                self.cycle, self.now, self.carry = content.cycle, content.now, content.carry
+            case Bind() | Evict():
+                self.unresolved[stored.sequence] = (self.cycle, content)
+            case ConfigLoaded():
+                self.config = self.config if content.error else content
+            case None:
+                if stored.kind == kinds.OUTCOME:
+                    self.unresolved.pop(stored.cause, None)
             case _:
-                pass
+                assert_never(content)
 
     def _note_mutation(self, mutation: Mutation, restore: Callable[[Mutation], None]) -> None:
         if mutation.revision > self.revision:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from core.messages.events import Mutation
 from storage.checkpoint import CheckpointState, read_checkpoint
+from storage.contents import content
 from storage.errors import CodecError, DamagedError
 from storage.recovered import Recovered
 from storage.scan import verified
@@ -42,7 +43,7 @@ async def recover(
     async with aclosing(verified(journal, head, after)) as chunks:
         async for chunk in chunks:
             for stored in chunk:
-                recovered.note(stored, restore)
+                recovered.note(stored, content(stored), restore)
     recovered.sequence = head.sequence
     return recovered
 

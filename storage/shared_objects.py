@@ -48,6 +48,13 @@ class SharedObjects:
         them.
         """
 
+    def keep_change(self, change: Mutation) -> None:
+        """`changes` gives out this one for its revision, which nobody has to decode then."""
+        known = self._changes
+        known[change.revision] = change
+        if len(known) > SHARED:
+            _drop_older(known)
+
     def changes(self, revisions: Sequence[int], frames: Sequence[Any]) -> list[Mutation]:
         """The changes of these revisions, which one api gives out once each. `frames`: each encoded, bytes or alike.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from storage import codec
 
 if TYPE_CHECKING:
@@ -61,9 +63,27 @@ class Truth:
                 yield kind, name, held
 
 
+class _Owner(msgspec.Struct, gc=False):
+    uid: Any
+
+
+class _Metadata(msgspec.Struct, gc=False):
+    uid: Any = None
+    owners: tuple[_Owner, ...] | None = msgspec.field(default=None, name="ownerReferences")
+
+
+class _Identity(msgspec.Struct, gc=False):
+    """What is read of an object: the rest is skipped, not made, which takes a third of the time."""
+
+    metadata: _Metadata | None = None
+
+
+_identity = codec.decoder(_Identity)
+
+
 def _held(mutation: Mutation, known: StoredObject | None) -> StoredObject:
-    metadata: dict[str, Any] = codec.unpack(mutation.blob).get("metadata") or {}
-    owners = tuple(sorted(str(owner["uid"]) for owner in metadata.get("ownerReferences") or ()))
+    metadata: _Metadata = _identity(mutation.blob).metadata or _Metadata()
+    owners = tuple(sorted([str(owner.uid) for owner in metadata.owners or ()]))
     if known is not None and known.owners == owners:
         owners = known.owners
-    return StoredObject(mutation.blob, mutation.revision, str(metadata.get("uid") or ""), owners)
+    return StoredObject(mutation.blob, mutation.revision, str(metadata.uid or ""), owners)

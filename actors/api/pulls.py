@@ -1,6 +1,6 @@
 """Pulls of those who watch: answered at once when there is something new for them, and held until there is.
 
-A change is encoded once, however many pull it.
+A change is encoded once, for the journal and for however many pull it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from core.messages.watch import Pulled
 from storage import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
     from actors.api.watch import ChangeLog
@@ -37,6 +37,12 @@ class Pulls:
         self._log = log
         self._held: dict[str, Waiting] = {}
         self._encoded: dict[int, Raw] = {}
+
+    def encoded(self, changes: Sequence[Mutation], payloads: Sequence[bytes]) -> None:
+        """These changes are to come; the bytes are theirs in the journal."""
+        for change, payload in zip(changes, payloads, strict=True):
+            self._encoded[change.revision] = Raw(payload)
+        self._forget_older()
 
     def take(self, waiting: Waiting) -> None:
         """Answer it, or hold it."""
@@ -79,6 +85,10 @@ class Pulls:
             if frame is None:
                 frame = encoded[event.revision] = Raw(codec.encode(event))
             yield frame
+        self._forget_older()
+
+    def _forget_older(self) -> None:
+        encoded = self._encoded
         if len(encoded) > ENCODED:
             for old in list(encoded)[: len(encoded) - ENCODED // 2]:
                 del encoded[old]

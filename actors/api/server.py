@@ -13,7 +13,6 @@ or any watcher woken: what has been acknowledged, or seen, is on disk.
 from __future__ import annotations
 
 import logging
-from time import thread_time
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -21,6 +20,7 @@ import anyio
 from actors.api import refusals
 from actors.api.pulls import Pulls
 from actors.runtime.actor import Actor
+from actors.runtime.longest import Laps
 from core.messages import commands, recording, replies, watch
 from storage import codec
 
@@ -49,7 +49,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         super().__init__(name, mailbox, context)
         self.store = store
         self._recorder = recorder
-        self._longest = context.longest
+        self._laps = Laps(context.longest)
         self._pulls = Pulls(name, self._readable())
 
     def at_end(self) -> None:
@@ -66,6 +66,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         requests = self._without_pulls(batch)
         now = self.clock.now()
         entries: list[recording.Entry] = []
+        self._laps.begin()
         answers = [self._apply(item.message, now, entries) for item in requests]
         entries += self._entries()
         await self._record(entries)
@@ -91,7 +92,6 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
                 return refusals.timed_out()
             decision = request.sequence
             entries += self._entries()
-        began = thread_time()
         try:
             return self.store.apply(request, now)
         except Exception as error:
@@ -99,7 +99,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             log.exception("bug in Pumice: the api could not carry out %s", type(request).__name__)
             return replies.Refused(500, "InternalError", f"bug in Pumice: {error!r}")
         finally:
-            self._longest.note(began, type(request).__name__, "at the api server")
+            self._laps.lap(type(request).__name__, "at the api server")
             if decision is not None:
                 entries += self._entries(decision)
 
@@ -107,7 +107,10 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """What has changed in the store since this was last asked; `cause`: the journal number of what decided it."""
         if not self.store.tables.outbox:  # mostly, before what a decision comes to
             return []
-        return [recording.Entry("api", payload, cause) for payload in codec.encode_many(self.store.drain())]
+        changes = self.store.drain()
+        payloads = codec.encode_many(changes)
+        self._pulls.encoded(changes, payloads)
+        return [recording.Entry("api", payload, cause) for payload in payloads]
 
     async def _record(self, entries: Sequence[recording.Entry]) -> None:
         """What is in the store is in the journal, whoever takes this actor away in between."""

@@ -27,7 +27,7 @@ _REMEMBERED_OWNERS: Final = 10_000
 class ObjectTables:
     """Objects, their revision, the log, the outbox. Nothing here judges a request.
 
-    `written`: where those find what was written who read its bytes.
+    `written`: where those find what was written, and the changes, who read their bytes.
     """
 
     def __init__(self, log: RevisionLog, written: SharedObjects) -> None:
@@ -242,6 +242,7 @@ class ObjectTables:
         revision = self.revision = self.kind_revisions[kind] = self.revision + 1
         mutation = Mutation(revision, type_, kind, namespace, name, blob, user)
         self.log.append(mutation, concerned)
+        self._written.keep_change(mutation)
         self.outbox.append(mutation)
 
     def _own(self, key: Key, owners: Iterable[str]) -> None:
