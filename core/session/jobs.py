@@ -96,11 +96,8 @@ class SessionJobs:
         """
         before = self.status[task.row]
         after = self.status[task.row] = move(before, trigger, task.key)
-        if job is not None:
-            self._count(job, task, before, after)
-        return after
-
-    def _count(self, job: Job, task: Task, before: int, after: int) -> None:
+        if job is None:
+            return after
         row, template = job.row, task.template
         self.generation += 1
         self.counts[before][row] -= 1
@@ -115,6 +112,7 @@ class SessionJobs:
         if gained:
             for dimension, value in template.items:
                 self.allocated_at[dimension][row] += gained * value
+        return after
 
     def admit(self, job: Job) -> None:
         """The job waits no longer for admission. Raises InvalidTransition."""

@@ -53,3 +53,14 @@ def test_a_change_is_decoded_once_whoever_pulls_it(monkeypatch: pytest.MonkeyPat
     assert shared.changes((1,), (frames[1],))[0] is not first[0], "the older ones have gone"
     with pytest.raises(CodecError):
         shared.changes((99,), (Raw(codec.pack("no change")),))
+
+
+def test_a_change_that_its_writer_shares_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_objects, "SHARED", 4)
+    shared, written = SharedObjects(), [change(revision) for revision in range(1, 7)]
+    for each in written:
+        shared.keep_change(each)
+    frames = [Raw(codec.encode(each)) for each in written]
+    found = shared.changes(range(1, 7), frames)
+    assert found == written
+    assert [one is other for one, other in zip(found, written, strict=True)] == [False] * 3 + [True] * 3

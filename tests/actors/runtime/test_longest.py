@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from actors.runtime.longest import Longest
+from actors.runtime.longest import Laps, Longest
 
 
 def spin(seconds: float) -> None:
@@ -61,3 +61,19 @@ async def test_errors_and_cancellation_pass_through() -> None:
         await longest.timed(sleep(), "GET", "/")
     assert scope.cancelled_caught
     assert seen == ["left"]
+
+
+def test_laps_give_each_step_its_own_time_and_count_no_waiting() -> None:
+    longest = Longest()
+    laps = Laps(longest)
+    laps.begin()
+    spin(0.005)
+    laps.lap("Create", "first")
+    spin(0.02)
+    laps.lap("Patch", "second")
+    time.sleep(0.05)
+    laps.lap("Get", "asleep")
+    spin(0.002)
+    laps.lap("Get", "short")
+    assert longest.request == "Patch second"
+    assert 0.02 <= longest.seconds < 0.04
