@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core.life.task import LABELS, READY_STATUSES, TaskStatus
 from core.session.trail.records import Ending
-from pumice.explain.victims import opinions_of, standing_of, who_could_go
+from core.state.hypernodes import TOP
+from pumice.explain.victims import GANGS, opinions_of, standing_of, who_could_go
 
 if TYPE_CHECKING:
     from core.session.trail.records import Election, Ended
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pumice.explain.jobs import JobLook
     from pumice.explain.watch import Watched
 
-EVICTING: Final = ("preempt", "reclaim", "gangpreempt", "gangreclaim")
+EVICTING: Final = ("preempt", "reclaim", *GANGS)
 READY: Final = tuple(LABELS[status] for status in READY_STATUSES)
 PIPELINED: Final = LABELS[TaskStatus.PIPELINED]
 WELL: Final = frozenset(
@@ -35,6 +36,7 @@ BEFORE_VICTIMS: Final = frozenset(
         Ending.NO_CANDIDATES,
         Ending.GATED,
         Ending.QUEUE_HAS_NO_ROOM,
+        Ending.NO_DOMAIN,
     )
 )
 SUMMED: Final = frozenset((Ending.DISCARDED, Ending.NO_VICTIMS, Ending.AS_BEFORE, Ending.NOT_IN_DOMAIN))
@@ -66,7 +68,7 @@ def _is_for(view: View, election: Election, job: Job) -> bool:
 
 def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
     told = ActionSteps(action)
-    ended = [each for each in watched.trail.of_job(job.key) if each.action == action]
+    ended = [each for each in watched.trail.of_job(job.key) if each.action == action and _counts(each, job)]
     if not ended:
         _tell_unseen(told, watched.jobs[job.key], job)
         return told
@@ -86,6 +88,11 @@ def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
     if action in EVICTING and stop.ending not in BEFORE_VICTIMS:
         _tell_victims(told, view, watched, job, stop)
     return told
+
+
+def _counts(ended: Ended, job: Job) -> bool:
+    """Of room for a gang the job is told of, not each task that was tried."""
+    return ended.action not in GANGS or ended.who in (job.key, job.pod_group.queue)
 
 
 def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
@@ -111,7 +118,7 @@ def _tell_victims(told: ActionSteps, view: View, watched: Watched, job: Job, sto
         return
     candidates = {pod for each in elections for pod in each.candidates}
     victims = {pod for each in elections for pod in each.victims}
-    nodes = {each.node for each in elections if each.node}
+    nodes = {view.tasks.resides[view.tasks.by_key[pod].row] for pod in candidates} - {""}
     said = opinions_of(view, stop.who, elections, watched.gauges)
     told.steps += [f"pods considered: {len(candidates)}, on nodes: {len(nodes)}, could be had: {len(victims)}", *said]
     if not victims:
@@ -140,7 +147,15 @@ def _sentence(group: Sequence[Ended], job: Job) -> str:
     elif ended.ending is Ending.NO_NODE and ended.minimum > 1:
         text += f", when {placed} of at least {ended.minimum} had one"
     elif ended.detail:
-        text += f" ({ended.detail})"
-    if nodes:
-        text += f" on {nodes[0]}" if len(nodes) == 1 else f" on {len(nodes)} nodes"
-    return text
+        text += f" ({ended.detail.replace(TOP, 'the whole cluster')})"
+    return text + _where(nodes, "HyperNode" if ended.action in GANGS else "node")
+
+
+def _where(names: Sequence[str], kind: str) -> str:
+    if not names:
+        return ""
+    if names[0] == TOP:
+        return " in the whole cluster"
+    if kind == "node":
+        return f" on {names[0]}" if len(names) == 1 else f" on {len(names)} nodes"
+    return f" in HyperNode {names[0]}" if len(names) == 1 else f" in {len(names)} HyperNodes"

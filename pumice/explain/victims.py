@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from core.actions.gangs.bundles import may_lose_tasks
 from core.life.task import ALLOCATED_STATUSES, TaskStatus
 from pumice.units import amounts_of
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 NAMED: Final = 3
 """So many of the kept pods are named."""
+GANGS: Final = ("gangpreempt", "gangreclaim")
 QUEUES: Final = ("proportion", "capacity")
 
 
@@ -106,10 +108,15 @@ def who_could_go(view: View, job: Job, action: str) -> str:
         return f"no pods of {where} run"
     counts = Counter[str]()
     for task, other in placed:
-        if view.tasks.status[task.row] != TaskStatus.RUNNING:
+        status = view.tasks.status[task.row]
+        if status != TaskStatus.RUNNING and (status, action) != (TaskStatus.BOUND, "gangpreempt"):
             counts["not running yet"] += 1
         elif not task.preemptable:
             counts["not preemptable"] += 1
+        elif action in GANGS and not may_lose_tasks(other.pod_group):
+            counts["of a PodGroup that is not preemptable"] += 1
+        elif action == "gangpreempt" and view.jobs.priority[other.row] >= view.jobs.priority[job.row]:
+            counts[f"of no lower priority than {int(view.jobs.priority[job.row])}"] += 1
         elif not inside and (found := view.queues.get(other.pod_group.queue)) is not None and not found.reclaimable:
             counts[f"in queue {other.pod_group.queue}, which is not reclaimable"] += 1
     told = "".join(f", {number} {what}" for what, number in counts.items())

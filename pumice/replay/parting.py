@@ -17,7 +17,7 @@ from core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from core.messages.orders import WriteStatus
 from core.objects.metadata import section
 from pumice.replay.compare import CycleDifference, compare
-from pumice.replay.lives import Lives
+from pumice.replay.processes import ProcessReader
 from pumice.replay.replayer import Replayer, start
 from storage import codec
 from storage.history import RecordedCycle
@@ -80,7 +80,7 @@ class _Follower:
         self._carry: Plain | None = None
         self._wake_at: float | None = None
         self._cycle = 0
-        self._lives = Lives()
+        self._lives = ProcessReader()
         replayer.configurations.note(told.digest, told.text)
 
     def follows(self, stored: Stored) -> bool:

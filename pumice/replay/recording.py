@@ -6,8 +6,8 @@ from typing import Final
 
 from core.messages.events import ActorEvent, ActorStarted, CycleRecord, Mutation
 from pumice.replay.handover import Beginnings
-from pumice.replay.lives import Lives
 from pumice.replay.measure import Measurer
+from pumice.replay.processes import ProcessReader
 from pumice.replay.remainder import Key, Reader, note
 from storage import codec
 from storage.checkpoint import CheckpointState, read_checkpoint
@@ -27,7 +27,7 @@ class Recording:
         self.reader = Reader(self.objects)
         self.controllers = state is not None  # whose starts may be cut
         self.cycles = self.records = 0
-        self.state, self._kept, self._lives = state, kept, Lives()
+        self.state, self._kept, self._lives = state, kept, ProcessReader()
         if state is not None:
             self.cycles = state.recovered.cycle
             self.objects |= {(kind, *name): held.blob for kind, name, held in state.truth.rows()}

@@ -11,7 +11,7 @@ from actors.system.roles import LINKS
 from core.messages.commands import ApiRequest, Create, Delete, Patch
 from core.messages.events import Bound, Evicted, Mutation, Outcome
 from core.objects.metadata import section
-from pumice.replay.lives import NextProcess
+from pumice.replay.processes import NextProcess
 from storage import codec
 from storage.journal import API, OUTCOME, Stored
 

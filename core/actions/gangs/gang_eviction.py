@@ -89,7 +89,6 @@ class GangEviction:
             if found is not None and statement.recover(found.operations):
                 placed = found.domains
                 break
-            session.trail.job_ended(job, Ending.NOT_IN_DOMAIN, domain.name)
         if not session.job_pipelined(job):
             statement.discard()
             session.trail.job_ended(job, Ending.DISCARDED if pending else Ending.NOTHING_TO_PLACE)
@@ -106,23 +105,34 @@ class GangEviction:
         found = list({domain.name: domain for gradient in gradients for domain in gradient}.values())
         if not found and not topology.is_hard(job):
             return [topology.tree.top]
+        if not found:
+            self._session.trail.job_ended(job, Ending.NO_DOMAIN)
         return found[: self._most]
 
     def _in_domain(self, job: Job, domain: Domain, need: Amounts) -> GangTrial | None:
         """Ask for one bundle after the other until the need could be met and a trial succeeds."""
         room = self._room(domain, need)
         victims: list[tuple[Task, float]] = []
-        for bundle in self._bundles(job, domain, need):
+        trial: GangTrial | None = None
+        bundles, asked = self._bundles(job, domain, need)
+        for bundle in bundles:
             score = bundle.score(need)
             victims += [(task, score) for task in bundle.tasks]
             for dimension, value in bundle.freed.items():
                 if dimension in room:
                     room[dimension] += value
-            if any(value - room[dimension] >= MIN_RESOURCE for dimension, value in need.items()):
+            if _short(need, room):
                 continue
             trial = GangTrial(self._session, job, domain, victims, self._name, cache_errors=self._cache_errors)
             if trial.run():
                 return trial
+        if trial is not None:
+            self._session.trail.job_ended(job, Ending.TRIAL_FAILED, trial.trouble, domain.name)
+        elif bundles:
+            names = ", ".join(self._session.dims.names[dimension] for dimension in _short(need, room))
+            self._session.trail.job_ended(job, Ending.TOO_LITTLE, f"short of {names}", domain.name)
+        else:
+            self._session.trail.job_ended(job, asked, "", domain.name)
         return None
 
     def _room(self, domain: Domain, need: Amounts) -> Amounts:
@@ -130,17 +140,18 @@ class GangEviction:
         nodes, rows = self._session.nodes, domain.rows
         return {d: float(np.sum(nodes.idle[d][rows]) + np.sum(nodes.releasing[d][rows])) for d in need}
 
-    def _bundles(self, job: Job, domain: Domain, need: Amounts) -> list[Bundle]:
-        """Those the plugins agree to, in the order in which they are asked to go."""
+    def _bundles(self, job: Job, domain: Domain, need: Amounts) -> tuple[list[Bundle], Ending]:
+        """Those the plugins agree to, in the order in which they are asked to go; why there are none, if so."""
         bundles = self._order(job, self._candidates(job, domain), need)
         tasks = [task for bundle in bundles for task in bundle.tasks]
         if not tasks:
-            return []
+            return [], Ending.NOBODY_TO_ASK
         context = EvictionForGang(self._name, job, domain.name)
         allowed = {t.uid for t in self._session.points.unified_evictable(context, tasks)}
         left = [approved for bundle in bundles if (approved := bundle.approved(allowed)) is not None]
         ordered = self._order(job, left, need)
-        return [bundle for bundle in ordered if self._takes_whole or bundle.cost is Cost.SAFE]
+        kept = [bundle for bundle in ordered if self._takes_whole or bundle.cost is Cost.SAFE]
+        return kept, Ending.WOULD_BREAK if ordered else Ending.NO_VICTIMS
 
     def _candidates(self, job: Job, domain: Domain) -> list[Bundle]:
         """The tasks in the domain that may be asked to go, bundled by job, jobs by name."""
@@ -154,3 +165,8 @@ class GangEviction:
                 if self._accepts(job, task, other):
                     found.setdefault(other.key, (other, []))[1].append(task)
         return [bundle for key in sorted(found) for bundle in bundles_of(session, *found[key])]
+
+
+def _short(need: Amounts, room: Amounts) -> list[int]:
+    """The dimensions of which there is too little."""
+    return [dimension for dimension, value in need.items() if value - room[dimension] >= MIN_RESOURCE]

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class GangTrial:
     """`victims`: who goes, and the score that chose it.
 
-    After a successful `run`: `operations` to do again, and `domains` by group; the session itself is as before.
+    After a successful `run`: `operations` to do again, and `domains` by group; after another one `trouble`: what was in
+    the way last. The session itself is as before.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class GangTrial:
         self._cache_errors = cache_errors
         self.operations: list[Operation] = []
         self.domains: dict[str, str] = {}
+        self.trouble = ""
 
     def run(self) -> bool:
         """Whether the job is whole in the end; all is undone either way."""
@@ -114,7 +116,9 @@ class GangTrial:
         """The best node, those with idle room first, then those with room to come; -1: none."""
         session = self._session
         if not session.points.allocatable(session.queue_of(self._job), task):
+            self.trouble = f"its queue has no room for {task.key}"
             return -1
+        self.trouble = f"no node for {task.key}"
         try:
             search = session.search_for(task, room=False)
         except FitFailure:

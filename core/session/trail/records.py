@@ -37,6 +37,9 @@ class Ending(StrEnum):
     PROMISED = "promised room to come"
     DISCARDED = "not enough of it found room: all was undone"
     NOT_IN_DOMAIN = "not enough of it found room in this HyperNode"
+    NO_DOMAIN = "no HyperNode may hold it"
+    WOULD_BREAK = "only by breaking gangs would there be room, which allowWholeBundle forbids"
+    TRIAL_FAILED = "all of them gone, it would still not find room"
     # of a task
     QUEUE_HAS_NO_ROOM = "its queue has no room for it"
     GATED = "gated"
@@ -57,8 +60,8 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`who`: the job ("namespace/name"), or its task; `node` where it ended there. `tasks`: how many of the job's tasks
-    have which status at that moment, of at least `minimum`.
+    """`who`: the job ("namespace/name"), or its task; `node` where it ended there, a HyperNode where room is made for a
+    gang. `tasks`: how many of the job's tasks have which status at that moment, of at least `minimum`.
     """
 
     action: str

@@ -36,8 +36,8 @@ class Silence:
     def end(self) -> None:
         """The last action is over."""
 
-    def job_ended(self, job: Job, ending: Ending, detail: str = "") -> None:
-        """The action is done with the job for now."""
+    def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
+        """The action is done with the job for now, or with one HyperNode for it."""
 
     def queue_ended(self, queue: str, ending: Ending, left: JobQueue | None = None) -> None:
         """The action is done with a queue, and so with all its jobs of which it has said nothing; `left`: those that it
@@ -134,10 +134,10 @@ class Trail(Silence):
 
     # --- what the session tells
 
-    def job_ended(self, job: Job, ending: Ending, detail: str = "") -> None:
+    def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
         """See Silence."""
         if job.key in self.jobs:
-            self._ended(job.key, job.key, ending, detail, "")
+            self._ended(job.key, job.key, ending, detail, domain)
 
     def queue_ended(self, queue: str, ending: Ending, left: JobQueue | None = None) -> None:
         """See Silence."""
@@ -205,7 +205,7 @@ class Trail(Silence):
     def look_anyway(self, task: Task) -> None:
         """What a search for the task would see now, as if an action "" had looked."""
         session = self.session
-        session.action = ""
+        session.action, session.searches.current = "", task
         try:
             session.points.pre_predicate(task)
             search = HeardSearch(session, task)

@@ -49,10 +49,10 @@ class TimedTrail(Trail):
         super().__init__((), frozenset([job]))
         self._spent = spent
 
-    def job_ended(self, job: Job, ending: Ending, detail: str = "") -> None:
+    def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
         """See Silence."""
         demand_time(self._spent)
-        super().job_ended(job, ending, detail)
+        super().job_ended(job, ending, detail, domain)
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
         """See Silence."""

@@ -13,7 +13,7 @@ from core.messages.events import CycleRecord
 from core.objects.metadata import parse_time
 from pumice.replay import parting
 from pumice.replay.compare import CycleDifference
-from pumice.replay.lives import Lives
+from pumice.replay.processes import ProcessReader
 from pumice.runtime.journals import keep
 from storage.journal import CYCLE, OUTCOME, Record, Stored
 from storage.memory import MemoryJournal
@@ -59,7 +59,7 @@ def restarted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.anyio
 async def test_when_one_ended_and_the_next_one_went_on(restarted: Path) -> None:
-    lives, found = Lives(), list[tuple[float, float]]()
+    lives, found = ProcessReader(), list[tuple[float, float]]()
     for stored in await records_of(restarted):
         restart = lives.follow(stored)
         if restart is not None:

@@ -23,7 +23,7 @@ class NextProcess:
     up_at: float
 
 
-class Lives:
+class ProcessReader:
     """Follows a journal. `last_at`: when a process that runs was heard of last; None before the first."""
 
     def __init__(self) -> None:
