@@ -55,8 +55,8 @@ class Gateway(Actor[Poke, Done]):
         return Done()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """The server, and the hub that reads for the watches."""
-        return (self._pull, self._serve_http)
+        """The server, the hub that reads for the watches, and the count of jobs that wait."""
+        return (self._pull, self._serve_http, self.site.waiting.keep)
 
     async def on_stop(self) -> None:
         """Close the streams first: a server that waits for a watch waits for ever."""

@@ -6,6 +6,8 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
+from actors.gateway.advice import Adviser
+
 MIB = 1024 * 1024
 REVISIONS_PER_S = 10_000
 """With a gateway, revisions begin at the time in such units: no client has ever seen a higher one."""
@@ -16,7 +18,8 @@ class GatewaySettings:
     """`listener` is bound and listening already, so a taken port is known before anything else has begun.
 
     `token` "" asks for none. `certificate` and `key` (PEM files) make it TLS. `body_limit` bytes; `watch_limit` watches
-    at a time; `ring_bytes` of watch events are kept at most, `ring_events` of each kind.
+    at a time; `ring_bytes` of watch events are kept at most, `ring_events` of each kind. `adviser` answers what takes
+    long (see `advice.py`), `question_limit` questions at a time, each for `question_s` at most.
     """
 
     listener: socket.socket
@@ -28,6 +31,9 @@ class GatewaySettings:
     ring_bytes: int = 64 * MIB
     ring_events: int = 8_192
     grace_s: float = 2.0
+    adviser: Adviser | None = None
+    question_limit: int = 2
+    question_s: float = 120.0
 
     @property
     def address(self) -> tuple[str, int]:

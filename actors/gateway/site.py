@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, TypeVar
 
 from anyio import lowlevel
@@ -12,6 +13,7 @@ from anyio import lowlevel
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
 from actors.errors import ActorFailedError, ActorStoppedError
+from actors.gateway.advice import AdviceDesk
 from actors.gateway.hub import Hub
 from actors.gateway.kept import KeptListings
 from actors.gateway.problems import RETRY_S, ApiError, internal, no_such_path, too_many, unavailable
@@ -19,6 +21,7 @@ from actors.gateway.request.paths import Target
 from actors.gateway.request.selection import Selection, traits_of
 from actors.gateway.settings import GatewaySettings
 from actors.gateway.streams import Open
+from actors.gateway.waiting_gauges import WaitingGauges
 from actors.runtime.clock import Clock
 from actors.runtime.handles import HandleTable
 from actors.runtime.longest import Longest
@@ -49,6 +52,16 @@ class Site:
     kept: KeptListings = field(default_factory=KeptListings)
     open: Open = field(default_factory=Open)
     watches: int = 0
+
+    @cached_property
+    def desk(self) -> AdviceDesk:
+        """Where questions are asked that take long."""
+        return AdviceDesk(self.settings.adviser, self.settings.question_limit, self.settings.question_s)
+
+    @cached_property
+    def waiting(self) -> WaitingGauges:
+        """How many jobs wait for what."""
+        return WaitingGauges(self.desk)
 
     def row(self, target: Target) -> Kind:
         """The kind behind a path. Raises ApiError (404)."""

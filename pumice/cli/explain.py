@@ -12,28 +12,22 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from core.messages.decisions import Bind, Evict
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, take_manifests, warn_of_token
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
-from pumice.explain.account import Account, NotFoundError, account_of, is_waiting
+from pumice.explain.account import Account
 from pumice.explain.advice.advise import advise
+from pumice.explain.asked import SETTLED, accounted, recorded
 from pumice.explain.ended import end_among, end_in
-from pumice.explain.scene import Scene, present, scene_of
+from pumice.explain.scene import Scene, present
 from pumice.explain.server import Server, fetch
-from pumice.history.rewind import rewind_file, warn_of_damage
 from pumice.replay.plugins import demand_plugins
-from storage import codec
-from storage.journal import CYCLE, DECISION
-from storage.sqlite import SqliteJournal
 
 DIFFERS: Final = (
     "cycle {} comes out otherwise now than it was recorded (pumice replay --verify tells more): what follows is what "
     "would be decided, not what was"
 )
-SETTLED: Final = ("Bound", "Running", "Evicted", "Succeeded", "Failed", "Releasing", "Completed")
-"""States of what does not wait: nobody asks what would help."""
 KINDS: Final = {"pod": "pod", "pods": "pod", "podgroup": "podgroup", "pg": "podgroup", "job": "job", "vcjob": "job"}
 
 
@@ -92,9 +86,9 @@ def explain(
             )
         file = db or Path("pumice.db")
         anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
-        scene = anyio.run(_recorded, file, known, whole, cycle, terminal)
+        scene = anyio.run(recorded, file, known, whole, cycle, terminal.warn)
         ended = anyio.run(end_in, file, whole) if cycle is None and known == "job" else None
-    _tell(_accounted(scene, known, whole, ended), scene, seconds, terminal)
+    _tell(accounted(scene, known, whole, ended), scene, seconds, terminal)
     return Exit.DONE
 
 
@@ -114,49 +108,6 @@ def _tell(account: Account, scene: Scene, seconds: float, terminal: Terminal) ->
     if account.state not in SETTLED:
         account.take(advise(scene, account.kind, account.name, seconds))
     terminal.emit(account.to_dict(), lambda console: show_advice(console, account))
-
-
-def _accounted(scene: Scene, kind: str, name: str, ended: dict[str, str] | None) -> Account:
-    try:
-        account = account_of(scene, kind, name)
-    except NotFoundError:
-        if ended is None:
-            raise
-        return Account(kind, name, scene.clock.cycle, ended["state"], ended["reason"], ended["message"])
-    if ended is not None:
-        account.add_cause(**ended)
-    return account
-
-
-async def _recorded(db: Path, kind: str, name: str, cycle: int | None, terminal: Terminal) -> Scene:
-    found, newest = await _telling_cycles(db, kind, name) if cycle is None else (cycle, cycle)
-    past = await rewind_file(db, newest, path="--cycle")
-    if found not in (0, newest) and not is_waiting(past.view, kind, name):
-        past = await rewind_file(db, found, path="--cycle")
-    warn_of_damage(past, db, terminal.warn)
-    return scene_of(past)
-
-
-async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
-    """The last cycle that decided about the pod, or about a pod of the job (0: none), and the newest."""
-    async with await SqliteJournal.open(db, read_only=True) as journal:
-        newest = found = after = 0
-        while batch := await journal.read(after, (CYCLE, DECISION)):
-            for stored in batch:
-                if stored.kind == CYCLE:
-                    newest = int(codec.unpack(stored.payload)["cycle"])
-                elif _is_about(codec.decode(stored.payload, Bind | Evict), kind, name):
-                    found = newest
-            after = batch[-1].sequence
-    if not newest:
-        raise UsageError("the journal has no cycle", path=str(db))
-    return found, newest
-
-
-def _is_about(decision: Bind | Evict, kind: str, name: str) -> bool:
-    if kind == "pod":
-        return f"{decision.namespace}/{decision.name}" == name
-    return decision.job == name or (kind == "job" and decision.job.startswith(f"{name}-"))
 
 
 def show(console: Console, account: Account, *, recorded: bool = True) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from actors.gateway.security import is_loopback
@@ -9,6 +10,7 @@ from actors.gateway.server import listen
 from actors.gateway.settings import GatewaySettings
 from config.errors import ConflictError
 from config.settings import ProcessSettings
+from pumice.adviser.answers import answer
 
 MOST_PORT = 65_535
 
@@ -32,7 +34,8 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
     for file in (certificate, key):
         if file is not None:
             file.read_bytes()
-    return GatewaySettings(listen(host, int(port)), token=token, certificate=certificate, key=key)
+    adviser = partial(answer, settings.db, settings.plugins_dir)
+    return GatewaySettings(listen(host, int(port)), token=token, certificate=certificate, key=key, adviser=adviser)
 
 
 def token_of(settings: ProcessSettings) -> str:

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
+from actors.gateway import advice
+from actors.gateway.advice import AdviceKind
 from core.objects.metadata import Object
 
 VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -64,6 +66,7 @@ def aggregated(kinds: KindTable, version: str, *, core: bool) -> Object:
         items += [_group(name, [_version("v1", list(map(_review, listed)))]) for name, listed in _reviews()]
         metrics = [_metric(*each) for each in METRICS_KINDS]
         items.append(_group(METRICS, [_version(METRICS_VERSION, metrics)]))
+        items.append(_group(advice.GROUP, [_version(advice.VERSION, list(map(_advice, advice.KINDS.values())))]))
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"apidiscovery.k8s.io/{version}",
@@ -129,6 +132,16 @@ def _metric(plural: str, kind: str, namespaced: bool) -> Object:
     }
 
 
+def _advice(row: AdviceKind) -> Object:
+    return {
+        "resource": row.plural,
+        "responseKind": _gvk(advice.GROUP, advice.VERSION, row.kind),
+        "scope": "Namespaced" if row.namespaced else "Cluster",
+        "singularResource": row.kind.lower(),
+        "verbs": [row.verb],
+    }
+
+
 def subresources(row: Kind, version: str) -> list[Sub]:
     """What a kind has below its objects."""
     found: list[Sub] = []
@@ -165,6 +178,7 @@ def _plain_groups(kinds: KindTable) -> dict[str, Object]:
     held = {name: list(versions) for name, versions in groups(kinds).items() if name}
     held |= {name: ["v1"] for name in REVIEWS}
     held[METRICS] = [METRICS_VERSION]
+    held[advice.GROUP] = [advice.VERSION]
     return {name: _plain_group(name, versions) for name, versions in held.items()}
 
 
@@ -187,6 +201,9 @@ def _listed(kinds: KindTable, group: str, version: str) -> list[Object]:
         return [_plain(plural, "", False, kind, ["create"]) for plural, kind in REVIEWS[group]]
     if group == METRICS and version == METRICS_VERSION:
         return [_plain(plural, "", namespaced, kind, READ) for plural, kind, namespaced in METRICS_KINDS]
+    if group == advice.GROUP and version == advice.VERSION:
+        rows = advice.KINDS.values()
+        return [_plain(row.plural, row.kind.lower(), row.namespaced, row.kind, [row.verb]) for row in rows]
     found: list[Object] = []
     for row in groups(kinds).get(group, {}).get(version, ()):
         names: dict[str, Any] = {"shortNames": list(row.short_names)} if row.short_names else {}

@@ -37,4 +37,4 @@ async def _holds(site: Site, check: str) -> bool:
 async def metrics(site: Site, exchange: Exchange) -> None:
     """Prometheus' text format, with Volcano's metric names."""
     answer = await guarded(site.metrics.ask(commands.Expose()))
-    await exchange.answer(200, answer.text, METRICS_TYPE)
+    await exchange.answer(200, answer.text + site.waiting.text(), METRICS_TYPE)

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from actors.api.kinds import Kind
-from actors.gateway.handlers import logs, metrics_api, placements, reads, reviews, scale, watches, writes
+from actors.gateway import advice
+from actors.gateway.handlers import advise, logs, metrics_api, placements, reads, reviews, scale, watches, writes
 from actors.gateway.problems import ApiError, no_such_path, wrong_method
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.paths import Target
@@ -41,6 +42,9 @@ async def serve(site: Site, exchange: Exchange, target: Target) -> None:
         return
     if target.group == metrics_api.GROUP and exchange.method in _READS:
         await metrics_api.get_usage(site, exchange, target)
+        return
+    if target.group == advice.GROUP and target.plural in advice.KINDS:
+        await advise.advise(site, exchange, target)
         return
     row = site.row(target)
     if target.subresource:

@@ -45,6 +45,10 @@ class Query:
         """Every value given."""
         return self._values.get(name, [])
 
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Names and values, the first of each."""
+        return tuple([(name, values[0]) for name, values in self._values.items()])
+
     def flag(self, name: str) -> bool | None:
         """A boolean as Go spells it; None when it is absent."""
         if name not in self._values:

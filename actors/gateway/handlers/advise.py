@@ -1,0 +1,60 @@
+"""/apis/pumice.dev/v1: what the adviser is asked, and how its answers are handed on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import anyio
+
+from actors.gateway.advice import KINDS, VERSION, AdviserAnswer, AdviserQuestion, refusal
+from actors.gateway.problems import ApiError, no_such_path, wrong_method
+from actors.gateway.request.exchange import ClientGoneError, Exchange
+from actors.gateway.request.paths import Target
+from actors.gateway.site import Site
+
+METHODS: Final = {"get": ("GET", "HEAD"), "create": ("POST",)}
+OK: Final = 200
+
+
+async def advise(site: Site, exchange: Exchange, target: Target) -> None:
+    """AdviserAnswer, or stop when the client goes. Raises ApiError."""
+    question = await _question(site, exchange, target)
+    answer = await _asked(site, exchange, question)
+    if answer.code != OK:
+        raise refusal(answer)
+    await exchange.answer(OK, answer.body)
+
+
+async def _question(site: Site, exchange: Exchange, target: Target) -> AdviserQuestion:
+    row = KINDS[target.plural]
+    if target.version != VERSION or target.subresource or bool(target.namespace) != (row.namespaced and row.of_one):
+        raise no_such_path()
+    if not (row.of_one if target.name else row.of_all):
+        raise no_such_path()
+    if exchange.method not in METHODS[row.verb]:
+        raise wrong_method(exchange.method)
+    body = await exchange.body(site.settings.body_limit)  # whoever watches for the end must not find its beginning
+    return AdviserQuestion(target.plural, target.namespace, target.name, exchange.query.pairs(), body)
+
+
+async def _asked(site: Site, exchange: Exchange, question: AdviserQuestion) -> AdviserAnswer:
+    """Raises ClientGoneError when the client has left meanwhile, or the server stops."""
+    found: AdviserAnswer | ApiError | None = None
+    async with anyio.create_task_group() as tasks:
+        with site.open.endless(tasks.cancel_scope):
+            tasks.start_soon(_until_gone, exchange, tasks.cancel_scope)
+            try:
+                found = await site.desk.ask(question)
+            except ApiError as error:
+                found = error
+            tasks.cancel_scope.cancel()
+    if isinstance(found, ApiError):
+        raise found
+    if found is None:
+        raise ClientGoneError
+    return found
+
+
+async def _until_gone(exchange: Exchange, scope: anyio.CancelScope) -> None:
+    await exchange.hung_up()
+    scope.cancel()

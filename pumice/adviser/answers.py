@@ -1,0 +1,147 @@
+"""What the gateway asks, answered from the journal of a run in a process of its own; also for whoever has a journal
+and no server.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import msgspec
+
+from actors.gateway.advice import GROUP, KINDS, VERSION, AdviserAnswer, AdviserQuestion
+from config.errors import ConfigError, PumiceError, RequestError
+from pumice.adviser.census import census_of
+from pumice.adviser.trails import trail_of
+from pumice.explain.advice.advise import advise
+from pumice.explain.asked import SETTLED, accounted, recorded
+from pumice.explain.ended import end_in
+from pumice.explain.scene import Scene, scene_of
+from pumice.history.rewind import newest_cycle, rewind_file
+from pumice.replay.plugins import demand_plugins
+
+Plain = dict[str, Any]
+NEWEST: Final = "newest"
+MOST_BUDGET_S: Final = 60.0
+EXPLAINED: Final = ("job", "pod", "podgroup")
+
+
+class QuestionError(RequestError):
+    """A question that cannot be understood."""
+
+    reason = "BadRequest"
+
+
+def answer(db: str, plugins_dir: str | None, question: AdviserQuestion) -> AdviserAnswer:
+    """Never raises what the asker, the journal or the configuration is to blame for."""
+    row = KINDS[question.resource]
+    try:
+        found = _ANSWERS[question.resource](Sources(Path(db), plugins_dir), question)
+    except RequestError as error:
+        return AdviserAnswer(error.code, reason=error.reason, message=str(error))
+    except ConfigError as error:
+        return AdviserAnswer(404, reason="NotFound", message=error.problem)
+    except PumiceError as error:
+        return AdviserAnswer(503, reason="ServiceUnavailable", message=str(error))
+    metadata = {"name": question.name or question.resource}
+    metadata |= {"namespace": question.namespace} if question.namespace else {}
+    head = {"kind": row.kind, "apiVersion": f"{GROUP}/{VERSION}", "metadata": metadata}
+    return AdviserAnswer(200, msgspec.json.encode({**head, **found}))
+
+
+class Sources:
+    """The journal that is asked, and what of it was loaded last: questions come in groups."""
+
+    def __init__(self, db: Path, plugins_dir: str | None) -> None:
+        self.db, self._plugins = db, plugins_dir
+
+    def cycle(self, named: str) -> Scene:
+        """A cycle by its number, "" or "newest". Raises QuestionError, ConfigError."""
+        number = anyio.run(newest_cycle, self.db) if named in ("", NEWEST) else _number("cycle", named)
+        return _loaded(self.db, self.db.stat().st_ino, number, self._plugins)
+
+    def telling(self, kind: str, name: str, cycle: int | None) -> Scene:
+        """The cycle that has most to say of something. Raises ConfigError."""
+        anyio.run(demand_plugins, self.db, self._folder, _unsaid)
+        return anyio.run(recorded, self.db, kind, name, cycle, _unsaid)
+
+    @property
+    def _folder(self) -> Path | None:
+        return None if self._plugins is None else Path(self._plugins)
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(db: Path, inode: int, cycle: int, plugins_dir: str | None) -> Scene:
+    """What was loaded is kept from the collector until it makes way for the next: it is large."""
+    del inode
+    gc.unfreeze()
+    anyio.run(demand_plugins, db, None if plugins_dir is None else Path(plugins_dir), _unsaid)
+    scene = scene_of(anyio.run(rewind_file, db, cycle))
+    gc.collect()
+    gc.freeze()
+    return scene
+
+
+def _unsaid(sentence: str) -> None:
+    """Nobody reads what this process would warn of."""
+
+
+# --- the questions
+
+
+def _standings(sources: Sources, question: AdviserQuestion) -> Plain:
+    census = census_of(sources.cycle(dict(question.query).get("cycle", "")))
+    return (census.within(question.name) if question.name else census).to_dict()
+
+
+def _classes(sources: Sources, question: AdviserQuestion) -> Plain:
+    census = census_of(sources.cycle(dict(question.query).get("cycle", "")))
+    return {"cycle": census.cycle, "classes": census.classes()}
+
+
+def _cycle(sources: Sources, question: AdviserQuestion) -> Plain:
+    return trail_of(sources.cycle(question.name), dict(question.query).get("task", ""))
+
+
+def _explanation(sources: Sources, question: AdviserQuestion) -> Plain:
+    query = dict(question.query)
+    kind, budget = query.get("of", "job"), _seconds(query.get("budget", "0"))
+    if kind not in EXPLAINED:
+        raise QuestionError(f"of={kind}: expected one of {', '.join(EXPLAINED)}")
+    number = _number("cycle", query["cycle"]) if "cycle" in query else None
+    name = f"{question.namespace}/{question.name}"
+    scene = sources.telling(kind, name, number)
+    ended = anyio.run(end_in, sources.db, name) if number is None and kind == "job" else None
+    account = accounted(scene, kind, name, ended)
+    if budget and account.state not in SETTLED:
+        account.take(advise(scene, kind, name, budget))
+    told = account.to_dict()
+    return {"of": told.pop("kind"), **told}
+
+
+def _number(what: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 18 and int(text)):
+        raise QuestionError(f"{what}={text[:40]}: expected a number from 1 on")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0.0 <= found <= MOST_BUDGET_S:
+        raise QuestionError(f"budget={text[:40]}: expected seconds from 0 to {MOST_BUDGET_S:g}")
+    return found
+
+
+_ANSWERS: Final[Mapping[str, Callable[[Sources, AdviserQuestion], Plain]]] = {
+    "cycles": _cycle,
+    "explanations": _explanation,
+    "standings": _standings,
+    "waitclasses": _classes,
+}

@@ -1,0 +1,82 @@
+"""One decided cycle as data: what it decided, in which order jobs had their turns, and where each action ended."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from core.cycle import Trail, close_session, open_session, run_action
+from core.life.task import TaskStatus
+from core.state.volumes import volume_rules
+from pumice.explain.account import NotFoundError
+from pumice.explain.scene import near
+
+if TYPE_CHECKING:
+    from core.messages.decisions import CycleResult
+    from core.session.trail.records import Look
+    from pumice.explain.scene import Scene
+
+Plain = dict[str, Any]
+
+
+def trail_of(scene: Scene, task: str = "") -> Plain:
+    """The cycle with the turns and endings of all jobs; of `task` ("namespace/name") also every look at the nodes, with
+    what each filter and scorer said (if no action looked, a look at the end, of action ""), and the choices of victims
+    that it was part of. Raises NotFoundError.
+    """
+    if task and task not in scene.view.tasks.by_key:
+        raise NotFoundError(f"cycle {scene.clock.cycle} knew no pod {task!r}{near(scene.view, 'pod', task)}")
+    ignored = scene.options.ignored_provisioners if scene.options else ()
+    snapshot = scene.view.snapshot(volume_rules(scene.config.pumice, ignored))
+    trail = Trail((task,), every_filter=True) if task else Trail((), brief=True)
+    session = open_session(snapshot, scene.config, scene.clock, scene.carry, scene.options, trail=trail)
+    for action in scene.config.actions:
+        run_action(session, action)
+    looked_for = session.snapshot.tasks.handles[scene.view.tasks.by_key[task].row] if task else None
+    if looked_for is not None and not trail.looks and session.jobs.status[looked_for.row] == TaskStatus.PENDING:
+        trail.look_anyway(looked_for)
+    result = close_session(session)
+    return {**_decided(scene, result), **_followed(trail), **(_about(trail, task) if task else {})}
+
+
+def _decided(scene: Scene, result: CycleResult) -> Plain:
+    return {
+        "cycle": result.cycle,
+        "now": scene.clock.now,
+        "digest": result.digest,
+        "actions": list(scene.config.actions),
+        "plugins": [[plugin.name for plugin in tier.plugins] for tier in scene.config.tiers],
+        "binds": [msgspec.to_builtins(each) for each in result.binds],
+        "evicts": [msgspec.to_builtins(each) for each in result.evicts],
+    }
+
+
+def _followed(trail: Trail) -> Plain:
+    endings = {job: [_ending(asdict(each)) for each in ended] for job, ended in sorted(trail.endings.items())}
+    votes = {job: [list(vote) for vote in one.votes] for job, one in sorted(trail.admissions.items())}
+    return {"turns": [asdict(turn) for turn in trail.turns], "endings": endings, "admissions": votes}
+
+
+def _ending(plain: Plain) -> Plain:
+    """What says nothing is left out."""
+    return {name: value for name, value in plain.items() if value}
+
+
+def _about(trail: Trail, task: str) -> Plain:
+    looks = [_look(look) for look in trail.looks.get(task, ())]
+    elections = [each.to_dict() for each in trail.elections.held if task in (each.preemptor, *each.candidates)]
+    return {"task": task, "looks": looks, "elections": elections}
+
+
+def _look(look: Look) -> Plain:
+    """By node: who refused it and with which words, or what each plugin adds to its score."""
+    refused = look.refused()
+    nodes = {
+        name: {"refused": [[reason.plugin, reason.text] for reason in look.refusers(name)]}
+        if name in refused
+        else {"scores": look.score_of(name)}
+        for name in look.names
+    }
+    return {"action": look.action, "chosen": look.chosen, "nominated": look.nominated, "nodes": nodes}

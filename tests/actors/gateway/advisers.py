@@ -1,0 +1,36 @@
+"""Advisers for tests: they run in a process of their own, which finds them by their names."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+from actors.gateway.advice import AdviserAnswer, AdviserQuestion
+
+
+def echoes(question: AdviserQuestion) -> AdviserAnswer:
+    """Says what it was asked; refuses what is called nobody."""
+    if question.name == "nobody":
+        return AdviserAnswer(404, reason="NotFound", message="there is nobody")
+    said = {"resource": question.resource, "namespace": question.namespace, "name": question.name}
+    return AdviserAnswer(200, json.dumps({**said, "query": dict(question.query), "pid": os.getpid()}).encode())
+
+
+def counts(question: AdviserQuestion) -> AdviserAnswer:
+    """Two jobs wait for capacity."""
+    assert question.resource == "waitclasses"
+    return AdviserAnswer(200, json.dumps({"cycle": 7, "classes": {"NoCapacity": {'q"1': 2}, "Quota": {}}}).encode())
+
+
+def sleeps(folder: str, question: AdviserQuestion) -> AdviserAnswer:
+    """Writes its process number and sleeps for a long time."""
+    Path(folder, "pid").write_text(str(os.getpid()))
+    time.sleep(60)
+    return echoes(question)
+
+
+def dies(question: AdviserQuestion) -> AdviserAnswer:
+    """As when memory is short."""
+    os._exit(3 if question else 4)

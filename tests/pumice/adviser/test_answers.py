@@ -1,0 +1,97 @@
+"""Answers out of a journal: as objects of the group, or refused with a code and a reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from actors.gateway.advice import AdviserAnswer, AdviserQuestion
+from pumice.adviser.answers import answer
+from tests.kit.jobs import gang
+from tests.kit.nodes import nodes
+from tests.kit.queues import queue
+from tests.pumice.cli.terminal import pumice
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A run in which default/a was placed and default/g waits."""
+    folder = tmp_path_factory.mktemp("run")
+    later = gang("g", pods=3, cpu="4", queue="q1", created="2027-01-01T00:00:00Z")
+    objects = [*nodes(2, cpu="4"), queue("q1"), *gang("a", pods=2, cpu="3", queue="q1", duration="0"), *later]
+    (folder / "c.yaml").write_text(yaml.safe_dump_all(objects))
+    said = pumice("run", "-f", folder / "c.yaml", "--db", folder / "j.db", "--time", "virtual", "--until", "20s")
+    assert said.code == 0
+    return str(folder / "j.db")
+
+
+def asked(
+    db: str, resource: str, name: str = "", namespace: str = "", **query: str
+) -> tuple[AdviserAnswer, dict[str, Any]]:
+    found = answer(db, None, AdviserQuestion(resource, namespace, name, tuple(query.items())))
+    return found, json.loads(found.body) if found.body else {}
+
+
+def test_who_waits(db: str) -> None:
+    found, body = asked(db, "standings")
+    assert found.code == 200
+    assert (body["kind"], body["apiVersion"]) == ("Standing", "pumice.dev/v1")
+    assert [(job["job"], job["class"]) for job in body["waiting"]] == [("default/g", "NoCapacity")]
+    assert asked(db, "standings", "q1")[1]["queues"].keys() == {"q1"}
+    assert asked(db, "standings")[0] == found
+    assert asked(db, "standings", cycle="1")[1]["waiting"] == []
+    assert asked(db, "waitclasses")[1]["classes"]["NoCapacity"] == {"q1": 1}
+
+
+def test_a_cycle_and_its_trail(db: str) -> None:
+    _, newest = asked(db, "cycles", "newest")
+    placing = next(body for cycle in range(1, newest["cycle"]) if (body := asked(db, "cycles", str(cycle))[1])["binds"])
+    assert {bind["name"] for bind in placing["binds"]} == {"a-0", "a-1"}
+    assert next(turn["job"] for turn in placing["turns"] if turn["action"] == "allocate") == "default/a"
+    committed = {"action": "allocate", "who": "default/a", "ending": "committed", "minimum": 2}
+    assert placing["endings"]["default/a"][-1] == committed
+    _, looked = asked(db, "cycles", str(placing["cycle"]), task="default/g-0")
+    (look, *_) = looked["looks"]
+    assert look["nodes"]["n0"] == {"refused": [["resources", "Insufficient cpu"]]}
+
+
+def test_an_explanation(db: str) -> None:
+    _, body = asked(db, "explanations", "g", "default", of="podgroup")
+    assert (body["kind"], body["of"], body["state"], body["unblock"]) == ("Explanation", "podgroup", "Pending", [])
+    _, helped = asked(db, "explanations", "g", "default", of="podgroup", budget="20")
+    assert helped["unblock"]
+    _, placed = asked(db, "explanations", "a-0", "default", of="pod")
+    assert placed["state"] in ("Bound", "Running")
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "query", "code", "words"),
+    [
+        ("cycles", "99999", {}, 404, "no cycle 99999"),
+        ("cycles", "x", {}, 400, "expected a number"),
+        ("cycles", "newest", {"task": "default/x"}, 404, "knew no pod 'default/x'"),
+        ("standings", "nosuch", {}, 404, "no queue 'nosuch'"),
+        ("explanations", "nosuch", {}, 404, "knew no job"),
+        ("explanations", "g", {"of": "node"}, 400, "expected one of job, pod, podgroup"),
+        ("explanations", "g", {"budget": "-1"}, 400, "expected seconds"),
+        ("explanations", "g", {"budget": "nan"}, 400, "expected seconds"),
+        ("explanations", "g", {"cycle": "0"}, 400, "expected a number"),
+    ],
+)
+def test_what_has_no_answer(db: str, resource: str, name: str, query: dict[str, str], code: int, words: str) -> None:
+    found, _ = asked(db, resource, name, "default" if resource == "explanations" else "", **query)
+    assert found.code == code
+    assert found.reason == ("NotFound" if code == 404 else "BadRequest")
+    assert words in found.message
+
+
+def test_a_journal_without_a_cycle(tmp_path: Path) -> None:
+    (tmp_path / "n.yaml").write_text(yaml.safe_dump_all(nodes(1)))
+    run = ("run", "-f", tmp_path / "n.yaml", "--db", tmp_path / "j.db", "--no-scheduler")
+    assert pumice(*run, "--time", "virtual", "--until", "1s").code == 0
+    found = answer(str(tmp_path / "j.db"), None, AdviserQuestion("standings"))
+    assert (found.code, found.message) == (404, "the journal has no cycle")
