@@ -44,13 +44,18 @@ IS_READY: Final = tuple(s in READY_STATUSES for s in TaskStatus)
 
 
 class TaskTrigger(StrEnum):
-    """What moves a task inside a session or between decision and outcome."""
+    """What moves a task inside a session or between decision and outcome.
+
+    ASSUME and EVICT are also the steps that a view takes from what the API last said, while a bind or an eviction is on
+    its way.
+    """
 
     ALLOCATE = "allocate"
     UNALLOCATE = "unallocate"
     PIPELINE = "pipeline"
     UNPIPELINE = "unpipeline"
     COMMIT = "commit"
+    ASSUME = "assume"
     EVICT = "evict"
     UNEVICT = "unevict"
     UNEVICT_BOUND = "unevict to bound"
@@ -62,6 +67,7 @@ TRANSITIONS: Final[dict[tuple[int, TaskTrigger], TaskStatus]] = {
     (TaskStatus.PENDING, TaskTrigger.PIPELINE): TaskStatus.PIPELINED,
     (TaskStatus.ALLOCATED, TaskTrigger.UNALLOCATE): TaskStatus.PENDING,
     (TaskStatus.ALLOCATED, TaskTrigger.COMMIT): TaskStatus.BINDING,
+    (TaskStatus.PENDING, TaskTrigger.ASSUME): TaskStatus.BINDING,  # the cycle before has committed it
     (TaskStatus.BINDING, TaskTrigger.UNALLOCATE): TaskStatus.PENDING,  # the bind was refused
     (TaskStatus.PIPELINED, TaskTrigger.UNPIPELINE): TaskStatus.PENDING,
     (TaskStatus.BOUND, TaskTrigger.EVICT): TaskStatus.RELEASING,
@@ -71,9 +77,14 @@ TRANSITIONS: Final[dict[tuple[int, TaskTrigger], TaskStatus]] = {
 }
 
 
+def step(status: int, trigger: TaskTrigger) -> TaskStatus | None:
+    """Next status; None where there is no such step."""
+    return TRANSITIONS.get((status, trigger))
+
+
 def move(status: int, trigger: TaskTrigger, who: str = "task") -> TaskStatus:
     """Next status, or :class:`InvalidTransition` naming the task, its status and the trigger."""
-    after = TRANSITIONS.get((status, trigger))
+    after = step(status, trigger)
     if after is None:
         raise InvalidTransition(who, LABELS[status], str(trigger))
     return after

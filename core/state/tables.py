@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
+from core.life.task import TaskStatus, TaskTrigger, step
 from core.objects.pod import Task, TemplateTable
 from core.state.assumed import AssumedPods
 from core.state.dimensions import Dimensions
@@ -19,8 +19,6 @@ from core.state.volumes import VolumeCounts
 
 if TYPE_CHECKING:
     from core.objects.queue import Queue
-
-PENDING, BINDING, RELEASING = TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.RELEASING
 
 
 class ViewTables:
@@ -76,12 +74,13 @@ class ViewTables:
         self.tasks.release(task)
 
     def _effective(self, task: Task) -> tuple[TaskStatus, str]:
-        """What the API said, overlaid with what is in flight."""
-        if task.status == PENDING and task.key in self._assumed:
-            return BINDING, self._assumed[task.key]
-        if task.key in self._evicting and task.status in PREEMPTABLE_STATUSES:
-            return RELEASING, task.node_name
-        return task.status, task.node_name
+        """What the API said, and the step that is on its way from there."""
+        status, key = task.status, task.key
+        if key in self._assumed and (assumed := step(status, TaskTrigger.ASSUME)) is not None:
+            return assumed, self._assumed[key]
+        if key in self._evicting and (leaving := step(status, TaskTrigger.EVICT)) is not None:
+            return leaving, task.node_name
+        return status, task.node_name
 
     def _enter(self, task: Task) -> None:
         """Count a task where it belongs: its job's columns and its node's."""

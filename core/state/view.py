@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from core.devices.ascend.chips import memories
 from core.devices.ascend.settings import chip_models
 from core.devices.settings import device_config
-from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
+from core.life.task import TaskTrigger, step
 from core.objects.metadata import Object, key_of, object_key, section
 from core.objects.node import read_node, renewed_node
 from core.objects.pod import Task
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from core.messages.decisions import BindContext
     from core.objects.node import NodeSpec
     from core.state.derived import Versions
-
-PENDING, BINDING, RELEASING = TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.RELEASING
 
 
 class View(ViewTables):
@@ -96,9 +94,9 @@ class View(ViewTables):
             task = self._with_volumes(task)
         if known is not None and known.uid != task.uid:
             self._end_flight(key)
-        if task.status != PENDING:
+        if key in self._assumed and step(task.status, TaskTrigger.ASSUME) is None:
             self._assumed.drop(key)  # the API knows by now
-        if task.status not in PREEMPTABLE_STATUSES:
+        if key in self._evicting and step(task.status, TaskTrigger.EVICT) is None:
             self._evicting.discard(key)
         if known is not None and task.asks_as(known):
             self._renew(known, task)
@@ -219,7 +217,7 @@ class View(ViewTables):
     ) -> bool:
         """A bind is on its way: Binding on that node, be it there or not. False when the pod is placed or gone."""
         task = self._known(namespace, name, uid)
-        if task is None or self.tasks.status_at[task.row] != PENDING:
+        if task is None or step(self.tasks.status_at[task.row], TaskTrigger.ASSUME) is None:
             return False
         self._assumed.hold(task.key, node, pre_bind)
         self._recount(task)
@@ -237,9 +235,10 @@ class View(ViewTables):
     def evicting(self, namespace: str, name: str, uid: str | None = None) -> None:
         """An eviction is on its way: Releasing. Nothing happens to a pod of another `uid`."""
         task = self._known(namespace, name, uid)
-        if task is not None and task.status in PREEMPTABLE_STATUSES and task.key not in self._evicting:
-            self._evicting.add(task.key)
-            self._recount(task)
+        if task is None or task.key in self._evicting or step(task.status, TaskTrigger.EVICT) is None:
+            return
+        self._evicting.add(task.key)
+        self._recount(task)
 
     def unevict(self, namespace: str, name: str, uid: str | None = None) -> bool:
         """The eviction failed: back to what the API last said. False when none of this pod was on its way."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import QuantityError
-from core.life.task import TaskStatus
+from core.life.task import TRANSITIONS, TaskStatus, TaskTrigger
 from core.messages.decisions import BindContext
 from core.state.jobs import Job
 from core.state.snapshot import Snapshot
@@ -232,3 +232,25 @@ def test_a_promise_lasts_as_long_as_its_bind_is_in_flight() -> None:
     view.apply("DELETED", pod("j-2", group="j"))
     assert before.promised == {f"default/j-{number}": ("n0", needs) for number in range(3)}  # a snapshot stays
     assert view.snapshot().promised == {}
+
+
+@pytest.mark.parametrize("trigger", [TaskTrigger.ASSUME, TaskTrigger.EVICT])
+@pytest.mark.parametrize("leaving", [False, True])
+@pytest.mark.parametrize("phase", ["Pending", "Running", "Succeeded", "Failed", "Odd"])
+def test_what_is_on_its_way_is_a_step_of_the_table(phase: str, leaving: bool, trigger: TaskTrigger) -> None:
+    placed = phase != "Pending" or trigger is TaskTrigger.EVICT
+    said = pod("p", node="n0" if placed else None, phase=phase)
+    if leaving:
+        said["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    view = View()
+    for obj in (node("n0"), said):
+        view.apply("ADDED", obj)
+    task = view.tasks.by_key["default/p"]
+    if trigger is TaskTrigger.ASSUME:
+        view.assume("default", "p", "n0")
+    else:
+        view.evicting("default", "p")
+    after = TRANSITIONS.get((task.status, trigger))
+    assert view.in_flight("default", "p") is (after is not None)
+    assert view.tasks.status[task.row] == (task.status if after is None else after)
+    assert view.check() == []
