@@ -73,6 +73,9 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         Duration,
         Meta(description="How long a pod runs that does not say, 0: for ever. One that came running never ends."),
     ] = "5s"
+    speedup: Annotated[
+        Count, Meta(description="Arrivals and durations that manifests and traces name come so many times as soon.")
+    ] = 1
     until: Annotated[Until | None, Meta(description="When to stop; without it, on Ctrl-C.")] = None
     seed: Annotated[Seed, Meta(description="The seed of everything that is left to chance.")] = 0
     faults: Annotated[Text | None, Meta(description="A fault profile for the built-in API server.")] = None

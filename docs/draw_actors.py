@@ -84,7 +84,7 @@ BOXES: Final = (
 
 
 ARROWS: Final = (
-    Arrow(((320, 80), (320, 188)), "create", (280, 138)),
+    Arrow(((320, 80), (320, 188)), "create, in time", (225, 138), ("manifests · traces · dumps",), ("api server",)),
     Arrow(
         ((195, 50), (206, 50), (206, 24), (695, 24), (695, 195), (735, 195)),
         "a new configuration",

@@ -21,6 +21,7 @@ DryRunPort = Mailbox[commands.DryRunCommand, replies.Candidates | replies.DryRun
 BindPort = Mailbox[orders.BindWorkerCommand, replies.Done]
 EvictPort = Mailbox[orders.EvictWorkerCommand, replies.Done]
 StatusPort = Mailbox[orders.StatusWriterCommand, replies.Done]
+ArrivalsPort = Mailbox[commands.Announce, replies.Done]
 PokePort = Mailbox[commands.Poke, replies.Done]
 MetricsMessage = commands.MetricsCommand | events.MetricsEvent | QueuesMeasured
 MetricsPort = Mailbox[MetricsMessage, replies.Exposition]

@@ -37,6 +37,7 @@ class SystemSettings:
     `gateway` has the api served over HTTP; `budgets` keeps the statuses of PodDisruptionBudgets up.
     Without `scheduler` nothing is scheduled here, without `controllers` jobs, pod groups and queues are left to others;
     the node agents stay. Unless `at_once`, the first cycle waits until the view has something in it.
+    `arrivals`: objects may be announced that come later.
     """
 
     config_text: str = ""
@@ -70,6 +71,7 @@ class SystemSettings:
     scheduler: bool = True
     controllers: bool = True
     at_once: bool = True
+    arrivals: bool = False
 
     @property
     def follows_cluster(self) -> bool:
@@ -89,6 +91,11 @@ def scheduling(settings: SystemSettings) -> bool:
 def controlling(settings: SystemSettings) -> bool:
     """Whether jobs, pod groups and queues are looked after here."""
     return settings.controllers
+
+
+def has_arrivals(settings: SystemSettings) -> bool:
+    """Whether anything comes later."""
+    return settings.arrivals
 
 
 def serving(settings: SystemSettings) -> bool:

@@ -24,7 +24,7 @@ from actors.runtime.asking import ask_again
 from actors.runtime.clock import Clock
 from actors.runtime.mailbox import expected
 from actors.scheduling.decider import Decider
-from actors.system.ports import ApiPort, MetricsPort, RunnerPort
+from actors.system.ports import ApiPort, ArrivalsPort, MetricsPort, RunnerPort
 from actors.system.restart import recover, resolve
 from actors.system.roles import ROLES
 from actors.system.settings import SystemSettings
@@ -83,6 +83,10 @@ class System(Wiring):
         answers = await self.api.ask_many([commands.Create(codec.pack(each), user="submit") for each in objects])
         return [cast("replies.Accepted | replies.Refused", answer) for answer in answers]
 
+    async def announce(self, arrivals: Sequence[commands.Announced]) -> None:
+        """Have these created at their times; needs `settings.arrivals`."""
+        await self._arrivals.ask(commands.Announce(tuple(arrivals)))
+
     async def until_idle(self) -> None:
         """Wait until nothing is in flight, no timer is due and another cycle would change nothing."""
         await self.context.activity.wait_idle()
@@ -108,6 +112,10 @@ class System(Wiring):
     def api(self) -> ApiPort:
         """The api server's mailbox: what a gateway and a command line speak to."""
         return cast("ApiPort", self.switchboard.mailboxes["api-server"])
+
+    @property
+    def _arrivals(self) -> ArrivalsPort:
+        return cast("ArrivalsPort", self.switchboard.mailboxes["arrivals"])
 
     @property
     def _runner(self) -> RunnerPort:

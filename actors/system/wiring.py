@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
+from actors.agents.arrivals import Coming
 from actors.api.faults.network import Network
 from actors.api.store import Store
 from actors.dry_run.crew import DryRunCrew
@@ -123,6 +124,7 @@ class Wiring:
         self.network = Network(self.context, settings.news_delay_s, settings.seed)
         self.awaited = Awaited(3 * settings.answer_timeout_s)
         self.waiting_binds = WaitingBinds()
+        self.coming = Coming()
         self.written = LevelSignal()
         self.switchboard = self._switchboard()
         self.supervisor = Supervisor(self._children(), self.context, note, self.switchboard.mailboxes["supervisor"])

@@ -259,6 +259,22 @@ class Expose(Message, frozen=True):
 
 MetricsCommand = Expose
 
+# --- to the arrivals ------------------------------------------------------------------------------------------------
+
+
+class Announced(Struct, frozen=True, gc=False):
+    """An object that somebody will create, at `at` (seconds since the epoch); `blob`: as MessagePack."""
+
+    at: float
+    blob: bytes
+
+
+class Announce(Message, frozen=True):
+    """They will come. Reply: Done."""
+
+    arrivals: tuple[Announced, ...]
+
+
 # --- to actors that only watch ------------------------------------------------------------------------------------
 
 

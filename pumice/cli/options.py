@@ -76,7 +76,8 @@ Manifests = Annotated[
         "-f",
         "--filename",
         metavar="PATH",
-        help="A file, a folder, - for stdin, or openb:NODES.csv,PODS.csv. May be repeated.",
+        help="A file, a folder, - for stdin, or a trace: openb:NODES.csv,PODS.csv[,times], swf:FILE, philly:FILE,"
+        " csv:FILE, parquet:FILE. May be repeated.",
         show_default=False,
     ),
 ]

@@ -28,6 +28,7 @@ from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
 from pumice.load.remarks import said_of_strangers
 from pumice.plugins.loader import identities
+from pumice.runtime.arrivals import hastened
 from pumice.runtime.dumped import still_running
 from pumice.runtime.kubeconfig import export_line
 from pumice.runtime.main_job import Object, RunOutcome, RunPlan, Watching, run_plan
@@ -74,6 +75,7 @@ def run(
     time: Annotated[str | None, _option("time")] = None,
     start: Annotated[str | None, _option("start")] = None,
     default_duration: Annotated[str | None, _option("default_duration")] = None,
+    speedup: Annotated[int | None, _option("speedup")] = None,
     until: Annotated[str | None, _option("until")] = None,
     seed: Annotated[int | None, _option("seed")] = None,
     keep: Annotated[str | None, _option("keep")] = None,
@@ -97,7 +99,7 @@ def run(
     flags: dict[str, object] = {
         "config": config, "db": db, "backend": backend, "time": time, "start": start, "until": until, "seed": seed,
         "faults": faults, "profiles": profiles, "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
-        "default_duration": default_duration,
+        "default_duration": default_duration, "speedup": speedup,
         "log_level": log_level, "lenient": lenient, "http": http, "token": token, "token_file": token_file,
         "tls_cert": tls_cert, "tls_key": tls_key, "no_scheduler": no_scheduler, "no_controllers": no_controllers,
     }  # fmt: skip
@@ -152,7 +154,7 @@ def plan_of(
     plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
     load_config(path, settings.lenient, terminal, plugins=plugins)
     return RunPlan(
-        objects=still_running(loaded.objects),
+        objects=hastened(still_running(loaded.objects), settings.speedup),
         bare=bare,
         db=Path(settings.db),
         until=until,

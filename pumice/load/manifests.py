@@ -20,6 +20,7 @@ from pumice.errors import InputError
 from pumice.load.documents import DocumentError, ManifestDocument, read_documents
 from pumice.load.openb import PREFIX, read_openb
 from pumice.load.source import read_texts
+from pumice.load.traces.read import is_trace, read_trace
 from pumice.shapes import is_list, is_mapping
 
 Object = dict[str, Any]
@@ -59,6 +60,12 @@ def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
         if path.startswith(PREFIX):
             for obj in read_openb(path):
                 _take(loaded, obj, ManifestPlace(path, 0, 0))
+            continue
+        if is_trace(path):
+            objects, left = read_trace(path)
+            for obj in objects:
+                _take(loaded, obj, ManifestPlace(path, 0, 0))
+            loaded.skipped += [f"{path}: {count} jobs left out: {why}" for why, count in left.out.items()]
             continue
         for source, text in read_texts(path, stdin):
             if isinstance(text, InputError):

@@ -3,7 +3,8 @@
 Nodes: sn, cpu_milli, memory_mib, gpu, model. Pods: name, cpu_milli, memory_mib, num_gpu, gpu_milli and, in most
 files, gpu_spec and creation_time. A GPU is 1000 units of the scalar `alibabacloud.com/gpu-milli`; a pod's gpu_spec
 ("A|B") becomes required node affinity on the label with the card model. Every pod is Pending, whatever the trace says
-became of it, and once it runs it stays.
+became of it, and once it runs it stays; with `,times` at the end, each comes at its creation_time and runs as long as
+it did.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from actors.agents.pod_runs import DURATION
 from pumice.errors import InputError
 from pumice.load.source import read_text
+from pumice.load.traces.jobs import SHORTEST_S
 from pumice.oneshot.moment import format_moment
+from pumice.runtime.arrivals import ARRIVAL, duration_text
 
 PREFIX: Final = "openb:"
+TIMES: Final = "times"
 GPU: Final = "alibabacloud.com/gpu-milli"
 MODEL: Final = "alibabacloud.com/gpu-card-model"
 NAMESPACE: Final = "default"
@@ -30,14 +35,32 @@ Row = dict[str, str]
 
 def read_openb(argument: str) -> Iterator[Object]:
     """Nodes, then pods, in the order of the files. InputError names file, line and column of what is wrong."""
-    names = argument.removeprefix(PREFIX).split(",")
-    if len(names) != 2:
-        raise InputError(f"expected {PREFIX}NODES.csv,PODS.csv", source=argument)
-    nodes, pods = Path(names[0]), Path(names[1])
+    nodes, pods, times = _named(argument)
     for line, row in _rows(nodes, ("sn", "cpu_milli", "memory_mib", "gpu", "model")):
         yield _node(_Cells(row, nodes, line))
     for line, row in _rows(pods, ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")):
-        yield _pod(_Cells(row, pods, line))
+        cells = _Cells(row, pods, line)
+        yield _in_its_time(_pod(cells), cells) if times else _pod(cells)
+
+
+def _named(argument: str) -> tuple[Path, Path, bool]:
+    """Nodes, pods, and whether pods come and end when they did."""
+    names = argument.removeprefix(PREFIX).split(",")
+    if not 2 <= len(names) <= 3 or names[2:] not in ([], [TIMES]):
+        raise InputError(f"expected {PREFIX}NODES.csv,PODS.csv or {PREFIX}NODES.csv,PODS.csv,{TIMES}", source=argument)
+    return Path(names[0]), Path(names[1]), len(names) == 3
+
+
+def _in_its_time(pod: Object, cells: _Cells) -> Object:
+    """The pod as it came, for as long as it ran: from scheduled_time (else creation_time) to deletion_time."""
+    created = cells.number("creation_time")
+    began = cells.number("scheduled_time") if cells.text("scheduled_time") else created
+    annotations = {
+        ARRIVAL: duration_text(created),
+        DURATION: duration_text(max(cells.number("deletion_time") - began, SHORTEST_S)),
+    }
+    metadata = {name: value for name, value in pod["metadata"].items() if name != "creationTimestamp"}
+    return {**pod, "metadata": {**metadata, "annotations": annotations}}
 
 
 def pod_group_of(pod: Object) -> tuple[Object, Object]:

@@ -22,6 +22,7 @@ from config.errors import ConflictError
 from core.messages.replies import Accepted, Refused
 from pumice.plugins.loader import AT_WORK
 from pumice.plugins.watchdog import watched
+from pumice.runtime.arrivals import Arriving, part
 from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.journals import file_journal, read_into_memory, write_back
@@ -127,6 +128,9 @@ async def _run_on_file(plan: RunPlan, watching: Watching) -> RunOutcome:
 
 async def _run(plan: RunPlan, watching: Watching, journal: Journal, clock: Clock) -> RunOutcome:
     outcome = RunOutcome()
+    arriving = part(plan.objects, clock.now())
+    if arriving.later:
+        plan = replace(plan, settings=replace(plan.settings, arrivals=True))
     storm = plan.storm
     if storm is None:
         system = System(plan.settings, journal, clock)
@@ -138,7 +142,7 @@ async def _run(plan: RunPlan, watching: Watching, journal: Journal, clock: Clock
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_until_signal, tasks.cancel_scope, outcome)
             tasks.start_soon(watching.follow, system)
-            await _hand_in(plan, system, outcome, watching)
+            await _hand_in(plan, arriving, system, outcome, watching)
             await reached(plan.until, system)
             if storm is not None:
                 await storm.rest(system, journal, interrupted=False)
@@ -171,8 +175,10 @@ async def _until_signal(scope: anyio.CancelScope, outcome: RunOutcome) -> None:
     scope.cancel()
 
 
-async def _hand_in(plan: RunPlan, system: System, outcome: RunOutcome, watching: Watching) -> None:
-    await _submit(in_order(plan.objects), system, outcome, watching)
+async def _hand_in(plan: RunPlan, arriving: Arriving, system: System, outcome: RunOutcome, watching: Watching) -> None:
+    await _submit(in_order(arriving.now), system, outcome, watching)
+    for first in range(0, len(arriving.later), BATCH):
+        await system.announce(arriving.later[first : first + BATCH])
     if not await system.listed("Node"):
         await _submit(builtin_nodes(), system, outcome, watching)
         outcome.added.append("three built-in nodes (cpu 8, memory 16Gi, pods 110)")

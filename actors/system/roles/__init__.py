@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from actors.system.roles.cluster import API_SERVER, GATEWAY, NODE_AGENTS
+from actors.system.roles.cluster import API_SERVER, ARRIVALS, GATEWAY, NODE_AGENTS
 from actors.system.roles.controllers import (
     CONFIG_WATCHER,
     DISRUPTION_CONTROLLER,
@@ -26,7 +26,7 @@ ROLES: Final = (
     API_SERVER, CACHE, SESSION_RUNNER, BIND_WORKER, EVICT_WORKER, STATUS_WRITER, PRE_BIND_WORKER, NODE_AGENTS,
     JOB_CONTROLLER, POD_GROUP_CONTROLLER, QUEUE_CONTROLLER, VOLUME_CONTROLLER, DISRUPTION_CONTROLLER, ACTION_WORKER,
     DRY_RUN_WORKER, CHECKPOINTER, METRICS, CONFIG_WATCHER, GATEWAY, POD_EVENTS, RECORDER, USAGE_COLLECTOR,
-    WORKLOAD_CONTROLLER, SUPERVISOR,
+    WORKLOAD_CONTROLLER, SUPERVISOR, ARRIVALS,
 )  # fmt: skip
 """A new one goes to the end: a storm's seed says by place who crashes."""
 

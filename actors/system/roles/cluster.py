@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from actors.agents.arrivals import Arrivals
 from actors.agents.node_agents import NodeAgents
 from actors.api.faults.faulty_server import api_server
 from actors.gateway.gateway import Gateway
 from actors.system import ports
-from actors.system.settings import serving
+from actors.system.settings import has_arrivals, serving
 from actors.system.wiring import Role
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ def _gateway(wiring: Wiring, name: str) -> Gateway:
 def _node_agents(wiring: Wiring, name: str) -> NodeAgents:
     lasts_s = wiring.settings.default_duration_s
     return NodeAgents(*wiring.own(name), **wiring.ports(name), default_duration_s=lasts_s)
+
+
+def _arrivals(wiring: Wiring, name: str) -> Arrivals:
+    return Arrivals(*wiring.own(name), **wiring.ports(name), coming=wiring.coming)
 
 
 API_SERVER: Final = Role(
@@ -57,4 +62,13 @@ NODE_AGENTS: Final = Role(
     build=_node_agents,
     crashes=("node-agents",),
     box="node agents",
+)
+
+ARRIVALS: Final = Role(
+    name="arrivals",
+    port=ports.ArrivalsPort,
+    sends={"api": "api-server"},
+    build=_arrivals,
+    wanted=has_arrivals,
+    box="manifests · traces · dumps",
 )

@@ -29,8 +29,12 @@ COLLECTING = (
     'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\nmetrics:\n  type: prometheus\n  address: http://p\n'
 )
 SETTINGS = {
-    "served": SystemSettings(bind_workers=2, gateway=GatewaySettings(socket.socket.__new__(socket.socket))),
-    "struck": SystemSettings(faults=SeededFaults(1, {"bind-lost": 0.1}, crashable=CRASHABLE), config_text=COLLECTING),
+    "served": SystemSettings(
+        arrivals=True, bind_workers=2, gateway=GatewaySettings(socket.socket.__new__(socket.socket))
+    ),
+    "struck": SystemSettings(
+        arrivals=True, faults=SeededFaults(1, {"bind-lost": 0.1}, crashable=CRASHABLE), config_text=COLLECTING
+    ),
 }
 
 

@@ -1,0 +1,129 @@
+"""The users of a cluster, as a trace or a manifest says when they come: objects are created at their time.
+
+Owns: nothing; what is to come (`Coming`) outlives it, and is nobody else's.
+Accepts: `Announce`.
+Sends: asks the api.
+When full: whoever announces waits.
+Stops: at once. After a crash the next one goes on, and what was in hand is created again, which the api knows already.
+
+What is to come counts as timers on the activity board, so a system with arrivals ahead is not idle.
+"""
+
+from __future__ import annotations
+
+import logging
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, Final, assert_never
+
+from actors.errors import ActorFailedError
+from actors.runtime.actor import Actor
+from actors.runtime.asking import AGAIN_S
+from core.messages.commands import Announce, Create
+from core.messages.replies import Done, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+    from typing import Any
+
+    from actors.runtime.context import Context
+    from actors.system.ports import ApiPort, ArrivalsPort
+    from core.messages.commands import Announced
+    from core.messages.replies import ApiReply
+
+FOREVER: Final = float("inf")
+USER: Final = "submit"
+KNOWN: Final = "AlreadyExists"
+BATCH: Final = 500
+"""So many are created at a time, when as many come at once."""
+
+log = logging.getLogger(__name__)
+
+
+class Coming:
+    """What is to come, in the order of its time, and of its announcement at one moment."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, bytes]] = []
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, arrival: Announced) -> None:
+        """One more."""
+        heappush(self._heap, (arrival.at, next(self._numbers), arrival.blob))
+
+    def next_due(self) -> float:
+        """When the next one comes (seconds since the epoch); infinity: never."""
+        return self._heap[0][0] if self._heap else FOREVER
+
+    def take_due(self, now: float) -> list[tuple[float, int, bytes]]:
+        """At most `BATCH` that should have come by now; they are gone from here."""
+        due: list[tuple[float, int, bytes]] = []
+        while self._heap and self._heap[0][0] <= now and len(due) < BATCH:
+            due.append(heappop(self._heap))
+        return due
+
+    def give_back(self, taken: Sequence[tuple[float, int, bytes]]) -> None:
+        """They may not have come after all."""
+        for one in taken:
+            heappush(self._heap, one)
+
+
+class Arrivals(Actor[Announce, Done]):
+    """Creates what is announced when its time has come; at one moment in the order of announcement."""
+
+    def __init__(self, name: str, mailbox: ArrivalsPort, context: Context, *, api: ApiPort, coming: Coming) -> None:
+        super().__init__(name, mailbox, context)
+        self._coming = coming
+        self._api = api
+        self._alarm = context.alarm()
+        self._loop_sleep = context.alarm()
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Waiting for the next one."""
+        return (self._keep_time,)
+
+    async def handle(self, message: Announce) -> Done:
+        """More is to come."""
+        match message:
+            case Announce():
+                for arrival in message.arrivals:
+                    self._coming.add(arrival)
+            case _:
+                assert_never(message)
+        self.activity.timers(self.name, len(self._coming))
+        self._alarm.no_later_than(self._alarm.now() + self._wait_s())
+        return Done()
+
+    async def _keep_time(self) -> None:
+        while True:
+            if (wait_s := self._wait_s()) > 0:
+                await self._alarm.sleep_until(self._alarm.now() + wait_s)
+                continue
+            with self.activity.busy():
+                await self._create()
+            self.activity.timers(self.name, len(self._coming))
+
+    def _wait_s(self) -> float:
+        return self._coming.next_due() - self.clock.now()
+
+    async def _create(self) -> None:
+        due = self._coming.take_due(self.clock.now())
+        try:
+            replies = await self._answers([Create(blob, user=USER) for _, _, blob in due])
+        except BaseException:
+            self._coming.give_back(due)
+            raise
+        for reply in replies:
+            if isinstance(reply, Refused) and reply.reason != KNOWN:
+                log.warning("an arrival is refused: %s", reply.message)
+
+    async def _answers(self, requests: Sequence[Create]) -> Sequence[ApiReply]:
+        """Asked again when the api crashed over it, and then some of the objects are there already."""
+        while True:
+            try:
+                return await self._api.ask_many(requests)
+            except ActorFailedError:
+                await self._loop_sleep.sleep_until(self._loop_sleep.now() + AGAIN_S)

@@ -1,0 +1,1 @@
+"""Traces: workloads in which jobs come and end at recorded times, as Volcano Jobs with `pumice.dev/arrival`."""

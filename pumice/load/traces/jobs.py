@@ -1,0 +1,144 @@
+"""A job of a trace, whatever its format, and the objects that it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from actors.agents.pod_runs import DURATION
+from core.resources.amounts import CPU, MEMORY
+from pumice.measures.lives import USER
+from pumice.runtime.arrivals import ARRIVAL, duration_text
+
+Object = dict[str, Any]
+
+GPU: Final = "nvidia.com/gpu"
+NAMESPACE: Final = "default"
+SHORTEST_S: Final = 1.0
+"""Traces count in whole seconds, and a duration of 0 means "for ever" to a node agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceJob:
+    """One job. `arrival_s`: seconds after the beginning; `duration_s`: from the start of a pod to its end.
+
+    `pods`: how many of which amounts (by resource, in Kubernetes' quantities); all of them must start together unless
+    `gang` is smaller. `priority`: of a PriorityClass that is made for it, None: none.
+    """
+
+    name: str
+    arrival_s: float
+    duration_s: float
+    pods: tuple[tuple[int, Mapping[str, str]], ...]
+    queue: str = "default"
+    user: str = ""
+    gang: int | None = None
+    priority: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many pods."""
+        return sum(count for count, _ in self.pods)
+
+
+@dataclass(slots=True)
+class Left:
+    """Jobs of a trace that were left out, by the reason."""
+
+    out: dict[str, int] = field(default_factory=dict[str, int])
+
+    def note(self, why: str) -> None:
+        """One more."""
+        self.out[why] = self.out.get(why, 0) + 1
+
+
+def objects_of(jobs: Iterable[TraceJob]) -> Iterator[Object]:
+    """The queues and priority classes that jobs name, and each as a Volcano Job with its arrival."""
+    queues, priorities = {"default"}, set[int]()
+    for job in jobs:
+        if job.queue not in queues:
+            queues.add(job.queue)
+            yield queue_of(job.queue)
+        if job.priority is not None and job.priority not in priorities:
+            priorities.add(job.priority)
+            yield priority_class_of(job.priority)
+        yield volcano_job(job)
+
+
+def volcano_job(job: TraceJob) -> Object:
+    """The manifest, a task for each shape of pod."""
+    annotations = {ARRIVAL: duration_text(job.arrival_s)}
+    spec: Object = {
+        "schedulerName": "volcano",
+        "queue": job.queue,
+        "minAvailable": job.size if job.gang is None else job.gang,
+        "tasks": [
+            {"name": f"t{number}", "replicas": count, "template": _template(job, amounts)}
+            for number, (count, amounts) in enumerate(job.pods)
+        ],
+    }
+    if job.priority is not None:
+        spec["priorityClassName"] = priority_name(job.priority)
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": job.name, "namespace": NAMESPACE, "annotations": annotations},
+        "spec": spec,
+    }
+
+
+def _template(job: TraceJob, amounts: Mapping[str, str]) -> Object:
+    annotations = {DURATION: duration_text(max(job.duration_s, SHORTEST_S))}
+    if job.user:
+        annotations[USER] = job.user
+    limits = {name: amount for name, amount in amounts.items() if name not in (CPU, MEMORY)}
+    resources: Object = {"requests": dict(amounts), **({"limits": limits} if limits else {})}
+    return {
+        "metadata": {"annotations": annotations},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "main", "image": "trace", "resources": resources}],
+        },
+    }
+
+
+def queue_of(name: str) -> Object:
+    """A queue of weight 1."""
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"weight": 1, "reclaimable": True},
+    }
+
+
+def priority_name(priority: int) -> str:
+    """What the class of a priority is called; names have no minus at their beginning or plus anywhere."""
+    return f"priority-{priority}" if priority >= 0 else f"priority-minus-{-priority}"
+
+
+def priority_class_of(priority: int) -> Object:
+    """A PriorityClass."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": priority_name(priority)},
+        "value": priority,
+    }
+
+
+def node_of(name: str, amounts: Mapping[str, str]) -> Object:
+    """A node that gives that away, ready."""
+    quantities = {**amounts, "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "spec": {},
+        "status": {
+            "allocatable": quantities,
+            "capacity": dict(quantities),
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }

@@ -1,0 +1,67 @@
+"""The Standard Workload Format of the Parallel Workloads Archive: `swf:FILE[,nodes=COUNTxCPUS]`.
+
+A line a job, 18 numbers (-1: unknown); lines that begin with `;` are comments. Read are: 1 job number, 2 submit time,
+4 run time, 5 allocated processors (else 8, requested), 12 user, 15 queue. A processor is one cpu; a job of more than a
+node has becomes a gang of pods, each of a whole node, and one of the rest. Source:
+https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pumice.errors import InputError
+from pumice.load.traces.jobs import TraceJob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pumice.load.traces.jobs import Left
+
+COLUMNS: Final = 18
+NUMBER, SUBMIT, RUN, ALLOCATED, REQUESTED, USER, QUEUE = 0, 1, 3, 4, 7, 11, 14
+
+
+def read_swf(text: str, source: str, node_cpus: int, left: Left) -> Iterator[TraceJob]:
+    """In the order of the file. InputError names file, line and column of what is wrong."""
+    for line, words in enumerate((row.split() for row in text.splitlines()), 1):
+        if not words or words[0].startswith(";"):
+            continue
+        if len(words) < COLUMNS:
+            raise InputError(f"expected {COLUMNS} numbers, found {len(words)}", source=source, line=line)
+        job = _Line(words, source, line)
+        cpus = job.number(ALLOCATED) if job.number(ALLOCATED) > 0 else job.number(REQUESTED)
+        if job.number(RUN) < 0:
+            left.note("no run time")
+        elif cpus <= 0:
+            left.note("no number of processors")
+        else:
+            yield _job(job, int(cpus), node_cpus)
+
+
+class _Line:
+    def __init__(self, words: list[str], source: str, line: int) -> None:
+        self._words, self._source, self._line = words, source, line
+
+    def number(self, column: int) -> float:
+        try:
+            return float(self._words[column])
+        except ValueError:
+            problem = f"expected a number, was {self._words[column]!r}"
+            raise InputError(problem, source=self._source, line=self._line, path=f"column {column + 1}") from None
+
+
+def _job(job: _Line, cpus: int, node_cpus: int) -> TraceJob:
+    whole, rest = divmod(cpus, node_cpus)
+    pods = [(whole, {"cpu": str(node_cpus)})] if whole else []
+    if rest:
+        pods.append((1, {"cpu": str(rest)}))
+    queue, user = int(job.number(QUEUE)), int(job.number(USER))
+    return TraceJob(
+        name=f"job-{int(job.number(NUMBER))}",
+        arrival_s=max(0.0, job.number(SUBMIT)),
+        duration_s=job.number(RUN),
+        pods=tuple(pods),
+        queue=f"queue-{queue}" if queue >= 0 else "default",
+        user=f"user-{user}" if user >= 0 else "",
+    )

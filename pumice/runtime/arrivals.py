@@ -1,0 +1,78 @@
+"""Objects that come later: `pumice.dev/arrival`, a time after the beginning of the run (`90s`, `1h30m`) or a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from actors.agents.pod_runs import DURATION
+from config.durations import duration_s
+from core.messages.commands import Announced
+from core.objects.metadata import parse_time, text_map
+from storage import codec
+
+Object = dict[str, Any]
+
+ARRIVAL: Final = "pumice.dev/arrival"
+
+
+@dataclass(slots=True)
+class Arriving:
+    """Objects parted by when they come. `problems`: annotations that say no time; these objects come at once."""
+
+    now: list[Object] = field(default_factory=list[Object])
+    later: list[Announced] = field(default_factory=list[Announced])
+    problems: list[str] = field(default_factory=list[str])
+
+
+def part(objects: Sequence[Object], began: float) -> Arriving:
+    """`began`: seconds since the epoch. What has no arrival, or one that is over, comes at once."""
+    found = Arriving()
+    for obj in objects:
+        said = text_map(obj["metadata"].get("annotations")).get(ARRIVAL)
+        at = None if said is None else arrival_at(said, began)
+        if said is not None and at is None:
+            name = f"{obj['kind']} {obj['metadata'].get('name')}"
+            found.problems.append(f"{name}: {ARRIVAL}: expected a duration or a time as 2026-01-31T12:00:00Z: {said!r}")
+        if at is None or at <= began:
+            found.now.append(obj)
+        else:
+            found.later.append(Announced(at, codec.pack(obj)))
+    return found
+
+
+def arrival_at(said: str, began: float) -> float | None:
+    """In seconds since the epoch; None: it says no time."""
+    after = duration_s(said)
+    if after is not None:
+        return began + after
+    try:
+        return parse_time(said)
+    except ValueError:
+        return None
+
+
+def hastened(objects: Sequence[Object], times: float) -> list[Object]:
+    """The same with all that is said of arrivals and durations so many times as soon."""
+    return objects if times == 1.0 else [_hastened(obj, times) for obj in objects]
+
+
+def _hastened(value: Any, times: float) -> Any:
+    if isinstance(value, list):
+        return [_hastened(one, times) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _sooner(one, times) if key in (ARRIVAL, DURATION) else _hastened(one, times) for key, one in value.items()
+    }
+
+
+def _sooner(said: Any, times: float) -> Any:
+    seconds = duration_s(said) if isinstance(said, str) else None
+    return said if seconds is None else duration_text(seconds / times)
+
+
+def duration_text(seconds: float) -> str:
+    """As Go writes and reads it, to the millisecond."""
+    return f"{seconds:.3f}".rstrip("0").rstrip(".") + "s"

@@ -1,0 +1,134 @@
+"""Each format of trace becomes jobs with their arrivals; what cannot be read is named by line and column."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pumice.errors import InputError
+from pumice.load.manifests import load
+from pumice.load.traces.jobs import GPU, Left
+from pumice.load.traces.philly import read_philly
+from pumice.load.traces.read import read_trace
+from pumice.load.traces.swf import read_swf
+from pumice.load.traces.table import read_csv
+
+TRACES = Path(__file__).parents[5] / "shared" / "traces"
+SWF = """\
+; a comment
+  1 0 -1 1451 128 -1 -1 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1
+  2 30 -1 60 20 -1 -1 -1 -1 -1 -1 4 1 -1 1 -1 -1 -1
+  3 40 -1 -1 4 -1 -1 -1 -1 -1 -1 4 1 -1 1 -1 -1 -1
+  4 50 -1 10 -1 -1 -1 3 -1 -1 -1 4 1 -1 0 -1 -1 -1
+"""
+PHILLY = """\
+vc,idx,arrival_s,gpus,job_type,total_steps,duration_s_on_v100
+b,0,100,20,x,1,3600
+b,1,120,1,x,1,
+a,0,50,2,x,1,10
+"""
+TABLE = """\
+arrival,duration,name,pods,gang,cpu,memory,gpu,queue,user,priority,example.com/fpga
+0,10,one,4,2,500m,1Gi,1,research,ann,7,2
+5.5,1.25,,,,,,,,,,
+"""
+
+
+def test_swf_takes_processors_as_cpus_and_splits_them_over_nodes() -> None:
+    left = Left()
+    jobs = list(read_swf(SWF, "t.swf", 16, left))
+    assert [(job.name, job.arrival_s, job.duration_s) for job in jobs] == [
+        ("job-1", 0, 1451),
+        ("job-2", 30, 60),
+        ("job-4", 50, 10),
+    ]
+    assert [job.pods for job in jobs] == [
+        ((8, {"cpu": "16"}),),
+        ((1, {"cpu": "16"}), (1, {"cpu": "4"})),
+        ((1, {"cpu": "3"}),),
+    ]
+    assert [(job.queue, job.user) for job in jobs[:2]] == [("default", "user-1"), ("queue-1", "user-4")]
+    assert left.out == {"no run time": 1}
+
+
+def test_philly_has_a_queue_for_each_virtual_cluster_and_comes_in_the_order_of_time() -> None:
+    left = Left()
+    small, large = read_philly(PHILLY, "p.csv", 8, left)
+    assert (small.name, small.queue, small.pods) == ("a-0", "vc-a", ((1, {"cpu": "8", GPU: "2"}),))
+    assert large.pods == ((2, {"cpu": "32", GPU: "8"}), (1, {"cpu": "16", GPU: "4"}))
+    assert left.out == {"no duration": 1}
+
+
+def test_a_table_says_what_it_likes_and_the_rest_is_usual() -> None:
+    one, other = read_csv(TABLE, "t.csv")
+    assert (one.name, one.size, one.gang, one.queue, one.user, one.priority) == ("one", 4, 2, "research", "ann", 7)
+    assert one.pods[0][1] == {"cpu": "500m", "memory": "1Gi", GPU: "1", "example.com/fpga": "2"}
+    assert (other.name, other.size, other.gang, other.queue, other.priority) == ("job-1", 1, None, "default", None)
+    assert (other.arrival_s, other.duration_s, other.pods) == (5.5, 1.25, ((1, {"cpu": "1"}),))
+
+
+def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'pumice[tables]'")
+    import pyarrow.parquet as parquet  # noqa: PLC0415
+
+    table = arrow.table({"arrival": [0.0, 5.5], "duration": [10, 20], "pods": [4, None], "queue": ["q", None]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("arrival,duration,pods,queue\n0,10,4,q\n5.5,20,,\n", "utf-8")
+    read = [list(read_trace(f"{form}:{tmp_path}/t.{form}")[0]) for form in ("csv", "parquet")]
+    assert read[0] == read[1]
+    assert [obj["kind"] for obj in read[0]] == ["Queue", "Job", "Job"]
+
+
+def test_a_job_becomes_a_volcano_job_with_its_arrival(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TABLE, "utf-8")
+    queue, priority, job, other = list(read_trace(f"csv:{tmp_path / 't.csv'}")[0])
+    assert (queue["metadata"]["name"], priority["metadata"]["name"], priority["value"]) == ("research", "priority-7", 7)
+    assert job["metadata"]["annotations"] == {"pumice.dev/arrival": "0s"}
+    spec, task = job["spec"], job["spec"]["tasks"][0]
+    assert (spec["minAvailable"], spec["queue"], spec["priorityClassName"]) == (2, "research", "priority-7")
+    template: dict[str, Any] = task["template"]
+    assert template["metadata"]["annotations"] == {"pumice.dev/duration": "10s", "pumice.dev/user": "ann"}
+    assert template["spec"]["containers"][0]["resources"]["limits"] == {GPU: "1", "example.com/fpga": "2"}
+    assert other["metadata"]["annotations"] == {"pumice.dev/arrival": "5.5s"}
+
+
+@pytest.mark.parametrize(
+    ("argument", "content", "said"),
+    [
+        ("csv:{}", "arrival\n1\n", "expected the columns duration; found arrival"),
+        ("csv:{}", "arrival,duration\n1,2\nx,2\n", ":3: arrival: expected a number ≥ 0, was 'x'"),
+        ("csv:{}", "arrival,duration\n1,nan\n", ":2: duration: expected a number ≥ 0, was 'nan'"),
+        ("csv:{}", "arrival,duration,pods\n1,2,0.5\n", ":2: pods: expected at least 1"),
+        ("csv:{}", "arrival,duration,priority\n1,2,high\n", ":2: priority: expected a whole number, was 'high'"),
+        ("csv:{},nodes=3x4", "arrival,duration\n", "csv: takes no options"),
+        ("swf:{}", "1 2 3\n", ":1: expected 18 numbers, found 3"),
+        ("swf:{}", SWF.replace("1451", "long"), ":2: column 4: expected a number, was 'long'"),
+        ("swf:{},nodes=0x4", SWF, "expected nodes=COUNTxCPUS, was 'nodes=0x4'"),
+        ("philly:{},racks=3", PHILLY, "expected nodes=COUNTxGPUS, was 'racks=3'"),
+        ("philly:{}", "vc,idx\n", "expected the columns arrival_s, gpus, duration_s_on_v100"),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path: Path, argument: str, content: str, said: str) -> None:
+    (tmp_path / "trace").write_text(content, "utf-8")
+    with pytest.raises(InputError) as refused:
+        list(read_trace(argument.format(tmp_path / "trace"))[0])
+    assert said in str(refused.value)
+
+
+def test_jobs_left_out_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "t.swf").write_text(SWF, "utf-8")
+    loaded = load([f"swf:{tmp_path / 't.swf'},nodes=3x16"], io.StringIO())
+    assert [obj["kind"] for obj in loaded.objects] == ["Node"] * 3 + ["Job", "Queue", "Job", "Queue", "Job"]
+    assert loaded.skipped == [f"swf:{tmp_path / 't.swf'},nodes=3x16: 1 jobs left out: no run time"]
+
+
+@pytest.mark.skipif(not TRACES.is_dir(), reason="the recorded traces are not there: ../shared/traces")
+def test_whole_traces_can_be_read() -> None:
+    objects, left = read_trace(f"philly:{TRACES}/philly_gavel/gavel_msr_seed0.csv.gz")
+    jobs = [obj for obj in objects if obj["kind"] == "Job"]
+    assert (len(jobs), left.out) == (15_264 - 1_548, {"no duration": 1_548})
+    swf, left = read_trace(f"swf:{TRACES}/swf/NASA-iPSC-1993-3.1-cln.swf.gz")
+    assert sum(1 for obj in swf if obj["kind"] == "Job") + sum(left.out.values()) == 18_239
