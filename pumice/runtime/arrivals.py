@@ -10,6 +10,7 @@ from actors.agents.pod_runs import DURATION
 from config.durations import duration_s
 from core.messages.commands import Announced
 from core.objects.metadata import parse_time, text_map
+from pumice.shapes import is_list, is_mapping
 from storage import codec
 
 Object = dict[str, Any]
@@ -53,15 +54,15 @@ def arrival_at(said: str, began: float) -> float | None:
         return None
 
 
-def hastened(objects: Sequence[Object], times: float) -> list[Object]:
+def hastened(objects: Sequence[Object], times: float) -> Sequence[Object]:
     """The same with all that is said of arrivals and durations so many times as soon."""
     return objects if times == 1.0 else [_hastened(obj, times) for obj in objects]
 
 
 def _hastened(value: Any, times: float) -> Any:
-    if isinstance(value, list):
+    if is_list(value):
         return [_hastened(one, times) for one in value]
-    if not isinstance(value, dict):
+    if not is_mapping(value):
         return value
     return {
         key: _sooner(one, times) if key in (ARRIVAL, DURATION) else _hastened(one, times) for key, one in value.items()

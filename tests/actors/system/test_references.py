@@ -112,7 +112,7 @@ async def test_what_lies_behind_a_handle_is_of_its_type_and_cannot_be_changed() 
 
 async def test_who_is_in_no_other_row_could_live_elsewhere() -> None:
     here = {role for reference in REFERENCES if reference.roles != EVERYBODY for role in reference.roles}
-    assert set(EVERYBODY) - here == {"bind-worker", "evict-worker", "metrics", "usage-collector"}
+    assert set(EVERYBODY) - here == {"arrivals", "bind-worker", "evict-worker", "metrics", "usage-collector"}
 
 
 @pytest.mark.parametrize("what", ["state", "row", "mailbox", "global"])

@@ -71,9 +71,8 @@ def test_a_table_says_what_it_likes_and_the_rest_is_usual() -> None:
 
 
 def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'pumice[tables]'")
-    import pyarrow.parquet as parquet  # noqa: PLC0415
-
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: pip install 'pumice[tables]'")
+    arrow = pytest.importorskip("pyarrow")
     table = arrow.table({"arrival": [0.0, 5.5], "duration": [10, 20], "pods": [4, None], "queue": ["q", None]})
     parquet.write_table(table, tmp_path / "t.parquet")
     (tmp_path / "t.csv").write_text("arrival,duration,pods,queue\n0,10,4,q\n5.5,20,,\n", "utf-8")
