@@ -25,7 +25,7 @@ DOCUMENTS: Final = ("README.md", "examples/README.md")
 BLOCK: Final = re.compile(r"(<!-- ci: \w+ -->\n)?^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SERVER: Final = re.compile(r"^pumice run .*--http (\S+)")
 CLIENT: Final = re.compile(r"^(kubectl|pumice kubeconfig) ")
-DIFFERS: Final = re.compile(r"^pumice replay .*--config ")
+DIFFERS: Final = re.compile(r"^pumice (replay .*--config|whatif) ")
 LONGEST_S: Final = 300.0
 START_S: Final = 60.0
 

@@ -48,6 +48,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Show the queues, and the jobs that wait: who is tried when, why in that order, and what each waits for.",
         "[bold]pumice queue --db pumice.db research[/bold]",
     ),
+    "whatif": CommandRow(
+        "Live through a cluster's future twice, as it is and with changes, and say what differs.",
+        "[bold]pumice whatif --db pumice.db --add-nodes 4:like=n1 --set queue/q1:spec.weight=3[/bold]",
+    ),
     "replay": CommandRow(
         "Decide every recorded cycle again and compare, or live through the same inputs under another configuration.",
         "[bold]pumice replay pumice.db --verify[/bold]",

@@ -119,7 +119,7 @@ class _Returns:
             self._left[job] = sorted(stories, key=lambda each: (each[1].created, each[0]))
 
     def take(self, job: str, pod: str, at: float) -> float | None:
-        later = [each for each in self._left[job] if each[1].created >= at]
+        later = [each for each in self._left[job] if each[1].created > at]
         chosen = next((each for each in later if each[0] == pod), next(iter(later), None))
         if chosen is None:
             return None

@@ -53,7 +53,8 @@ class PendingJob:
 
 @dataclass(frozen=True, slots=True)
 class Future:
-    """One future of `horizon_s` seconds. `refused`: objects that the api would not have: who, and what it said.
+    """One future of `horizon_s` seconds. `refused`: objects that the api would not have: who, and what it said;
+    `denied`: what was asked of it in vain.
 
     `unknown_running`, `unknown_waiting`: pods that do not say how long they run.
     """
@@ -67,5 +68,6 @@ class Future:
     resources: dict[str, ClusterFigures] = field(default_factory=dict[str, ClusterFigures])
     placements: dict[str, str] = field(default_factory=dict[str, str])
     refused: tuple[tuple[str, str], ...] = ()
+    denied: tuple[tuple[str, str], ...] = ()
     unknown_running: int = 0
     unknown_waiting: int = 0

@@ -14,9 +14,9 @@ from typing import Final
 from actors.api.bootstrap import system_queues
 from actors.api.store import Store
 from actors.api.verbs.creation import SUBMIT
-from core.cycle import run_cycle
+from core.cycle import Trail, close_session, open_session, run_action, run_cycle
 from core.fold.shown import Shown
-from core.messages.commands import BindPod, Create, EvictPod
+from core.messages.commands import BindPod, Create, EvictPod, StoreRequest
 from core.messages.decisions import Bind, CycleResult, Evict
 from core.messages.events import Mutation
 from core.messages.replies import Refused
@@ -41,7 +41,7 @@ Decided = Callable[[CycleResult, float], None]
 class Life:
     """One future, from `now` on. `hears` is told every change of an object, `decided` every cycle.
 
-    `refused`: objects that the api would not have, with its answer.
+    `refused`: objects that the api would not have, with its answer; `denied`: what was asked of it in vain.
     """
 
     def __init__(self, fork: Fork, seed: int, hears: Hears, decided: Decided) -> None:
@@ -49,6 +49,7 @@ class Life:
         self.cycle = fork.cycle
         self.carry = Carry.from_dict(fork.carry)
         self.refused: list[tuple[Object, Refused]] = []
+        self.denied: list[tuple[StoreRequest, Refused]] = []
         self._config, self._seed = fork.config, seed
         self._hears, self._decided = hears, decided
         self._objects = SharedObjects()
@@ -74,6 +75,10 @@ class Life:
             self._create(obj)
         for number, decision in enumerate(fork.in_flight):
             self.store.apply(_landing(decision, f"{fork.cycle}/{number}"), self.now)
+        for ask in fork.asks:
+            reply = self.store.apply(ask, self.now)
+            if isinstance(reply, Refused):
+                self.denied.append((ask, reply))
         for mutation in self.store.drain():
             self._hears(mutation, self.now)
         self.store.log.forget_all(self.store.revision)
@@ -152,11 +157,21 @@ class Life:
         if not idle:
             self._run_cycle()
 
+    def look_again(self, trail: Trail) -> CycleResult:
+        """The cycle that has just been decided, decided once more and followed. To be called by `decided` only."""
+        clock = CycleClock(self.cycle, self.now, self._seed)
+        snapshot = self.view.snapshot(volume_rules(self._config))
+        session = open_session(snapshot, self._config, clock, self.carry, report=True, trail=trail)
+        for action in self._config.actions:
+            run_action(session, action)
+        return close_session(session)
+
     def _run_cycle(self) -> None:
         self._seen = self.view.version
         before = self.carry.to_dict()
         snapshot = self.view.snapshot(volume_rules(self._config))
         result = run_cycle(snapshot, self._config, CycleClock(self.cycle, self.now, self._seed), self.carry)
+        self._decided(result, self.now)
         self.carry, self._wake_at = Carry.from_dict(result.carry), result.wake_at
         for bind in result.binds:
             self.view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind, bind.uid)
@@ -166,7 +181,6 @@ class Life:
         # what was only said wakes the scheduler; it comes to the same again unless it goes on from elsewhere
         self._again = words
         self._echo = words and result.carry == before and self._config.pumice.ties != "hash"
-        self._decided(result, self.now)
 
 
 _WATCHED: Final = frozenset(WATCHED)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from core.cycle import Trail
 from core.life.task import TaskStatus
-from core.messages.decisions import CycleResult
+from core.messages.commands import StoreRequest
+from core.messages.decisions import CycleResult, Evict
 from core.session.carry import CycleClock
 from core.state.volumes import volume_rules
-from pumice.explain.watch import Subjects, watch_cycle
+from pumice.explain.victims import opinions_of
+from pumice.explain.watch import Subjects, gauges_of, watch_cycle
 from pumice.oneshot.between import object_key
 from pumice.whatif.chronicle import Chronicle
 from pumice.whatif.future import Future, PendingJob
@@ -52,15 +55,34 @@ class Witness:
             told.measured.queues(),
             told.measured.cluster(),
             told.placements(),
-            tuple((_who(obj), reply.message) for obj, reply in life.refused),
+            tuple((named(obj), reply.message) for obj, reply in life.refused),
+            tuple((_asked(ask), reply.message) for ask, reply in life.denied),
             sum(unknown),
             len(unknown) - sum(unknown),
         )
 
     def _decided(self, result: CycleResult, at: float) -> None:
         self._cycles += 1
+        returned = [evict for evict in result.evicts if self._comes_round(evict)]
+        votes = self._votes(returned) if returned else {}
         for evict in result.evicts:
-            self.chronicle.evicted(evict, at)
+            self.chronicle.evicted(evict, at, votes.get(evict.uid, ()))
+
+    def _comes_round(self, evict: Evict) -> bool:
+        """Whether a pod of this job has had to go before."""
+        return any(before.job == evict.job for _, before, _ in self.chronicle.evictions)
+
+    def _votes(self, evicts: Sequence[Evict]) -> dict[str, tuple[str, ...]]:
+        """By uid, what each plugin said of the pod when it was chosen."""
+        names = {evict.uid: f"{evict.namespace}/{evict.name}" for evict in evicts}
+        trail = Trail(frozenset(names.values()), frozenset())
+        gauges, view = gauges_of(self.life.look_again(trail)), self.life.view
+        found: dict[str, tuple[str, ...]] = {}
+        for evict in evicts:
+            election = trail.elections.of(names[evict.uid], evict.preemptor)
+            if election is not None:
+                found[evict.uid] = tuple(opinions_of(view, election.preemptor, [election], gauges))
+        return found
 
     def _pending(self) -> dict[str, PendingJob]:
         """Of the jobs with pods that wait, and of those that have none yet: why, as the next cycle would say it."""
@@ -89,5 +111,11 @@ class Witness:
         return found
 
 
-def _who(obj: Object) -> str:
+def named(obj: Object) -> str:
+    """Kind and name, for people."""
     return f"{obj['kind']} {object_key(obj).strip('/')}"
+
+
+def _asked(ask: StoreRequest) -> str:
+    namespace, name = getattr(ask, "namespace", ""), getattr(ask, "name", "")
+    return f"{type(ask).__name__} {namespace}{'/' if namespace else ''}{name}".strip()

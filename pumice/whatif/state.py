@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from config.schema import SchedulerConfig
+from core.messages.commands import StoreRequest
 from core.messages.decisions import Bind, Evict
 from core.messages.events import ConfigLoaded
 
@@ -23,7 +24,7 @@ class Fork:
     `objects`: as an API has them, which nobody changes; those without a uid are handed in anew. `told`: the text of
     `config`. `cycle` and `carry` are those of the newest cycle, `in_flight` what it decided and no object shows yet.
     `default_duration_s`: how long a pod runs that does not say (0: beyond every horizon). `later`: objects that come
-    so many seconds after `now`.
+    so many seconds after `now`; `asks`: what is asked of the api before anything else happens.
     """
 
     objects: tuple[Object, ...]
@@ -35,3 +36,4 @@ class Fork:
     in_flight: tuple[Bind | Evict, ...] = ()
     default_duration_s: float = 0.0
     later: tuple[tuple[float, Object], ...] = ()
+    asks: tuple[StoreRequest, ...] = ()

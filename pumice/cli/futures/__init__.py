@@ -1,0 +1,1 @@
+"""What commands about futures share: their options, and how differences are shown."""

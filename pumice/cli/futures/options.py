@@ -1,0 +1,173 @@
+"""What a question about the future is made of on a command line: a source, and changes by their options."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import anyio
+import typer
+
+from config.durations import EXPECTED, parse_duration
+from config.errors import nearest_name
+from config.load import default_text, read_text
+from core.messages.events import ConfigLoaded
+from pumice.cli.exits import UsageError
+from pumice.cli.inputs import load_config, load_manifests, warn_of_token
+from pumice.cli.terminal import Terminal
+from pumice.explain.server import Server, fetch
+from pumice.load.manifests import load
+from pumice.plugins.loader import identities
+from pumice.replay.plugins import demand_plugins
+from pumice.whatif import changes
+from pumice.whatif.changes import ForkChange
+from pumice.whatif.sources import handed_in, journaled, parsed
+from pumice.whatif.state import Fork
+
+Texts = list[str] | None
+
+
+def _change(name: str, metavar: str, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, show_default=False, rich_help_panel="Changes")
+
+
+Submit = Annotated[Texts, _change("--submit", "PATH", "Hand in these manifests as well.")]
+AddNodes = Annotated[Texts, _change("--add-nodes", "N:like=NODE", "So many nodes more, like this one.")]
+RemoveNode = Annotated[Texts, _change("--remove-node", "NODE", "The node is gone.")]
+Drain = Annotated[Texts, _change("--drain", "NODE", "Cordon the node, and ask its pods to go.")]
+Cordon = Annotated[Texts, _change("--cordon", "NODE", "Nothing new comes to the node.")]
+SetField = Annotated[Texts, _change("--set", "KIND/NAME:PATH=VALUE", "A field of any object: queue/q1:spec.weight=3.")]
+DeleteObject = Annotated[Texts, _change("--delete", "KIND/NAME", "The object is deleted, with what it owns.")]
+Scale = Annotated[
+    Texts, _change("--scale", "KIND/NAME[:TASK]=N", "Replicas of a Deployment, ReplicaSet or task of a Job.")
+]
+OtherConfig = Annotated[Texts, _change("--config", "CONF", "Another scheduler configuration.")]
+
+At = Annotated[int | None, typer.Option("--at", min=1, help="The cycle of the journal. Default: its end.")]
+BaseConfig = Annotated[
+    Path | None,
+    typer.Option("--base-config", metavar="CONF", help="What is in force, of -f and --server. Default: the stock one."),
+]
+Horizon = Annotated[str, typer.Option("--horizon", metavar="D", help="How far ahead: a Go duration.")]
+DefaultDuration = Annotated[
+    str | None,
+    typer.Option(
+        "--default-duration",
+        metavar="D",
+        help="How long a pod runs that does not say. Default: beyond the horizon; of a journal, as it was there.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of generated names and of ties.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ForkSource:
+    """Where the cluster is: a journal (`db`, `at`), a server, or manifests with the configuration in force."""
+
+    db: Path | None
+    at: int | None
+    server: Server | None
+    manifests: Sequence[str] | None
+    config: Path | None
+    plugins_dir: Path | None
+    lenient: bool
+
+    def fork(self, default_duration: str | None, terminal: Terminal) -> Fork:
+        """The cluster as it is. `default_duration`: how long a pod runs that does not say."""
+        lasts_s = None if default_duration is None else seconds_of(default_duration, "--default-duration")
+        if self.server is None and not self.manifests:
+            if self.config is not None:
+                raise UsageError("a journal holds its own configuration", path="--base-config")
+            file = self.db or Path("pumice.db")
+            anyio.run(demand_plugins, file, self.plugins_dir, terminal.warn)
+            return anyio.run(journaled, file, self.at, lasts_s)
+        if self.at is not None:
+            raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--at")
+        load_config(self.config, self.lenient, terminal, plugins=self.plugins_dir)
+        if self.server is not None:
+            warn_of_token(self.server.token, terminal)
+            objects = fetch(self.server)
+        else:
+            objects = load_manifests(self.manifests or (), terminal).objects
+        if not objects:
+            raise UsageError("there are no objects in the input")
+        return handed_in(objects, float(int(time.time())), told_of(self.config), lasts_s or 0.0)
+
+
+def told_of(config: Path | None) -> ConfigLoaded:
+    """A configuration as a journal has it. Raises ConfigError."""
+    text = default_text() if config is None else read_text(config)
+    return ConfigLoaded("", text, "default.conf" if config is None else str(config), plugins=identities())
+
+
+def seconds_of(text: str, path: str) -> float:
+    """Of a Go duration. Raises UsageError."""
+    try:
+        found = parse_duration(text)
+    except ValueError:
+        found = -1.0
+    if found < 0:
+        raise UsageError(f"expected {EXPECTED}, was {text!r}", path=path)
+    return found
+
+
+# --- changes
+
+
+def _submitted(path: str) -> ForkChange:
+    loaded = load([path], sys.stdin)
+    if loaded.problems:
+        raise loaded.problems[0]
+    if not loaded.objects:
+        raise UsageError("there are no objects in it", path=f"--submit {path}")
+    return changes.submit(loaded.objects, f"--submit {path}")
+
+
+def _configured(path: str) -> ForkChange:
+    told = told_of(Path(path))
+    config = parsed(told)
+    return ForkChange(f"--config {path}", lambda fork: replace(fork, config=config, told=told))
+
+
+CHANGES: Final[Mapping[str, Callable[[str], ForkChange]]] = {
+    "--config": _configured,
+    "--submit": _submitted,
+    "--add-nodes": changes.add_nodes,
+    "--set": changes.set_field,
+    "--scale": changes.scale,
+    "--cordon": changes.cordon,
+    "--drain": changes.drain,
+    "--remove-node": changes.remove_node,
+    "--delete": changes.delete,
+}
+"""By option, in the order in which they are made; those of one option in the order in which they are given."""
+
+
+def asked_for(values: Mapping[str, Sequence[str] | None]) -> list[ForkChange]:
+    """The changes behind the options. Raises InputError, ConfigError."""
+    return [make(value) for option, make in CHANGES.items() for value in values.get(option) or ()]
+
+
+def words_of(text: str | None) -> dict[str, list[str]]:
+    """The options of `--against`, which are written as on the command line. Raises UsageError."""
+    found: dict[str, list[str]] = {}
+    try:
+        words = shlex.split(text or "")
+    except ValueError as error:
+        raise UsageError(f"{error}: {text!r}", path="--against") from error
+    while words:
+        option = words.pop(0)
+        if option not in CHANGES:
+            near = nearest_name(option, CHANGES)
+            hint = f", did you mean {near}?" if near else f": expected one of {', '.join(CHANGES)}"
+            raise UsageError(f"{option!r} is no change{hint}", path="--against")
+        if not words:
+            raise UsageError(f"{option} says no value", path="--against")
+        found.setdefault(option, []).append(words.pop(0))
+    return found

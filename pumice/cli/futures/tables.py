@@ -1,0 +1,162 @@
+"""What `pumice whatif` shows a person: who starts earlier or later, who has to go, what is used, who still waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from pumice.whatif.difference import FutureDifference, JobChange
+from pumice.whatif.loops import EvictionLoop
+
+SHOWN: Final = 30
+WORDS: Final = {
+    "Comes": "comes",
+    "Goes": "goes",
+    "Starts": "starts, and would not have",
+    "StartsNoMore": "does not start any more",
+    "StartsEarlier": "starts earlier",
+    "StartsLater": "starts later",
+    "EvictedMore": "is evicted more often",
+    "EvictedLess": "is evicted less often",
+    "Ends": "ends, and would not have",
+    "EndsNoMore": "does not end any more",
+    "EndsEarlier": "ends earlier",
+    "EndsLater": "ends later",
+    "OtherPods": "other pods of it run",
+}
+
+
+def show(console: Console, found: FutureDifference) -> None:
+    """What differs, the jobs first; then what the second future says of evictions, loops and waiting jobs."""
+    if found.same:
+        console.print("Nothing changes.")
+    _show_jobs(console, found)
+    _show_evictions(console, found)
+    for loop in found.loops:
+        _show_loop(console, loop)
+    for loop in found.ended:
+        console.print(f"An eviction loop ends: {_ring(loop)}", markup=False, soft_wrap=True)
+    _show_used(console, found)
+    _show_pending(console, found)
+    _show_unknown(console, found)
+
+
+def _show_jobs(console: Console, found: FutureDifference) -> None:
+    if not found.jobs:
+        return
+    table = Table("job", "change", "by", "start", "end", "evicted")
+    for name, change in list(found.jobs.items())[:SHOWN]:
+        sides = (change.before, change.after)
+        starts = [_moment(side.start_s if side else None) for side in sides]
+        ends = [_moment(side.end_s if side else None) for side in sides]
+        evicted = [str(side.evictions) if side else "" for side in sides]
+        table.add_row(name, WORDS[change.code], _by(change), _pair(starts), _pair(ends), _pair(evicted))
+    console.print(table)
+    _more(console, len(found.jobs), "jobs")
+
+
+def _by(change: JobChange) -> str:
+    return "" if change.by_s is None else span(abs(change.by_s))
+
+
+def _pair(sides: list[str]) -> str:
+    return sides[0] if sides[0] == sides[1] else f"{sides[0] or '-'} → {sides[1] or '-'}"
+
+
+def _moment(seconds: float | None) -> str:
+    return "" if seconds is None else f"+{span(seconds)}"
+
+
+def span(seconds: float) -> str:
+    """`1h2m3s`, `2m5s`, `3.5s`."""
+    if seconds < 60:
+        return f"{seconds:.3g}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{f'{hours}h' if hours else ''}{f'{minutes}m' if minutes else ''}{f'{rest}s' if rest else ''}"
+
+
+def _show_evictions(console: Console, found: FutureDifference) -> None:
+    after = found.after.evictions
+    if after:
+        table = Table("at", "evicted", "for", "by action", "is back", title="evictions, after the change")
+        for each in after[:SHOWN]:
+            back = "no" if each.returns_s is None else _moment(each.returns_s)
+            table.add_row(_moment(each.at_s), each.pod, each.by, each.action, back)
+        console.print(table)
+        _more(console, len(after), "evictions")
+    spared = len(found.to_dict()["spared"])
+    if spared:
+        console.print(f"{spared} pods are not evicted any more.")
+
+
+def _show_loop(console: Console, loop: EvictionLoop) -> None:
+    said = f"An eviction loop: {_ring(loop)}, {loop.times} evictions by {', '.join(loop.actions)}"
+    console.print(f"{said}, every {span(loop.period_s)}: {_names(loop.pods)}", markup=False, soft_wrap=True)
+    for job, votes in loop.votes.items():
+        console.print(f"  of {job}: {'; '.join(votes)}", markup=False, soft_wrap=True)
+
+
+def _ring(loop: EvictionLoop) -> str:
+    return " is evicted for ".join((*loop.jobs, loop.jobs[0]))
+
+
+def _names(pods: Iterable[str]) -> str:
+    names = list(pods)
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _show_used(console: Console, found: FutureDifference) -> None:
+    before, after = found.before, found.after
+    names = [name for name in dict.fromkeys([*before.resources, *after.resources]) if name != "pods"]
+    table = Table("", *names, title="used, of what the nodes have over the whole time")
+    for side, future in (("before", before), ("after", after)):
+        table.add_row(
+            side, *[_percent(future.resources[name].utilisation if name in future.resources else 0) for name in names]
+        )
+    for queue in sorted({*before.queues, *after.queues} - {""}):
+        cells: list[str] = []
+        for name in names:
+            told = [
+                future.queues[queue].resources.get(name) if queue in future.queues else None
+                for future in (before, after)
+            ]
+            cells.append(_pair([_percent(each.utilisation) if each else "" for each in told]))
+        table.add_row(f"queue {queue}", *cells)
+    console.print(table)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %"
+
+
+def _show_pending(console: Console, found: FutureDifference) -> None:
+    waiting = found.after.pending
+    if not waiting:
+        console.print("At the end no job waits.")
+        return
+    table = Table("job", "pods", "why", "", title="waiting at the end, after the change")
+    for name, job in list(waiting.items())[:SHOWN]:
+        table.add_row(name, str(job.pods), job.code, job.message)
+    console.print(table)
+    _more(console, len(waiting), "jobs")
+
+
+def _show_unknown(console: Console, found: FutureDifference) -> None:
+    after = found.after
+    if after.unknown_running or after.unknown_waiting:
+        console.print(
+            f"{after.unknown_running} running and {after.unknown_waiting} waiting pods do not say how long they run "
+            "(pumice.dev/duration, activeDeadlineSeconds): see --default-duration.",
+            soft_wrap=True,
+        )
+    for who, why in after.denied:
+        console.print(f"{who}: {why}", markup=False, soft_wrap=True)
+
+
+def _more(console: Console, count: int, what: str) -> None:
+    if count > SHOWN:
+        console.print(f"… and {count - SHOWN} more {what}: -o json has all.")

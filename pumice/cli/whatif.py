@@ -1,0 +1,94 @@
+"""`pumice whatif`: both futures of a cluster, as it is and changed, and the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.futures import options
+from pumice.cli.futures.options import ForkSource, asked_for, seconds_of, words_of
+from pumice.cli.futures.tables import show
+from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.sources import Certificate, Db, ServerUrl, Token, server_of
+from pumice.cli.terminal import Terminal
+from pumice.collecting import rarely
+from pumice.whatif.ask import what_if
+from pumice.whatif.changes import changed
+from pumice.whatif.saving import save
+
+Against = Annotated[
+    str | None, typer.Option(metavar="'CHANGE…'", help="Compare with these changes, not with the state as it is.")
+]
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="FILE", help="Keep the changed future as a journal.", show_default=False),
+]
+
+
+@guarded
+def whatif(
+    db: Db = None,
+    at: options.At = None,
+    server: ServerUrl = None,
+    token: Token = None,
+    certificate: Certificate = None,
+    manifests: Manifests = None,
+    submit: options.Submit = None,
+    add_nodes: options.AddNodes = None,
+    remove_node: options.RemoveNode = None,
+    drain: options.Drain = None,
+    cordon: options.Cordon = None,
+    set_: options.SetField = None,
+    delete: options.DeleteObject = None,
+    scale: options.Scale = None,
+    config: options.OtherConfig = None,
+    against: Against = None,
+    base_config: options.BaseConfig = None,
+    horizon: options.Horizon = "1h",
+    default_duration: options.DefaultDuration = None,
+    seed: options.Seed = 0,
+    save_as: Save = None,
+    plugins_dir: PluginsDir = None,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+    lenient: Lenient = False,
+) -> int:
+    """Exit code 1 when something differs."""
+    terminal = Terminal(output, quiet, log_level)
+    if save_as is not None and save_as.exists():
+        raise UsageError("there is a file already; name one that is to be made", path=f"--save {save_as}")
+    horizon_s = seconds_of(horizon, "--horizon")
+    source = ForkSource(db, at, server_of(server, token, certificate), manifests, base_config, plugins_dir, lenient)
+    fork = source.fork(default_duration, terminal)
+    given = {"--add-nodes": add_nodes, "--submit": submit, "--set": set_, "--scale": scale, "--cordon": cordon}
+    given |= {"--drain": drain, "--remove-node": remove_node, "--delete": delete, "--config": config}
+    changes, instead = asked_for(given), asked_for(words_of(against))
+    if not changes:
+        raise UsageError("nothing is changed: name a change, such as --add-nodes 4:like=NODE or --submit job.yaml")
+    with terminal.progress("what if: seconds lived", int(2 * horizon_s)) as advance, rarely():
+        found = what_if(fork, changes, horizon_s, against=instead, seed=seed, advance=WholeSeconds(advance))
+    for who, why in found.before.refused:
+        terminal.warn(f"{who} is left out: {why}")
+    if save_as is not None:
+        save(changed(fork, changes), horizon_s, seed, save_as)
+    terminal.emit(found.to_dict(), lambda console: show(console, found))
+    return Exit.DONE if found.same else Exit.DIFFERS
+
+
+class WholeSeconds:
+    """A bar that goes on in whole seconds; each future begins at none."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance, self._last = advance, 0
+
+    def __call__(self, seconds: float) -> None:
+        """So many have been lived."""
+        step = int(seconds) - self._last
+        self._last = int(seconds)
+        if step > 0:
+            self._advance(step)

@@ -1,0 +1,198 @@
+"""What is changed in a future: each change makes another fork of one."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from actors.api.kinds import KINDS
+from core.messages.commands import Delete, RequestEviction
+from core.objects.metadata import section
+from pumice.errors import InputError
+from pumice.oneshot.prepare import identity
+from pumice.whatif.field_path import Assignment, assignment_of
+from pumice.whatif.naming import found, identity_named, missing
+from pumice.whatif.state import Fork, Object
+
+USER: Final = "whatif"
+HOSTNAME: Final = "kubernetes.io/hostname"
+CORDONED: Final = "node.kubernetes.io/unschedulable"
+OF_A_NODE: Final = ("CSINode", "Numatopology")
+"""Kinds of which each node has one of its own name."""
+_NODES: Final = re.compile(r"(\d+):like=(.+)")
+_KEPT: Final = ("name", "labels", "annotations")
+
+
+@dataclass(frozen=True, slots=True)
+class ForkChange:
+    """`words` as people would write it; `on` gives the changed fork and raises InputError where that is impossible."""
+
+    words: str
+    on: Callable[[Fork], Fork]
+
+
+def changed(fork: Fork, changes: Iterable[ForkChange]) -> Fork:
+    """All of them, one after the other."""
+    for change in changes:
+        try:
+            fork = change.on(fork)
+        except InputError as error:
+            raise InputError(error.problem, source=error.source, path=error.path or change.words) from error
+    return fork
+
+
+# --- objects come
+
+
+def submit(objects: Sequence[Object], words: str) -> ForkChange:
+    """Hand these in as well; one that is there already is refused."""
+
+    def on(fork: Fork) -> Fork:
+        there = set(map(identity, fork.objects))
+        for obj in objects:
+            if identity(obj) in there:
+                raise InputError(f"{obj['kind']} {obj['metadata'].get('name')} is there already")
+        return replace(fork, objects=(*fork.objects, *objects))
+
+    return ForkChange(words, on)
+
+
+def add_nodes(text: str) -> ForkChange:
+    """`COUNT:like=NODE`: so many nodes like one that is there, empty and open."""
+    match = _NODES.fullmatch(text)
+    if match is None:
+        raise InputError(f"expected COUNT:like=NODE, such as 4:like=n1, was {text!r}", path="--add-nodes")
+    return nodes_like(match[2], int(match[1]))
+
+
+def nodes_like(name: str, count: int) -> ForkChange:
+    """So many more."""
+
+    def on(fork: Fork) -> Fork:
+        model = fork.objects[found(fork.objects, ("Node", "", name))]
+        own = [obj for obj in fork.objects if obj["kind"] in OF_A_NODE and obj["metadata"].get("name") == name]
+        taken = {obj["metadata"].get("name") for obj in fork.objects if obj["kind"] == "Node"}
+        fresh = (made for number in range(len(taken) + count) if (made := f"{name}-more-{number}") not in taken)
+        names = [next(fresh) for _ in range(count)]
+        more = [_node_like(each, called) for called in names for each in (model, *own)]
+        return replace(fork, objects=(*fork.objects, *more))
+
+    return ForkChange(f"--add-nodes {count}:like={name}", on)
+
+
+def _node_like(model: Object, name: str) -> Object:
+    obj = copy.deepcopy(model)
+    metadata = {key: value for key, value in obj["metadata"].items() if key in _KEPT}
+    labels = metadata.get("labels") or {}
+    if HOSTNAME in labels:
+        metadata["labels"] = {**labels, HOSTNAME: name}
+    obj["metadata"] = {**metadata, "name": name}
+    if obj["kind"] == "Node":
+        spec = {key: value for key, value in section(obj, "spec").items() if key not in ("providerID", "unschedulable")}
+        obj["spec"] = {**spec, "taints": [each for each in spec.get("taints") or () if each.get("key") != CORDONED]}
+    return obj
+
+
+# --- objects change
+
+
+def set_field(text: str) -> ForkChange:
+    """`KIND/[NAMESPACE/]NAME:PATH=VALUE`."""
+    who, separator, assigned = text.partition(":")
+    if not separator:
+        raise InputError(f"expected KIND/NAME:PATH=VALUE, such as queue/q1:spec.weight=3, was {text!r}", path="--set")
+    return assign(identity_named(who), (assignment_of(assigned),), f"--set {text}")
+
+
+def assign(who: tuple[str, str, str], assignments: Sequence[Assignment], words: str) -> ForkChange:
+    """These fields of that object."""
+
+    def on(fork: Fork) -> Fork:
+        place = found(fork.objects, who)
+        after = fork.objects[place]
+        for assignment in assignments:
+            after = assignment.on(after)
+        return replace(fork, objects=(*fork.objects[:place], after, *fork.objects[place + 1 :]))
+
+    return ForkChange(words, on)
+
+
+def cordon(name: str) -> ForkChange:
+    """Nothing new comes to the node."""
+    return assign(("Node", "", name), (assignment_of("spec.unschedulable=true"),), f"--cordon {name}")
+
+
+def scale(text: str) -> ForkChange:
+    """`KIND/[NAMESPACE/]NAME[:TASK]=COUNT`: the replicas of a Deployment or ReplicaSet, or of a task of a Job."""
+    target, separator, number = text.rpartition("=")
+    if not separator or not number.isdecimal():
+        raise InputError(f"expected KIND/NAME[:TASK]=COUNT, such as job/train:worker=4, was {text!r}", path="--scale")
+    named, _, task = target.partition(":")
+    who = identity_named(named)
+    if who[0] == "Job":
+        return ForkChange(f"--scale {text}", lambda fork: _scaled_job(fork, who, task, int(number)))
+    if not KINDS[who[0]].scale:
+        raise InputError(f"a {who[0]} has no replicas: a Job, Deployment or ReplicaSet has", path=f"--scale {text}")
+    return assign(who, (assignment_of(f"spec.replicas={number}"),), f"--scale {text}")
+
+
+def _scaled_job(fork: Fork, who: tuple[str, str, str], task: str, count: int) -> Fork:
+    job = fork.objects[found(fork.objects, who)]
+    names = [str(each.get("name")) for each in section(job, "spec").get("tasks") or ()]
+    if not task and len(names) != 1:
+        raise InputError(
+            f"it has the tasks {', '.join(names)}: name one of them, as in job/{who[2]}:{names[0]}={count}"
+        )
+    if task and task not in names:
+        raise InputError(f"it has no task {task!r}, but {', '.join(names)}")
+    chosen = assignment_of(f"spec.tasks[{names.index(task) if task else 0}].replicas={count}")
+    return assign(who, (chosen,), "").on(fork)
+
+
+# --- objects go
+
+
+def drain(name: str) -> ForkChange:
+    """The node is cordoned, and its pods are asked to go, as far as disruption budgets allow."""
+
+    def on(fork: Fork) -> Fork:
+        fork = cordon(name).on(fork)
+        pods = [obj for obj in fork.objects if _leaves(obj, name)]
+        asks = [
+            RequestEviction(obj["metadata"].get("namespace") or "default", obj["metadata"]["name"], user=USER)
+            for obj in pods
+        ]
+        return replace(fork, asks=(*fork.asks, *asks))
+
+    return ForkChange(f"--drain {name}", on)
+
+
+def _leaves(obj: Object, node: str) -> bool:
+    if obj["kind"] != "Pod" or section(obj, "spec").get("nodeName") != node:
+        return False
+    owners: list[dict[str, Any]] = obj["metadata"].get("ownerReferences") or []
+    return section(obj, "status").get("phase") not in ("Succeeded", "Failed") and all(
+        owner.get("kind") != "DaemonSet" for owner in owners
+    )
+
+
+def remove_node(name: str) -> ForkChange:
+    """The node is gone; its pods are removed when that has been noticed."""
+    return _deleted(("Node", "", name), f"--remove-node {name}")
+
+
+def delete(text: str) -> ForkChange:
+    """`KIND/[NAMESPACE/]NAME`, with what it owns."""
+    return _deleted(identity_named(text), f"--delete {text}")
+
+
+def _deleted(who: tuple[str, str, str], words: str) -> ForkChange:
+    def on(fork: Fork) -> Fork:
+        if not any(identity(obj)[2] == who[2] and identity(obj)[0] == who[0] for obj in fork.objects):
+            raise InputError(missing(fork.objects, who))
+        return replace(fork, asks=(*fork.asks, Delete(*who, user=USER)))
+
+    return ForkChange(words, on)

@@ -1,0 +1,162 @@
+"""Two futures beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from pumice.whatif.future import EvictedPod, Future, JobFuture
+from pumice.whatif.loops import EvictionLoop, loops_of
+
+Plain = dict[str, Any]
+
+
+class ChangeCode(StrEnum):
+    """What becomes of a job, as stable words; the first that holds."""
+
+    COMES = "Comes"
+    GOES = "Goes"
+    STARTS = "Starts"
+    STARTS_NO_MORE = "StartsNoMore"
+    STARTS_EARLIER = "StartsEarlier"
+    STARTS_LATER = "StartsLater"
+    EVICTED_MORE = "EvictedMore"
+    EVICTED_LESS = "EvictedLess"
+    ENDS = "Ends"
+    ENDS_NO_MORE = "EndsNoMore"
+    ENDS_EARLIER = "EndsEarlier"
+    ENDS_LATER = "EndsLater"
+    OTHER_PODS = "OtherPods"
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """`by_s`: how much later it starts (or ends, where that is the change), below 0: earlier. None: not to be said."""
+
+    code: ChangeCode
+    by_s: float | None
+    before: JobFuture | None
+    after: JobFuture | None
+
+
+@dataclass(frozen=True, slots=True)
+class FutureDifference:
+    """`jobs`: those of which something differs; `loops` of the second future, `ended`: those of the first alone.
+
+    `moved`: pods that come to other nodes.
+    """
+
+    before: Future
+    after: Future
+    jobs: dict[str, JobChange] = field(default_factory=dict[str, JobChange])
+    loops: tuple[EvictionLoop, ...] = ()
+    ended: tuple[EvictionLoop, ...] = ()
+    moved: int = 0
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing that is told differs."""
+        before, after = self.before, self.after
+        return (
+            not self.jobs
+            and not self.moved
+            and _essence(before) == _essence(after)
+            and (before.queues, before.resources, before.pending) == (after.queues, after.resources, after.pending)
+        )
+
+    def to_dict(self) -> Plain:
+        """For `pumice whatif`."""
+        before, after = self.before, self.after
+        return {
+            "same": self.same,
+            "horizon_s": after.horizon_s,
+            "jobs": {name: asdict(change) for name, change in self.jobs.items()},
+            "evicted": [self._evicted(each) for each in after.evictions],
+            "spared": [each.pod for each in before.evictions if not _is_in(each, after)],
+            "loops": [asdict(loop) for loop in self.loops],
+            "loops_ended": [asdict(loop) for loop in self.ended],
+            "queues": _sides(before.queues, after.queues),
+            "utilisation": {
+                name: {"before": _used(before, name), "after": _used(after, name)}
+                for name in dict.fromkeys([*before.resources, *after.resources])
+            },
+            "pending": _sides(before.pending, after.pending),
+            "moved": self.moved,
+            "cycles": {"before": before.cycles, "after": after.cycles},
+            "unknown": {"running": after.unknown_running, "waiting": after.unknown_waiting},
+        }
+
+    def _evicted(self, each: EvictedPod) -> Plain:
+        told = asdict(each)
+        told["for"] = told.pop("by")
+        return {**told, "new": not _is_in(each, self.before)}
+
+
+def difference(before: Future, after: Future) -> FutureDifference:
+    """What of the second is otherwise than in the first."""
+    names = sorted({*before.jobs, *after.jobs})
+    found = {name: change for name in names if (change := _change(before.jobs.get(name), after.jobs.get(name)))}
+    was, now = loops_of(before.evictions), loops_of(after.evictions)
+    rings = {loop.jobs for loop in now}
+    places = before.placements
+    moved = sum(node != places[pod] for pod, node in after.placements.items() if pod in places)
+    return FutureDifference(before, after, found, now, tuple(loop for loop in was if loop.jobs not in rings), moved)
+
+
+def _change(before: JobFuture | None, after: JobFuture | None) -> JobChange | None:
+    if before == after:
+        return None
+    if before is None or after is None:
+        return JobChange(ChangeCode.COMES if before is None else ChangeCode.GOES, None, before, after)
+    code, by_s = (
+        _starts(before, after) or _evictions(before, after) or _ends(before, after) or (ChangeCode.OTHER_PODS, None)
+    )
+    return JobChange(code, by_s, before, after)
+
+
+def _starts(before: JobFuture, after: JobFuture) -> tuple[ChangeCode, float | None] | None:
+    was, now = before.start_s, after.start_s
+    if was == now:
+        return None
+    if was is None or now is None:
+        return (ChangeCode.STARTS if was is None else ChangeCode.STARTS_NO_MORE), None
+    return (ChangeCode.STARTS_EARLIER if now < was else ChangeCode.STARTS_LATER), round(now - was, 3)
+
+
+def _ends(before: JobFuture, after: JobFuture) -> tuple[ChangeCode, float | None] | None:
+    was, now = before.end_s, after.end_s
+    if was == now:
+        return None
+    if was is None or now is None:
+        return (ChangeCode.ENDS if was is None else ChangeCode.ENDS_NO_MORE), None
+    return (ChangeCode.ENDS_EARLIER if now < was else ChangeCode.ENDS_LATER), round(now - was, 3)
+
+
+def _evictions(before: JobFuture, after: JobFuture) -> tuple[ChangeCode, float | None] | None:
+    if before.evictions == after.evictions:
+        return None
+    return (ChangeCode.EVICTED_MORE if after.evictions > before.evictions else ChangeCode.EVICTED_LESS), None
+
+
+def _essence(future: Future) -> list[tuple[str, str, float]]:
+    return [(each.pod, each.by, each.at_s) for each in future.evictions]
+
+
+def _is_in(each: EvictedPod, future: Future) -> bool:
+    return any((other.pod, other.by) == (each.pod, each.by) for other in future.evictions)
+
+
+def _used(future: Future, resource: str) -> float:
+    found = future.resources.get(resource)
+    return found.utilisation if found is not None else 0.0
+
+
+def _sides(before: dict[str, Any], after: dict[str, Any]) -> Plain:
+    """By name, what either says of it."""
+    return {
+        name: {
+            side: asdict(said[name]) if name in said else None for side, said in (("before", before), ("after", after))
+        }
+        for name in sorted({*before, *after})
+    }

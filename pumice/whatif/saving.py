@@ -1,0 +1,43 @@
+"""A future as a journal: the whole system, with all its actors, lives through it and writes it down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+from trio.testing import MockClock
+
+from actors.runtime.clock import VirtualClock
+from actors.system.settings import SystemSettings
+from actors.system.system import System
+from pumice.runtime.determinism import deterministic
+from pumice.runtime.journals import keep
+from pumice.whatif.life import Life
+from pumice.whatif.state import Fork
+from storage import codec
+from storage.journal import API, Record
+from storage.memory import MemoryJournal
+
+
+def save(fork: Fork, horizon_s: float, seed: int, file: Path) -> None:
+    """From the fork to the horizon, into a file that is made. Raises OpenError."""
+    records: list[Record] = []
+    Life(fork, seed, lambda mutation, at: records.append(Record(API, codec.encode(mutation), 0, at)), lambda *_: None)
+    memory, options = MemoryJournal(), {"clock": MockClock(autojump_threshold=0)}
+    with deterministic(seed):
+        anyio.run(_lived, fork, horizon_s, seed, memory, records, backend="trio", backend_options=options)
+    keep(memory, file)
+
+
+async def _lived(fork: Fork, horizon_s: float, seed: int, memory: MemoryJournal, records: list[Record]) -> None:
+    await memory.append(records)
+    settings = SystemSettings(
+        config_text=fork.told.text,
+        lenient=True,
+        seed=seed,
+        uid_seed=seed + 1,
+        default_duration_s=fork.default_duration_s,
+        user_plugins=fork.told.plugins,
+    )
+    async with System(settings, memory, VirtualClock(fork.now)).running():
+        await anyio.sleep(horizon_s)

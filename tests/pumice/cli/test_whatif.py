@@ -1,0 +1,85 @@
+"""`pumice whatif` over manifests, a journal and a server's objects: what it says, and how it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.kit.jobs import gang, job_task, vcjob
+from tests.kit.nodes import nodes
+from tests.kit.queues import queue
+from tests.pumice.cli.terminal import pumice
+
+OBJECTS = [
+    *nodes(2, cpu="4"),
+    queue("q1"),
+    *gang("a", pods=2, cpu="3", queue="q1", duration="30s"),
+    *gang("g", pods=2, cpu="3", queue="q1", duration="10s", created="2027-01-01T00:00:00Z"),
+]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """Two nodes; a gang that fills them, and one that waits for it."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all(OBJECTS))
+    return path
+
+
+def test_more_nodes_let_the_gang_start_earlier(cluster: Path) -> None:
+    question = ("whatif", "-f", cluster, "--add-nodes", "2:like=n0", "--horizon", "2m")
+    said = pumice(*question, "-o", "json")
+    assert said.code == 1
+    job = said.json["jobs"]["default/g"]
+    assert (job["code"], job["before"]["start_s"], job["after"]["start_s"]) == ("StartsEarlier", 30.0, 0.0)
+    assert job["by_s"] == -30.0
+    assert said.json["unknown"] == {"running": 0, "waiting": 0}
+    assert pumice(*question, "-o", "json").out == said.out
+    table = pumice(*question, "-o", "table").out
+    assert "starts earlier" in table
+    assert "30s" in table
+
+
+def test_what_changes_nothing_ends_with_0(cluster: Path) -> None:
+    said = pumice("whatif", "-f", cluster, "--set", "queue/q1:spec.weight=3", "-o", "table")
+    assert (said.code, said.out.splitlines()[0]) == (0, "Nothing changes.")
+
+
+def test_two_sets_of_changes_against_each_other(cluster: Path) -> None:
+    said = pumice("whatif", "-f", cluster, "--cordon", "n0", "--against", "--add-nodes 2:like=n0", "-o", "json")
+    assert said.json["jobs"]["default/g"]["code"] == "StartsNoMore"
+    assert said.json["jobs"]["default/a"]["code"] == "StartsNoMore"
+    assert "--add-node'" in pumice("whatif", "-f", cluster, "--cordon", "n0", "--against", "--add-node x").err
+
+
+def test_a_journal_at_its_end_and_at_a_cycle(cluster: Path, tmp_path: Path) -> None:
+    db, kept = tmp_path / "j.db", tmp_path / "kept.db"
+    assert pumice("run", "-f", cluster, "--db", db, "--time", "virtual", "--until", "20s", "-o", "json").code == 0
+    new = tmp_path / "new.yaml"
+    new.write_text(yaml.safe_dump(vcjob("new", job_task(cpu="1", duration="5s"), queue="q1")))
+    asked = ("whatif", "--db", db, "--submit", new, "--horizon", "1m", "-o", "json")
+    said = pumice(*asked, "--save", kept)
+    assert said.json["jobs"]["default/new"]["code"] == "Comes"
+    assert pumice("journal", kept, "--check", "-o", "json").json["whole"]
+    assert pumice(*asked, "--save", kept).code == 2
+    first = pumice("whatif", "--db", db, "--at", 1, "--add-nodes", "2:like=n0", "-o", "json").json
+    assert first["jobs"]["default/g"]["by_s"] < -25.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "nothing is changed"),
+        (("--set", "queue/q7:spec.weight=1"), "there is no Queue q7"),
+        (("--cordon", "n0", "--horizon", "soon"), "--horizon"),
+        (("--cordon", "n0", "--at", 3), "--at"),
+        (("--submit", "nowhere.yaml"), "nowhere.yaml"),
+    ],
+)
+def test_bad_questions(arguments: tuple[Any, ...], words: str, cluster: Path) -> None:
+    said = pumice("whatif", "-f", cluster, *arguments)
+    assert said.code == 2
+    assert words in said.err

@@ -1,0 +1,133 @@
+"""Each change does what its words say, is named by them, and is refused in a sentence where it is impossible."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.errors import InputError
+from pumice.whatif import changes
+from pumice.whatif.ask import lived_with, what_if
+from pumice.whatif.changes import ForkChange, changed
+from pumice.whatif.field_path import assignment_of
+from pumice.whatif.state import Fork
+from tests.kit.budgets import budget
+from tests.kit.jobs import gang, job_task, vcjob
+from tests.kit.nodes import node
+from tests.kit.queues import queue
+from tests.pumice.whatif.clusters import BEGAN, config_text, parsed
+
+OBJECTS = (
+    node("n0", cpu="4", labels={"kubernetes.io/hostname": "n0", "pool": "x"}, unschedulable=True),
+    node("n1", cpu="4"),
+    queue("q1"),
+    *gang("runs", pods=2, nodes=["n1", "n1"], phase="Running", duration="20s"),
+    *gang("waits", pods=4, cpu="2", queue="q1", duration="10s"),
+    vcjob("job", job_task(replicas=2, cpu="1", duration="30s"), queue="q1"),
+)
+FORK = Fork(OBJECTS, BEGAN, parsed(config_text(0)))
+
+
+def the(fork: Fork, kind: str, name: str) -> dict[str, object]:
+    return next(obj for obj in fork.objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name))
+
+
+def starts(change: ForkChange, job: str = "default/waits") -> float | None:
+    return lived_with(FORK, [change], 60.0).jobs[job].start_s
+
+
+def test_as_it_is_the_gang_waits_for_the_node_and_does_not_get_it() -> None:
+    future = lived_with(FORK, [], 60.0)
+    assert future.jobs["default/waits"].start_s is None
+    assert future.pending["default/waits"].code == "Unschedulable"
+    assert (future.jobs["default/runs"].start_s, future.jobs["default/runs"].end_s) == (0.0, 20.0)
+
+
+def test_nodes_like_one_are_empty_open_and_called_otherwise() -> None:
+    after = changed(FORK, [changes.add_nodes("2:like=n0")])
+    more = [obj for obj in after.objects if obj["metadata"]["name"].startswith("n0-more-")]
+    assert [obj["metadata"]["name"] for obj in more] == ["n0-more-0", "n0-more-1"]
+    assert more[0]["metadata"]["labels"] == {"kubernetes.io/hostname": "n0-more-0", "pool": "x"}
+    assert "unschedulable" not in more[0]["spec"]
+    assert starts(changes.add_nodes("2:like=n0")) == 0.0
+
+
+def test_a_field_of_any_object_is_set() -> None:
+    assert starts(changes.set_field("node/n0:spec.unschedulable=null")) == 30.26  # when the Job has ended
+    assert the(changed(FORK, [changes.set_field("q/q1:spec.capability={cpu: 2}")]), "Queue", "q1")["spec"] == {
+        "weight": 1,
+        "capability": {"cpu": 2},
+    }
+
+
+def test_a_submitted_job_comes() -> None:
+    found = what_if(FORK, [changes.submit([vcjob("new", job_task(cpu="1"))], "--submit x")], 60.0)
+    assert found.jobs["default/new"].code == "Comes"
+    assert not found.same
+
+
+def test_a_drained_node_loses_its_pods_unless_a_budget_keeps_them() -> None:
+    assert lived_with(FORK, [changes.drain("n1")], 60.0).jobs["default/runs"].end_s == 1.0
+    kept = replace(FORK, objects=(*OBJECTS, budget("keep", minAvailable=2, selector={})))
+    future = lived_with(kept, [changes.drain("n1")], 60.0)
+    assert future.jobs["default/runs"].end_s == 20.0
+    assert len(future.denied) == 2
+
+
+def test_a_removed_node_takes_its_pods_along_when_that_is_noticed() -> None:
+    assert lived_with(FORK, [changes.remove_node("n1")], 60.0).jobs["default/runs"].end_s == 40.0
+
+
+def test_deleted_and_scaled_jobs() -> None:
+    assert "default/job" not in lived_with(FORK, [changes.delete("job/job")], 60.0).jobs
+    assert lived_with(FORK, [changes.scale("vcjob/job:worker=4")], 60.0).jobs["default/job"].pods == 4
+    assert lived_with(FORK, [changes.cordon("n1")], 60.0).jobs["default/job"].start_s is None
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: changes.add_nodes("many:like=n0"), "COUNT:like=NODE"),
+        (lambda: changes.add_nodes("1:like=n7"), "no Node n7"),
+        (lambda: changes.set_field("queue/q1"), "KIND/NAME:PATH=VALUE"),
+        (lambda: changes.set_field("queue/q1:spec.weight"), "a path and a value"),
+        (lambda: changes.set_field("quue/q1:spec.weight=1"), "did you mean 'queue'"),
+        (lambda: changes.set_field("queue/a/q1:spec.weight=1"), "in no namespace"),
+        (lambda: changes.set_field("queue/q1:spec.weight.x=1"), "no fields"),
+        (lambda: changes.set_field("job/job:spec.tasks[3].replicas=1"), "no number 3"),
+        (lambda: changes.set_field("job/job:spec.tasks[name=x].replicas=1"), "no element has name=x"),
+        (lambda: changes.set_field("queue/q1:spec.weight=-4"), "must be between 1 and 65535"),
+        (lambda: changes.scale("queue/q1=3"), "has no replicas"),
+        (lambda: changes.scale("job/job:x=3"), "no task 'x'"),
+        (lambda: changes.scale("job/job=many"), "KIND/NAME[:TASK]=COUNT"),
+        (lambda: changes.delete("job/jobb"), "near: default/job"),
+        (lambda: changes.submit(OBJECTS[:1], "--submit x"), "is there already"),
+    ],
+)  # fmt: skip
+def test_what_is_impossible_is_said(make: object, said: str) -> None:
+    assert callable(make)
+    with pytest.raises(InputError) as caught:
+        lived_with(FORK, [make()], 1.0)
+    assert said in str(caught.value)
+
+
+@given(st.lists(st.text("abc", min_size=1), min_size=1, max_size=4), st.integers())
+def test_what_is_set_at_a_path_stands_there(names: list[str], value: int) -> None:
+    obj: Any = assignment_of(f"{'.'.join(names)}={value}").on({})
+    for name in names:
+        obj = obj[name]
+    assert obj == value
+
+
+def test_the_given_objects_stay_as_they_are() -> None:
+    before = repr(FORK.objects)
+    changed(FORK, [changes.cordon("n1"), changes.scale("job/job=7"), changes.add_nodes("1:like=n0")])
+    assert repr(FORK.objects) == before
+
+
+def test_a_change_without_effect_changes_nothing() -> None:
+    assert what_if(FORK, [changes.set_field("queue/q1:metadata.labels.a=b")], 60.0).same

@@ -1,0 +1,67 @@
+"""Jobs that take each other's places are named: who, how often, and what the plugins said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pumice.whatif.future import EvictedPod
+from pumice.whatif.living import live
+from pumice.whatif.loops import loops_of
+from pumice.whatif.state import Fork
+from tests.kit.jobs import job_task, vcjob
+from tests.kit.nodes import node
+from tests.kit.queues import queue
+from tests.pumice.whatif.clusters import BEGAN, parsed
+
+RECLAIM = """\
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+SHAPES = ((3, "2", "q1"), (4, "2", "q2"), (4, "2", "q1"), (3, "1", "q2"))
+
+
+def eviction(at_s: float, job: str, by: str, pod: str = "") -> EvictedPod:
+    return EvictedPod(at_s, pod or f"{job}-0", job, by, f"{by}-0", "reclaim", "", "n0")
+
+
+def test_two_jobs_that_evict_each_other_again_and_again_are_a_loop() -> None:
+    (loop,) = loops_of([eviction(at, *pair) for at, pair in enumerate([("a", "b"), ("b", "a")] * 3)])
+    assert (loop.jobs, loop.times, loop.period_s) == (("a", "b"), 6, 2.0)
+    assert loop.pods == ("a-0", "b-0")
+
+
+def test_three_jobs_in_a_ring_are_one_loop() -> None:
+    ring = [("c", "a"), ("a", "b"), ("b", "c")] * 2
+    (loop,) = loops_of([eviction(at, *pair) for at, pair in enumerate(ring)])
+    assert loop.jobs == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [[("a", "b"), ("b", "a")], [("a", "b")] * 4, [("a", ""), ("b", "")] * 3, []],
+    ids=["once", "one way", "nobody", "none"],
+)
+def test_what_does_not_come_round_is_no_loop(pairs: list[tuple[str, str]]) -> None:
+    assert loops_of([eviction(at, *pair) for at, pair in enumerate(pairs)]) == ()
+
+
+def test_a_reclaiming_loop_is_found_with_its_votes() -> None:
+    later: list[tuple[float, dict[str, Any]]] = []
+    for place, (size, cpu, where) in enumerate(SHAPES):
+        task = job_task(replicas=size, cpu=cpu, duration="0")
+        marks = task["template"]["metadata"]["annotations"]
+        marks["volcano.sh/preemptable"] = "true"
+        later.append((place * 2.05, vcjob(f"j{place}", task, queue=where, min_available=1)))
+    queues = [queue("q1", weight=2, deserved={"cpu": "3"}), queue("q2", deserved={"cpu": "3"})]
+    nodes = [node("n0", cpu="3"), node("n1", cpu="3")]
+    future = live(Fork((*nodes, *queues), BEGAN, parsed(RECLAIM), later=tuple(later)), 20.0)
+    (loop,) = loops_of(future.evictions)
+    assert loop.jobs == ("default/j0", "default/j1")
+    assert loop.times > 3
+    assert loop.actions == ("reclaim",)
+    assert any("conformance gave" in vote for votes in loop.votes.values() for vote in votes)
+    assert any(each.returns_s is not None for each in future.evictions)
