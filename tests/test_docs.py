@@ -164,6 +164,7 @@ def test_actors_are_kept_apart() -> None:
     inhabited = {found[0] for found in rooms.values()}
     assert apart - inhabited <= {
         "actors.controllers.devices",
+        "actors.controllers.unserved",
         "actors.runtime.supervisor",
     }
 

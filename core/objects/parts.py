@@ -25,6 +25,8 @@ POD_WITH_CLAIMS: Final = "Pod:with-claims"
 """Pods that bring claims of volumes along, or use devices."""
 POD_UNGROUPED: Final = "Pod:ungrouped"
 """Pods of Volcano that need a PodGroup, until they have one, and those of ReplicaSets."""
+POD_OF_OTHERS: Final = "Pod:of-others"
+"""Pods without a node that wait for another scheduler than Volcano's."""
 JOB_OF_OTHERS: Final = "Job:of-others"
 """Jobs; not what their controller says of them."""
 GROUP_MADE: Final = "PodGroup:made"
@@ -100,6 +102,7 @@ def _pod(pod: Object) -> Views:
         EVERY if "Job" in owners else None,
         EVERY if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
         EVERY if "ReplicaSet" in owners else _grouping(meta, spec),
+        None if spec.get("schedulerName") == "volcano" or spec.get("nodeName") else True,
     )
 
 
@@ -138,7 +141,10 @@ def _queue(queue: Object) -> Views:
 
 PARTS: Final = {
     "Pod": KindParts(
-        "Pod", (POD_PLACED, POD_OF_JOB, POD_WITH_CLAIMS, POD_UNGROUPED), _pod, {"node-agents": POD_PLACED}
+        "Pod",
+        (POD_PLACED, POD_OF_JOB, POD_WITH_CLAIMS, POD_UNGROUPED, POD_OF_OTHERS),
+        _pod,
+        {"node-agents": POD_PLACED},
     ),
     "Job": KindParts("Job", (JOB_OF_OTHERS,), _job, {"job-controller": JOB_OF_OTHERS}),
     "PodGroup": KindParts("PodGroup", (GROUP_MADE, GROUP_PHASES, GROUP_OF_JOB), _pod_group, blind=False),

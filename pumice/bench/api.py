@@ -48,7 +48,7 @@ async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
 
 
 async def _serve(listener: socket.socket, parameters: Parameters, samples: Samples, db: Path) -> None:
-    settings = SystemSettings(gateway=GatewaySettings(listener))
+    settings = SystemSettings(gateway=GatewaySettings(listener), scheduler=False)
     port: int = listener.getsockname()[1]
     async with await SqliteJournal.open(db) as journal, System(settings, journal, RealClock()).running() as system:
         await _submit(system, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bench"}}])

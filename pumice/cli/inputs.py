@@ -62,6 +62,6 @@ def take_manifests(
         found = brought(loaded, beside, now, advance)
     for problem in found.problems:
         terminal.error(str(problem))
-    for note in (*found.notes, *strangers(loaded.objects)):
+    for note in (*found.notes, *strangers(found.objects)):
         terminal.warn(note)
     return found.objects, not loaded.problems and not found.problems

@@ -8,15 +8,13 @@ from typing import Any, Final
 
 from actors.api import schema
 from actors.api.kinds import kind_of
+from actors.controllers.unserved.kinds import NO_CONTROLLER, UNSERVED, other_scheduler
 from config.errors import nearest_name
 from core.objects.metadata import section
 from pumice.load.manifests import Loaded
 
 Object = dict[str, Any]
 
-INERT: Final = frozenset(("CronJob", "CronJob.batch", "DaemonSet", "Job.batch", "JobFlow", "StatefulSet"))
-"""Kinds that become pods somewhere, and nothing here."""
-SCHEDULER: Final = "volcano"
 MOST: Final = 20
 """So many unknown fields are named."""
 
@@ -25,14 +23,13 @@ def remarks(loaded: Loaded) -> list[str]:
     """Fields that a kind does not have, and kinds that nobody runs."""
     fields = list(_fields(loaded))
     more = [f"and {len(fields) - MOST} more unknown fields"] if len(fields) > MOST else []
-    kinds = Counter(f"{obj['kind']} ({obj['apiVersion']})" for obj in loaded.objects if _key(obj) in INERT)
-    words = "no controller for it runs here, so nothing comes of it"
-    return [*fields[:MOST], *more, *(f"{kind}: {count}; {words}" for kind, count in sorted(kinds.items()))]
+    kinds = Counter(f"{obj['kind']} ({obj['apiVersion']})" for obj in loaded.objects if _key(obj) in UNSERVED)
+    return [*fields[:MOST], *more, *(f"{kind}: {count}; {NO_CONTROLLER}" for kind, count in sorted(kinds.items()))]
 
 
 def strangers(objects: Iterable[Object]) -> list[str]:
     """Pods that wait for another scheduler."""
-    counts = Counter(name for name in map(_other_scheduler, objects) if name)
+    counts = Counter(name for obj in objects if obj["kind"] == "Pod" and (name := other_scheduler(obj)))
     return [said_of_strangers(name, count) for name, count in sorted(counts.items())]
 
 
@@ -57,12 +54,3 @@ def _fields(loaded: Loaded) -> Iterator[str]:
 def _key(obj: Object) -> str:
     kind = kind_of(obj["apiVersion"], obj["kind"])
     return kind.key if kind else ""
-
-
-def _other_scheduler(obj: Object) -> str:
-    """Of a pod that waits for one; "" for any other object."""
-    spec = section(obj, "spec")
-    if obj["kind"] != "Pod" or spec.get("nodeName"):
-        return ""
-    name: Any = spec.get("schedulerName")
-    return name if isinstance(name, str) and name != SCHEDULER else ""

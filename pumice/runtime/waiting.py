@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from actors.controllers.unserved.kinds import other_scheduler
 from core.objects.metadata import key_of, section
 
 Object = dict[str, Any]
 
-SCHEDULER: Final = "volcano"
 GROUP: Final = "scheduling.k8s.io/group-name"
 UNKNOWN: Final = "no reason was written"
 
@@ -36,8 +36,7 @@ async def left_waiting(listed: Callable[[str], Awaitable[list[Object]]]) -> Left
         peopled.add(group)
         if section(pod, "spec").get("nodeName") or section(pod, "status").get("phase", "Pending") != "Pending":
             continue
-        scheduler = section(pod, "spec").get("schedulerName") or SCHEDULER
-        if scheduler != SCHEDULER:
+        if scheduler := other_scheduler(pod):
             found.strangers[scheduler] += 1
             continue
         found.why[_key(pod)] = _condition(pod, "PodScheduled", "False") or _of_group(group, groups, said)

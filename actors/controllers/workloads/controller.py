@@ -1,6 +1,8 @@
-"""The workload controller: pods for Deployments and ReplicaSets, and the statuses of these.
+"""The workload controller: pods for Deployments and ReplicaSets, and the statuses of these; a word about what nobody
+here serves.
 
-Owns: what it has seen of them and their pods (`actors.controllers.workloads.machine`).
+Owns: what it has seen of them and their pods (`actors.controllers.workloads.machine`), and of what it has spoken
+(`actors.controllers.unserved.machine`).
 Accepts: `Poke`.
 Sends: asks the api.
 When full and how it stops: see `actors.runtime.reconciler`.
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from actors.controllers.unserved.machine import UnservedMachine
 from actors.controllers.workloads.machine import WorkloadMachine
 from actors.runtime.reconciler import Reconciler
 
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
 
 
 class WorkloadController(Reconciler):
-    """See the module."""
+    """`scheduler`: Volcano's is one of this system, and there is no other."""
 
-    def __init__(self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort) -> None:
-        super().__init__(name, mailbox, context, api=api, machines=(WorkloadMachine(),))
+    def __init__(self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, scheduler: bool = True) -> None:
+        machines = (WorkloadMachine(), UnservedMachine(scheduler=scheduler))
+        super().__init__(name, mailbox, context, api=api, machines=machines)

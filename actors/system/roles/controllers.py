@@ -30,6 +30,10 @@ def _pod_events(wiring: Wiring, name: str) -> PodEvents:
     return PodEvents(*wiring.own(name), **wiring.ports(name), scheduler=wiring.settings.scheduler)
 
 
+def _workload_controller(wiring: Wiring, name: str) -> WorkloadController:
+    return WorkloadController(*wiring.own(name), **wiring.ports(name), scheduler=wiring.settings.scheduler)
+
+
 def _controller(
     name: str,
     build: Build,
@@ -53,7 +57,7 @@ DISRUPTION_CONTROLLER: Final = _controller(
 )
 
 # Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there.
-WORKLOAD_CONTROLLER: Final = _controller("workload-controller", plainly(WorkloadController), controlling, crashes=False)
+WORKLOAD_CONTROLLER: Final = _controller("workload-controller", _workload_controller, controlling, crashes=False)
 CONFIG_WATCHER: Final = Role(
     name="config-watcher",
     port=ports.PokePort,

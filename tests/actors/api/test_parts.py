@@ -12,6 +12,7 @@ from actors.controllers.devices.machine import DeviceMachine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
+from actors.controllers.unserved.machine import UnservedMachine
 from actors.controllers.volumes.drivers import DriversMachine
 from actors.controllers.volumes.machine import VolumeMachine
 from actors.controllers.volumes.pod_claims import PodClaimsMachine
@@ -203,6 +204,7 @@ def test_machines_watch_what_there_is() -> None:
         DriversMachine,
         PodClaimsMachine,
         DeviceMachine,
+        UnservedMachine(),
     )
     watched = {kind for machine in machines for kind in machine.kinds if ":" in kind}
     assert watched == ALL

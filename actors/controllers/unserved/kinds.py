@@ -1,0 +1,23 @@
+"""What comes to nothing here: the one table of kinds without a controller, and for whom else a pod waits."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from core.objects.metadata import section
+
+Object = dict[str, Any]
+
+UNSERVED: Final = ("CronJob", "CronJob.batch", "DaemonSet", "Job.batch", "JobFlow", "StatefulSet")
+"""Kinds (as they are stored) that become pods somewhere, and nothing here. A controller that comes takes its kinds out:
+a test finds those that are served and stand here.
+"""
+SCHEDULER: Final = "volcano"
+NO_CONTROLLER: Final = "no controller for it runs here, so nothing comes of it"
+
+
+def other_scheduler(pod: Object) -> str:
+    """For whom a pod without a node waits; "" when that is Volcano, or for nobody."""
+    spec = section(pod, "spec")
+    name: Any = spec.get("schedulerName")
+    return name if isinstance(name, str) and name != SCHEDULER and not spec.get("nodeName") else ""

@@ -1,0 +1,90 @@
+"""Says of what nobody here serves that it is so, as a pure machine: an event on the object, and PodScheduled=False on a
+pod that waits for another scheduler. It runs within the workload controller.
+
+Events have names made from what they are about, so saying it again, after a restart for instance, is refused and
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, Final
+
+from actors.controllers.unserved.kinds import NO_CONTROLLER, UNSERVED, other_scheduler
+from actors.kube.conditions import merge_condition
+from actors.kube.events import event
+from actors.kube.times import timestamp
+from core.messages.commands import ApiRequest, Create, UpdateStatus
+from core.messages.replies import ApiReply
+from core.objects.metadata import section
+from core.objects.parts import POD_OF_OTHERS
+from storage.codec import repack
+
+Object = dict[str, Any]
+
+USER: Final = "workload-controller"
+REPORTER: Final = "unserved-controller"
+"""Who the events are from."""
+
+
+class UnservedMachine:
+    """See `actors.runtime.reconciler.Machine`. `scheduler`: Volcano's is one of this system, and there is no other."""
+
+    def __init__(self, *, scheduler: bool = True) -> None:
+        self._scheduler = scheduler
+        self._said: set[str] = set()
+        self._news: list[Object] = []
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """See `Machine`."""
+        return (*UNSERVED, POD_OF_OTHERS) if self._scheduler else UNSERVED
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        del revision
+        uid = obj["metadata"].get("uid") or ""
+        if deleted:
+            self._said.discard(uid)
+        elif uid not in self._said and (kind != "Pod" or other_scheduler(obj)):
+            self._said.add(uid)
+            self._news.append(obj)
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`."""
+        news, self._news = self._news, []
+        return [request for obj in news for request in _said_of(obj, now)]
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`: what is there already was said before, and what cannot be said is no loss."""
+
+    def next_due(self) -> float | None:
+        """See `Machine`."""
+        return None
+
+    def running_timers(self) -> int:
+        """See `Machine`."""
+        return 0
+
+
+def _said_of(obj: Object, now: float) -> list[ApiRequest]:
+    if obj["kind"] != "Pod":
+        return [_event(obj, "NoController", f"{obj['kind']} ({obj['apiVersion']}): {NO_CONTROLLER}", now)]
+    text = f"it asks for scheduler {other_scheduler(obj)}, which nobody here is"
+    requests = [_event(obj, "NoScheduler", text, now)]
+    wanted = {"type": "PodScheduled", "status": "False", "reason": "NoScheduler", "message": text}
+    conditions = merge_condition(section(obj, "status").get("conditions") or [], wanted, timestamp(now))
+    if conditions is not None:
+        meta = obj["metadata"]
+        status = repack({"conditions": conditions})
+        requests.append(UpdateStatus("Pod", meta["namespace"], meta["name"], status, user=USER))
+    return requests
+
+
+def _event(about: Object, reason: str, message: str, now: float) -> ApiRequest:
+    said = event(about, reason, message, now, source=REPORTER, warning=True)
+    meta = about["metadata"]
+    mark = blake2b(f"{meta['uid']} {message}".encode(), digest_size=8).hexdigest()
+    said["metadata"] = {"name": f"{meta['name']}.{mark}", "namespace": said["metadata"]["namespace"]}
+    return Create(repack(said), user=USER)

@@ -1,0 +1,144 @@
+"""What nobody here serves is told so, once: by an event, and a pod by a condition as well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.api.kinds import KINDS
+from actors.controllers.unserved.kinds import UNSERVED, other_scheduler
+from actors.controllers.unserved.machine import UnservedMachine
+from core.messages.commands import BindPod
+from core.messages.replies import Accepted
+from storage.memory import MemoryJournal
+from tests.actors.cluster import Cluster
+from tests.actors.rig import idle, started
+from tests.kit.nodes import node
+from tests.kit.pods import pod
+
+Object = dict[str, Any]
+
+
+def stranger(name: str = "p", scheduler: str = "mine") -> Object:
+    made = pod(name)
+    made["spec"]["schedulerName"] = scheduler
+    return made
+
+
+def cron_job(version: str = "batch/v1") -> Object:
+    spec: Object = {"schedule": "* * * * *", "jobTemplate": {"spec": {}}}
+    return {"apiVersion": version, "kind": "CronJob", "metadata": {"name": "c", "namespace": "default"}, "spec": spec}
+
+
+def events(cluster: Cluster) -> list[tuple[str, str, str]]:
+    found = cluster.all("Event")
+    return [(one["involvedObject"]["kind"], one["reason"], one["source"]["component"]) for one in found]
+
+
+def scheduled(cluster: Cluster) -> list[Object]:
+    conditions = cluster.get("Pod", "p")["status"].get("conditions") or []
+    return [each for each in conditions if each["type"] == "PodScheduled"]
+
+
+def test_a_pod_of_another_scheduler_is_told() -> None:
+    cluster = Cluster(UnservedMachine())
+    cluster.create(stranger())
+    cluster.settle()
+    assert events(cluster) == [("Pod", "NoScheduler", "unserved-controller")]
+    [condition] = scheduled(cluster)
+    text = "it asks for scheduler mine, which nobody here is"
+    assert (condition["status"], condition["reason"], condition["message"]) == ("False", "NoScheduler", text)
+    assert cluster.get("Pod", "p")["status"]["phase"] == "Pending"
+    assert cluster.all("Event")[0]["message"] == text
+
+
+def test_it_is_said_once_whoever_starts_anew() -> None:
+    cluster = Cluster(UnservedMachine())
+    cluster.create(stranger())
+    cluster.settle()
+    before = len(cluster.journal)
+    cluster.machines = [UnservedMachine()]
+    cluster.patch("Pod", "p", {"metadata": {"labels": {"a": "b"}}})
+    cluster.settle()
+    assert len(cluster.journal) == before + 1
+    assert len(events(cluster)) == 1
+
+
+def test_somebody_may_come_and_place_it() -> None:
+    cluster = Cluster(UnservedMachine())
+    cluster.create(node("n1"))
+    uid = cluster.create(stranger())["metadata"]["uid"]
+    cluster.settle()
+    cluster.ask(BindPod("default", "p", uid, "n1"))
+    cluster.settle()
+    assert [each["status"] for each in scheduled(cluster)] == ["True"]
+
+
+def test_another_scheduler_may_be_at_work() -> None:
+    cluster = Cluster(UnservedMachine(scheduler=False))
+    cluster.create(stranger())
+    cluster.create(cron_job())
+    cluster.settle()
+    assert events(cluster) == [("CronJob", "NoController", "unserved-controller")]
+
+
+@pytest.mark.parametrize("version", ["batch/v1", "batch.volcano.sh/v1alpha1"])
+def test_a_kind_without_a_controller_is_told(version: str) -> None:
+    cluster = Cluster(UnservedMachine())
+    cluster.create(cron_job(version))
+    cluster.settle()
+    [said] = cluster.all("Event")
+    assert said["involvedObject"]["apiVersion"] == version
+    assert said["message"] == f"CronJob ({version}): no controller for it runs here, so nothing comes of it"
+    assert said["type"] == "Warning"
+
+
+def test_ours_are_not_told() -> None:
+    cluster = Cluster(UnservedMachine())
+    cluster.create(pod("ours"))
+    cluster.settle()
+    assert cluster.all("Event") == []
+    assert other_scheduler(pod("ours")) == other_scheduler({**stranger(), "spec": {"nodeName": "n"}}) == ""
+
+
+@pytest.mark.anyio
+async def test_under_a_system_it_is_said() -> None:
+    async with started(MemoryJournal()) as system:
+        await system.submit([node("n0"), stranger(), cron_job()])
+        await idle(system)
+        assert {each["reason"] for each in await system.listed("Event")} == {"NoScheduler", "NoController"}
+
+
+TEMPLATE: Object = {
+    "metadata": {"labels": {"app": "a"}},
+    "spec": {"schedulerName": "volcano", "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]},
+}
+SELECTOR: Object = {"matchLabels": {"app": "a"}}
+
+
+def of_kind(key: str) -> Object:
+    """One that would soon become pods where somebody serves it."""
+    row = KINDS[key]
+    spec: Object = {"template": TEMPLATE}
+    if key in ("StatefulSet", "DaemonSet"):
+        spec |= {"selector": SELECTOR, "serviceName": "s"} if key == "StatefulSet" else {"selector": SELECTOR}
+        spec["template"] = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Always"}}
+    if "CronJob" in key:
+        spec = {"schedule": "* * * * *", "jobTemplate": {"spec": spec}}
+    if key == "JobFlow":
+        spec = {"flows": [{"name": "a"}]}
+    metadata = {"name": "x", "namespace": "default"}
+    return {"apiVersion": row.api_version, "kind": row.kind, "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.anyio
+async def test_nobody_serves_what_stands_in_the_table() -> None:
+    """Where pods come of one, a controller has come: its kind is to be taken out of the table."""
+    async with started(MemoryJournal()) as system:
+        for answer in await system.submit([node("n0"), *map(of_kind, UNSERVED)]):
+            assert isinstance(answer, Accepted), answer
+        await idle(system)
+        assert [pod["metadata"]["name"] for pod in await system.listed("Pod")] == []
+        said = {each["involvedObject"]["kind"] for each in await system.listed("Event")}
+        assert said == {KINDS[key].kind for key in UNSERVED}
