@@ -14,7 +14,7 @@ import re2  # type: ignore[import-untyped]
 from config.errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 LONGEST: Final = 4_096
 """Characters of an expression."""
@@ -59,6 +59,29 @@ class Pattern:
         if self.steps * len(encoded) > MOST_WORK:
             raise PatternError(f"a text of {len(encoded)} bytes is too long for a pattern of {self.steps} steps")
         return self._search(encoded) is not None
+
+
+class Patterns:
+    """Several expressions, tried in one pass over a text."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        self._patterns = patterns
+        together = _library.Set.SearchSet(_options())
+        together.Add("")  # is in every text: where it is not found, the engine ran out of room and found nothing else
+        self._match: Callable[[bytes], list[int]] | None = together.Match
+        try:
+            for pattern in patterns:
+                together.Add(pattern.text)
+            together.Compile()
+        except _library.error:  # too large together
+            self._match = None
+
+    def those_in(self, text: str) -> list[int]:
+        """Places of those that match anywhere in the text. Raises PatternError when it is too long for one of them."""
+        found = [] if self._match is None else self._match(text.encode("utf-8", "replace"))
+        if found and min(found) == 0:
+            return sorted(place - 1 for place in found if place)
+        return [place for place, pattern in enumerate(self._patterns) if pattern.is_in(text)]
 
 
 @lru_cache(maxsize=1024)

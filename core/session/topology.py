@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from core.life.task import IS_ALLOCATED
 from core.objects.hyper_node import read_hyper_node
-from core.state.derived import derived
-from core.state.hypernodes import HyperNodeTree, build_tree, replaced_tree
-from core.state.sources import objects_and_nodes
+from core.state.derived import derived, memory
+from core.state.hypernodes import HyperNodeTree, MatchedNames, build_tree, replaced_tree
+from core.state.sources import NOTHING, objects_and_nodes
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -170,4 +170,10 @@ def _tree(session: Session) -> HyperNodeTree:
 
 @derived(objects_and_nodes(KIND))
 def _tree_of_objects(known: PlacedObjects) -> HyperNodeTree:
-    return build_tree([read_hyper_node(obj) for obj in known.objects.values()], known.nodes.specs)
+    hyper_nodes = [read_hyper_node(obj) for obj in known.objects.values()]
+    return build_tree(hyper_nodes, known.nodes.specs, _matched(known.nodes))
+
+
+@memory(NOTHING)
+def _matched(_: None) -> MatchedNames:
+    return MatchedNames()

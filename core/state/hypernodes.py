@@ -7,14 +7,15 @@ says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from core.kube.patterns import PatternError, pattern_of
+from core.kube.patterns import Pattern, PatternError, Patterns, pattern_of
 from core.kube.selectors import SelectorError, label_selector
 from core.objects.hyper_node import HyperNode
 from core.objects.metadata import section
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 TOP = "<cluster-top-hypernode>"
 RowArray = npt.NDArray[np.intp]
+TOGETHER: Final = 32
+"""Patterns that are tried in one pass: with more of them the engine needs more room than it has."""
 
 
 @dataclass(slots=True)
@@ -106,8 +109,46 @@ class HyperNodeTree:
         return next((ancestor for ancestor in self.ancestors(other) if ancestor in above), "")
 
 
-def build_tree(hyper_nodes: Sequence[HyperNode], nodes: Sequence[NodeSpec]) -> HyperNodeTree:
-    """The tree of these HyperNodes; of two of one name the later counts."""
+class MatchedNames:
+    """Which nodes have a name that a pattern matches. Only a pattern or a name that was not there is tried."""
+
+    def __init__(self) -> None:
+        self._names: Set[str] = frozenset()
+        self._found: dict[str, set[str]] = {}
+
+    def found(self, patterns: Iterable[str], names: Set[str]) -> dict[str, set[str]]:
+        """By pattern; what is no pattern matches nothing."""
+        wanted = {text: _pattern(text) for text in patterns}
+        known, added = self._found.keys() & wanted.keys(), names - self._names
+        gone = bool(self._names - names)
+        found = {text: self._found[text] & names if gone else self._found[text] for text in known}
+        found |= {text: set[str]() for text in wanted.keys() - known}
+        _match({text: pattern for text, pattern in wanted.items() if text not in known}, names, found)
+        _match({text: pattern for text, pattern in wanted.items() if text in known}, added, found)
+        self._names, self._found = frozenset(names), found
+        return found
+
+
+def _pattern(text: str) -> Pattern | None:
+    try:
+        return pattern_of(text)
+    except PatternError:
+        return None
+
+
+def _match(wanted: dict[str, Pattern | None], names: Set[str], found: dict[str, set[str]]) -> None:
+    left = iter([pattern for pattern in wanted.values() if pattern is not None] if names else ())
+    while some := list(islice(left, TOGETHER)):
+        together, columns = Patterns(some), [found[pattern.text] for pattern in some]
+        for name in names:
+            for place in together.those_in(name):
+                columns[place].add(name)
+
+
+def build_tree(
+    hyper_nodes: Sequence[HyperNode], nodes: Sequence[NodeSpec], matched: MatchedNames | None = None
+) -> HyperNodeTree:
+    """The tree of these HyperNodes; of two of one name the later counts. `matched`: from the trees before."""
     by_name = {hyper_node.name: hyper_node for hyper_node in hyper_nodes}
     domains = {h.name: Domain(h.name, h.tier, h.tier_name) for h in by_name.values()}
     by_tier: dict[int, list[str]] = {}
@@ -115,7 +156,7 @@ def build_tree(hyper_nodes: Sequence[HyperNode], nodes: Sequence[NodeSpec]) -> H
         by_tier.setdefault(hyper_node.tier, []).append(hyper_node.name)
     problem = _link(domains, by_name)
     if not problem:
-        _fill(domains, by_name, nodes)
+        _fill(domains, by_name, nodes, matched or MatchedNames())
     return HyperNodeTree(domains, by_tier, problem, len(nodes))
 
 
@@ -166,10 +207,15 @@ def _link(domains: dict[str, Domain], by_name: dict[str, HyperNode]) -> str:
     return ""
 
 
-def _fill(domains: dict[str, Domain], by_name: dict[str, HyperNode], nodes: Sequence[NodeSpec]) -> None:
+def _fill(
+    domains: dict[str, Domain], by_name: dict[str, HyperNode], nodes: Sequence[NodeSpec], matched: MatchedNames
+) -> None:
     if not domains:
         return
     row_of = {spec.name: row for row, spec in enumerate(nodes)}
+    selectors = [selector for hyper_node in by_name.values() for selector in hyper_node.selectors]
+    patterns = [text for selector in selectors if (text := _pattern_in(selector)) is not None]
+    found_by = matched.found(patterns, row_of.keys()) if patterns else {}
 
     below = [name for name, domain in domains.items() if not domain.parent]
     for name in below:  # it grows: parents come before their children
@@ -177,32 +223,34 @@ def _fill(domains: dict[str, Domain], by_name: dict[str, HyperNode], nodes: Sequ
     found: dict[str, set[int]] = {}
     for name in reversed(below):
         hyper_node = by_name.get(name)
-        own = _members(hyper_node.selectors, nodes, row_of) if hyper_node else set[int]()
+        own = _members(hyper_node.selectors, nodes, row_of, found_by) if hyper_node else set[int]()
         found[name] = own.union(*(found.pop(child) for child in domains[name].children))
         domains[name].rows = _rows(found[name])
 
 
-def _members(selectors: Sequence[dict[str, Any]], nodes: Sequence[NodeSpec], row_of: dict[str, int]) -> set[int]:
+def _pattern_in(selector: dict[str, Any]) -> str | None:
+    pattern: str | None = section(selector, "regexMatch").get("pattern")
+    return pattern
+
+
+def _members(
+    selectors: Sequence[dict[str, Any]],
+    nodes: Sequence[NodeSpec],
+    row_of: dict[str, int],
+    found_by: dict[str, set[str]],
+) -> set[int]:
     found: set[int] = set()
     for selector in selectors:
         name = section(selector, "exactMatch").get("name")
         if name in row_of:
             found.add(row_of[name])
-        pattern = section(selector, "regexMatch").get("pattern")
+        pattern = _pattern_in(selector)
         if pattern is not None:
-            found |= _matching(pattern, nodes)
+            found.update(row_of[each] for each in found_by[pattern])
         labels = selector.get("labelMatch")
         if labels and (labels.get("matchLabels") or labels.get("matchExpressions")):
             found |= _labelled(labels, nodes)
     return found
-
-
-def _matching(pattern: str, nodes: Sequence[NodeSpec]) -> set[int]:
-    try:
-        expression = pattern_of(pattern)
-    except PatternError:
-        return set()
-    return {row for row, spec in enumerate(nodes) if expression.is_in(spec.name)}
 
 
 def _labelled(selector: dict[str, Any], nodes: Sequence[NodeSpec]) -> set[int]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.kube.patterns import LONGEST, PatternError, pattern_of
+from core.kube.patterns import LONGEST, PatternError, Patterns, pattern_of
 
 
 def test_what_takes_other_engines_for_ever_takes_no_time() -> None:
@@ -50,3 +50,26 @@ PATTERNS = st.lists(st.sampled_from(("a", "b", "[ab]", ".", "a*", "(ab)?", "b+",
 def test_simple_ones_mean_what_they_mean_elsewhere(parts: list[str], text: str) -> None:
     pattern = "".join(parts)
     assert pattern_of(pattern).is_in(text) == (re.search(pattern, text) is not None)
+
+
+@given(st.lists(PATTERNS, max_size=8), st.lists(st.text("abc", max_size=8), max_size=4))
+def test_several_in_one_pass_find_what_each_finds(several: list[list[str]], texts: list[str]) -> None:
+    patterns = [pattern_of(text) for parts in several if _compiles(text := "".join(parts))]
+    together = Patterns(patterns)
+    for text in texts:
+        assert together.those_in(text) == [place for place, each in enumerate(patterns) if each.is_in(text)]
+
+
+def _compiles(text: str) -> bool:
+    try:
+        pattern_of(text)
+    except PatternError:
+        return False
+    return True
+
+
+def test_where_one_pass_has_no_room_each_is_tried() -> None:
+    """Alone each of them needs most of the room there is."""
+    dear = [pattern_of(f"(a|b)*a(a|b){{{number}}}c") for number in range(380, 412)]
+    text = "ab" * 200 + "a" + "b" * 400 + "c"
+    assert Patterns(dear).those_in(text) == [place for place, each in enumerate(dear) if each.is_in(text)] != []

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from core.kube.patterns import Patterns
 from core.objects.hyper_node import read_hyper_node
 from core.objects.node import read_node
-from core.state.hypernodes import TOP, HyperNodeTree, build_tree
+from core.state.hypernodes import TOP, HyperNodeTree, MatchedNames, build_tree
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.nodes import node
 
@@ -41,6 +42,35 @@ def test_members_by_name_by_pattern_and_by_label() -> None:
     assert rows(tree(selecting("s", labelMatch={"matchLabels": {"rack": "r1"}})), "s") == [2, 3]
     assert rows(tree(selecting("s", labelMatch={})), "s") == []
     assert rows(tree(selecting("s", regexMatch={"pattern": "("})), "s") == []
+
+
+def test_patterns_are_tried_on_names_they_have_not_seen_and_on_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    those_in = Patterns.those_in
+
+    def spied(self: Patterns, text: str) -> list[int]:
+        tried.append(text)
+        return those_in(self, text)
+
+    monkeypatch.setattr(Patterns, "those_in", spied)
+    matched = MatchedNames()
+    assert matched.found(["1$", "(", "n"], {"n1", "m1"}) == {"1$": {"n1", "m1"}, "(": set(), "n": {"n1"}}
+    assert sorted(tried) == ["m1", "n1"]
+    tried.clear()
+    assert matched.found(["1$", "n"], {"n1", "n2", "n11"}) == {"1$": {"n1", "n11"}, "n": {"n1", "n2", "n11"}}
+    assert sorted(tried) == ["n11", "n2"]
+    tried.clear()
+    assert matched.found(["1$", "n", "2"], {"n1", "n2", "n11"})["2"] == {"n2"}
+    assert sorted(tried) == ["n1", "n11", "n2"]
+    assert matched.found(["n"], {"n2"}) == {"n": {"n2"}}
+    assert matched.found(["1$"], {"n2", "n1"}) == {"1$": {"n1"}}, "a pattern that was gone for a while is a new one"
+
+
+def test_many_patterns_match_what_each_of_them_matches() -> None:
+    names = [f"n{number}" for number in range(50)]
+    patterns = [f"^(n)+{number}$" for number in range(100)]
+    expected = {text: {text[4:].strip("+$").join(("n", ""))} & set(names) for text in patterns}
+    assert MatchedNames().found(patterns, set(names)) == expected
 
 
 def racks_and_spines() -> HyperNodeTree:
