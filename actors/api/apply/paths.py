@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
+import msgspec
+
 from actors.api.schema.plain import is_map
 from actors.api.schema.shapes import Shape
 
@@ -72,7 +74,7 @@ def _shown_step(step: str) -> str:
 
 
 def _text(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return msgspec.json.encode(value).decode()
 
 
 def field(name: str) -> str:

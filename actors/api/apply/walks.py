@@ -95,10 +95,12 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: tuple[set[Path
 
 
 def _is_whole(old: Any, new: Any, shape: Shape) -> bool:
-    present = [value for value in (old, new) if value is not _ABSENT]
-    if all(value in ({}, [], None) for value in present):
+    if old is _ABSENT or new is _ABSENT:
+        there = new if old is _ABSENT else old
+        return there is None or there in ({}, []) or is_leaf(there, shape)
+    filled = [value for value in (old, new) if value is not None or shape.sort == "scalar" or shape.atomic]
+    if all(value in ({}, [], None) for value in filled):
         return True
-    filled = [value for value in present if value is not None or shape.sort == "scalar" or shape.atomic]
     return any(is_leaf(value, shape) for value in filled) or len({is_map(value) for value in filled}) > 1
 
 
