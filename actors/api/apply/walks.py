@@ -146,11 +146,19 @@ def without_nulls(value: Any) -> Any:
 def with_named(paths: FieldSet, shape: Shape) -> FieldSet:
     """The set and every described field on the way to its members: `a` beside `a.b.c`, but not `a.b` of a plain map."""
     found = set(paths)
+    shapes: dict[Path, Shape] = {(): shape}
     for path in paths:
-        at: Shape = shape
-        for depth, step in enumerate(path[:-1], 1):
-            inner = at.named(step[2:]) if step.startswith("f:") else None
-            if inner is not None:
-                found.add(path[:depth])
-            at = inner or at.item()
+        _walk_to(path[:-1], shapes, found)
     return frozenset(found)
+
+
+def _walk_to(path: Path, shapes: dict[Path, Shape], found: set[Path]) -> Shape:
+    """The shape at a path, with all on the way to it remembered; `found` gets those that are described."""
+    known = shapes.get(path)
+    if known is None:
+        above, step = _walk_to(path[:-1], shapes, found), path[-1]
+        inner = above.named(step[2:]) if step.startswith("f:") else None
+        if inner is not None:
+            found.add(path)
+        known = shapes[path] = inner or above.item()
+    return known

@@ -31,6 +31,8 @@ DEFAULTS: Final = Parameters(nodes=5_000, pods=50_000, runs=1, backend="asyncio"
 BATCH: Final = 500
 AFTER_S: Final = 0.05
 """So long is looked at what others make of a change."""
+SETTLED_S: Final = 3.0
+"""So long the checkpointer is given to catch up with the filling, which is no request's doing."""
 SHOWN: Final = 10
 SERVER_ERROR: Final = 500
 
@@ -47,6 +49,8 @@ async def _run(parameters: Parameters, samples: Samples, seed: int) -> None:
         settings = SystemSettings(gateway=GatewaySettings(listener))
         async with System(settings, MemoryJournal(), RealClock()).running() as system:
             await _fill(system, parameters)
+            await system.until_idle()
+            await anyio.sleep(SETTLED_S)
             with settled():
                 await _ask_all(listener.getsockname()[1], samples, requests(seed), system)
 
