@@ -107,6 +107,12 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def mutation(session: nox.Session) -> None:
+    """Change the code in small ways and see whether a test notices; goes on where it ended. docs/mutation.md."""
+    _run(session, "python", "-m", "tests.mutation", *(session.posargs or ["run"]))
+
+
+@nox.session
 def layers(session: nox.Session) -> None:
     """Who may import whom."""
     _run(session, "lint-imports", "--no-cache")
