@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from actors.effects.outcomes import Outcomes, RecentOperations
-from actors.runtime.actor import Actor
+from actors.effects.effect_worker import EffectWorker
+from actors.effects.outcomes import RecentOperations
 from core.messages.commands import BindPod
 from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
 from core.messages.orders import BindOrder
@@ -29,39 +29,26 @@ from core.messages.replies import Accepted, ApiReply, Done, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Unpack
 
+    from actors.effects.effect_worker import EffectPorts
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.system.ports import ApiPort, BindPort, CachePort, MetricsPort, RecorderPort
+    from actors.system.ports import BindPort, MetricsPort
 
 
 FINAL = (404, 409)
 """The pod is gone, or on a node: no bind of it comes true any more."""
 
 
-class BindWorker(Actor[BindOrder, Done]):
-    """`timeout_s`: how long an answer of the api is waited for."""
-
-    cap = 8
-    redeliver = True
+class BindWorker(EffectWorker[BindOrder]):
+    """Binds pods that need nothing first."""
 
     def __init__(
-        self,
-        name: str,
-        mailbox: BindPort,
-        context: Context,
-        *,
-        api: ApiPort,
-        cache: CachePort,
-        recorder: RecorderPort,
-        metrics: MetricsPort,
-        timeout_s: float = 30.0,
+        self, name: str, mailbox: BindPort, context: Context, *, metrics: MetricsPort, **ports: Unpack[EffectPorts]
     ) -> None:
-        super().__init__(name, mailbox, context)
-        self._api = api
-        self._outcomes = Outcomes(cache, recorder)
+        super().__init__(name, mailbox, context, **ports)
         self._metrics = metrics
-        self._timeout_s = timeout_s
         self._recent = RecentOperations()
 
     async def handle_batch(self, batch: Sequence[Received[BindOrder, Done]]) -> None:

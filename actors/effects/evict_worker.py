@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from actors.effects.outcomes import Outcomes, RecentOperations
-from actors.runtime.actor import Actor
+from actors.effects.effect_worker import EffectWorker
+from actors.effects.outcomes import RecentOperations
 from core.messages.commands import EvictPod, StatusCondition
 from core.messages.events import Evicted, EvictRefused, EvictTimedOut
 from core.messages.orders import EvictOrder
@@ -26,33 +26,19 @@ from core.messages.replies import Accepted, ApiReply, Done, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Unpack
 
+    from actors.effects.effect_worker import EffectPorts
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.system.ports import ApiPort, CachePort, EvictPort, RecorderPort
+    from actors.system.ports import EvictPort
 
 
-class EvictWorker(Actor[EvictOrder, Done]):
-    """`timeout_s`: how long an answer of the api is waited for."""
+class EvictWorker(EffectWorker[EvictOrder]):
+    """Evicts pods."""
 
-    cap = 8
-    redeliver = True
-
-    def __init__(
-        self,
-        name: str,
-        mailbox: EvictPort,
-        context: Context,
-        *,
-        api: ApiPort,
-        cache: CachePort,
-        recorder: RecorderPort,
-        timeout_s: float = 30.0,
-    ) -> None:
-        super().__init__(name, mailbox, context)
-        self._api = api
-        self._outcomes = Outcomes(cache, recorder)
-        self._timeout_s = timeout_s
+    def __init__(self, name: str, mailbox: EvictPort, context: Context, **ports: Unpack[EffectPorts]) -> None:
+        super().__init__(name, mailbox, context, **ports)
         self._recent = RecentOperations()
 
     async def handle_batch(self, batch: Sequence[Received[EvictOrder, Done]]) -> None:

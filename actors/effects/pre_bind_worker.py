@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from actors.effects.outcomes import Outcomes, RecentOperations
+from actors.effects.effect_worker import EffectWorker
+from actors.effects.outcomes import RecentOperations
 from actors.effects.pre_bind import Place, PreBindError, Write, awaited_places, is_ready, writes_of
 from actors.errors import ActorFailedError
-from actors.runtime.actor import Actor
 from actors.runtime.mailbox import expected
 from core.messages.commands import BindPod, Get, Update
 from core.messages.decisions import Bind, PodCondition
@@ -34,9 +34,11 @@ from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
+    from typing import Unpack
 
+    from actors.effects.effect_worker import EffectPorts
     from actors.runtime.context import Context
-    from actors.system.ports import ApiPort, BindPort, CachePort, MetricsPort, RecorderPort, StatusPort
+    from actors.system.ports import BindPort, MetricsPort, StatusPort
     from core.messages.commands import ApiRequest
     from core.messages.replies import ApiReply
 
@@ -89,11 +91,8 @@ class WaitingBinds:
         return {place for each in self.by_cause.values() for place in awaited_places(each.bind)}
 
 
-class PreBindWorker(Actor[BindOrder, Done]):
-    """`timeout_s`: how long an answer of the api is waited for."""
-
-    cap = 8
-    redeliver = True
+class PreBindWorker(EffectWorker[BindOrder]):
+    """Binds pods whose claims need something first."""
 
     def __init__(
         self,
@@ -101,22 +100,16 @@ class PreBindWorker(Actor[BindOrder, Done]):
         mailbox: BindPort,
         context: Context,
         *,
-        api: ApiPort,
-        cache: CachePort,
-        recorder: RecorderPort,
         status: StatusPort,
         metrics: MetricsPort,
         waiting: WaitingBinds,
-        timeout_s: float = 30.0,
+        **ports: Unpack[EffectPorts],
     ) -> None:
-        super().__init__(name, mailbox, context)
-        self._api = api
+        super().__init__(name, mailbox, context, **ports)
         self._objects = context.objects
-        self._outcomes = Outcomes(cache, recorder)
         self._status = status
         self._metrics = metrics
         self._waiting = waiting
-        self._timeout_s = timeout_s
         self._lock = anyio.Lock()
         self._more = anyio.Event()
         self._revision = -1

@@ -1,4 +1,7 @@
-"""The controllers: each watches the api and writes to it, and but for the config watcher to nobody else."""
+"""The controllers: each watches the api and writes to it, and but for the config watcher to nobody else.
+
+What one of them owns, says its machine; what it accepts and sends, and how it stops, `actors.runtime.reconciler`.
+"""
 
 from __future__ import annotations
 
@@ -6,58 +9,76 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.controllers.configuration.watcher import ConfigWatcher
-from actors.controllers.disruptions.controller import DisruptionController
-from actors.controllers.events.controller import PodEvents
-from actors.controllers.groups.controller import PodGroupController
-from actors.controllers.jobs.controller import JobController
-from actors.controllers.queues.controller import QueueController
-from actors.controllers.volumes.controller import VolumeController
-from actors.controllers.workloads.controller import WorkloadController
+from actors.controllers.devices.machine import DeviceMachine
+from actors.controllers.disruptions.machine import DisruptionMachine
+from actors.controllers.events.machine import PodEventsMachine
+from actors.controllers.groups.machine import PodGroupMachine
+from actors.controllers.jobs.machine import JobMachine
+from actors.controllers.queues.machine import QueueMachine
+from actors.controllers.unserved.machine import UnservedMachine
+from actors.controllers.volumes.drivers import DriversMachine
+from actors.controllers.volumes.machine import VolumeMachine
+from actors.controllers.volumes.pod_claims import PodClaimsMachine
+from actors.controllers.workloads.machine import WorkloadMachine
+from actors.runtime.reconciler import Reconciler
 from actors.system import ports
 from actors.system.settings import controlling, serving
-from actors.system.wiring import Role, always, plainly
+from actors.system.wiring import Role, always
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actors.runtime.reconciler import Machine
     from actors.system.settings import SystemSettings
-    from actors.system.wiring import Build, Wiring
+    from actors.system.wiring import Wiring
+
+    Machines = Callable[[Wiring], Sequence[Machine]]
 
 
 def _config_watcher(wiring: Wiring, name: str) -> ConfigWatcher:
     return ConfigWatcher(*wiring.own(name), **wiring.ports(name), check=wiring.source.check)
 
 
-def _pod_events(wiring: Wiring, name: str) -> PodEvents:
-    return PodEvents(*wiring.own(name), **wiring.ports(name), scheduler=wiring.settings.scheduler)
-
-
-def _workload_controller(wiring: Wiring, name: str) -> WorkloadController:
-    return WorkloadController(*wiring.own(name), **wiring.ports(name), scheduler=wiring.settings.scheduler)
-
-
 def _controller(
     name: str,
-    build: Build,
+    machines: Machines,
     wanted: Callable[[SystemSettings], bool] = always,
     *,
     crashes: bool = True,
     box: str = "controllers",
 ) -> Role:
+    """A shell around machines."""
+
+    def build(wiring: Wiring, name: str) -> Reconciler:
+        return Reconciler(*wiring.own(name), **wiring.ports(name), machines=machines(wiring))
+
     more: dict[str, Any] = {"crashes": (name,)} if crashes else {}
     return Role(
         name=name, port=ports.PokePort, sends={"api": "api-server"}, build=build, wanted=wanted, box=box, **more
     )
 
 
-JOB_CONTROLLER: Final = _controller("job-controller", plainly(JobController), controlling)
-POD_GROUP_CONTROLLER: Final = _controller("pod-group-controller", plainly(PodGroupController), controlling)
-QUEUE_CONTROLLER: Final = _controller("queue-controller", plainly(QueueController), controlling)
-VOLUME_CONTROLLER: Final = _controller("volume-controller", plainly(VolumeController))
+JOB_CONTROLLER: Final = _controller(
+    "job-controller", lambda wiring: [JobMachine(wiring.context.objects.unpack)], controlling
+)
+POD_GROUP_CONTROLLER: Final = _controller("pod-group-controller", lambda _: [PodGroupMachine()], controlling)
+QUEUE_CONTROLLER: Final = _controller(
+    "queue-controller", lambda wiring: [QueueMachine(wiring.context.objects.unpack)], controlling
+)
+VOLUME_CONTROLLER: Final = _controller(
+    "volume-controller", lambda _: [PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()]
+)
 DISRUPTION_CONTROLLER: Final = _controller(
-    "disruption-controller", plainly(DisruptionController), lambda settings: settings.budgets
+    "disruption-controller", lambda _: [DisruptionMachine()], lambda settings: settings.budgets
 )
 
 # Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there.
-WORKLOAD_CONTROLLER: Final = _controller("workload-controller", _workload_controller, controlling, crashes=False)
+WORKLOAD_CONTROLLER: Final = _controller(
+    "workload-controller",
+    lambda wiring: [WorkloadMachine(), UnservedMachine(scheduler=wiring.settings.scheduler)],
+    controlling,
+    crashes=False,
+)
 CONFIG_WATCHER: Final = Role(
     name="config-watcher",
     port=ports.PokePort,
@@ -66,4 +87,10 @@ CONFIG_WATCHER: Final = Role(
     wanted=lambda settings: settings.follows_cluster,
     box="config watcher",
 )
-POD_EVENTS: Final = _controller("pod-events", _pod_events, serving, crashes=False, box="node agents")
+POD_EVENTS: Final = _controller(
+    "pod-events",
+    lambda wiring: [PodEventsMachine(scheduler=wiring.settings.scheduler)],
+    serving,
+    crashes=False,
+    box="node agents",
+)

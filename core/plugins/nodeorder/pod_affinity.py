@@ -14,12 +14,10 @@ from core.kube.labels import label_column
 from core.kube.pod_index import pod_index
 from core.kube.selectors import SelectorError
 from core.kube.terms_index import terms_index
-from core.session.points.nodes import Reads, labels_of
+from core.session.points.nodes import ReadsLabelsInPlay
 from core.session.points.ready import KeptScore
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from core.kube.affinity import AffinityTerm
     from core.kube.labels import LabelColumn
     from core.kube.placed import Placed
@@ -77,23 +75,13 @@ class PodAffinityScore(KeptScore):
         return np.floor(100.0 * ((raw - lowest) / spread)) * self._weight
 
 
-class PodAffinityScorer:
+class PodAffinityScorer(ReadsLabelsInPlay):
     """Prefers nodes near who the task likes, and who likes it."""
 
     name = "InterPodAffinity"
 
     def __init__(self, placed: Placed, weight: int) -> None:
         self._placed, self._weight = placed, float(weight)
-        self._in_play = False  # most clusters have none
-
-    @property
-    def reads(self) -> Reads:
-        """See NodeScorer; no attribute: it would hold on to itself until the collector comes."""
-        return Reads(kind=self._kind)
-
-    def _kind(self, task: Task) -> Hashable:
-        """Tasks are told apart once there is affinity to them or of theirs."""
-        return labels_of(task) if self._in_play else None
 
     def prepare(self, session: Session, task: Task) -> PodAffinityScore | None:
         """None when neither the task nor anybody there prefers anything that can be read."""
@@ -105,7 +93,7 @@ class PodAffinityScorer:
                 own.append((term, question))
         if not own and not terms_index(self._placed, session.objects).any_affinity:
             return None
-        self._in_play = True
+        self.in_play = True
         return PodAffinityScore(session, self._placed, task, own, self._weight)
 
     @staticmethod

@@ -15,13 +15,11 @@ from core.kube.labels import ABSENT, label_column
 from core.kube.pod_index import pod_index
 from core.kube.selectors import LabelSelector, SelectorError
 from core.kube.terms_index import terms_index
-from core.session.points.nodes import Reads, labels_of
+from core.session.points.nodes import ReadsLabelsInPlay
 from core.session.points.ready import KeptCheck
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from core.kube.affinity import AffinityTerm, PodTerms
     from core.kube.labels import LabelColumn
     from core.kube.placed import Placed
@@ -130,23 +128,13 @@ class AffinityCheck(KeptCheck):
         return self._codes
 
 
-class PodAffinityFilter:
+class PodAffinityFilter(ReadsLabelsInPlay):
     """The filter."""
 
     name = NAME
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
-        self._in_play = False  # most clusters have none
-
-    @property
-    def reads(self) -> Reads:
-        """See NodeFilter; no attribute: it would hold on to itself until the collector comes."""
-        return Reads(kind=self._kind)
-
-    def _kind(self, task: Task) -> Hashable:
-        """Tasks are told apart once there is affinity to them or of theirs."""
-        return labels_of(task) if self._in_play else None
 
     def prepare(self, session: Session, task: Task) -> AffinityCheck | None:
         """None when neither the task nor anybody there has required terms.
@@ -158,7 +146,7 @@ class PodAffinityFilter:
             own = self._own(session, task)
         if not own.affinity and not own.anti and not terms_index(self._placed, session.objects).any_anti:
             return None
-        self._in_play = True
+        self.in_play = True
         return AffinityCheck(session, self._placed, task, own)
 
     def _own(self, session: Session, task: Task) -> Own:

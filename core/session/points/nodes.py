@@ -60,6 +60,20 @@ def labels_of(task: Task) -> Hashable:
     return task.namespace, tuple(sorted(task.labels.items()))
 
 
+class ReadsLabelsInPlay:
+    """Labels are read once what they are read for is in play: most clusters have no affinity between pods."""
+
+    in_play = False
+
+    @property
+    def reads(self) -> Reads:
+        """See NodeFilter, NodeScorer; no attribute: it would hold on to itself until the collector comes."""
+        return Reads(kind=self._kind)
+
+    def _kind(self, task: Task) -> Hashable:
+        return labels_of(task) if self.in_play else None
+
+
 class NodeCheck(Protocol):
     """A filter prepared for one task."""
 

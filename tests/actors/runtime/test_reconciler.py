@@ -7,13 +7,13 @@ import anyio
 import pytest
 
 from actors.agents.node_agents import NodeAgents
-from actors.controllers.groups.controller import PodGroupController
-from actors.controllers.jobs.controller import JobController
-from actors.controllers.queues.controller import QueueController
-from actors.controllers.workloads.controller import WorkloadController
+from actors.controllers.groups.machine import PodGroupMachine
+from actors.controllers.jobs.machine import JobMachine
+from actors.controllers.queues.machine import QueueMachine
+from actors.controllers.workloads.machine import WorkloadMachine
 from actors.runtime.clock import RealClock, VirtualClock
 from actors.runtime.mailbox import Mailbox, expected
-from actors.runtime.reconciler import Reconciler
+from actors.runtime.reconciler import Machine, Reconciler
 from actors.system.ports import PokePort
 from core.messages import commands, replies, watch
 from core.objects.metadata import text_map
@@ -215,11 +215,19 @@ def _decisions(bench: Bench) -> list[commands.ApiRequest]:
 async def test_agents_and_controllers_bring_a_cluster_to_its_end() -> None:
     """On both backends and on the real clock: a gang, a plain pod and a Deployment, down to the last timer."""
     async with running(Bench(clock=RealClock())) as bench:
-        kinds = (JobController, PodGroupController, WorkloadController, QueueController, NodeAgents)
-        mailboxes = [port(bench, kind.__name__) for kind in kinds]
+        objects = bench.context.objects.unpack
+        machines: tuple[Machine, ...] = (
+            JobMachine(objects),
+            PodGroupMachine(),
+            WorkloadMachine(),
+            QueueMachine(objects),
+        )
+        mailboxes = [port(bench, kind.__name__) for kind in (*map(type, machines), NodeAgents)]
         async with anyio.create_task_group() as tasks:
-            for kind, mailbox in zip(kinds, mailboxes, strict=True):
-                tasks.start_soon(kind(mailbox.name, mailbox, bench.context, api=bench.api).run)
+            for each, mailbox in zip(machines, mailboxes, strict=False):
+                own = mailbox.name, mailbox, bench.context
+                tasks.start_soon(Reconciler(*own, api=bench.api, machines=(each,)).run)
+            tasks.start_soon(NodeAgents("agents", mailboxes[-1], bench.context, api=bench.api).run)
             tasks.start_soon(schedule, bench)
             await bench.api.ask_many([create(queue("default")), create(node("n1"))])
             gang = vcjob(

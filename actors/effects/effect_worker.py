@@ -1,0 +1,43 @@
+"""What the workers have in common that carry decisions to the api: orders in small batches, carried out again after a
+crash, outcomes brought back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NotRequired, TypedDict, TypeVar
+
+from actors.effects.outcomes import Outcomes
+from actors.runtime.actor import Actor
+from core.messages.message import Message
+from core.messages.replies import Done
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from actors.runtime.context import Context
+    from actors.runtime.mailbox import Mailbox
+    from actors.system.ports import ApiPort, CachePort, RecorderPort
+
+M = TypeVar("M", bound=Message)
+
+
+class EffectPorts(TypedDict):
+    """Where such a worker sends; `timeout_s` (30): how long an answer of the api is waited for."""
+
+    api: ApiPort
+    cache: CachePort
+    recorder: RecorderPort
+    timeout_s: NotRequired[float]
+
+
+class EffectWorker(Actor[M, Done]):
+    """Carries out orders of one kind."""
+
+    cap = 8
+    redeliver = True
+
+    def __init__(self, name: str, mailbox: Mailbox[M, Done], context: Context, **ports: Unpack[EffectPorts]) -> None:
+        super().__init__(name, mailbox, context)
+        self._api = ports["api"]
+        self._outcomes = Outcomes(ports["cache"], ports["recorder"])
+        self._timeout_s = ports.get("timeout_s", 30.0)
