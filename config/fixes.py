@@ -233,6 +233,12 @@ FIXES: Final[tuple[Fix, ...]] = (
         "predicate.DynamicResourceAllocationEnable is not read: resource claims always count.",
         "With false they do not.",
     ),
+    Fix(
+        "extender-job-ready",
+        "extender",
+        "A job about which the extender gives no answer to jobReady is ready, and with ignorable it is not.",
+        "It is ready only with ignorable.",
+    ),
 )
 
 KNOWN_FIXES: Final[tuple[str, ...]] = tuple(fix.name for fix in FIXES)

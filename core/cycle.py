@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from core.actions import ACTIONS, IDLE
+from core.outside import nobody
 from core.plugins import PLUGINS
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.closing import close, report
@@ -20,6 +21,7 @@ from core.state.sources import total as total_allocatable
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
+    from core.outside import Ask
     from core.state.snapshot import Snapshot
 
 Watch = Callable[[str, str, Callable[["Session"], None], "Session"], None]
@@ -60,15 +62,17 @@ def open_session(
     report: bool = False,
     watch: Watch = unwatched,
     trail: Silence = SILENCE,
+    ask: Ask = nobody,
 ) -> Session:
     """Open a session on the snapshot (which it takes over) and let the plugins register.
 
     `report`: also gather what only readers need. What was true at the opening is worked out when the session closes,
-    where nobody waits for it. `trail`: is told what is asked and answered; no decision depends on it.
+    where nobody waits for it. `trail`: is told what is asked and answered; no decision depends on it. `ask`: asks
+    processes outside, or remembers what they said.
     """
     total = total_allocatable(snapshot.derived).clone()
     session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total, trail)
-    session.wants_report = report
+    session.wants_report, session.ask = report, ask
     for tier in config.tiers:
         for option in tier.plugins:
             if option.name in PLUGINS and option.name not in session.plugins:
@@ -111,9 +115,10 @@ def run_cycle(
     options: SessionOptions | None = None,
     *,
     report: bool = False,
+    ask: Ask = nobody,
 ) -> CycleResult:
     """Open, the configured actions in order, close."""
-    session = open_session(snapshot, config, clock, carry, options, report=report)
+    session = open_session(snapshot, config, clock, carry, options, report=report, ask=ask)
     for name in config.actions:
         run_action(session, name)
     return close_session(session)

@@ -72,6 +72,7 @@ BOXES: Final = (
     Box("session runner", "one cycle at a time", 820, 215),
     Box("action workers", "one for each action", 1050, 215),
     Box("dry-run workers × N", "trial preemption", 1050, 345, 180),
+    Box("extender client", "asks processes outside", 1045, 430, 150),
     Box("effects", "", 560, 405, 190, 214, "group"),
     Box("bind workers × N", "one does volumes first", 560, 345),
     Box("evict workers × N", "idempotent", 560, 410),
@@ -127,6 +128,11 @@ ARROWS: Final = (
     Arrow(((965, 225), (905, 225)), "decided", (911, 240)),
     Arrow(
         ((1050, 242), (1050, 318)), "candidates", (1056, 284), ("action workers",), ("dry-run workers × N",), both=True
+    ),
+    Arrow(((870, 242), (870, 415), (970, 415)), "", (0, 0), ("session runner",), ("extender client",)),
+    Arrow(((1135, 230), (1144, 230), (1144, 430), (1120, 430)), "", (0, 0), ("action workers",), ("extender client",)),
+    Arrow(
+        ((1045, 457), (1045, 522), (345, 522), (345, 242)), "pods", (700, 517), ("extender client",), ("api server",)
     ),
     Arrow(((790, 242), (790, 405), (655, 405)), "committed", (717, 398), ("session runner",), EFFECTS),
     Arrow(((620, 298), (620, 265), (665, 265), (665, 60), (735, 60)), "durations", (671, 76), (BINDERS,), ("metrics",)),

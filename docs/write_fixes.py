@@ -32,7 +32,6 @@ NOTHING_TO_MEND = {
         "the score that it weighs stands behind a feature gate that is off in Kubernetes 1.35 "
         "(StorageCapacityScoring), and is always 0"
     ),
-    "the extender's jobReady is the wrong way round": "the plugin is not part of this release",
     "a session over 10,000 nodes and 100,000 running pods takes seconds to open": "see `pumice bench open`",
 }
 

@@ -24,6 +24,7 @@ ALLOWED: Final = {
 }  # fmt: skip
 ALONE: Final = {
     "actors/api/patches/operations.py": {"jsonpatch"},
+    "actors/scheduling/stopping.py": {"greenlet"},
     "core/kube/patterns.py": {"re2"},
     "storage/codec.py": {"msgpack"},
     "storage/sqlite/database.py": {"aiosqlite"},

@@ -2,7 +2,8 @@
 
 Owns: nothing but the baton while it holds it.
 Accepts: `RunAction`, which names a session by its handle; answers `ActionDone` or `ActionFailed`.
-Sends: nothing; the worker of an action that stops at dry runs asks the dry-run workers.
+Sends: nothing; the worker of an action that stops at dry runs asks the dry-run workers; where processes outside have
+a say, it asks the extender client.
 When full: never; there is one baton.
 Stops: after the action in hand. When the action raises, the answer says so, the worker crashes and is started again:
 that costs the cycle, never the process.
@@ -10,9 +11,11 @@ that costs the cycle, never the process.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from actors.runtime.actor import Actor
+from actors.scheduling.stopping import asked_of, driven
 from core.messages.commands import RunAction
 from core.messages.replies import ActionDone, ActionFailed
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from actors.runtime.envelope import Received
     from actors.runtime.handles import HandleTable
     from actors.scheduling.decider import Decider
-    from actors.system.ports import ActionPort
+    from actors.system.ports import ActionPort, OutsidePort
     from core.session.session import Session
 
 ActionReply = ActionDone | ActionFailed
@@ -42,12 +45,14 @@ class ActionWorker(Actor[RunAction, ActionReply]):
         sessions: HandleTable[Session],
         decider: Decider,
         dry_runs: DryRunDriver,
+        outside: OutsidePort,
         stopwatch: Callable[[], float],
     ) -> None:
         super().__init__(name, mailbox, context)
         self._sessions = sessions
         self._decider = decider
         self._dry_runs = dry_runs
+        self._outside = outside
         self._stopwatch = stopwatch
 
     async def handle_batch(self, batch: Sequence[Received[RunAction, ActionReply]]) -> None:
@@ -59,15 +64,18 @@ class ActionWorker(Actor[RunAction, ActionReply]):
                 item.reply(ActionFailed(order.session, order.action, "whoever held the session has crashed"))
                 continue
             try:
-                await self._run(self._sessions.get(order.session), order.action)
+                await self._run(self._sessions.get(order.session), order)
             except Exception as error:
                 item.reply(ActionFailed(order.session, order.action, repr(error)))
                 raise
             item.reply(ActionDone(order.session, order.action, self._stopwatch() - began))
 
-    async def _run(self, session: Session, action: str) -> None:
-        steps = self._decider.stepped.get(action)
-        if steps is None:
-            self._decider.run_action(session, action)
+    async def _run(self, session: Session, order: RunAction) -> None:
+        steps = self._decider.stepped.get(order.action)
+        if order.asking:  # in one piece: dry runs may ask, too
+            at_once = partial(self._decider.run_action, session, order.action)
+            await driven(at_once, partial(asked_of, self._outside))
+        elif steps is None:
+            self._decider.run_action(session, order.action)
         else:
             await self._dry_runs.drive(steps(session))

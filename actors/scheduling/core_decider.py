@@ -10,7 +10,7 @@ from actors.scheduling.decider import Decider, Moment, no_tables
 from actors.scheduling.plugin_times import PluginTimes
 from core.actions import ACTIONS, DRY_RUNNING
 from core.cycle import close_session, is_idle, open_session, run_action, tables_later
-from core.plugins import PLUGINS
+from core.plugins import PLUGINS, asks_outside
 from core.session.carry import Carry, CycleClock
 from core.state.view import View
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
     from core.messages.queue_tables import QueueTables
+    from core.outside import Ask
     from core.session.session import Session
     from core.state.snapshot import Snapshot
 
@@ -39,6 +40,7 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
         plugins=tuple(PLUGINS),
         stepped=stepped,
         queue_tables=queues.tables,
+        asks=asks_outside,
     )
 
 
@@ -64,10 +66,11 @@ def _open(
     config: SchedulerConfig,
     moment: Moment,
     carry: Mapping[str, Any],
+    ask: Ask,
 ) -> Session:
     clock, carried = CycleClock(moment.cycle, moment.now, moment.seed), Carry.from_dict(carry)
     times.forget()
-    return open_session(snapshot, config, clock, carried, report=report, watch=times.watch)
+    return open_session(snapshot, config, clock, carried, report=report, watch=times.watch, ask=ask)
 
 
 def _close(times: PluginTimes, queues: NewestQueues, session: Session) -> CycleResult:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from config.schema import SchedulerConfig
 from core.messages.decisions import BindContext, CycleResult
 from core.messages.queue_tables import QueueTables
+from core.outside import Ask
 from core.session.session import Session
 from core.state.snapshot import Snapshot
 from core.state.volumes import VolumeRules
@@ -68,12 +69,19 @@ def no_tables() -> tuple[QueueTables, ...]:
     return ()
 
 
+def no_questions(config: SchedulerConfig) -> bool:
+    """Nobody outside is asked."""
+    del config
+    return False
+
+
 @dataclass(frozen=True)
 class Decider:
     """The steps of a cycle. Only the holder of the baton touches a session."""
 
     new_view: Callable[[], SchedulerView]
-    open_session: Callable[[Snapshot, SchedulerConfig, Moment, Mapping[str, Any]], Session]
+    open_session: Callable[[Snapshot, SchedulerConfig, Moment, Mapping[str, Any], Ask], Session]
+    """(snapshot, configuration, moment, carry, whom to ask outside)."""
     run_action: Callable[[Session, str], None]
     """(session, action): the whole action at once."""
     close_session: Callable[[Session], CycleResult]
@@ -87,3 +95,5 @@ class Decider:
     """Every plugin there is (None: whatever a configuration may name)."""
     queue_tables: Callable[[], tuple[QueueTables, ...]] = no_tables
     """What the newest closed session knew of the queues, made when somebody asks."""
+    asks: Callable[[SchedulerConfig], bool] = no_questions
+    """Whether under that configuration processes outside are asked: every step of a session may stop at a question."""

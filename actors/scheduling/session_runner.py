@@ -17,6 +17,7 @@ the next process resolves it against the api.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 import anyio
@@ -25,15 +26,14 @@ from actors.errors import ActorFailedError, CycleLostError
 from actors.runtime.activity import SCHEDULER
 from actors.runtime.actor import Actor
 from actors.runtime.mailbox import expected
-from actors.scheduling.commit import statuses_of
+from actors.scheduling.cycle_record import record_of
 from actors.scheduling.decider import Moment
 from actors.scheduling.measure import Measure
-from config import rules
+from actors.scheduling.stopping import SessionSteps
 from config.errors import ConfigError
-from core import digest
 from core.messages.commands import RunAction, TakeSnapshot
 from core.messages.cycles import AwaitCycle, CyclesRun, OfferConfig, RunCycle, RunnerCommand
-from core.messages.events import ConfigLoaded, CycleDropped, CycleRecord
+from core.messages.events import ConfigLoaded, CycleDropped
 from core.messages.queue_tables import QueuesMeasured
 from core.messages.replies import ActionFailed, Done, SnapshotTaken
 from core.state.volumes import volume_rules
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from actors.scheduling.commit import Commit
     from actors.scheduling.cycle_memory import CycleMemory, RunnerSettings
     from actors.scheduling.decider import Decider
-    from actors.system.ports import ActionPort, CachePort, MetricsPort, RunnerPort
+    from actors.system.ports import ActionPort, CachePort, MetricsPort, OutsidePort, RunnerPort
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
     from core.session.session import Session
@@ -76,6 +76,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         actions: dict[str, ActionPort],
         commit: Commit,
         metrics: MetricsPort,
+        outside: OutsidePort,
         decider: Decider,
         snapshots: HandleTable[Snapshot],
         sessions: HandleTable[Session],
@@ -87,6 +88,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         self._actions = actions
         self._commit = commit
         self._metrics = metrics
+        self._outside = outside
         self._decider = decider
         self._snapshots = snapshots
         self._sessions = sessions
@@ -178,8 +180,11 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         snapshot = self._snapshots.take(taken.handle)
         measure = Measure(self._settings.stopwatch)
         moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)
-        result = await self._decide(snapshot, loaded.config, moment, measure)
-        await self._commit.record(self._record(taken, loaded.digest, moment, result), result, memory)
+        asking = self._decider.asks(loaded.config)
+        steps = SessionSteps(self._outside if asking else None, moment.cycle)
+        result = await self._decide(snapshot, loaded.config, moment, measure, steps)
+        record = record_of(taken, loaded.digest, moment, result, memory.carry, steps.answers())
+        await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
         self._settle(taken.version, result)
         queues = QueuesMeasured(self._decider.queue_tables())
@@ -188,36 +193,37 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         self._tell_who_waits()
 
     async def _decide(
-        self, snapshot: Snapshot, config: SchedulerConfig, moment: Moment, measure: Measure
+        self, snapshot: Snapshot, config: SchedulerConfig, moment: Moment, measure: Measure, steps: SessionSteps
     ) -> CycleResult:
         """Open, hand the baton round, close. Nothing leaves the session."""
+        opening = partial(self._decider.open_session, snapshot, config, moment, self._memory.carry, steps.ask)
         try:
-            session = self._decider.open_session(snapshot, config, moment, self._memory.carry)
+            session = await steps.run(opening)
         except Exception as error:
             raise _lost_in("open", error) from error
         measure.opened()
         baton = self._sessions.put(session)
         try:
             for action in config.actions:
-                if self._decider.is_idle(session, action):
+                if not steps.asking and self._decider.is_idle(session, action):
                     measure.action(action, self._run_here(session, action))
                 else:
-                    measure.action(action, await self._hand_over(baton, action))
+                    measure.action(action, await self._hand_over(RunAction(baton, action, steps.asking)))
         finally:
             self._sessions.drop(baton)
         measure.closing()
         try:
-            result = self._decider.close_session(session)
+            result = await steps.run(partial(self._decider.close_session, session))
         except Exception as error:
             raise _lost_in("close", error) from error
         measure.closed()
         return result
 
-    async def _hand_over(self, baton: int, action: str) -> float:
+    async def _hand_over(self, order: RunAction) -> float:
         """Let the action's worker run it; returns how many seconds that took."""
-        reply = await self._actions[action].ask(RunAction(baton, action))
+        reply = await self._actions[order.action].ask(order)
         if isinstance(reply, ActionFailed):
-            raise CycleLostError(f"action {action}: {reply.error}")
+            raise CycleLostError(f"action {order.action}: {reply.error}")
         return reply.seconds
 
     def _run_here(self, session: Session, action: str) -> float:
@@ -228,25 +234,6 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         except Exception as error:
             raise _lost_in(action, error) from error
         return self._settings.stopwatch() - began
-
-    def _record(self, taken: SnapshotTaken, config_digest: str, moment: Moment, result: CycleResult) -> CycleRecord:
-        return CycleRecord(
-            cycle=moment.cycle,
-            now=moment.now,
-            seed=moment.seed,
-            revision=taken.revision,
-            version=taken.version,
-            config_digest=config_digest,
-            digest=result.digest,
-            decisions=len(result.binds) + len(result.evicts),
-            carry_before=self._memory.carry,
-            carry=result.carry,
-            operations=taken.operations,
-            statuses=statuses_of(result),
-            wake_at=result.wake_at,
-            rules=rules.VERSION,
-            digest_version=digest.VERSION,
-        )
 
     def _settle(self, version: int, result: CycleResult) -> None:
         memory = self._memory

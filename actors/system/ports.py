@@ -7,7 +7,7 @@ decides whose they are.
 from __future__ import annotations
 
 from actors.runtime.mailbox import Mailbox
-from core.messages import commands, cycles, events, orders, recording, replies, supervision
+from core.messages import commands, cycles, events, orders, questions, recording, replies, supervision
 from core.messages.queue_tables import QueuesMeasured
 
 ApiPort = Mailbox[commands.ApiRequest, replies.ApiReply]
@@ -22,6 +22,7 @@ BindPort = Mailbox[orders.BindWorkerCommand, replies.Done]
 EvictPort = Mailbox[orders.EvictWorkerCommand, replies.Done]
 StatusPort = Mailbox[orders.StatusWriterCommand, replies.Done]
 ArrivalsPort = Mailbox[commands.Announce, replies.Done]
+OutsidePort = Mailbox[questions.AskOutside, questions.OutsideAnswered]
 PokePort = Mailbox[commands.Poke, replies.Done]
 MetricsMessage = commands.MetricsCommand | events.MetricsEvent | QueuesMeasured
 MetricsPort = Mailbox[MetricsMessage, replies.Exposition]

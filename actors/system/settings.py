@@ -10,6 +10,7 @@ from pathlib import Path
 from actors.agents.pod_runs import DEFAULT_DURATION_S
 from actors.api.faults.strikes import Faults
 from actors.gateway.settings import GatewaySettings
+from actors.outside.over_http import Post, over_http
 from actors.runtime.alarm import Alarm
 from actors.scheduling.config_source import ConfigSource
 from actors.scheduling.decider import Decider
@@ -31,6 +32,7 @@ class SystemSettings:
     `journal_look_s`: seconds between two looks whether the journal is still there (0: nobody looks).
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     `user_plugins`: plugins of users, and what tells one version of them from another.
+    `post` asks extenders.
     `uid_seed`: instead of `seed` for uids and generated names, where others of that seed are there already.
     `news_delay_s`: with faults, watchers hear of changes up to so much later.
     `default_duration_s`: how long a pod runs that does not say (0: for ever).
@@ -61,6 +63,7 @@ class SystemSettings:
     stopwatch: Callable[[], float] = time.perf_counter
     alarm: Callable[[], Alarm] = Alarm
     faults: Faults | None = None
+    post: Post = over_http
     news_delay_s: float = 0.0
     journal_look_s: float = 0.0
     checkpoint_every: int | None = None

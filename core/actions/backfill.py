@@ -47,7 +47,8 @@ def _backfill(session: Session, task: Task, cache: ErrorCache) -> None:
     search.refresh(cache)
     node, codes = search.choose()
     if node < 0:
-        session.fit.record(job, None, task, FitErrors(session.reasons, codes.copy()))
+        if codes.all():  # else nodes would do, but they could not be scored
+            session.fit.record(job, None, task, FitErrors(session.reasons, codes.copy()))
         session.trail.task_ended(task, Ending.NO_NODE)
         return
     if not session.allocate_now(task, node):

@@ -151,6 +151,8 @@ class Preempt:
             return False
         accepts = of_own_job(session, task) if own_job else of_other_jobs(session, task)
         totals = search.scoring.totals(nodes)
+        if len(totals) and totals[0] == -np.inf:  # nobody could score them
+            return False
         order = np.argsort(-totals, kind="stable")
         nodes, totals = nodes[order], totals[order]
         movables = movable(session, task, own_job=own_job)

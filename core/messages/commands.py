@@ -224,10 +224,14 @@ CacheCommand = TakeSnapshot | Assume | CheckView | LookLater
 
 
 class RunAction(Message, frozen=True):
-    """The baton: only its holder may touch the session. Reply: ActionDone | ActionFailed."""
+    """The baton: only its holder may touch the session. Reply: ActionDone | ActionFailed.
+
+    `asking`: the action may stop at questions to processes outside.
+    """
 
     session: int
     action: str
+    asking: bool = False
 
 
 ActionCommand = RunAction

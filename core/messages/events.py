@@ -9,6 +9,7 @@ from msgspec import field
 from core.messages.decisions import BindingJob
 from core.messages.message import Message
 from core.messages.operations import ViewOperation
+from core.messages.questions import OutsideAnswers
 
 # --- outcomes: every decision ends as one of these ----------------------------------------------------------------
 
@@ -160,8 +161,8 @@ class CycleRecord(Message, frozen=True):
     """One cycle, kind "cycle": what it saw (revision, the view's own operations, now, seed, config) and what came out.
 
     `decisions` records of kind "decision" follow it in the same transaction. `statuses` is the WriteStatus it sends.
-    `rules` is the version of the rules it was decided by (`config.rules`), `digest_version` that of what the digest
-    covers (`core.digest`); a record that does not say has version 1.
+    `answers`: what processes outside said. `rules` is the version of the rules it was decided by (`config.rules`),
+    `digest_version` that of what the digest covers (`core.digest`); a record that does not say has version 1.
     """
 
     cycle: int
@@ -179,6 +180,7 @@ class CycleRecord(Message, frozen=True):
     wake_at: float | None = None
     rules: int = 1
     digest_version: int = 1
+    answers: OutsideAnswers | None = None
 
 
 class ConfigLoaded(Message, frozen=True):

@@ -1,11 +1,16 @@
 """The plugins, by the names the configuration uses."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
 from core.plugins.binpack import Binpack
 from core.plugins.capacity import Capacity
 from core.plugins.cdp import Cdp
 from core.plugins.conformance import Conformance
 from core.plugins.deviceshare import DeviceShare
 from core.plugins.drf import Drf
+from core.plugins.extender import Extender
 from core.plugins.gang import Gang
 from core.plugins.network_topology_aware import NetworkTopologyAware
 from core.plugins.nodegroup import NodeGroup
@@ -25,6 +30,9 @@ from core.plugins.task_topology import TaskTopology
 from core.plugins.tdm import Tdm
 from core.plugins.usage import Usage
 
+if TYPE_CHECKING:
+    from config.schema import SchedulerConfig
+
 PLUGINS: dict[str, PluginBuilder] = {
     "binpack": Binpack,
     "capacity": Capacity,
@@ -32,6 +40,7 @@ PLUGINS: dict[str, PluginBuilder] = {
     "conformance": Conformance,
     "deviceshare": DeviceShare,
     "drf": Drf,
+    "extender": Extender,
     "gang": Gang,
     "network-topology-aware": NetworkTopologyAware,
     "nodegroup": NodeGroup,
@@ -50,3 +59,11 @@ PLUGINS: dict[str, PluginBuilder] = {
     "tdm": Tdm,
     "usage": Usage,
 }
+
+ASKING: Final = frozenset({"extender"})
+"""Those that ask processes outside."""
+
+
+def asks_outside(config: SchedulerConfig) -> bool:
+    """Whether the configuration names one of these."""
+    return any(option.name in ASKING for tier in config.tiers for option in tier.plugins)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from config.arguments import Arguments
 from core.life.task import TaskStatus, TaskTrigger
 from core.messages.decisions import Bind, Evict
+from core.outside import nobody
 from core.session.action_arguments import argument_of
 from core.session.closing.report import Opening
 from core.session.closing.telling import Tellers
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from core.messages.decisions import PodGroupCondition
     from core.objects.pod import Task
     from core.objects.queue import Queue
+    from core.outside import Ask
     from core.plugins.plugin import Plugin
     from core.resources import Resource
     from core.session.carry import Carry, CycleClock, SessionOptions
@@ -99,6 +101,7 @@ class Session:
         self._voided: set[int] = set()  # rows of tasks whose nomination did not hold
         self.topology = SessionTopology(self)
         self.nominations = Nominations(self)
+        self.ask: Ask = nobody  # processes outside
         trail.begin(self)
 
     @cached_property

@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a folder of plugins is no package
 """Two plugins of one's own: one looks at nodes one by one, one at all of them at once.
 
     pumice run --plugins-dir examples/plugins --config scheduler.conf

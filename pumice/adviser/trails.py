@@ -29,9 +29,10 @@ def trail_of(scene: Scene, task: str = "") -> Plain:
     if task and task not in scene.view.tasks.by_key:
         raise NotFoundError(f"cycle {scene.clock.cycle} knew no pod {task!r}{near(scene.view, 'pod', task)}")
     ignored = scene.options.ignored_provisioners if scene.options else ()
-    snapshot = scene.view.snapshot(volume_rules(scene.config.pumice, ignored))
+    snapshot = scene.view.snapshot(volume_rules(scene.config, ignored))
     trail = Trail((task,), every_filter=True) if task else Trail((), brief=True)
-    session = open_session(snapshot, scene.config, scene.clock, scene.carry, scene.options, trail=trail)
+    clock, ask = scene.clock, scene.ask()
+    session = open_session(snapshot, scene.config, clock, scene.carry, scene.options, trail=trail, ask=ask)
     for action in scene.config.actions:
         run_action(session, action)
     looked_for = session.snapshot.tasks.handles[scene.view.tasks.by_key[task].row] if task else None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from config.errors import describe
 from config.known import FLAGS
 from config.schema import PluginOption, SchedulerConfig
-from pumice.check.words import IN_A_TREE, LISTENS, listens
+from pumice.check.words import IN_A_TREE, LISTENS, VERBS, listens
 
 Places = list[tuple[int, PluginOption]]
 """The plugins with their tiers, from 0."""
@@ -118,6 +119,22 @@ def _arguments(config: SchedulerConfig, places: Places) -> Iterator[str]:
             yield f"configurations: {name} is without effect: the action is not among the actions"
 
 
+def _extender(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    del config
+    for number, option in places:
+        if option.name != "extender":
+            continue
+        where, arguments = f"tiers[{number}], plugin extender", option.arguments
+        if not str(arguments.get("extender.urlPrefix", "")).startswith(("http://", "https://")):
+            found = describe(arguments.get("extender.urlPrefix"))
+            yield f"{where}: every question fails: extender.urlPrefix: expected http://… or https://…, was {found}"
+        if not any(name.endswith("Verb") and value for name, value in arguments.items()):
+            yield f"{where}: it is asked nothing: no extender.…Verb is named"
+        for flag in FLAGS:
+            if flag.point in VERBS and not option.is_enabled(flag.point) and listens(option, flag.point):
+                yield f"{where}: extender.{VERBS[flag.point]}Verb is without effect: {flag.key} is off"
+
+
 def _listens(option: PluginOption, point: str) -> bool:
     return option.is_enabled(point) and listens(option, point)
 
@@ -135,4 +152,5 @@ RULES: Final[tuple[Callable[[SchedulerConfig, Places], Iterator[str]], ...]] = (
     _evictions,
     _admission,
     _arguments,
+    _extender,
 )

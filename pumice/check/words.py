@@ -24,6 +24,7 @@ PLUGINS: Final = {
     "conformance": "protects what Kubernetes itself needs",
     "deviceshare": "shares cards: GPUs by memory or number, and virtual ones",
     "drf": "puts jobs with the smallest dominant share first",
+    "extender": "asks a process of one's own over HTTP, for each verb that is named",
     "gang": "starts all of a job's minAvailable or nothing, and keeps gangs from falling below it",
     "network-topology-aware": "keeps the tasks of a job close to each other in the network",
     "nodegroup": "keeps queues to the groups of nodes that they may use",
@@ -79,6 +80,7 @@ LISTENS: Final[dict[str, tuple[str, ...]]] = {
     "conformance": ("Preemptable", "Reclaimable"),
     "deviceshare": ("Predicate", "NodeOrder"),
     "drf": ("JobOrder", "Preemptable", "Hierarchy", "QueueOrder", "Reclaimable"),
+    "extender": ("JobReady", "Preemptable", "Reclaimable", "Predicate", "NodeOrder", "JobEnqueued", "Overused"),
     "gang": (
         "JobOrder", "JobReady", "JobPipelined", "JobStarving", "Preemptable", "Reclaimable", "SubJobOrder",
         "SubJobReady", "SubJobPipelined",
@@ -107,8 +109,22 @@ IN_A_TREE: Final[dict[str, tuple[str, ...]]] = {"drf": ("QueueOrder", "Reclaimab
 """What a plugin says only with enableHierarchy."""
 
 
+VERBS: Final[dict[str, str]] = {
+    "JobReady": "jobReady",
+    "Preemptable": "preemptable",
+    "Reclaimable": "reclaimable",
+    "Predicate": "predicate",
+    "NodeOrder": "prioritize",
+    "JobEnqueued": "jobEnqueueable",
+    "Overused": "queueOverused",
+}
+"""What an extender is asked where."""
+
+
 def listens(option: PluginOption, point: str) -> bool:
     """Whether the plugin, as it is listed, may say something there; of a user's plugin nobody knows."""
     if point in IN_A_TREE.get(option.name, ()) and not option.is_enabled("Hierarchy"):
         return False
+    if option.name == "extender":
+        return bool(point in VERBS and option.arguments.get(f"extender.{VERBS[point]}Verb"))
     return point in LISTENS.get(option.name, (point,))

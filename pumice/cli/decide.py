@@ -27,6 +27,7 @@ from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Outp
 from pumice.cli.terminal import Terminal
 from pumice.history.rewind import rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
+from pumice.oneshot.asking import as_recorded, over_http
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.oneshot.moment import parse_moment
 from pumice.oneshot.pending import endings, left_pending, waiting_jobs
@@ -88,7 +89,8 @@ def from_manifests(
     objects, whole = take_manifests(paths, (), now, terminal)
     if not objects:
         raise UsageError("no objects in the input" if whole else "no object could be used")
-    return Setup(objects, settings, now, options=SessionOptions(node_usage=usage_of(objects))), whole
+    options = SessionOptions(node_usage=usage_of(objects))
+    return Setup(objects, settings, now, options=options, ask=over_http), whole
 
 
 def with_manifests(setup: Setup, paths: Sequence[str], terminal: Terminal) -> tuple[Setup, bool]:
@@ -124,6 +126,7 @@ def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal)
         carry=Carry.from_dict(record.carry_before),
         in_flight=past.in_flight,
         view=past.view,
+        ask=as_recorded(record.answers),
     )
 
 

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 
 from actors.gateway.settings import GatewaySettings
+from actors.outside.over_http import over_http, standing_still
 from actors.system.settings import SystemSettings
 from actors.system.system import System
 from config.durations import duration_s
@@ -171,6 +172,7 @@ def plan_of(
             scheduler=not settings.no_scheduler,
             controllers=not settings.no_controllers,
             user_plugins=identities(),
+            post=standing_still if virtual else over_http,
         ),
         storm=storm_of(settings.faults, settings, terminal) if settings.faults else None,
     )

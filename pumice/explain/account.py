@@ -84,7 +84,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     asked = Subjects(frozenset(pods), frozenset(jobs))
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot = view.snapshot(volume_rules(scene.config, ignored))
-    watched = watch_cycle(snapshot, scene.config, scene.clock, scene.carry, asked, scene.options)
+    watched = watch_cycle(snapshot, scene.config, scene.clock, scene.carry, asked, scene.options, scene.ask())
     tasks = {pod: watched.trail.statuses[pod] for pod in pods}
     told = _worth_telling(pods, tasks, watched)
     account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from config.errors import RequestError, nearest_names
 from config.schema import SchedulerConfig
 from core.messages.decisions import Bind, Evict
+from core.outside import Ask, Recorded, nobody
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.view import View
 from pumice.history.rewind import Rewound
 from pumice.load.node_metrics import usage_of
+from pumice.oneshot.asking import over_http
 from storage.history import RecordedCycle
 
 SUFFIX = 37
@@ -23,7 +26,7 @@ HYPHENS = 5
 @dataclass(frozen=True, slots=True)
 class Scene:
     """What a cycle is decided from. `recorded`: what was decided then; None: it is what the next cycle would do.
-    `objects` gives what the view was made of, and `in_flight` what it holds besides.
+    `objects` gives what the view was made of, and `in_flight` what it holds besides; `ask` whom it asks outside.
     """
 
     view: View
@@ -34,6 +37,7 @@ class Scene:
     options: SessionOptions | None = None
     objects: Callable[[], list[dict[str, Any]]] = list
     in_flight: tuple[Bind | Evict, ...] = ()
+    ask: Callable[[], Ask] = lambda: nobody
 
 
 def scene_of(past: Rewound) -> Scene:
@@ -42,7 +46,16 @@ def scene_of(past: Rewound) -> Scene:
     clock = CycleClock(record.cycle, record.now, record.seed)
     config = past.replayer.configurations.of(record.config_digest, record.rules)
     carry = Carry.from_dict(record.carry_before)
-    return Scene(past.view, config, clock, carry, past.cycle, objects=lambda: past.objects, in_flight=past.in_flight)
+    return Scene(
+        past.view,
+        config,
+        clock,
+        carry,
+        past.cycle,
+        objects=lambda: past.objects,
+        in_flight=past.in_flight,
+        ask=lambda: Recorded(record.answers),
+    )
 
 
 def present(
@@ -60,7 +73,8 @@ def present(
         else:
             taken.append(obj)
     options = SessionOptions(node_usage=usage_of(objects))
-    return Scene(view, settings, CycleClock(1, now, 0), Carry(), options=options, objects=lambda: taken)
+    clock, ask = CycleClock(1, now, 0), partial(over_http, taken)
+    return Scene(view, settings, clock, Carry(), options=options, objects=lambda: taken, ask=ask)
 
 
 def jobs_of(view: View, kind: str, name: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.cycle import Trail, close_session, open_session, run_action
 from core.life.task import TaskStatus
+from core.outside import Ask, nobody
 from core.resources import MIN_RESOURCE
 from pumice.explain.jobs import JobLook, conclude, look_at_jobs
 from pumice.explain.room_left import Amounts, amounts, of_cluster, of_queue, sentence
@@ -79,10 +80,11 @@ def watch_cycle(
     carry: Carry,
     asked: Subjects,
     options: SessionOptions | None = None,
+    ask: Ask = nobody,
 ) -> Watched:
     """Run the cycle. Pods that wait and for which no action looked are looked for when the last action is over."""
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
-    session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail)
+    session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail, ask=ask)
     jobs = look_at_jobs(session, sorted(asked.jobs))
     minima = {job.key: job.pod_group.min_resources for job in session.jobs.in_order if job.key in jobs}
     cluster = of_cluster(session) if "overcommit" in session.plugins else None

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from config.schema import SchedulerConfig
 from core.cycle import Trail, close_session, open_session, run_action
 from core.messages.decisions import Bind, CycleResult, Evict
+from core.outside import Ask
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.trail.trail import SILENCE, Silence
 from core.state.view import View
 from core.state.volumes import volume_rules
+from pumice.oneshot.asking import AskAbout, of_nobody
 from pumice.oneshot.between import Object, next_objects
 from pumice.oneshot.outcome import Outcome, outcome_of
 from pumice.oneshot.standing import standings_of
@@ -24,7 +26,8 @@ class Setup:
     `objects` in order of arrival; `now` in seconds since the epoch; `first` is the number of the first cycle, `carry`
     and `in_flight` (decisions that the objects do not show yet) are what it starts from, `view` the very view of the
     first cycle when that is more than the objects say; without `close_hooks` the session ends after the job status
-    update (as Volcano's test harness reads it); `trail` makes the one that a cycle keeps.
+    update (as Volcano's test harness reads it); `trail` makes the one that a cycle keeps; `ask` says whom it
+    asks outside.
     """
 
     objects: Sequence[Object]
@@ -38,6 +41,7 @@ class Setup:
     options: SessionOptions = field(default_factory=SessionOptions)
     close_hooks: bool = True
     trail: Callable[[], Trail] | None = None
+    ask: AskAbout = of_nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,8 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
     for number in range(setup.first, setup.first + cycles):
         view = setup.view if setup.view is not None and number == setup.first else fill(objects, in_flight)
         trail = None if setup.trail is None else setup.trail()
-        result = _run(setup, view, CycleClock(number, setup.now, setup.seed), carry, trail or SILENCE)
+        clock, ask = CycleClock(number, setup.now, setup.seed), setup.ask(objects)
+        result = _run(setup, view, clock, carry, trail or SILENCE, ask)
         yield Cycle(objects, result, outcome_of(result, standings_of(objects)), trail)
         objects, carry, in_flight = (
             next_objects(objects, result, setup.now),
@@ -78,9 +83,9 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
         )
 
 
-def _run(setup: Setup, view: View, clock: CycleClock, carry: Carry, trail: Silence) -> CycleResult:
-    snapshot = view.snapshot(volume_rules(setup.config, setup.options.ignored_provisioners))
-    session = open_session(snapshot, setup.config, clock, carry, setup.options, report=True, trail=trail)
+def _run(setup: Setup, view: View, clock: CycleClock, carry: Carry, trail: Silence, ask: Ask) -> CycleResult:
+    snapshot, options = view.snapshot(volume_rules(setup.config, setup.options.ignored_provisioners)), setup.options
+    session = open_session(snapshot, setup.config, clock, carry, options, report=True, trail=trail, ask=ask)
     for action in setup.config.actions:
         run_action(session, action)
     if not setup.close_hooks:

@@ -12,6 +12,7 @@ from config.load import default_text, parse_scheduler_config
 from core.actions import ACTIONS
 from core.cycle import run_cycle
 from core.fold.past import Past
+from core.outside import Recorded
 from core.plugins import PLUGINS
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.volumes import volume_rules
@@ -91,7 +92,7 @@ class Replayer:
         clock = CycleClock(record.cycle, record.now, record.seed)
         carry = Carry.from_dict(record.carry_before)
         snapshot = self.past.view.snapshot(volume_rules(config))
-        return run_cycle(snapshot, config, clock, carry, options, report=report)
+        return run_cycle(snapshot, config, clock, carry, options, report=report, ask=Recorded(record.answers))
 
 
 async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:

@@ -17,7 +17,14 @@ from actors.system.roles.controllers import (
 )
 from actors.system.roles.effects import BIND_WORKER, EVICT_WORKER, PRE_BIND_WORKER, STATUS_WRITER
 from actors.system.roles.records import CHECKPOINTER, METRICS, RECORDER, SUPERVISOR
-from actors.system.roles.scheduling import ACTION_WORKER, CACHE, DRY_RUN_WORKER, SESSION_RUNNER, USAGE_COLLECTOR
+from actors.system.roles.scheduling import (
+    ACTION_WORKER,
+    CACHE,
+    DRY_RUN_WORKER,
+    EXTENDER_CLIENT,
+    SESSION_RUNNER,
+    USAGE_COLLECTOR,
+)
 
 if TYPE_CHECKING:
     from actors.runtime.switchboard import Links
@@ -26,7 +33,7 @@ ROLES: Final = (
     API_SERVER, CACHE, SESSION_RUNNER, BIND_WORKER, EVICT_WORKER, STATUS_WRITER, PRE_BIND_WORKER, NODE_AGENTS,
     JOB_CONTROLLER, POD_GROUP_CONTROLLER, QUEUE_CONTROLLER, VOLUME_CONTROLLER, DISRUPTION_CONTROLLER, ACTION_WORKER,
     DRY_RUN_WORKER, CHECKPOINTER, METRICS, CONFIG_WATCHER, GATEWAY, POD_EVENTS, RECORDER, USAGE_COLLECTOR,
-    WORKLOAD_CONTROLLER, SUPERVISOR, ARRIVALS,
+    WORKLOAD_CONTROLLER, SUPERVISOR, ARRIVALS, EXTENDER_CLIENT,
 )  # fmt: skip
 """A new one goes to the end: a storm's seed says by place who crashes."""
 

@@ -1,9 +1,10 @@
-"""Those that decide: the scheduler's view, cycles, actions, dry runs, and what is asked of a Prometheus."""
+"""Those that decide: the scheduler's view, cycles, actions, dry runs, and who is asked outside."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from actors.outside.client import ExtenderClient
 from actors.scheduling.action_worker import ActionWorker
 from actors.scheduling.cache import Cache
 from actors.scheduling.commit import Commit
@@ -38,6 +39,7 @@ def _session_runner(wiring: Wiring, name: str) -> SessionRunner:
         *wiring.own(name),
         cache=mailboxes["cache"],
         metrics=metrics,
+        outside=mailboxes.pop("outside"),
         actions=dict(zip(wiring.decider.actions, actions, strict=True)),
         commit=Commit(**mailboxes),
         decider=wiring.decider,
@@ -51,11 +53,13 @@ def _session_runner(wiring: Wiring, name: str) -> SessionRunner:
 
 
 def _action_worker(wiring: Wiring, name: str) -> ActionWorker:
+    mailboxes = wiring.ports(name)
     return ActionWorker(
         *wiring.own(name),
+        outside=mailboxes.pop("outside"),
         sessions=wiring.sessions,
         decider=wiring.decider,
-        dry_runs=wiring.crew.driver(**wiring.ports(name)),
+        dry_runs=wiring.crew.driver(**mailboxes),
         stopwatch=wiring.settings.stopwatch,
     )
 
@@ -66,6 +70,10 @@ def _dry_run_worker(wiring: Wiring, name: str) -> DryRunWorker:
 
 def _usage_collector(wiring: Wiring, name: str) -> UsageCollector:
     return UsageCollector(*wiring.own(name), **wiring.ports(name), metrics=dict(wiring.source.loaded.config.metrics))
+
+
+def _extender_client(wiring: Wiring, name: str) -> ExtenderClient:
+    return ExtenderClient(*wiring.own(name), **wiring.ports(name), post=wiring.settings.post)
 
 
 CACHE: Final = Role(
@@ -87,6 +95,7 @@ SESSION_RUNNER: Final = Role(
         "cache": "cache",
         "evictors": "evict-worker",
         "metrics": "metrics",
+        "outside": "extender-client",
         "pre_binder": "pre-bind-worker",
         "recorder": "recorder",
         "status": "status-writer",
@@ -100,7 +109,7 @@ SESSION_RUNNER: Final = Role(
 ACTION_WORKER: Final = Role(
     name="action-worker",
     port=ports.ActionPort,
-    sends={"workers": "dry-run-worker", "supervisor": "supervisor"},
+    sends={"outside": "extender-client", "workers": "dry-run-worker", "supervisor": "supervisor"},
     build=_action_worker,
     wanted=scheduling,
     instances=lambda settings, config, actions: actions,
@@ -116,6 +125,16 @@ DRY_RUN_WORKER: Final = Role(
     instances=lambda settings, config, actions: numbered(settings.dry_run_workers, config.pumice.dry_run_workers),
     crashes=("dry-run-worker:0",),
     box="dry-run workers × N",
+)
+
+EXTENDER_CLIENT: Final = Role(
+    name="extender-client",
+    port=ports.OutsidePort,
+    sends={"api": "api-server"},
+    build=_extender_client,
+    wanted=scheduling,
+    crashes=("extender-client",),
+    box="extender client",
 )
 
 USAGE_COLLECTOR: Final = Role(

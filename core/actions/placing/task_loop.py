@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from core.state.hypernodes import Domain
 
 NO_NODE = -1
+UNSCORED = -2
+"""Nodes would do, but they could not be scored."""
 
 
 def allocate_tasks(
@@ -77,6 +79,9 @@ class TaskLoop:
         if node == NO_NODE:
             session.trail.task_ended(task, Ending.NO_NODE, "" if self._everywhere else self._domain.name)
             return not fit.worth_continuing(self._job, self._sub_job)
+        if node == UNSCORED:
+            session.trail.task_ended(task, Ending.NO_NODE)
+            return False
         if not self._place(task, node):
             session.trail.task_ended(task, Ending.PLACEMENT_REFUSED, node=node)
             return False
@@ -103,7 +108,7 @@ class TaskLoop:
         return None
 
     def _find(self, task: Task) -> int:
-        """The best node's row; NO_NODE after recording why there is none."""
+        """The best node's row; NO_NODE after recording why there is none; UNSCORED."""
         session = self._session
         try:
             search = session.search_for(task)
@@ -120,6 +125,10 @@ class TaskLoop:
             session.topology.heading[task.row] = self._occupied
         node, codes = search.choose() if self._everywhere else search.choose_within(self._domain.rows)
         if node == NO_NODE:
+            if search.filters.is_asking or search.scoring.may_fail:
+                inside = codes if self._everywhere else codes[self._domain.rows]
+                if not inside.all():
+                    return UNSCORED
             self._record(task, codes)
         return node
 

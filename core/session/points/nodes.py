@@ -34,7 +34,7 @@ class Volatility(Enum):
     STATIC = "static"  # never: it follows from the node's spec and the task alone
     ROW = "row"  # when something was placed on or taken off that row
     GLOBAL = "global"  # when anything was placed or taken off anywhere (affinity, spread)
-    MOMENT = "moment"  # at every choice: it depends on the very task (scores only)
+    MOMENT = "moment"  # at every choice; a filter is then asked about no node that something else refuses
 
 
 @dataclass(frozen=True, slots=True)

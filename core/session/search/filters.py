@@ -15,6 +15,8 @@ from core.session.points.nodes import Volatility
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    BoolArray = npt.NDArray[np.bool_]
+
     from core.objects.pod import Task
     from core.session.points.nodes import NodeCheck, Rows
     from core.session.reasons import IntArray
@@ -25,7 +27,7 @@ class Filters:
     """The filters of one template, prepared (PreFilter; raises FitFailure).
 
     `by_plugin`: in tier order, those without anything to say left out; `is_global`: some answer depends on placements
-    anywhere.
+    anywhere; `is_asking`: some answer costs a question, and is good for this moment only.
     """
 
     def __init__(self, session: Session, task: Task) -> None:
@@ -35,16 +37,20 @@ class Filters:
             checks = [check for each in filters if (check := each.prepare(session, task)) is not None]
             if checks:
                 self.by_plugin.append((plugin, checks))
-        self.is_global = Volatility.GLOBAL in [c.volatility for _, checks in self.by_plugin for c in checks]
+        volatilities = [c.volatility for _, checks in self.by_plugin for c in checks]
+        self.is_asking = Volatility.MOMENT in volatilities
+        self.is_global = self.is_asking or Volatility.GLOBAL in volatilities
 
-    def reject(self, rows: Rows, count: int) -> IntArray:
-        """Reason numbers of `count` rows, 0 where every plugin is content."""
+    def reject(self, rows: Rows, count: int, among: BoolArray | None = None) -> IntArray:
+        """Reason numbers of `count` rows, 0 where every plugin is content. `among`: which of them matter, for those
+        whose answers cost questions.
+        """
         codes = np.zeros(count, dtype=np.int32)
         clean = True
         for _, checks in self.by_plugin:
             settled = None if clean else codes != 0
             for check in checks:
-                answer = check.reject(rows)
+                answer = check.reject(rows) if among is None else _sparing(check, rows, (codes == 0) & among)
                 if not np.count_nonzero(answer):
                     continue
                 if clean:
@@ -77,3 +83,14 @@ class Filters:
             if code:
                 return code
         return 0
+
+
+def _sparing(check: NodeCheck, rows: Rows, wanted: BoolArray) -> IntArray:
+    """What a check says, of the wanted rows alone where that costs questions."""
+    if check.volatility is not Volatility.MOMENT:
+        return check.reject(rows)
+    codes = np.zeros(len(wanted), dtype=np.int32)
+    places = wanted.nonzero()[0]
+    if len(places):
+        codes[places] = check.reject(places if isinstance(rows, slice) else rows[places])
+    return codes

@@ -77,7 +77,14 @@ class NodeSearch:
         self.codes: IntArray
         self.idle: BoolArray
         self.idle_count = 0
-        self._scan()
+        self._spared: IntArray | None = (
+            None  # where it is not 0 nobody is asked: another search of the role was refused
+        )
+        if self.filters.is_asking:
+            self.codes, self.idle = np.zeros(session.nodes.count, np.int32), np.zeros(session.nodes.count, np.bool_)
+            self._all_stale = True  # `refresh` says which nodes count
+        else:
+            self._scan()
 
     # --- keeping up --------------------------------------------------------------------------------------------------
 
@@ -92,6 +99,8 @@ class NodeSearch:
         known = cache if cache.enabled and role else None
         before = known.by_role.get(role) if known is not None else None
         remembers = known is not None and known is self._cache
+        if self.filters.is_asking:
+            self._spared = None if before is None or before is self else cache.refused(role)
         if not remembers:
             self._take_cache(known)
         touched, read = self.session.nodes.touched, self._read
@@ -169,7 +178,7 @@ class NodeSearch:
     def _judge(self, rows: Rows, count: int) -> tuple[IntArray, BoolArray]:
         """Reason numbers, and who is feasible with idle room, for some rows."""
         nodes = self.session.nodes
-        codes = self.filters.reject(rows, count)
+        codes = self.filters.reject(rows, count, self._among(rows, count) if self.filters.is_asking else None)
         if self._room:
             lacks = self.lacks(nodes.future[:, rows])
             if np.count_nonzero(lacks):
@@ -183,6 +192,16 @@ class NodeSearch:
             codes[~own[rows]] = self.session.searches.outside_shard
             feasible &= own[rows]
         return codes, feasible
+
+    def _among(self, rows: Rows, count: int) -> BoolArray:
+        """Which of some rows nothing else refuses."""
+        open_: BoolArray = np.ones(count, dtype=np.bool_)
+        if self._room:
+            open_ &= ~np.logical_or.reduce(self.lacks(self.session.nodes.future[:, rows]))
+        if self._spared is not None:
+            open_ &= self._spared[rows] == 0
+        own = self.session.searches.hard_shard
+        return open_ if own is None else open_ & own[rows]
 
     def lacks(self, room: FloatArray) -> BoolArray:
         """Of what `room` [dimension, row] has too little, by row. Source: Volcano `LessEqual`."""
@@ -227,7 +246,8 @@ class NodeSearch:
         """
         searches = self.session.searches
         if not searches.samples and searches.soft_shard is None:
-            return self.scoring.best(self.idle) if self.idle_count > 1 else self._best_of_few(), self.codes
+            node = self.scoring.best(self.idle) if self.idle_count > 1 else self._best_of_few()
+            return node if node >= 0 else self.best_of((self.codes == 0) & ~self.idle), self.codes
         taken, codes = self.codes == 0, self.codes
         if searches.samples:
             taken, seen = searches.look(taken)
@@ -261,10 +281,12 @@ class NodeSearch:
         return self.best_of(self.codes == 0)
 
     def best_of(self, group: BoolArray) -> int:
-        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty, a single
-        one unscored.
+        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or nobody
+        can score it, a single one unscored.
         """
         candidates = group.nonzero()[0]
         if len(candidates) <= 1:
             return int(candidates[0]) if len(candidates) else -1
-        return int(candidates[self.scoring.totals(candidates).argmax()])
+        totals = self.scoring.totals(candidates)
+        best = totals.argmax()
+        return -1 if totals[best] == -np.inf else int(candidates[best])

@@ -44,6 +44,7 @@ def _prepared(session: Session, task: Task, point: Point[Sequence[NodeScorer]]) 
 class Scoring:
     """`ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest
     name. Nothing is scored before somebody asks: a search that finds no node, or a single one, needs no scores.
+    `may_fail`: some score may turn out not to be had; then every total is -inf.
     `plugins`: whose the scores are, in the order in which they are added up.
     """
 
@@ -62,7 +63,7 @@ class Scoring:
         self.ranked: FloatArray = np.empty(session.nodes.count)  # `_rank` writes it whole
         self._ranked_at = floats(self.ranked)
         # Asked anew at every choice, whatever was or was not touched.
-        self._momentary = Volatility.MOMENT in [s.volatility for s in self._scores]
+        self._momentary = self.may_fail = Volatility.MOMENT in [s.volatility for s in self._scores]
         self._stale = self._dirty = True  # no row is scored; no candidate is ranked
 
     def forget(self) -> None:
@@ -126,10 +127,11 @@ class Scoring:
         return any(s.normalised and s.constant is None and s.volatility is not Volatility.STATIC for s in self._scores)
 
     def best(self, candidates: BoolArray) -> int:
-        """Row of the highest total; the caller knows that there is a candidate."""
+        """Row of the highest total; the caller knows that there is a candidate. -1: they cannot be scored."""
         if self._dirty or self._momentary:
             self._rank(candidates)
-        return int(self.ranked.argmax())
+        best = int(self.ranked.argmax())
+        return -1 if self._momentary and self._ranked_at[best] == -np.inf else best
 
     def _total_of(self, row: int) -> float:
         order = batch = 0.0

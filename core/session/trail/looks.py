@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.resources.amounts import MIN_RESOURCE
+from core.session.points.nodes import Volatility
 from core.session.search.node_search import ALL, NodeSearch
 from core.session.trail.records import FilterAnswer, Look
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.session.points.batches import BoolArray, FloatArray
+    from core.session.points.nodes import NodeCheck
     from core.session.reasons import FitFailure, IntArray
     from core.session.session import Session
 
@@ -54,8 +56,19 @@ class HeardSearch(NodeSearch):
             code = np.int32(self.session.searches.insufficient(dimension))
             found.append(FilterAnswer("resources", lacks[dimension] * code))
         for plugin, checks in self.filters.by_plugin:
-            found += [FilterAnswer(plugin, check.reject(ALL).copy()) for check in checks]
+            found += [FilterAnswer(plugin, self._answer(plugin, check)) for check in checks]
         return [answer for answer in found if answer.codes.any()]
+
+    def _answer(self, plugin: str, check: NodeCheck) -> IntArray:
+        """One filter's; of one whose answers cost questions, those that were given."""
+        if check.volatility is not Volatility.MOMENT:
+            return check.reject(ALL).copy()
+        said = [code if _has_said(code, plugin, self) else 0 for code in self.codes.tolist()]
+        return np.array(said, dtype=np.int32)
+
+
+def _has_said(code: int, plugin: str, search: HeardSearch) -> bool:
+    return any(reason.plugin == plugin for reason in search.session.reasons.reasons(code))
 
 
 def look_of(search: HeardSearch, group: BoolArray, node: int, *, every_filter: bool) -> Look:

@@ -71,7 +71,7 @@ class Bench:
         demand_time(self.spent)
         scene = self.scene
         asked = Subjects(frozenset(pods), frozenset([self.job]))
-        return watch_cycle(self._snapshot(), scene.config, scene.clock, scene.carry, asked, scene.options)
+        return watch_cycle(self._snapshot(), scene.config, scene.clock, scene.carry, asked, scene.options, scene.ask())
 
     def attempt(self, *changes: Change) -> TrialResult:
         """The cycle with these changes."""
@@ -90,7 +90,14 @@ class Bench:
     def _decide(self, config: SchedulerConfig) -> TrialResult:
         scene, trail = self.scene, TimedTrail(self.job, self.spent)
         session = open_session(
-            self._snapshot(), config, scene.clock, scene.carry, scene.options, report=True, trail=trail
+            self._snapshot(),
+            config,
+            scene.clock,
+            scene.carry,
+            scene.options,
+            report=True,
+            trail=trail,
+            ask=scene.ask(),
         )
         for action in config.actions:
             run_action(session, action)

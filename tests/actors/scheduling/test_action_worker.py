@@ -32,7 +32,7 @@ async def test_a_session_whose_holder_has_crashed_costs_the_order_and_not_the_wo
     sessions: HandleTable[Any] = HandleTable(str)
     decider = Deciding()
     mailbox: Mailbox[ActionCommand, ActionDone | ActionFailed] = Mailbox("w", ActionCommand, ActionDone | ActionFailed)
-    ports: dict[str, Any] = {"sessions": sessions, "decider": decider, "dry_runs": None}
+    ports: dict[str, Any] = {"sessions": sessions, "decider": decider, "dry_runs": None, "outside": None}
     worker = ActionWorker("w", mailbox, Context(RealClock()), **ports, stopwatch=lambda: 0.0)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(worker.run)

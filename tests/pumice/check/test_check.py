@@ -123,3 +123,29 @@ def test_the_command(tmp_path: Path) -> None:
     conf.write_text('actions: "enque"\n', "utf-8")
     refused = pumice("check", conf)
     assert (refused.code, "did you mean 'enqueue'" in refused.err) == (2, True)
+
+
+EXTENDER = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: proportion
+  - name: extender
+    enablePredicate: false
+    arguments:
+      extender.urlPrefix: URL
+      extender.VERB: v
+"""
+
+
+def test_an_extender_that_cannot_be_asked_is_told() -> None:
+    silent = EXTENDER.replace("URL", "here").replace("VERB", "httpTimeout")
+    found = [each for each in warnings(silent) if "extender" in each]
+    assert any("every question fails: extender.urlPrefix: expected http://" in each for each in found)
+    assert any("it is asked nothing" in each for each in found)
+    off = EXTENDER.replace("URL", "http://e").replace("VERB", "predicateVerb")
+    assert any("extender.predicateVerb is without effect: enablePredicate is off" in each for each in warnings(off))
+    fine = EXTENDER.replace("URL", "http://e").replace("VERB", "prioritizeVerb")
+    assert not [each for each in warnings(fine) if "extender" in each]

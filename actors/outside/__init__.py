@@ -1,0 +1,1 @@
+"""Processes outside that a cycle asks: see `client.py`."""

@@ -1,0 +1,113 @@
+"""Asking over HTTP, as Go's client does; why there is no answer is said in its words."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Final, NamedTuple
+
+import anyio
+import httpx
+
+from core.messages.questions import OutsideAnswer
+from core.outside import NOT_RECORDED
+
+AT_ONCE: Final = 16
+"""As many questions are asked at a time: as many nodes Volcano looks at."""
+MOST_BYTES: Final = (10 << 20) + 1
+"""No answer is read further: a longer one is refused."""
+LATE: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+
+
+class ExtenderRequest(NamedTuple):
+    """A POST of JSON; `timeout_s`: until the whole answer is there, 0.0 for no limit."""
+
+    url: str
+    content: bytes
+    timeout_s: float
+
+
+Post = Callable[[Sequence[ExtenderRequest]], Awaitable[Sequence[OutsideAnswer]]]
+
+
+async def over_http(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
+    """The answers in the order of the requests; never raises for what the other side does."""
+    answers: list[OutsideAnswer] = [OutsideAnswer()] * len(requests)
+    left = list(enumerate(requests))[::-1]
+
+    async def some(client: httpx.AsyncClient) -> None:
+        while left:
+            place, request = left.pop()
+            answers[place] = await _one(client, request)
+
+    async with (
+        httpx.AsyncClient(verify=_trusted(), timeout=None, follow_redirects=True) as client,  # nosec B113
+        anyio.create_task_group() as group,
+    ):
+        for _ in range(min(AT_ONCE, len(requests))):
+            group.start_soon(some, client)
+    return answers
+
+
+async def standing_still(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
+    """The same for whom no time passes meanwhile: a run on virtual time."""
+    return at_once(requests)
+
+
+async def recorded_only(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
+    """Nobody is asked what is not in the record."""
+    return [NOT_RECORDED] * len(requests)
+
+
+def at_once(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
+    """The same where nothing else goes on."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(anyio.run, over_http, requests).result()
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+async def _one(client: httpx.AsyncClient, request: ExtenderRequest) -> OutsideAnswer:
+    if not request.url.startswith(("http://", "https://")):
+        scheme = request.url.partition(":")[0] if "://" in request.url else ""
+        return _none(request, f'unsupported protocol scheme "{scheme}"')
+    try:
+        with anyio.fail_after(request.timeout_s or None):
+            return await _answer(client, request)
+    except TimeoutError:
+        return _none(request, LATE)
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        return _none(request, _words(request, error))
+
+
+async def _answer(client: httpx.AsyncClient, request: ExtenderRequest) -> OutsideAnswer:
+    headers = {"Content-Type": "application/json"}
+    async with client.stream("POST", request.url, content=request.content, headers=headers) as response:
+        body = bytearray()
+        if response.status_code == httpx.codes.OK:
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) >= MOST_BYTES:
+                    break
+        return OutsideAnswer(response.status_code, bytes(body[:MOST_BYTES]))
+
+
+def _none(request: ExtenderRequest, words: str) -> OutsideAnswer:
+    return OutsideAnswer(error=f'Post "{request.url}": {words}')
+
+
+def _words(request: ExtenderRequest, error: BaseException) -> str:
+    seen: BaseException | None = error
+    while seen is not None:
+        for each in [seen, *getattr(seen, "exceptions", ())]:
+            if isinstance(each, ConnectionRefusedError):
+                url = httpx.URL(request.url)
+                port = url.port or (443 if url.scheme == "https" else 80)
+                return f"dial tcp {url.host}:{port}: connect: connection refused"
+        seen = seen.__cause__ or seen.__context__
+    return "EOF" if isinstance(error, httpx.RemoteProtocolError) else str(error) or type(error).__name__

@@ -1,0 +1,58 @@
+"""The pods that questions are about, as the api has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from core.messages.commands import Get
+from core.messages.replies import Accepted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from actors.system.ports import ApiPort
+    from core.messages.questions import AskedPod
+    from storage.shared_objects import SharedObjects
+
+Object = dict[str, Any]
+
+
+class WholePods:
+    """Those of one cycle, each read once. One that is gone is what the question knows of it."""
+
+    def __init__(self, api: ApiPort, objects: SharedObjects) -> None:
+        self._api, self._objects = api, objects
+        self._cycle = 0
+        self._known: dict[str, Object] = {}  # by uid
+
+    async def look_up(self, cycle: int, pods: Iterable[AskedPod]) -> None:
+        """Have all of them at hand."""
+        if cycle != self._cycle:
+            self._cycle, self._known = cycle, {}
+        missing = list({pod.uid: pod for pod in pods if pod.uid not in self._known}.values())
+        if not missing:
+            return
+        replies = await self._api.ask_many([Get("Pod", pod.namespace, pod.name) for pod in missing])
+        for pod, reply in zip(missing, replies, strict=True):
+            found = self._objects.unpack(reply.blob) if isinstance(reply, Accepted) else {}
+            same = (found.get("metadata") or {}).get("uid") == pod.uid
+            self._known[pod.uid] = found if same else gone(pod)
+
+    def json(self, pod: AskedPod) -> bytes:
+        """One that was looked up."""
+        return as_json(self._known[pod.uid], pod)
+
+
+def gone(pod: AskedPod) -> Object:
+    """What is known of a pod without the api."""
+    return {"metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}, "spec": {}, "status": {}}
+
+
+def as_json(whole: Object, pod: AskedPod) -> bytes:
+    """The pod on the node where the cycle has put it."""
+    spec = whole.get("spec") or {}
+    if pod.node and spec.get("nodeName") != pod.node:
+        whole = {**whole, "spec": {**spec, "nodeName": pod.node}}
+    return msgspec.json.encode(whole)

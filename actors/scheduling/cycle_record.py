@@ -1,0 +1,45 @@
+"""What the journal keeps of a cycle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from actors.scheduling.commit import statuses_of
+from config import rules
+from core import digest
+from core.messages.events import CycleRecord
+
+if TYPE_CHECKING:
+    from actors.scheduling.decider import Moment
+    from core.messages.decisions import CycleResult
+    from core.messages.questions import OutsideAnswers
+    from core.messages.replies import SnapshotTaken
+
+
+def record_of(
+    taken: SnapshotTaken,
+    config_digest: str,
+    moment: Moment,
+    result: CycleResult,
+    carry: dict[str, Any],
+    answers: OutsideAnswers | None,
+) -> CycleRecord:
+    """What it saw and what came out; `carry`: what it started with."""
+    return CycleRecord(
+        cycle=moment.cycle,
+        now=moment.now,
+        seed=moment.seed,
+        revision=taken.revision,
+        version=taken.version,
+        config_digest=config_digest,
+        digest=result.digest,
+        decisions=len(result.binds) + len(result.evicts),
+        carry_before=carry,
+        carry=result.carry,
+        operations=taken.operations,
+        statuses=statuses_of(result),
+        wake_at=result.wake_at,
+        rules=rules.VERSION,
+        digest_version=digest.VERSION,
+        answers=answers,
+    )

@@ -1,0 +1,116 @@
+"""What a cycle asks of processes outside, and what it is told.
+
+The core asks nobody itself: a session is handed a function that does, or that remembers. Questions name the pods they
+are about, so that the same question has the same digest where only the scheduler's view of a pod is at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
+
+SIZE: Final = 8
+"""Bytes of a question's digest."""
+HOLE: Final = b"\0"
+"""Around the number of a pod in a question; JSON has no such byte."""
+NOT_RECORDED: Final = OutsideAnswer(error="nobody was asked this when it was recorded")
+NOBODY: Final = OutsideAnswer(error="there is nobody to ask here")
+
+Ask = Callable[[Sequence[OutsideQuestion]], Sequence[OutsideAnswer]]
+"""Asks all of them, in any order or at once; the answers in the order of the questions."""
+
+
+class WholePod:
+    """Stands in the body of a question for all that the api has of a pod."""
+
+    __slots__ = ("pod",)
+
+    def __init__(self, pod: AskedPod) -> None:
+        self.pod = pod
+
+
+class Asking(NamedTuple):
+    """Questions of a cycle, as whoever drives it sees them."""
+
+    cycle: int
+    questions: Sequence[OutsideQuestion]
+
+
+def question(url: str, body: dict[str, Any], timeout_s: float) -> OutsideQuestion:
+    """A POST of that body."""
+    pods: dict[AskedPod, int] = {}
+
+    def leave_out(whole: object) -> msgspec.Raw:
+        assert isinstance(whole, WholePod)
+        return msgspec.Raw(HOLE + b"%d" % pods.setdefault(whole.pod, len(pods)) + HOLE)
+
+    content = msgspec.json.encode(body, enc_hook=leave_out)
+    return OutsideQuestion(url, content, tuple(pods), timeout_s)
+
+
+def filled(question: OutsideQuestion, pods: Sequence[bytes]) -> bytes:
+    """The body, with each of its pods as JSON."""
+    parts = question.body.split(HOLE)
+    parts[1::2] = [pods[int(number)] for number in parts[1::2]]
+    return b"".join(parts)
+
+
+def nobody(questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
+    """There is nobody to ask."""
+    return [NOBODY] * len(questions)
+
+
+def digest_of(question: OutsideQuestion) -> bytes:
+    """What tells one question from another."""
+    return blake2b(msgspec.msgpack.encode(question), digest_size=SIZE).digest()
+
+
+class AskedOutside:
+    """Asks, and remembers what it was told, for the record of the cycle."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._questions: list[bytes] = []
+        self._which: list[int] = []
+        self._distinct: dict[OutsideAnswer, int] = {}
+
+    def __call__(self, questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
+        """The answers."""
+        answers = self._ask(questions)
+        self._questions += map(digest_of, questions)
+        self._which += [self._distinct.setdefault(answer, len(self._distinct)) for answer in answers]
+        return answers
+
+    def answers(self) -> OutsideAnswers | None:
+        """All so far; None: nobody was asked."""
+        if not self._questions:
+            return None
+        return OutsideAnswers(b"".join(self._questions), tuple(self._which), tuple(self._distinct))
+
+
+class Recorded:
+    """Answers as a record has them, and asks nobody: the same question gets the answers it got, one after the other,
+    and the last of them from then on.
+    """
+
+    def __init__(self, answers: OutsideAnswers | None) -> None:
+        self._left: dict[bytes, list[OutsideAnswer]] = {}
+        known = answers or OutsideAnswers()
+        for place, which in reversed(list(enumerate(known.which))):
+            digest = known.questions[place * SIZE : (place + 1) * SIZE]
+            self._left.setdefault(digest, []).append(known.distinct[which])
+
+    def __call__(self, questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
+        """The answers; NOT_RECORDED where there is none."""
+        return list(map(self._one, questions))
+
+    def _one(self, asked: OutsideQuestion) -> OutsideAnswer:
+        left = self._left.get(digest_of(asked))
+        if left is None:
+            return NOT_RECORDED
+        return left.pop() if len(left) > 1 else left[0]

@@ -1,0 +1,53 @@
+"""Whom a one-shot cycle asks outside: extenders themselves, or what a record says they answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from actors.outside.over_http import ExtenderRequest, at_once
+from actors.outside.whole_pods import as_json, gone
+from core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
+from core.objects.metadata import object_key, section
+from core.outside import Ask, Recorded, filled, nobody
+
+Object = dict[str, Any]
+AskAbout = Callable[[Sequence[Object]], Ask]
+"""The objects of a cycle -> whom it asks."""
+
+
+def of_nobody(objects: Sequence[Object]) -> Ask:
+    """There is nobody to ask."""
+    del objects
+    return nobody
+
+
+def as_recorded(answers: OutsideAnswers | None) -> AskAbout:
+    """The answers of a record, from the beginning for each cycle."""
+    return lambda _: Recorded(answers)
+
+
+def over_http(objects: Sequence[Object]) -> Ask:
+    """Those that the configuration names, about these objects."""
+    pods: dict[str, Object] = {}
+
+    def whole(pod: AskedPod) -> bytes:
+        if not pods:
+            pods.update({_uid(obj): obj for obj in objects if obj["kind"] == "Pod"})
+        return as_json(pods.get(pod.uid) or gone(pod), pod)
+
+    def body_of(question: OutsideQuestion) -> bytes:
+        return filled(question, list(map(whole, question.pods)))
+
+    def ask(questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
+        bodies = [filled(each, list(map(whole, each.pods))) for each in questions]
+        return at_once(
+            [ExtenderRequest(each.url, body, each.timeout_s) for each, body in zip(questions, bodies, strict=True)]
+        )
+
+    return ask
+
+
+def _uid(pod: Object) -> str:
+    """As the scheduler's view names it."""
+    return section(pod, "metadata").get("uid") or object_key(pod)
