@@ -5,8 +5,6 @@ comes back as a list. Messages are msgspec Structs, stored as dictionaries with 
 the right class and a field added later (with a default) is no obstacle to reading what was written earlier. msgspec
 writes and reads them in one step, to the same bytes as the msgpack library, five times faster. Plain data is written by
 the library, which refuses what is not plain, and read by msgspec, in half the time; so is written what was read.
-
-Encoded values are self-delimiting: a batch is the concatenation of encoded records, read back by `unpack_many`.
 """
 
 from __future__ import annotations
@@ -71,19 +69,6 @@ def unpack(data: bytes) -> Any:
         return _read_plain(data)
     except _REFUSALS as problem:
         raise CodecError(_cannot_unpack(data, problem)) from problem
-
-
-def unpack_many(data: bytes) -> list[Any]:
-    """The values of a concatenation, in order. Raises CodecError when the last one is cut short."""
-    reader = _library.Unpacker(max_buffer_size=len(data) + 1, **_UNPACK)
-    try:
-        reader.feed(data)
-        values = list(reader)
-    except _REFUSALS as problem:
-        raise CodecError(_cannot_unpack(data, problem)) from problem
-    if reader.tell() != len(data):
-        raise CodecError(f"cannot unpack {len(data)} bytes: the value after byte {reader.tell()} is cut short")
-    return values
 
 
 def encode(message: msgspec.Struct) -> bytes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from core.errors import ResourceAssertionError
 from core.resources.amounts import LARGEST, MIN_RESOURCE, Amounts
-from core.resources.lists import amounts_from_list, list_from_amounts
+from core.resources.lists import amounts_from_list
 from core.resources.ordering import INFINITY, NO_SCALARS, ZERO, Unset
 from core.resources.partly import PartlyOrdered
 
@@ -35,10 +35,6 @@ class Resource(PartlyOrdered):
     def infinite(cls) -> Self:
         """Volcano's ``InfiniteResource``: the largest float for cpu and memory, no scalars."""
         return cls(LARGEST, LARGEST)
-
-    def to_list(self) -> dict[str, str]:
-        """Canonical quantity texts of the int64 parts (``ConvertRes2ResList``); cpu and memory are always there."""
-        return list_from_amounts(self.milli_cpu, self.memory, self.scalars)
 
     def add(self, other: Amounts) -> Self:
         """``self += other``; returns self."""

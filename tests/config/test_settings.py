@@ -13,7 +13,7 @@ from config.load import parse_scheduler_config
 from config.pumice_arguments import PumiceArguments, settings
 from config.schema import SchedulerConfig
 from config.settings import ProcessSettings, process_settings, read_process_settings
-from config.tables import actions_table, flags_table
+from docs.list_volcano import actions_table, flags_table
 
 README = Path(config.__file__).parent / "README.md"
 

@@ -51,11 +51,6 @@ def test_what_nobody_can_write_is_refused(alien: Any) -> None:
     assert codec.repack([1]) == codec.pack([1])
 
 
-@given(st.lists(PLAIN, max_size=10))
-def test_a_concatenation_comes_apart(values: list[Any]) -> None:
-    assert codec.unpack_many(b"".join(map(codec.pack, values))) == values
-
-
 @given(st.lists(BINDS | EVICTS, max_size=5))
 def test_messages_that_came_together_come_back_in_order(messages: list[Decision]) -> None:
     assert codec.decoder_of_many(Decision)(codec.encode_many(messages)) == messages
@@ -85,17 +80,10 @@ def test_a_union_comes_back_as_the_right_class(message: Decision) -> None:
     assert type(decoded) is type(message)
 
 
-@given(st.lists(MUTATIONS, max_size=5))
-def test_a_batch_of_messages_comes_back(messages: list[Mutation]) -> None:
-    values = codec.unpack_many(b"".join(map(codec.encode, messages)))
-    assert [codec.convert(value, Mutation) for value in values] == messages
-
-
 @given(st.binary(max_size=60))
 def test_any_bytes_are_data_or_refused(data: bytes) -> None:
-    for read in (codec.unpack, codec.unpack_many):
-        with suppress(CodecError):
-            read(data)
+    with suppress(CodecError):
+        codec.unpack(data)
 
 
 @given(MUTATIONS, st.data())
@@ -162,8 +150,6 @@ def test_a_message_is_the_same_messagepack_as_its_plain_data(message: Bind | Evi
 def test_depth_and_sizes_that_bytes_only_claim_are_refused(deep: bytes) -> None:
     with pytest.raises(CodecError):
         codec.unpack(deep)
-    with pytest.raises(CodecError):
-        codec.unpack_many(deep)
 
 
 def test_what_is_nested_too_deep_is_not_written() -> None:

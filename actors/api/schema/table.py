@@ -66,12 +66,3 @@ def flat_fields(name: str) -> dict[str, Field]:
 def is_message(type_: str) -> bool:
     """Whether a type (without list or map marks) names a message."""
     return "." in type_
-
-
-def described_kinds() -> list[tuple[str, str, str]]:
-    """Every (group, version, kind) of the table, in its order."""
-    found: list[tuple[str, str, str]] = []
-    for name in _data().kinds:
-        group, version, kind = name.split("/")
-        found.append((group, version, kind))
-    return found

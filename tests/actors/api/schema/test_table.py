@@ -10,7 +10,7 @@ import actors.api.schema
 from actors.api.kinds import KINDS
 from actors.api.schema import message, of_kind, of_type
 from actors.api.schema.model import SchemaMessage, element
-from actors.api.schema.table import described_kinds, flat_fields, is_message
+from actors.api.schema.table import flat_fields, is_message
 
 SPECIAL = {
     *("string", "boolean", "int32", "int64", "double", "byte", "Quantity", "IntOrString", "Time", "MicroTime"),
@@ -20,9 +20,10 @@ NOT_MANIFESTS = ("NodeMetrics",)
 
 
 def everything() -> dict[str, SchemaMessage]:
-    """Every message that a described kind reaches."""
+    """Every message that a served kind reaches."""
     found: dict[str, SchemaMessage] = {}
-    waiting = [each.name for kind in described_kinds() if (each := of_kind(*kind))]
+    rows = KINDS.values()
+    waiting = [each.name for row in rows if (each := of_kind(row.group, row.version, row.kind))]
     while waiting:
         name = waiting.pop()
         if name not in found:

@@ -1,4 +1,4 @@
-"""Volcano's names as Markdown tables, from the records themselves; the README holds them and a test compares."""
+"""Volcano's names as Markdown tables, from the records themselves; config/README.md holds them and a test compares."""
 
 from __future__ import annotations
 
