@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.errors import NewerVersionError
-from core.digest import COVERED, VERSION, digest
+from core.digest import AT_ONCE, COVERED, VERSION, as_encoded, as_row, covered, digest
 from core.messages.decisions import (
     Bind,
     BindContext,
@@ -132,3 +132,40 @@ def test_the_order_of_a_mapping_is_no_part_of_version_2(allocated: dict[str, str
 def test_a_newer_version_is_refused_by_name() -> None:
     with pytest.raises(NewerVersionError, match=f"the digest of a cycle: version {VERSION + 1} is newer"):
         of(VERSION + 1)
+
+
+def all_at_once(version: int, *written: list[Any]) -> str:
+    """The plain way: everything encoded in one piece."""
+    row = as_encoded if version == 1 else as_row
+    said = [list(map(row(fields), each)) for fields, each in zip(covered(version), written, strict=True)]
+    encoded = msgspec.json.encode(said, order=None if version == 1 else "deterministic")
+    return blake2b(encoded, digest_size=16).hexdigest()
+
+
+def many(count: int) -> tuple[list[Any], ...]:
+    """So many records of each kind, all different; every third bind carries something."""
+    binds = [msgspec.structs.replace(CARRYING if i % 3 else BIND, uid=f"u{i}") for i in range(count)]
+    conditions = [msgspec.structs.replace(POD, uid=f"u{i}") for i in range(count)]
+    evicts = [msgspec.structs.replace(EVICT, score=float(i)) for i in range(count)]
+    groups = [msgspec.structs.replace(GROUP, running=i) for i in range(count)]
+    return binds, evicts, conditions, groups, [msgspec.structs.replace(QUEUE, name=f"q{i}") for i in range(count)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("count", [0, 1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 2 * AT_ONCE, 2 * AT_ONCE + 1])
+def test_records_that_are_encoded_in_pieces_are_digested_as_in_one(version: int, count: int) -> None:
+    written = many(count)
+    assert digest(*written, version) == all_at_once(version, *written)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", range(5))
+def test_every_record_beyond_the_first_piece_counts_in_its_place(version: int, kind: int) -> None:
+    written = many(AT_ONCE + 2)
+    found = {digest(*written, version)}
+    for first, second in ((0, AT_ONCE), (AT_ONCE - 1, AT_ONCE), (AT_ONCE, AT_ONCE + 1)):
+        moved = list(written[kind])
+        moved[first], moved[second] = moved[second], moved[first]
+        found.add(digest(*written[:kind], moved, *written[kind + 1 :], version))
+    found.add(digest(*written[:kind], written[kind][:-1], *written[kind + 1 :], version))
+    assert len(found) == 5
