@@ -60,6 +60,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Say what a recorded run came to: waits, slowdowns, evictions, lost work and use, as tables or files.",
         "[bold]pumice measures pumice.db --csv jobs.csv[/bold]",
     ),
+    "report": CommandRow(
+        "Tell a recorded run, or two beside each other, as one HTML file with plots.",
+        "[bold]pumice report pumice.db -o report.html[/bold]",
+    ),
     "timeline": CommandRow(
         "Draw a recorded run for Perfetto: nodes, queues, cycles and actors over time, evictions as arrows.",
         "[bold]pumice timeline pumice.db -o trace.perfetto-trace[/bold]",

@@ -1,0 +1,78 @@
+"""`pumice report`: a recorded run, or two beside each other, as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import anyio
+import typer
+
+from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.options import Level, LogLevel, Quiet
+from pumice.cli.terminal import Terminal
+from pumice.extras import demand
+from pumice.report.charts import charts
+from pumice.report.page import page
+from pumice.report.recorded import RecordedRun, recorded
+from storage.sqlite import SqliteJournal
+
+SCALE: Final = 2.0
+"""Of PNGs, for screens with small dots."""
+
+
+@guarded
+def report(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE [OTHER]", help="One journal, or two to compare.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="HTML", help="Default: FILE.html.", show_default=False)
+    ] = None,
+    png: Annotated[
+        Path | None, typer.Option("--png", metavar="FOLDER", help="Each plot as a PNG too.", show_default=False)
+    ] = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FOLDER", help="Each plot as an SVG too.", show_default=False)
+    ] = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+) -> int:
+    """What ran, who waited and why, what was used, who evicted whom; opens in any browser without a network."""
+    terminal = Terminal(None, quiet, log_level)
+    if len(files) > 2:
+        raise UsageError("expected one journal, or two to compare")
+    demand("vl_convert", "report", "Reports")
+    target = output or files[0].with_name(f"{files[0].name}.html")
+    runs = anyio.run(_read, files)
+    drawn = charts(runs)
+    target.write_text(page(runs, drawn), "utf-8")
+    plots = [*_save(drawn, png, "png"), *_save(drawn, svg, "svg")]
+    said = {"report": str(target), "bytes": target.stat().st_size, "plots": [str(path) for path in plots]}
+    terminal.emit(said, lambda console: console.print(f"{target}: open it in a browser", markup=False))
+    return Exit.DONE
+
+
+async def _read(files: list[Path]) -> list[RecordedRun]:
+    runs: list[RecordedRun] = []
+    for number, file in enumerate(files):
+        async with await SqliteJournal.open(file, read_only=True) as journal:
+            name = file.stem if file.stem not in {run.name for run in runs} else f"{file.stem} ({number + 1})"
+            runs.append(await recorded(journal, name))
+    return runs
+
+
+def _save(drawn: dict[str, dict[str, Any]], folder: Path | None, form: str) -> list[Path]:
+    """Each plot on white paper, as a file of its name."""
+    if folder is None:
+        return []
+    drawer = demand("vl_convert", "report", "Plots")
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: list[Path] = []
+    for name, spec in drawn.items():
+        on_white = {**spec, "background": "white"}
+        path = folder / f"{name}.{form}"
+        if form == "png":
+            path.write_bytes(drawer.vegalite_to_png(on_white, scale=SCALE))
+        else:
+            path.write_text(drawer.vegalite_to_svg(on_white), "utf-8")
+        paths.append(path)
+    return paths

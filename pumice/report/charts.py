@@ -1,0 +1,218 @@
+"""The plots of a report as Vega-Lite specifications, of one run or of two beside each other.
+
+Vega-Lite is data: vl-convert draws it as SVG and PNG without a browser, and brings the JavaScript that draws it in one.
+Source: https://vega.github.io/vega-lite/docs/
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from core.resources.amounts import MEMORY, PODS
+from pumice.report.gantt import pods_on_nodes
+from pumice.report.plot import Row, Spec, plot, time_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pumice.report.recorded import RecordedRun
+
+BELOW: Final[Spec] = {"labelLimit": 400, "orient": "bottom", "columns": 2}
+"""A legend of long words."""
+MOST_REASONS: Final = 8
+MOST_POINTS: Final = 5_000
+
+
+def charts(runs: Sequence[RecordedRun]) -> dict[str, Spec]:
+    """By name, in the order in which they are shown; those with nothing to show are left out."""
+    found = {
+        "utilisation": _utilisation(runs),
+        "queues": _queues(runs),
+        "waiting": _waiting(runs),
+        "waits": _by_queue(runs, "wait_s", "wait (s)"),
+        "slowdowns": _by_queue(runs, "bounded_slowdown", "bounded slowdown"),
+        "sizes": _by_size(runs),
+        "fragmentation": _fragmentation(runs),
+    }
+    for number, run in enumerate(runs):
+        found["nodes" if len(runs) == 1 else f"nodes-{number + 1}"] = pods_on_nodes(run, named=len(runs) > 1)
+    return {name: spec for name, spec in found.items() if spec is not None}
+
+
+def _series(run: RecordedRun, what: str, resource: str) -> Iterator[tuple[str, list[float]]]:
+    """Queue and values."""
+    for series in run.measures.series:
+        if series.what == what and series.resource == resource:
+            yield series.queue, series.values
+
+
+def _of_all(run: RecordedRun, what: str, resource: str) -> list[float]:
+    return next((values for queue, values in _series(run, what, resource) if not queue), list[float]())
+
+
+def _resources(runs: Sequence[RecordedRun]) -> list[str]:
+    """Those that anybody held any of, but pods; cpu and memory first."""
+    names = [name for run in runs for name, of in run.measures.summary["resources"].items() if of["held_s"]]
+    return [name for name in dict.fromkeys(names) if name != PODS]
+
+
+def _thinned(starts: Sequence[float], values: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """Where it changes, and just before."""
+    for index, (start, value) in enumerate(zip(starts, values, strict=True)):
+        if index in (0, len(values) - 1) or value != values[index - 1] or value != values[index + 1]:
+            yield start, value
+
+
+def _lines(runs: Sequence[RecordedRun], color: str) -> Spec:
+    """Encodings that tell runs apart, where there are two."""
+    found: Spec = {"color": {"field": color, "type": "nominal", "title": color}}
+    if len(runs) > 1:
+        found["strokeDash"] = {"field": "run", "type": "nominal", "title": "run"}
+    return found
+
+
+def _utilisation(runs: Sequence[RecordedRun]) -> Spec | None:
+    unit, axis = time_axis(runs)
+    rows: list[Row] = []
+    for run in runs:
+        for resource in _resources(runs):
+            held, capacity = (_of_all(run, what, resource) for what in ("held", "capacity"))
+            shares = [
+                round(part / whole, 4) if whole else 0.0 for part, whole in zip(held, capacity, strict=len(held) > 0)
+            ]
+            starts = run.measures.starts_s
+            for start, share in _thinned(starts[: len(shares)], shares):
+                rows.append({"t": round(start / unit, 4), "share": share, "resource": resource, "run": run.name})
+    encoding = {
+        "x": axis,
+        "y": {"field": "share", "type": "quantitative", "title": "of all there is", "axis": {"format": "%"}},
+        **_lines(runs, "resource"),
+    }
+    return plot(rows, {"type": "line", "interpolate": "step-after"}, encoding, "Utilisation by resource")
+
+
+def _scarce(runs: Sequence[RecordedRun]) -> str | None:
+    """The resource of which the greatest part was held."""
+    of = {
+        name: max(run.measures.summary["resources"].get(name, {}).get("utilisation", 0.0) for run in runs)
+        for name in _resources(runs)
+    }
+    return max(of, key=lambda name: of[name]) if of else None
+
+
+def _queues(runs: Sequence[RecordedRun]) -> Spec | None:
+    resource = _scarce(runs)
+    if resource is None:
+        return None
+    unit, axis = time_axis(runs)
+    scale = 2.0**30 if resource == MEMORY else 1.0
+    rows = [
+        {"t": round(start / unit, 4), "held": round(value / scale, 3), "queue": queue or "-", "run": run.name}
+        for run in runs
+        for queue, values in _series(run, "held", resource)
+        if queue
+        for start, value in zip(run.measures.starts_s, values, strict=True)
+    ]
+    title = f"{resource} held by queue" + (" (GiB)" if resource == MEMORY else "")
+    encoding: Spec = {
+        "x": axis,
+        "y": {"field": "held", "type": "quantitative", "title": "held", "stack": True},
+        "color": {"field": "queue", "type": "nominal"},
+        "tooltip": [{"field": "queue"}, {"field": "held"}, {"field": "t", "title": axis["title"]}],
+    }
+    if len(runs) > 1:
+        encoding["row"] = {"field": "run", "type": "nominal", "title": None}
+    return plot(rows, {"type": "area", "interpolate": "step-after"}, encoding, title)
+
+
+def _waiting(runs: Sequence[RecordedRun]) -> Spec | None:
+    unit, axis = time_axis(runs)
+    total = {why: sum(sum(run.reasons.get(why, [])) for run in runs) for run in runs for why in run.reasons}
+    first = sorted(total, key=lambda why: (-total[why], why))[:MOST_REASONS]
+    rows = [
+        {"t": round(start / unit, 4), "pods": round(value, 3), "reason": why, "run": run.name}
+        for run in runs
+        for why in first
+        for start, value in zip(run.measures.starts_s, run.reasons.get(why, ()), strict=False)
+    ]
+    encoding: Spec = {
+        "x": axis,
+        "y": {"field": "pods", "type": "quantitative", "title": "pods", "stack": True},
+        "color": {
+            "field": "reason",
+            "type": "nominal",
+            "legend": BELOW,
+        },
+        "tooltip": [{"field": "reason"}, {"field": "pods"}, {"field": "t", "title": axis["title"]}],
+    }
+    if len(runs) > 1:
+        encoding["row"] = {"field": "run", "type": "nominal", "title": None}
+    return plot(rows, {"type": "area", "interpolate": "step-after"}, encoding, "Pods that wait, by reason")
+
+
+def _by_queue(runs: Sequence[RecordedRun], field: str, title: str) -> Spec | None:
+    """Of each queue: what part of its jobs had at most so much."""
+    rows: list[Row] = []
+    for run in runs:
+        by_queue: dict[str, list[float]] = {}
+        for job in run.jobs:
+            value = getattr(job, field)
+            if value is not None:
+                by_queue.setdefault(job.queue or "-", []).append(value)
+        for queue, values in sorted(by_queue.items()):
+            for part, value in _quantiles(sorted(values)):
+                rows.append({"value": value, "part": part, "queue": queue, "run": run.name})
+    scale = "symlog" if field == "wait_s" else "log"
+    encoding = {
+        "x": {"field": "value", "type": "quantitative", "title": title, "scale": {"type": scale}},
+        "y": {"field": "part", "type": "quantitative", "title": "of the jobs, at most that", "axis": {"format": "%"}},
+        **_lines(runs, "queue"),
+    }
+    name = title.partition(" (")[0].capitalize()
+    return plot(rows, {"type": "line", "interpolate": "step-after"}, encoding, f"{name} by queue")
+
+
+def _quantiles(values: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """At most a hundred points of the distribution."""
+    step = max(1, len(values) // 100)
+    for index in (*range(0, len(values), step), len(values) - 1):
+        yield round((index + 1) / len(values), 4), values[index]
+
+
+def _by_size(runs: Sequence[RecordedRun]) -> Spec | None:
+    rows = [
+        {"pods": job.pods, "slowdown": job.bounded_slowdown, "queue": job.queue or "-", "run": run.name, "job": job.job}
+        for run in runs
+        for job in run.jobs[: MOST_POINTS // len(runs)]
+        if job.bounded_slowdown is not None
+    ]
+    encoding: Spec = {
+        "x": {"field": "pods", "type": "quantitative", "title": "pods of the job", "scale": {"type": "symlog"}},
+        "y": {"field": "slowdown", "type": "quantitative", "title": "bounded slowdown", "scale": {"type": "log"}},
+        "color": {"field": "queue", "type": "nominal"},
+        "tooltip": [{"field": "job"}, {"field": "pods"}, {"field": "slowdown"}, {"field": "queue"}],
+    }
+    if len(runs) > 1:
+        encoding["shape"] = {"field": "run", "type": "nominal"}
+    return plot(rows, {"type": "point", "filled": True, "opacity": 0.6, "size": 30}, encoding, "Slowdown by size")
+
+
+def _fragmentation(runs: Sequence[RecordedRun]) -> Spec | None:
+    unit, axis = time_axis(runs)
+    rows = [
+        {"t": round(start / unit, 4), "part": value, "resource": resource, "run": run.name}
+        for run in runs
+        for resource in _resources(runs)
+        for start, value in _thinned(run.measures.starts_s, _of_all(run, "fragmentation", resource))
+    ]
+    encoding = {
+        "x": axis,
+        "y": {
+            "field": "part",
+            "type": "quantitative",
+            "title": "of what is free, on nodes in use",
+            "axis": {"format": "%"},
+        },
+        **_lines(runs, "resource"),
+    }
+    return plot(rows, {"type": "line", "interpolate": "step-after"}, encoding, "Fragmentation")

@@ -1,0 +1,168 @@
+"""The report as one HTML file, with the JavaScript that draws it inside; it asks nobody for anything."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from actors.kube.times import timestamp
+from pumice.extras import demand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pumice.measures.jobs import JobRow
+    from pumice.report.recorded import RecordedRun
+
+SLOWEST: Final = 20
+LARGE: Final = 10_000.0
+"""From here on nobody reads fractions."""
+STYLE: Final = """
+:root { color-scheme: light dark; --ink: #1d2430; --soft: #5b6472; --paper: #fff; --line: #d9dde3; --head: #f3f5f8 }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e5e8ec; --soft: #9aa3af; --paper: #14181f; --line: #2d343f; --head: #1c222b }
+}
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
+  max-width: 60rem; padding: 0 1rem }
+h1 { font-size: 1.6rem; margin: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
+p.of { color: var(--soft); margin: .2rem 0 1rem } .chart { overflow-x: auto }
+table { border-collapse: collapse; width: 100%; font-size: .9rem } .wide { overflow-x: auto }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); unicode-bidi: isolate }
+th { background: var(--head); font-weight: 600 } td.n { text-align: right; font-variant-numeric: tabular-nums }
+th { white-space: nowrap } td.job { overflow-wrap: anywhere; min-width: 6rem } td:first-child { min-width: 10rem }
+pre { background: var(--head); padding: .8rem; overflow-x: auto; font-size: .85rem }
+"""
+SCRIPT_END: Final = "<\\/script"
+"""How JavaScript may say it without ending itself."""
+DRAW: Final = """
+window.vegaEmbed = vegaEmbed;
+for (const script of document.querySelectorAll('script[type="application/json"]')) {
+  vegaEmbed('#' + script.dataset.chart, JSON.parse(script.textContent), {actions: false, renderer: 'svg'});
+}
+"""
+
+
+def page(runs: Sequence[RecordedRun], charts: dict[str, dict[str, Any]]) -> str:
+    """The whole file. RequestError when vl-convert is not installed."""
+    drawing = demand("vl_convert", "report", "Reports").javascript_bundle(DRAW).replace("</script", SCRIPT_END)
+    title = " and ".join(run.name for run in runs)
+    parts = [
+        "<!doctype html><html lang=en><head><meta charset=utf-8>",
+        "<meta name=viewport content='width=device-width, initial-scale=1'>",
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
+        f"<h1>{escape(title)}</h1>",
+        *(_what_ran(run) for run in runs),
+        _summary(runs),
+        *(_chart(name, spec) for name, spec in charts.items()),
+        *(part for run in runs for part in _told(run, named=len(runs) > 1)),
+        f"<script type=module>{drawing}</script>" if charts else "",
+        "</body></html>\n",
+    ]
+    return "".join(parts)
+
+
+def _what_ran(run: RecordedRun) -> str:
+    found = run.measures
+    span = f"{timestamp(found.began)} to {timestamp(found.began + found.horizon_s)}"
+    words = (
+        f"{run.name}: {span}, {run.cycles} cycles, {found.summary['jobs']} jobs with {found.summary['pods']} pods, "
+        f"{found.summary['evictions']} evictions"
+    )
+    return f"<p class=of>{escape(words)}</p>"
+
+
+FIGURES: Final = (
+    ("jobs", "jobs"),
+    ("ended", "of them ended"),
+    ("pods", "pods"),
+    ("makespan_s", "makespan (s)"),
+    ("mean_wait_s", "mean wait (s)"),
+    ("median_wait_s", "median wait (s)"),
+    ("p95_wait_s", "95 % waited at most (s)"),
+    ("mean_bounded_slowdown", "mean bounded slowdown"),
+    ("evictions", "evictions"),
+    ("lost_cpu_s", "lost work (cpu × s)"),
+    ("jain_of_jobs", "Jain's index of jobs"),
+    ("jain_of_queues", "Jain's index of queues"),
+)
+
+
+def _summary(runs: Sequence[RecordedRun]) -> str:
+    """A column for each run; with two, how much more the second one has."""
+    rows = [[words, *(run.measures.summary[key] for run in runs)] for key, words in FIGURES]
+    for resource in dict.fromkeys(name for run in runs for name in run.measures.summary["resources"]):
+        of = [run.measures.summary["resources"].get(resource, {}) for run in runs]
+        rows.append([f"{resource}: utilisation", *(one.get("utilisation") for one in of)])
+        rows.append([f"{resource}: fragmentation", *(one.get("fragmentation") for one in of)])
+    head = ["", *(run.name for run in runs)]
+    if len(runs) > 1:
+        head.append("difference")
+        for row in rows:
+            row.append(_difference(row[1], row[2]))
+    return "<h2>In figures</h2>" + _table(head, rows)
+
+
+def _difference(before: Any, after: Any) -> float | None:
+    return None if before is None or after is None else round(after - before, 4)
+
+
+def _chart(name: str, spec: dict[str, Any]) -> str:
+    """Its data stands in the page as text that is not run."""
+    data = msgspec.json.encode({**spec, "title": None}).decode().replace("<", "\\u003c")
+    return (
+        f"<h2>{escape(spec['title'])}</h2><div class=chart id='{name}'></div>"
+        f"<script type='application/json' data-chart='{name}'>{data}</script>"
+    )
+
+
+def _told(run: RecordedRun, *, named: bool) -> Iterable[str]:
+    """Tables of one run: who still waits and why, who evicted whom, and the slowest jobs with their story."""
+    of = f" of {escape(run.name)}" if named else ""
+    if run.waiting:
+        waiting = [[why, count] for why, count in run.waiting.most_common(SLOWEST)]
+        yield f"<h2>Waiting at the end{of}</h2>" + _table(["reason", "pods"], waiting)
+    if run.evictions:
+        rows = [
+            [victim, winner or "-", action or "-", count]
+            for (victim, winner, action), count in run.evictions.most_common(SLOWEST)
+        ]
+        yield f"<h2>Evictions{of}</h2>" + _table(["victim", "made room for", "action", "pods"], rows)
+    if loops := run.loops:
+        rows = [[one, other, count, back] for one, other, count, back in loops[:SLOWEST]]
+        yield f"<h2>Eviction loops{of}</h2>" + _table(["job", "and job", "the one evicted", "and back"], rows)
+    yield f"<h2>The slowest jobs{of}</h2>" + _slowest(run)
+    if run.configurations:
+        yield f"<h2>Configuration{of}</h2><pre>{escape(run.configurations[-1])}</pre>"
+    if run.left_out:
+        yield f"<p class=of>{run.left_out} pods more are not drawn on their nodes.</p>"
+
+
+def _slowest(run: RecordedRun) -> str:
+    """Those that waited longest, what they went through, in seconds after the beginning."""
+    horizon = run.measures.horizon_s
+    jobs = sorted(run.jobs, key=lambda job: (-(horizon - job.submitted if job.wait_s is None else job.wait_s), job.job))
+    names = ("submitted", "admitted", "first_bound", "started", "ended")
+    head = ["job", "queue", "state", "pods", *(name.replace("_", " ") for name in names), "wait (s)", "evictions"]
+    return _table(head, (_story(job, names) for job in jobs[:SLOWEST]))
+
+
+def _story(job: JobRow, names: Sequence[str]) -> list[Any]:
+    times = (getattr(job, name) for name in names)
+    return [job.job, job.queue or "-", job.state, job.pods, *times, job.wait_s, job.evictions]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    lines = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in rows)
+    return f"<div class=wide><table><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table></div>"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "<td class=n>–</td>"
+    if isinstance(value, int | float):
+        text = f"{value:,.4g}" if isinstance(value, float) and value < LARGE else f"{value:,.0f}"
+        return f"<td class=n>{text}</td>"
+    return f"<td class=job>{escape(str(value))}</td>"

@@ -1,0 +1,34 @@
+"""Why pods wait, in few words: the condition that the scheduler writes, without its counts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from core.objects.metadata import section
+
+Object = dict[str, Any]
+
+NOT_LOOKED_AT: Final = "not looked at yet"
+_COUNTED: Final = re.compile(r"\s*(\d+) ([^,]+?)\.?\s*$")
+_NODES: Final = re.compile(r"^\d+/\d+ nodes are (?:un)?available: (.*)$", re.DOTALL)
+_NUMBER: Final = re.compile(r"\d+(\.\d+)?")
+LONGEST: Final = 80
+
+
+def reason_of(pod: Object) -> str:
+    """Of a pod without a node: the reason that most nodes give, else the message without its numbers."""
+    for condition in section(pod, "status").get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return short(str(condition.get("message") or condition.get("reason") or NOT_LOOKED_AT))
+    return NOT_LOOKED_AT
+
+
+def short(message: str) -> str:
+    """The same words for the same reason, whatever the counts."""
+    nodes = _NODES.match(message)
+    if nodes is not None:
+        counted = [(int(found[1]), found[2]) for part in nodes[1].split(",") if (found := _COUNTED.match(part))]
+        if counted:
+            return max(counted, key=lambda one: (one[0], one[1]))[1][:LONGEST]
+    return _NUMBER.sub("N", message.split(";", maxsplit=1)[0]).strip()[:LONGEST]

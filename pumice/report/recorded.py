@@ -1,0 +1,186 @@
+"""What a report shows of one run: its measures, and beside them pods on nodes, evictions, and why pods waited."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from core.messages.decisions import Decision, Evict
+from core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from core.objects.metadata import section
+from pumice.measures.lives import Listener, Lives
+from pumice.measures.measures import Measuring, beginning
+from pumice.measures.over_time import Steps
+from pumice.report.reasons import reason_of
+from storage import codec
+from storage.journal import API, CONFIG, CYCLE, DECISION
+
+if TYPE_CHECKING:
+    from pumice.measures.jobs import JobRow
+    from pumice.measures.lives import PodLife
+    from pumice.measures.measures import Measures
+    from pumice.measures.over_time import Grid
+    from storage.journal import Journal, Stored
+
+BATCH: Final = 5_000
+MOST_SLICES: Final = 15_000
+"""Pods drawn on nodes: more cannot be told apart, and the file stays below five megabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSlice:
+    """A pod on a node, in seconds after the beginning."""
+
+    node: str
+    pod: str
+    queue: str
+    begun: float
+    ended: float
+    evicted: bool
+
+
+@dataclass
+class RecordedRun:
+    """One run. `evictions`: how often (victim's job, for whose job, action); `reasons`: pods that wait, over time."""
+
+    name: str
+    measures: Measures
+    jobs: list[JobRow]
+    slices: list[PodSlice]
+    left_out: int
+    evictions: Counter[tuple[str, str, str]]
+    reasons: dict[str, list[float]]
+    waiting: Counter[str]
+    cycles: int
+    configurations: list[str]
+
+    @property
+    def loops(self) -> list[tuple[str, str, int, int]]:
+        """Pairs of jobs that evict each other, and how often the one the other and back."""
+        by_pair: Counter[tuple[str, str]] = Counter()
+        for (victim, winner, _), count in self.evictions.items():
+            by_pair[victim, winner] += count
+        return [
+            (one, other, count, by_pair[other, one])
+            for (one, other), count in sorted(by_pair.items())
+            if one < other and by_pair[other, one]
+        ]
+
+
+@dataclass
+class Beside(Listener):
+    """Listens to lives for what measures do not keep."""
+
+    grid: Grid
+    slices: list[PodSlice] = field(default_factory=list[PodSlice])
+    left_out: int = 0
+    jobs_of: dict[str, str] = field(default_factory=dict[str, str])
+    waiting: dict[str, str] = field(default_factory=dict[str, str])
+    reasons: defaultdict[str, Steps] = field(init=False)
+    open: dict[str, PodLife] = field(default_factory=dict[str, Any])
+
+    def __post_init__(self) -> None:
+        self.reasons = defaultdict(lambda: Steps(self.grid))
+
+    def pod_created(self, pod: PodLife) -> None:
+        """Its job is remembered, since decisions name pods."""
+        self.jobs_of[pod.full_name] = pod.job
+
+    def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
+        """Of another job than it seemed."""
+        del job, queue
+        self.jobs_of[pod.full_name] = pod.job
+
+    def pod_bound(self, pod: PodLife) -> None:
+        """It waits no more."""
+        assert pod.bound is not None
+        self.waits(pod.full_name, None, pod.bound)
+        self.open[pod.uid] = pod
+
+    def pod_ended(self, pod: PodLife) -> None:
+        """Its slice is whole."""
+        assert pod.ended is not None
+        self.waits(pod.full_name, None, pod.ended)
+        if self.open.pop(pod.uid, None) is not None:
+            self.draw(pod, pod.ended)
+
+    def draw(self, pod: PodLife, ended: float) -> None:
+        """From its binding until then."""
+        if len(self.slices) >= MOST_SLICES:
+            self.left_out += 1
+            return
+        assert pod.bound is not None
+        begun, ended = (round(at - self.grid.began, 1) for at in (pod.bound, ended))
+        self.slices.append(PodSlice(pod.node, pod.full_name, pod.queue, begun, ended, pod.evicted))
+
+    def waits(self, pod: str, why: str | None, at: float) -> None:
+        """From now on for that reason; None: it does not wait."""
+        before = self.waiting.pop(pod, None)
+        if why is not None:
+            self.waiting[pod] = why
+        if before == why:
+            return
+        if before is not None:
+            self.reasons[before].add(-1, at)
+        if why is not None:
+            self.reasons[why].add(1, at)
+
+
+async def recorded(journal: Journal, name: str) -> RecordedRun:
+    """Read a whole journal. Raises DamagedError."""
+    begun = await beginning(journal)
+    rows: list[JobRow] = []
+    measuring = Measuring(begun.at, rows.append)
+    watched = Beside(measuring.grid)
+    lives = Lives((*measuring.listeners(), watched))
+    begun.tell(lives)
+    evictions: Counter[tuple[str, str, str]] = Counter()
+    after, ended, cycles, configurations = begun.after, begun.at, 0, list[str]()
+    while batch := await journal.read(after, limit=BATCH):
+        for stored in batch:
+            lives.follow(stored)
+            if stored.kind == API:
+                _waits(stored, watched)
+            elif stored.kind == DECISION:
+                _evicts(stored, watched, evictions)
+            elif stored.kind == CYCLE:
+                cycles = codec.decode(stored.payload, CycleRecord).cycle
+            elif stored.kind == CONFIG and not (loaded := codec.decode(stored.payload, ConfigLoaded)).error:
+                configurations.append(loaded.text)
+        after, ended = batch[-1].sequence, max(ended, batch[-1].at)
+    until = round(ended, 3)
+    for pod in watched.open.values():
+        watched.draw(pod, until)
+    reasons = {why: steps.means(until) for why, steps in sorted(watched.reasons.items())}
+    found = measuring.end(until)
+    return RecordedRun(
+        name,
+        found,
+        rows,
+        watched.slices,
+        watched.left_out,
+        evictions,
+        reasons,
+        Counter(watched.waiting.values()),
+        cycles,
+        configurations,
+    )
+
+
+def _waits(stored: Stored, watched: Beside) -> None:
+    mutation = codec.decode(stored.payload, Mutation)
+    if mutation.kind != "Pod" or mutation.type == "DELETED":
+        return
+    pod = codec.unpack(mutation.blob)
+    spec, status = section(pod, "spec"), section(pod, "status")
+    if not spec.get("nodeName") and status.get("phase") in (None, "", "Pending"):
+        watched.waits(f"{mutation.namespace}/{mutation.name}", reason_of(pod), stored.at)
+
+
+def _evicts(stored: Stored, watched: Beside, evictions: Counter[tuple[str, str, str]]) -> None:
+    decision = codec.decode(stored.payload, Decision)
+    if isinstance(decision, Evict):
+        victim = watched.jobs_of.get(f"{decision.namespace}/{decision.name}", decision.job)
+        winner = watched.jobs_of.get(decision.preemptor, decision.preemptor)
+        evictions[victim, winner, decision.action] += 1

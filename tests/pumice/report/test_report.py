@@ -1,0 +1,176 @@
+"""A report tells what a journal holds, opens anywhere, and shows names as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import yaml
+
+from core.messages.decisions import Evict
+from core.messages.events import Evicted, Mutation
+from pumice.report.charts import charts
+from pumice.report.page import page
+from pumice.report.recorded import RecordedRun, recorded
+from storage import codec
+from storage.journal import API, DECISION, OUTCOME, Record
+from storage.memory import MemoryJournal
+from tests.kit import gang, node, queue
+from tests.kit.browser import ABSENT, CHROMIUM, show
+from tests.pumice.cli.terminal import pumice
+
+drawing = pytest.importorskip("vl_convert", reason="vl-convert is not installed: pip install 'pumice[report]'")
+
+BEGAN = 1_700_000_000.0
+MARKS = 'class="marks" width='
+WAITS = {
+    "conditions": [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "0/2 nodes are unavailable: 1 Insufficient cpu, 1 node(s) were unschedulable.",
+        }
+    ],
+    "phase": "Pending",
+}
+
+
+def api(second: float, obj: dict[str, Any], event: str = "MODIFIED") -> Record:
+    meta = obj["metadata"]
+    mutation = Mutation(1, event, obj["kind"], meta.get("namespace", ""), meta["name"], codec.pack(obj))
+    return Record(API, codec.encode(mutation), at=BEGAN + second)
+
+
+def on(obj: dict[str, Any], where: str, phase: str = "Running") -> dict[str, Any]:
+    return {**obj, "spec": {**obj["spec"], "nodeName": where}, "status": {"phase": phase}}
+
+
+def evicted(second: float, pod: dict[str, Any], winner: str) -> list[Record]:
+    victim = pod["metadata"]["namespace"], pod["metadata"]["name"], pod["metadata"]["uid"]
+    decision = Evict(*victim, "n0", "", "preempted", winner, "preempt")
+    return [
+        Record(DECISION, codec.encode(decision), at=BEGAN + second),
+        Record(OUTCOME, codec.encode(Evicted("1/u", 1, *victim)), at=BEGAN + second),
+        api(second, on(pod, "n0"), "DELETED"),
+    ]
+
+
+def records(node_name: str = "n0") -> list[Record]:
+    """Two gangs of one that evict each other, and one that waits for ever."""
+    one, first = gang("one", pods=1)
+    two, second = gang("two", pods=1)
+    huge, third = gang("huge", pods=1)
+    again = {**first, "metadata": {**first["metadata"], "uid": "again"}}
+    names = [f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in (first, second)]
+    return [
+        api(0, node(node_name), "ADDED"),
+        api(0, queue("default"), "ADDED"),
+        *(api(0, each, "ADDED") for each in (one, first, two, second, huge, third)),
+        api(1, {**third, "status": WAITS}),
+        api(2, on(first, node_name)),
+        *evicted(10, first, names[1]),
+        api(11, on(second, node_name)),
+        api(12, again, "ADDED"),
+        *evicted(20, second, names[0]),
+        api(21, on(again, node_name)),
+        api(40, on(again, node_name, "Succeeded")),
+    ]
+
+
+@pytest.fixture(scope="module")
+def read() -> Callable[..., RecordedRun]:
+    def reads(name: str = "run", **more: Any) -> RecordedRun:
+        async def whole() -> RecordedRun:
+            journal = MemoryJournal()
+            await journal.append(records(**more))
+            return await recorded(journal, name)
+
+        return anyio.run(whole)
+
+    return reads
+
+
+def test_who_evicted_whom_and_back_is_a_loop(read: Callable[..., RecordedRun]) -> None:
+    run = read()
+    assert run.evictions == {("default/one", "default/two", "preempt"): 1, ("default/two", "default/one", "preempt"): 1}
+    assert run.loops == [("default/one", "default/two", 1, 1)]
+    told = page([run], {})
+    assert "Eviction loops" in told
+    assert "<td class=job>default/one</td><td class=job>default/two</td><td class=n>1</td><td class=n>1</td>" in told
+
+
+def test_pods_wait_for_a_reason_until_they_are_bound(read: Callable[..., RecordedRun]) -> None:
+    run = read()
+    assert run.waiting == {"node(s) were unschedulable": 1}
+    assert run.reasons["node(s) were unschedulable"][5] == 1.0
+    assert run.reasons["not looked at yet"][0] == pytest.approx(3.0)
+    assert run.reasons["not looked at yet"][5] == pytest.approx(1.0)
+
+
+def test_pods_are_drawn_on_their_nodes(read: Callable[..., RecordedRun]) -> None:
+    spans = [(one.node, one.begun, one.ended, one.evicted) for one in read().slices]
+    assert spans == [("n0", 2, 10, True), ("n0", 11, 20, True), ("n0", 21, 40, False)]
+
+
+def test_every_plot_can_be_drawn(read: Callable[..., RecordedRun]) -> None:
+    for runs in ([read("a")], [read("a"), read("b")]):
+        found = charts(runs)
+        assert {"utilisation", "queues", "waiting", "waits", "slowdowns", "sizes", "fragmentation"} <= set(found)
+        for spec in found.values():
+            assert "<svg" in drawing.vegalite_to_svg(spec)
+
+
+def test_two_runs_stand_beside_each_other(read: Callable[..., RecordedRun]) -> None:
+    before, after = read("before"), read("after")
+    after = replace(after, measures=replace(after.measures, summary={**after.measures.summary, "evictions": 5}))
+    told = page([before, after], {})
+    assert "<th>difference</th>" in told
+    assert "<td class=job>evictions</td><td class=n>2</td><td class=n>5</td><td class=n>3</td>" in told
+
+
+def test_an_empty_journal_has_a_report(read: Callable[..., RecordedRun]) -> None:
+    async def empty() -> RecordedRun:
+        return await recorded(MemoryJournal(), "nothing")
+
+    run = anyio.run(empty)
+    assert "<h1>nothing</h1>" in page([run], charts([run]))
+
+
+def test_names_are_text_and_nobody_else_is_asked(read: Callable[..., RecordedRun]) -> None:
+    run = read("</title><script>alert(1)</script>", node_name="</script><script>alert(2)</script>")
+    told = page([run], charts([run]))
+    assert "<script>alert" not in told
+    outside = re.findall(r"""(?:src|href)\s*=\s*["']?(https?:[^"'\s>]+)""", told.split("<script type=module>")[0])
+    assert outside == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=ABSENT)
+def test_a_browser_draws_it_without_an_error(read: Callable[..., RecordedRun], tmp_path: Path) -> None:
+    run = read("a <b>run</b> \u202eof\u202c \U0001f30b", node_name="<script>alert(2)</script>")
+    drawn = charts([run])
+    (tmp_path / "report.html").write_text(page([run], drawn), "utf-8")
+    shown = show((tmp_path / "report.html").as_uri(), tmp_path)
+    assert shown.console == []
+    assert shown.html.count(MARKS) == len(drawn)
+    assert "&lt;script&gt;alert(2)" in shown.html
+
+
+def test_the_command_writes_the_page_and_the_plots(tmp_path: Path) -> None:
+
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all([node("n0"), *gang("g", pods=2, duration="5s")]), "utf-8")
+    run = ("run", "-f", tmp_path / "all.yaml", "--time", "virtual", "--until", "idle", "--db", tmp_path / "j.db")
+    assert pumice(*run).code == 0
+    said = pumice("report", tmp_path / "j.db", "-o", tmp_path / "r.html", "--svg", tmp_path / "plots")
+    assert said.code == 0, said.err
+    found = json.loads(said.out)
+    assert (tmp_path / "r.html").read_text("utf-8").startswith("<!doctype html>")
+    assert found["bytes"] == (tmp_path / "r.html").stat().st_size < 5_000_000
+    assert all(Path(path).read_text("utf-8").startswith("<svg") for path in found["plots"])
+    assert pumice("report", *[tmp_path / "j.db"] * 3).code == 2
