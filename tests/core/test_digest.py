@@ -134,6 +134,11 @@ def test_a_newer_version_is_refused_by_name() -> None:
         of(VERSION + 1)
 
 
+def digested(version: int, *written: list[Any]) -> str:
+    binds, evicts, conditions, groups, queues = written
+    return digest(binds, evicts, conditions, groups, queues, version)
+
+
 def all_at_once(version: int, *written: list[Any]) -> str:
     """The plain way: everything encoded in one piece."""
     row = as_encoded if version == 1 else as_row
@@ -155,17 +160,17 @@ def many(count: int) -> tuple[list[Any], ...]:
 @pytest.mark.parametrize("count", [0, 1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 2 * AT_ONCE, 2 * AT_ONCE + 1])
 def test_records_that_are_encoded_in_pieces_are_digested_as_in_one(version: int, count: int) -> None:
     written = many(count)
-    assert digest(*written, version) == all_at_once(version, *written)
+    assert digested(version, *written) == all_at_once(version, *written)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", range(5))
 def test_every_record_beyond_the_first_piece_counts_in_its_place(version: int, kind: int) -> None:
     written = many(AT_ONCE + 2)
-    found = {digest(*written, version)}
+    found = {digested(version, *written)}
     for first, second in ((0, AT_ONCE), (AT_ONCE - 1, AT_ONCE), (AT_ONCE, AT_ONCE + 1)):
         moved = list(written[kind])
         moved[first], moved[second] = moved[second], moved[first]
-        found.add(digest(*written[:kind], moved, *written[kind + 1 :], version))
-    found.add(digest(*written[:kind], written[kind][:-1], *written[kind + 1 :], version))
+        found.add(digested(version, *written[:kind], moved, *written[kind + 1 :]))
+    found.add(digested(version, *written[:kind], written[kind][:-1], *written[kind + 1 :]))
     assert len(found) == 5
