@@ -20,7 +20,7 @@ import anyio
 from anyio import lowlevel
 
 from actors.runtime.actor import Actor
-from actors.runtime.watcher import WatchedChanges, Watcher
+from actors.runtime.watcher import Watcher
 from core.messages.commands import Poke
 from core.messages.replies import Done
 from core.objects.parts import kind_of
@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from actors.runtime.context import Context
     from actors.system.ports import ApiPort, PokePort
     from core.messages.commands import ApiRequest
+    from core.messages.events import Mutation
     from core.messages.replies import ApiReply
 
 Object = dict[str, Any]
 
 FOREVER = float("inf")
+TOLD = 500
+"""Changes that machines are told of at a stretch: a list of all pods would hold up everybody else for a while."""
 AGAIN_MOST = 1000
 """Rounds of asking that one piece of news may lead to; more is a machine that talks to itself."""
 
@@ -80,23 +83,38 @@ class Machine(Protocol):
 
 
 class Reconciler(Actor[Poke, Done]):
-    """Runs machines, each in its turn, on one watch of all their kinds."""
+    """Runs machines, each in its turn, on one watch of all their kinds.
+
+    `waits_for`: the kind of which there must have been an object before any other kind is looked at.
+    """
 
     def __init__(
-        self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, machines: Sequence[Machine]
+        self,
+        name: str,
+        mailbox: PokePort,
+        context: Context,
+        *,
+        api: ApiPort,
+        machines: Sequence[Machine],
+        waits_for: str = "",
     ) -> None:
         super().__init__(name, mailbox, context)
+        self._context = context
+        self._waits_for = waits_for
         self.machines = tuple(machines)
         self._api = api
         self._objects = context.objects
         self._lock = anyio.Lock(fast_acquire=True)
         self._alarm = context.alarm()  # of the one who keeps the time
-        kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
+        self._kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
         self._interested = {
-            kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, kinds)
+            kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, self._kinds)
         }
-        # from before the beginning: it lists first, so that a restart does not live through history again
-        self._watcher = Watcher(name, api, context, kinds, since=-1)
+        self._watcher = self._watching((waits_for,) if waits_for else self._kinds)
+
+    def _watching(self, kinds: tuple[str, ...]) -> Watcher:
+        """From before the beginning: it lists first, so that a restart does not live through history again."""
+        return Watcher(self.name, self._api, self._context, kinds, since=-1)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """Watching, and timers."""
@@ -110,16 +128,30 @@ class Reconciler(Actor[Poke, Done]):
         return Done()
 
     async def _watch(self) -> None:
+        if self._waits_for:
+            await self._first()
         while True:
             changes = await self._watcher.next()
             async with self._lock:
-                self._tell(changes)
+                for start in range(0, len(changes.events), TOLD):
+                    if start:
+                        await lowlevel.checkpoint()
+                    self._tell(changes.events[start : start + TOLD])
                 await self._work()
                 self._watcher.done(changes)
 
-    def _tell(self, changes: WatchedChanges) -> None:
+    async def _first(self) -> None:
+        """Until there is an object of the kind that is waited for; then all there is of the others is listed, too."""
+        while True:
+            changes = await self._watcher.next()
+            if any(event.type != "DELETED" for event in changes.events):
+                break
+            self._watcher.done(changes)
+        self._watcher = self._watching(self._kinds)
+
+    def _tell(self, events: Sequence[Mutation]) -> None:
         known_to = self._watcher.revision
-        for event in changes.events:
+        for event in events:
             deleted = event.type == "DELETED"
             if event.revision <= known_to and not deleted:
                 continue  # listed again as it was

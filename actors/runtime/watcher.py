@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import anyio
+from anyio import lowlevel
 from msgspec import Struct
 
 from actors.errors import ActorFailedError, UnexpectedReplyError
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 
 AGAIN_S = 0.02
+READ = 500
+"""Objects of a list that are decoded at a stretch."""
 
 
 class WatchedChanges(Struct, frozen=True):
@@ -107,7 +110,10 @@ class Watcher:
             if not isinstance(listing, Listing):
                 raise UnexpectedReplyError(f"listing {kind}: {listing!r}")
             listed[kind] = listing.revision
-            events.extend([self._as_event(kind, blob) for blob in listing.blobs])
+            for start in range(0, len(listing.blobs), READ):
+                if start:
+                    await lowlevel.checkpoint()
+                events.extend([self._as_event(kind, blob) for blob in listing.blobs[start : start + READ]])
         revision = min(listed.values())  # what changes between two of these lists is seen again
         present = {(event.kind, event.namespace, event.name) for event in events}
         vanished = [_vanished(*key, revision) for key in sorted(self._known - present)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from actors.controllers.configuration.watcher import ConfigWatcher
 from actors.controllers.devices.machine import DeviceMachine
-from actors.controllers.disruptions.machine import DisruptionMachine
+from actors.controllers.disruptions.machine import BUDGET, DisruptionMachine
 from actors.controllers.events.machine import PodEventsMachine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
@@ -46,11 +46,12 @@ def _controller(
     *,
     crashes: bool = True,
     box: str = "controllers",
+    waits_for: str = "",
 ) -> Role:
-    """A shell around machines."""
+    """A shell around machines; `waits_for`: see `Reconciler`."""
 
     def build(wiring: Wiring, name: str) -> Reconciler:
-        return Reconciler(*wiring.own(name), **wiring.ports(name), machines=machines(wiring))
+        return Reconciler(*wiring.own(name), **wiring.ports(name), machines=machines(wiring), waits_for=waits_for)
 
     more: dict[str, Any] = {"crashes": (name,)} if crashes else {}
     return Role(
@@ -68,8 +69,9 @@ QUEUE_CONTROLLER: Final = _controller(
 VOLUME_CONTROLLER: Final = _controller(
     "volume-controller", lambda _: [PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()]
 )
+# Most clusters have no budget: to look at every change of every pod would be a twentieth of all that the system does.
 DISRUPTION_CONTROLLER: Final = _controller(
-    "disruption-controller", lambda _: [DisruptionMachine()], lambda settings: settings.budgets
+    "disruption-controller", lambda _: [DisruptionMachine()], lambda settings: settings.budgets, waits_for=BUDGET
 )
 
 # Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there.
