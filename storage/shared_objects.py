@@ -32,6 +32,9 @@ class _ByBytes(dict[bytes, Any]):
             _drop_older(self)
         self.setdefault(data, obj)
 
+    def forget(self, data: bytes) -> None:
+        self.pop(data, None)
+
 
 class SharedObjects:
     """When there is too much of a sort, the older half goes: nobody notes who reads which."""
@@ -47,6 +50,9 @@ class SharedObjects:
         Whoever wrote it may not change it either from now on; it is made of dictionaries and lists as `unpack` makes
         them.
         """
+
+        self.forget: Callable[[bytes], None] = self._objects.forget
+        """Nobody is likely to read these bytes from now on: there is room for what is read."""
 
     def keep_change(self, change: Mutation) -> None:
         """`changes` gives out this one for its revision, which nobody has to decode then."""

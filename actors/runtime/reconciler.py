@@ -99,7 +99,6 @@ class Reconciler(Actor[Poke, Done]):
         waits_for: str = "",
     ) -> None:
         super().__init__(name, mailbox, context)
-        self._context = context
         self._waits_for = waits_for
         self.machines = tuple(machines)
         self._api = api
@@ -110,11 +109,8 @@ class Reconciler(Actor[Poke, Done]):
         self._interested = {
             kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, self._kinds)
         }
-        self._watcher = self._watching((waits_for,) if waits_for else self._kinds)
-
-    def _watching(self, kinds: tuple[str, ...]) -> Watcher:
-        """From before the beginning: it lists first, so that a restart does not live through history again."""
-        return Watcher(self.name, self._api, self._context, kinds, since=-1)
+        # from before the beginning: it lists first, so that a restart does not live through history again
+        self._watcher = Watcher(name, api, context, (waits_for,) if waits_for else self._kinds, since=-1)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """Watching, and timers."""
@@ -147,7 +143,7 @@ class Reconciler(Actor[Poke, Done]):
             if any(event.type != "DELETED" for event in changes.events):
                 break
             self._watcher.done(changes)
-        self._watcher = self._watching(self._kinds)
+        self._watcher.turn_to(self._kinds)
 
     def _tell(self, events: Sequence[Mutation]) -> None:
         known_to = self._watcher.revision

@@ -62,16 +62,23 @@ class Watcher:
         limit: int = 1000,
     ) -> None:
         self.name = name
-        self.revision = since
         self._api = api
         self._objects = context.objects
         self._activity = context.activity
-        self._kinds = tuple(kinds)
         self._limit = limit
+        self._watch(kinds, since)
+
+    def _watch(self, kinds: Sequence[str], since: int) -> None:
+        self.revision = since
+        self._kinds = tuple(kinds)
         self._whole_kinds = tuple(dict.fromkeys(map(kind_of, kinds)))
         self._has_parts = self._whole_kinds != self._kinds
         self._known: set[tuple[str, str, str]] = set()
-        self._activity.seen(name, since, self._kinds)
+        self._activity.seen(self.name, since, self._kinds)
+
+    def turn_to(self, kinds: Sequence[str]) -> None:
+        """Watch these kinds from now on, beginning with a list."""
+        self._watch(kinds, -1)
 
     async def next(self) -> WatchedChanges:
         """Wait for news of its kinds and return it; may return no events.

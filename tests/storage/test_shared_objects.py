@@ -64,3 +64,11 @@ def test_a_change_that_its_writer_shares_is_not_decoded(monkeypatch: pytest.Monk
     found = shared.changes(range(1, 7), frames)
     assert found == written
     assert [one is other for one, other in zip(found, written, strict=True)] == [False] * 3 + [True] * 3
+
+
+def test_what_nobody_reads_any_more_leaves_room() -> None:
+    shared, blob = SharedObjects(), codec.pack({"kind": "Pod"})
+    first = shared.unpack(blob)
+    shared.forget(blob)
+    shared.forget(blob)
+    assert shared.unpack(blob) is not first

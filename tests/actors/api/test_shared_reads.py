@@ -69,3 +69,13 @@ def test_nobody_in_a_storm_changes_what_is_shared(profile: str, monkeypatch: pyt
     assert not outcome.violations
     assert 100 < len(written) < SHARED
     assert list(map(repr, written.values())) == [repr(unpack(blob)) for blob in written]
+
+
+def test_only_the_newest_of_an_object_takes_room() -> None:
+    cluster = Cluster()
+    cluster.create(pod("p"))
+    old = cluster.journal[-1].blob
+    shared = cluster.objects.unpack(old)
+    cluster.status("Pod", "p", {"phase": "Running"})
+    assert cluster.objects.unpack(old) is not shared
+    assert cluster.objects.unpack(old) == shared, "who is late can still read it"

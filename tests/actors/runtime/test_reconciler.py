@@ -13,7 +13,7 @@ from actors.controllers.queues.machine import QueueMachine
 from actors.controllers.workloads.machine import WorkloadMachine
 from actors.runtime.clock import RealClock, VirtualClock
 from actors.runtime.mailbox import Mailbox, expected
-from actors.runtime.reconciler import Machine, Reconciler
+from actors.runtime.reconciler import TOLD, Machine, Reconciler
 from actors.system.ports import PokePort
 from core.messages import commands, replies, watch
 from core.objects.metadata import text_map
@@ -30,7 +30,7 @@ Object = dict[str, Any]
 class Labeller:
     """Labels every node it sees, once, and again `period_s` later."""
 
-    kinds = ("Node",)
+    kinds: tuple[str, ...] = ("Node",)
 
     def __init__(self, period_s: float | None = None) -> None:
         self.seen: list[tuple[str, bool]] = []
@@ -102,6 +102,41 @@ async def test_it_sees_what_was_there_and_what_comes_and_idles_in_between() -> N
             await bench.context.activity.wait_idle()
             assert label(bench, "n2") == "early"
             assert machine.seen[-3:] == [("n2", False), ("n1", True), ("n2", False)]
+            mailbox.close()
+        mailbox.abort()
+
+
+class Counter(Labeller):
+    """Looks at nodes and queues, and asks for nothing."""
+
+    kinds = ("Queue", "Node")
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        del kind, revision
+        self.seen.append((obj["metadata"]["name"], deleted))
+
+
+@pytest.mark.anyio
+async def test_it_looks_at_nothing_before_there_is_what_it_waits_for() -> None:
+    async with running(Bench()) as bench:
+        machine, mailbox = Counter(), port(bench, "counter")
+        nodes = [create(node(f"n{number:03}")) for number in range(2 * TOLD)]
+        await bench.api.ask_many(nodes[:TOLD])
+        async with anyio.create_task_group() as tasks:
+            of_queues = Reconciler(
+                "counter", mailbox, bench.context, api=bench.api, machines=[machine], waits_for="Queue"
+            )
+            tasks.start_soon(of_queues.run)
+            await bench.api.ask_many(nodes[TOLD:])
+            await bench.context.activity.wait_idle()
+            assert machine.seen == []
+            await bench.api.ask(create(queue("q")))
+            await bench.context.activity.wait_idle()
+            assert machine.seen == [("q", False), *((f"n{number:03}", False) for number in range(2 * TOLD))]
+            await bench.api.ask(commands.Delete("Queue", "", "q"))
+            await bench.api.ask(commands.Delete("Node", "", "n000"))
+            await bench.context.activity.wait_idle()
+            assert machine.seen[-2:] == [("q", True), ("n000", True)]
             mailbox.close()
         mailbox.abort()
 
