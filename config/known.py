@@ -79,6 +79,15 @@ PLUGIN_CONFIGURATIONS: Final[dict[str, tuple[str, ...]]] = {
 UNBUILT_ARGUMENTS: Final = ("deviceshare.NodeLockEnable",)
 """Arguments of built plugins that this release cannot heed yet: what they switch on is refused."""
 
+OWN_PLUGIN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
+    "fgd": ("fgd.weight", "fgd.typicalPods", "fgd.coverage"),
+    "bestfit": ("bestfit.weight",),
+    "dotprod": ("dotprod.weight",),
+    "gpuclustering": ("gpuclustering.weight",),
+    "gpupacking": ("gpupacking.weight",),
+}
+"""Plugins that Volcano does not have."""
+
 PLUGIN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "binpack": ("binpack.weight", "binpack.cpu", "binpack.memory", "binpack.resources", "binpack.resources.*"),
     "capacity": (
@@ -169,6 +178,7 @@ PLUGIN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "task-topology": ("task-topology.weight",),
     "tdm": ("tdm.revocable-zone.*", "tdm.evict.period"),
     "usage": ("usage.weight", "cpu.weight", "memory.weight", "thresholds"),
+    **OWN_PLUGIN_ARGUMENTS,
 }
 """Every plugin and the arguments it reads; a trailing ``*`` stands for any ending."""
 

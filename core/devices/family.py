@@ -48,6 +48,8 @@ class Family(Protocol):
     """Devices of one kind on all nodes [N]. `name`: Volcano's name of the kind."""
 
     name: str
+    uniform: bool = True
+    """Whether what is said of a refusal is the same for every node."""
 
     def concerns(self, task: Task) -> bool:
         """Whether the pod asks for such devices (HasDeviceRequest)."""

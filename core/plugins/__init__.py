@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.plugins.binpack import Binpack
 from core.plugins.capacity import Capacity
+from core.plugins.card_policies import BestFit, Clustering, DotProd, Fgd, GpuPacking
 from core.plugins.cdp import Cdp
 from core.plugins.conformance import Conformance
 from core.plugins.deviceshare import DeviceShare
@@ -34,14 +35,19 @@ if TYPE_CHECKING:
     from config.schema import SchedulerConfig
 
 PLUGINS: dict[str, PluginBuilder] = {
+    "bestfit": BestFit,
     "binpack": Binpack,
     "capacity": Capacity,
     "cdp": Cdp,
     "conformance": Conformance,
     "deviceshare": DeviceShare,
+    "dotprod": DotProd,
     "drf": Drf,
     "extender": Extender,
+    "fgd": Fgd,
     "gang": Gang,
+    "gpuclustering": Clustering,
+    "gpupacking": GpuPacking,
     "network-topology-aware": NetworkTopologyAware,
     "nodegroup": NodeGroup,
     "nodeorder": NodeOrder,

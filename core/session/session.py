@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from config.schema import SchedulerConfig
+    from core.devices.family import Family
     from core.messages.decisions import PodGroupCondition
     from core.objects.pod import Task
     from core.objects.queue import Queue
@@ -92,6 +93,7 @@ class Session:
         self.last_transaction: dict[int, LastTransaction] = {}
         self.evicted_for: set[int] = set()  # rows of tasks whose room was made by evictions
         self.pre_filtered: set[int] = set()  # rows of tasks that went through PrePredicate
+        self.devices: list[Family] = []  # the kinds of devices that pods share
         self.wake_at: float | None = None
         self.action = ""
         self.wants_report = False

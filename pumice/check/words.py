@@ -18,14 +18,19 @@ ACTIONS: Final = {
 }
 
 PLUGINS: Final = {
+    "bestfit": "prefers nodes with the least CPU and cards left",
     "binpack": "prefers nodes that are full already",
     "capacity": "gives each queue, in a tree, what it deserves, guarantees and may have at most, by resource",
     "cdp": "protects pods that were placed a short while ago",
     "conformance": "protects what Kubernetes itself needs",
-    "deviceshare": "shares cards: GPUs by memory or number, and virtual ones",
+    "deviceshare": "shares cards: GPUs by memory or number, virtual ones, and NPUs",
+    "dotprod": "prefers nodes whose room is least like what a pod asks for",
     "drf": "puts jobs with the smallest dominant share first",
     "extender": "asks a process of one's own over HTTP, for each verb that is named",
+    "fgd": "places pods on cards so that as little as can be is left that typical pods cannot use",
     "gang": "starts all of a job's minAvailable or nothing, and keeps gangs from falling below it",
+    "gpuclustering": "prefers nodes that hold pods with as many cards",
+    "gpupacking": "prefers cards in use to idle ones, and these to idle nodes",
     "network-topology-aware": "keeps the tasks of a job close to each other in the network",
     "nodegroup": "keeps queues to the groups of nodes that they may use",
     "nodeorder": "scores nodes as kube-scheduler does",
@@ -74,17 +79,22 @@ FLAGS: Final = {
 
 _QUEUES: Final = ("QueueOrder", "Reclaimable", "Preemptive", "Allocatable", "JobEnqueued")
 LISTENS: Final[dict[str, tuple[str, ...]]] = {
+    "bestfit": ("NodeOrder",),
     "binpack": ("NodeOrder",),
     "capacity": (*_QUEUES, "Hierarchy"),
     "cdp": ("Preemptable", "Reclaimable"),
     "conformance": ("Preemptable", "Reclaimable"),
     "deviceshare": ("Predicate", "NodeOrder"),
+    "dotprod": ("NodeOrder",),
     "drf": ("JobOrder", "Preemptable", "Hierarchy", "QueueOrder", "Reclaimable"),
     "extender": ("JobReady", "Preemptable", "Reclaimable", "Predicate", "NodeOrder", "JobEnqueued", "Overused"),
+    "fgd": ("NodeOrder",),
     "gang": (
         "JobOrder", "JobReady", "JobPipelined", "JobStarving", "Preemptable", "Reclaimable", "SubJobOrder",
         "SubJobReady", "SubJobPipelined",
     ),
+    "gpuclustering": ("NodeOrder",),
+    "gpupacking": ("NodeOrder",),
     "network-topology-aware": ("NodeOrder", "HyperNodeOrder", "HyperNodeGradient"),
     "nodegroup": ("Predicate", "NodeOrder", "Hierarchy"),
     "nodeorder": ("NodeOrder",),

@@ -27,6 +27,8 @@ GPU: Final = "alibabacloud.com/gpu-milli"
 MODEL: Final = "alibabacloud.com/gpu-card-model"
 NAMESPACE: Final = "default"
 NODE_PODS: Final = "110"
+NODE_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+POD_COLUMNS: Final = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 START: Final = 1_577_836_800  # 2020-01-01T00:00:00Z: second 0 of the trace
 
 Object = dict[str, Any]
@@ -36,11 +38,10 @@ Row = dict[str, str]
 def read_openb(argument: str) -> Iterator[Object]:
     """Nodes, then pods, in the order of the files. InputError names file, line and column of what is wrong."""
     nodes, pods, times = _named(argument)
-    for line, row in _rows(nodes, ("sn", "cpu_milli", "memory_mib", "gpu", "model")):
-        yield _node(_Cells(row, nodes, line))
-    for line, row in _rows(pods, ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")):
-        cells = _Cells(row, pods, line)
-        yield _in_its_time(_pod(cells), cells) if times else _pod(cells)
+    for row in rows_of(nodes, NODE_COLUMNS):
+        yield _node(row)
+    for row in rows_of(pods, POD_COLUMNS):
+        yield _in_its_time(_pod(row), row) if times else _pod(row)
 
 
 def _named(argument: str) -> tuple[Path, Path, bool]:
@@ -51,7 +52,7 @@ def _named(argument: str) -> tuple[Path, Path, bool]:
     return Path(names[0]), Path(names[1]), len(names) == 3
 
 
-def _in_its_time(pod: Object, cells: _Cells) -> Object:
+def _in_its_time(pod: Object, cells: Cells) -> Object:
     """The pod as it came, for as long as it ran: from scheduled_time (else creation_time) to deletion_time."""
     created = cells.number("creation_time")
     began = cells.number("scheduled_time") if cells.text("scheduled_time") else created
@@ -86,8 +87,8 @@ def pod_group_of(pod: Object) -> tuple[Object, Object]:
     return {**pod, "metadata": {**metadata, "annotations": annotations}}, group
 
 
-class _Cells:
-    """One row of a CSV file and where it stands."""
+class Cells:
+    """One row of a CSV file, and where it stands."""
 
     def __init__(self, row: Row, path: Path, line: int) -> None:
         self.row = row
@@ -95,9 +96,11 @@ class _Cells:
         self.line = line
 
     def text(self, column: str) -> str:
+        """A column's text, "" where there is none."""
         return self.row.get(column) or ""
 
     def number(self, column: str) -> int:
+        """A column's whole number. Raises InputError for what is none or negative."""
         text = self.text(column)
         try:
             value = int(float(text))
@@ -109,16 +112,17 @@ class _Cells:
         return value
 
 
-def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, Row]]:
+def rows_of(path: Path, columns: tuple[str, ...]) -> Iterator[Cells]:
+    """The rows of a CSV file that has at least these columns. Raises InputError."""
     reader = csv.DictReader(read_text(path).splitlines())
     missing = [column for column in columns if column not in (reader.fieldnames or ())]
     if missing:
         raise InputError(f"expected the columns {', '.join(missing)}", source=str(path), line=1)
     for row in reader:
-        yield reader.line_num, row
+        yield Cells(row, path, reader.line_num)
 
 
-def _node(cells: _Cells) -> Object:
+def _node(cells: Cells) -> Object:
     name, model = cells.text("sn"), cells.text("model")
     quantities = {
         "cpu": f"{cells.number('cpu_milli')}m",
@@ -141,7 +145,7 @@ def _node(cells: _Cells) -> Object:
     }
 
 
-def _pod(cells: _Cells) -> Object:
+def _pod(cells: Cells) -> Object:
     name = cells.text("name")
     requests = {"cpu": f"{cells.number('cpu_milli')}m", "memory": f"{cells.number('memory_mib')}Mi"}
     gpu = cells.number("num_gpu") * cells.number("gpu_milli")

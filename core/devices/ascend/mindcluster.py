@@ -60,6 +60,7 @@ class MindClusterNpu(Family):
     """
 
     name = "NPUDevices"
+    uniform = False
 
     def __init__(self, names: Sequence[str], nodes: Sequence[NpuNode], idle: FloatArray, counted: BoolArray) -> None:
         self._names, self.nodes, self._idle, self._counted = names, nodes, idle, counted

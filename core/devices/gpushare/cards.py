@@ -96,6 +96,7 @@ class GpuShare(Family):
     """
 
     name = NAME
+    uniform = False
 
     def __init__(self, names: Sequence[str], cards: Cards, *, by_memory: bool, by_number: bool) -> None:
         self._names = names

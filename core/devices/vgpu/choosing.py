@@ -21,6 +21,7 @@ class Wanted(NamedTuple):
     annotations: Mapping[str, str]
     apart: str  # the group whose pods share no card
     rules: frozenset[int]  # those it matches: it keeps off cards of other pods that match one of them
+    first: int = -1  # the card to try before all others, -1 for none
 
 
 class CardRow:
@@ -91,7 +92,7 @@ class Choosing(CardOccupancy):
         devices: list[Assigned] = []
         missing, score, liked = asked.cards, 0.0, self._likes(wanted.annotations)
         cards, kinds = self.cards.cards[row], self.cards.kinds[row]
-        for card in self._in_order(tried):
+        for card in self._in_order(tried, wanted.first):
             memory = asked.memory_of(cards[card].memory)
             used = tried.sharers[card], tried.memory[card], tried.cores[card]
             if not (liked[kinds[card]] and has_room(asked, memory, cards[card].split, cards[card].memory, *used)):
@@ -115,8 +116,14 @@ class Choosing(CardOccupancy):
                 break
         return None if missing > 0 else (devices, score)
 
-    def _in_order(self, tried: CardRow) -> list[int]:
-        """The cards, those first that the policy likes best; without one from the last to the first."""
+    def _in_order(self, tried: CardRow, first: int) -> list[int]:
+        """The cards, those first that the policy likes best; without one from the last to the first. `first`: the one
+        that comes before all, -1 for none.
+        """
+        order = self._by_policy(tried)
+        return order if first < 0 else [first, *(card for card in order if card != first)]
+
+    def _by_policy(self, tried: CardRow) -> list[int]:
         cards = range(len(tried.sharers))
         if self._policy == BINPACK:
             return sorted(cards, key=lambda card: -tried.memory[card])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,7 @@ class CardOccupancy:
         self._users: dict[tuple[int, int], dict[str, CardUsage]] = {}
         self._cuts: dict[tuple[int, int], slices.Cut] = {}
         self._asked: dict[int, tuple[CardRequest, ...] | None] = {}
+        self.prefers: Callable[[Task, int], int] | None = None  # the card of a node that a pod put there gets first
         self._scores: dict[Hashable, dict[int, tuple[int, float | None]]] = {}
         self.reserved = Reserved(rules)
         self._changes = [0] * len(names)  # of each node: rises with what is in use there

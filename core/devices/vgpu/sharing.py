@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
 
-REFUSAL: Final = "hami-vgpuDeviceSharing error"
+REFUSAL: Final = Refusal("hami-vgpuDeviceSharing error")
+FEW: Final = 4
+"""Up to so many nodes are looked at one by one."""
 
 
 class Vgpu(Choosing, Family):
@@ -41,6 +43,10 @@ class Vgpu(Choosing, Family):
             self._asked[template.number] = asked_of(template, self._settings) if asks else None
         return self._asked[template.number]
 
+    def asked_of(self, template: PodTemplate) -> tuple[CardRequest, ...]:
+        """What the containers of a pod ask for, those that ask for nothing left out."""
+        return self._asks(template) or ()
+
     def kind(self, task: Task) -> Hashable:
         """The annotations that say which cards will do."""
         if self._asks(task.template) is None:
@@ -56,58 +62,64 @@ class Vgpu(Choosing, Family):
     # --- what fits
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
-        """See `Family`. Where one container asks, and cards are not cut, all nodes are looked at at once."""
-        if not is_all(rows):
-            scored = [self._scored(task, row) for row in numbers_of(rows, len(self.present))]
-            return np.array([score is not None for score in scored], dtype=np.bool_)
-        wanted = self._wanted(task)
-        at_once = len(wanted.containers) == 1 and not (wanted.apart or wanted.rules)
-        one_by_one = self._sliced if at_once else self.present
-        fits: BoolArray = self.present.copy()
-        if at_once:
+        """See `Family`. Where one container asks, and cards are not cut, many nodes are looked at at once."""
+        wanted, fits = self._wanted(task), self.present[rows].copy()
+        one_by_one = fits
+        if len(wanted.containers) == 1 and len(fits) > FEW and not (wanted.apart or wanted.rules):
             (asked,) = wanted.containers
-            enough = np.count_nonzero(self._usable(asked, wanted), axis=1) >= max(asked.cards, 0)
-            fits &= enough & (np.count_nonzero(self.cards.kind >= 0, axis=1) >= asked.cards)
+            enough = np.count_nonzero(self._usable(asked, wanted, rows), axis=1) >= max(asked.cards, 0)
+            fits &= enough & (np.count_nonzero(self.cards.kind[rows] >= 0, axis=1) >= asked.cards)
             mode = wanted.annotations.get(MODE)
             if mode is not None:
-                fits &= np.array([each == mode for each in self.cards.mode], dtype=np.bool_)
-        for row in np.flatnonzero(one_by_one).tolist():
-            fits[row] = self._chosen(wanted, row, CardRow(self, row)) is not None
+                modes = [self.cards.mode[row] for row in numbers_of(rows, len(self.present))]
+                fits &= np.array([each == mode for each in modes], dtype=np.bool_)
+            one_by_one = fits & self._sliced[rows]
+        places = one_by_one.nonzero()[0]
+        if len(places):
+            numbers = numbers_of(rows, len(self.present))
+            scored = self._scored(task, [numbers[place] for place in places.tolist()])
+            fits[places] = [score is not None for score in scored]
         return fits
 
-    def _usable(self, asked: CardRequest, wanted: Wanted) -> BoolArray:
+    def _usable(self, asked: CardRequest, wanted: Wanted, rows: Rows) -> BoolArray:
         cards = self.cards
+        size = cards.memory[rows]
         if asked.percent != UNSAID:
-            memory = (cards.memory * float(asked.percent) / 100.0).astype(np.int64)
+            memory = (size * float(asked.percent) / 100.0).astype(np.int64)
         else:
-            memory = np.full(cards.memory.shape, asked.memory, dtype=np.int64)
+            memory = np.full(size.shape, asked.memory, dtype=np.int64)
         liked = np.array([*self._likes(wanted.annotations), False], dtype=np.bool_)  # the last one: no card
-        room = has_room(asked, memory, cards.split, cards.memory, self.sharers, self.memory, self.cores)
-        usable: BoolArray = room & liked[cards.kind]
+        in_use = self.sharers[rows], self.memory[rows], self.cores[rows]
+        usable: BoolArray = has_room(asked, memory, cards.split[rows], size, *in_use) & liked[cards.kind[rows]]
         return usable
 
-    def _scored(self, task: Task, row: int) -> float | None:
-        """The score, None where it does not fit: remembered until something else is in use there, for filter and
+    def _scored(self, task: Task, rows: Iterable[int]) -> list[float | None]:
+        """The scores, None where it does not fit: remembered until something else is in use there, for filter and
         scorer ask one after the other.
         """
         of_kind = self._scores.setdefault((task.template.number, self.kind(task)), {})
-        known = of_kind.get(row)
-        if known is None or known[0] != self._changes[row]:
-            found = self._chosen(self._wanted(task), row, CardRow(self, row))
-            known = of_kind[row] = self._changes[row], None if found is None else found[1]
-        return known[1]
+        wanted: Wanted | None = None
+        scores: list[float | None] = []
+        for row in rows:
+            known = of_kind.get(row)
+            if known is None or known[0] != self._changes[row]:
+                wanted = wanted or self._wanted(task)
+                found = self._chosen(wanted, row, CardRow(self, row))
+                known = of_kind[row] = self._changes[row], None if found is None else found[1]
+            scores.append(known[1])
+        return scores
 
     def refusal(self, task: Task, row: int) -> Refusal:
         """See `Family`."""
         del task, row
-        return Refusal(REFUSAL)
+        return REFUSAL
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """See `Family`: how full the chosen cards get, or how many have no other user. Where all are asked about, nodes
         alike, of whose cards as much is in use, are looked at once.
         """
         if not is_all(rows):
-            return np.array([self._scored(task, row) or 0.0 for row in numbers_of(rows, len(self.present))])
+            return np.array([score or 0.0 for score in self._scored(task, numbers_of(rows, len(self.present)))])
         scores = np.zeros(len(self.present))
         wanted = self._wanted(task)
         alone = bool(self._sliced.any() or wanted.apart or wanted.rules)
@@ -117,7 +129,7 @@ class Vgpu(Choosing, Family):
             like: Hashable = row if alone else (self.cards.alike[row], state[row].tobytes())
             found = known.get(like)
             if found is None:
-                found = known[like] = self._scored(task, row) or 0.0
+                found = known[like] = self._scored(task, (row,))[0] or 0.0
             scores[row] = found
         return scores
 
@@ -129,11 +141,14 @@ class Vgpu(Choosing, Family):
         if notes.get(NODE) == name and notes.get(IDS):
             return {}  # it has them already
         tried = CardRow(self, row)
-        found = self._chosen(self._wanted(task), row, tried)
+        wanted = self._wanted(task)
+        if self.prefers is not None:
+            wanted = wanted._replace(first=self.prefers(task, row))
+        found = self._chosen(wanted, row, tried)
         tried.write(self, row)
         self._changes[row] += 1
         if found is None:
-            raise DeviceError(REFUSAL)
+            raise DeviceError(REFUSAL.text)
         ids, moment = encoded(found[0]), str(int(now))
         said = {NODE: name, TIME: moment, IDS: ids, TO_ALLOCATE: ids, BIND_PHASE: "allocating", BIND_TIME: moment}
         notes.update(said)

@@ -35,8 +35,11 @@ class DeviceCheck(RowsCheck):
         codes = np.zeros(len(asked), dtype=np.int32)
         for family in self._families:
             lacks = family.present[rows] & ~family.fitting(self._task, rows)
-            for place in lacks.nonzero()[0].tolist():
-                codes[place] = codes[place] or self._code(family, int(asked[place]))
+            places = (lacks & (codes == 0)).nonzero()[0]
+            if family.uniform and len(places):
+                codes[places] = self._code(family, int(asked[places[0]]))
+            else:
+                codes[places] = [self._code(family, row) for row in asked[places].tolist()]
         return codes
 
     def _code(self, family: Family, row: int) -> int:

@@ -51,6 +51,7 @@ class DeviceShare:
         families = families_of(session, self._switches)
         if not families:
             return
+        session.devices = families
         assignments, trials, points = Assignments(session, families), DeviceTrials(session, families), session.points
         points.predicate.add(self.name, [DeviceFilter(families)])
         if self._weight > 0:

@@ -1,0 +1,179 @@
+"""The plugins: what their arguments say, and what is registered where."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from config.arguments import Arguments
+from core.devices.milli.typical import CardClass, typical_of
+from core.devices.vgpu.asking import USE
+from core.plugins.card_policies.columns import CardColumns
+from core.plugins.card_policies.keeping import KeptScores
+from core.plugins.card_policies.policies import FragmentationGradient, GpuClustering, bestfit, dotprod, gpupacking
+from core.session.points.by_rows import RowsScore
+from core.session.points.nodes import Reads
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from core.objects.pod import Task
+    from core.plugins.card_policies.columns import CardWish
+    from core.plugins.card_policies.keeping import Policy
+    from core.session.points.nodes import FloatArray, Rows
+    from core.session.session import Session
+
+
+class CardScore(RowsScore):
+    """One class of pods at work."""
+
+    def __init__(self, kept: KeptScores, wish: CardWish, weight: int) -> None:
+        self._kept, self._wish, self._weight = kept, wish, weight
+
+    def score(self, rows: Rows, /) -> FloatArray:
+        """See `NodeScore`."""
+        return self._kept.of(self._wish)[rows] * self._weight
+
+
+class CardScorer:
+    """See `NodeScorer`. Cards are looked for when a pod is first scored: deviceshare may come later in the tiers."""
+
+    def __init__(self, plugin: CardPolicy, session: Session) -> None:
+        self.name = plugin.name
+        self.reads = Reads(kind=_models)
+        self._plugin, self._session = plugin, session
+
+    @cached_property
+    def columns(self) -> CardColumns:
+        """The session's cards."""
+        return CardColumns(self._session)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy over them."""
+        return self._plugin.policy(self._session, self.columns)
+
+    @cached_property
+    def kept(self) -> KeptScores:
+        """The scores; from now on the policy says which card goes first."""
+        kept, columns = KeptScores(self._session, self.columns, self.policy), self.columns
+        pick = getattr(self.policy, "pick", None)
+        if columns.family is not None and pick is not None:
+            columns.family.prefers = lambda task, row: kept.card(columns.wish_of(task), row, pick)
+        return kept
+
+    def prepare(self, session: Session, task: Task) -> CardScore:
+        """See `NodeScorer`."""
+        del session
+        return CardScore(self.kept, self.columns.wish_of(task), self._plugin.weight)
+
+
+def _models(task: Task) -> Hashable:
+    return task.annotations.get(USE)
+
+
+class CardPolicy:
+    """`NAME.weight` (1): what its scores count; 0 leaves it out."""
+
+    name = ""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self.weight = Arguments(self.name, arguments).get_int(f"{self.name}.weight", 1)
+
+    def policy(self, session: Session, columns: CardColumns) -> Policy:
+        """The policy over a session's cards."""
+        raise NotImplementedError
+
+    def on_session_open(self, session: Session) -> None:
+        """Register the scorer."""
+        if self.weight:
+            session.points.node_order.add(self.name, [CardScorer(self, session)])
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to do."""
+
+
+class Fgd(CardPolicy):
+    """Fragmentation gradient descent. `fgd.typicalPods`: classes of pods ({cpu: milli-cores, milli: thousandths of each
+    card, cards, models: "A|B", pods: how many}), without it the pods that are there; `fgd.coverage` (95): of which the
+    most frequent classes count that make up so many per cent.
+    """
+
+    name = "fgd"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        super().__init__(arguments)
+        self._coverage = Arguments(self.name, arguments).get_float("fgd.coverage", 95.0)
+        self._classes = read_classes(arguments.get("fgd.typicalPods"))
+
+    def policy(self, session: Session, columns: CardColumns) -> Policy:
+        """See `CardPolicy`."""
+        return FragmentationGradient(session, columns, typical_of(self._classes or columns.classes(), self._coverage))
+
+
+def read_classes(listed: object) -> dict[CardClass, int]:
+    """The classes that an argument lists, with how many pods each stands for; what is no class is passed over."""
+    found: dict[CardClass, int] = {}
+    for each in cast("list[object]", listed) if isinstance(listed, list) else []:
+        if isinstance(each, dict):
+            said = cast("dict[str, Any]", each)
+            cpu, milli, cards = (said.get(name, 0) for name in ("cpu", "milli", "cards"))
+            pods = said.get("pods", 1)
+            if all(type(number) is int and number >= 0 for number in (cpu, milli, cards, pods)):
+                pod = CardClass(cpu, milli, cards, str(said.get("models") or ""))
+                found[pod] = found.get(pod, 0) + pods
+    return found
+
+
+class BestFit(CardPolicy):
+    """The fullest node."""
+
+    name = "bestfit"
+
+    def policy(self, session: Session, columns: CardColumns) -> Policy:
+        """See `CardPolicy`."""
+        del session
+        return bestfit(columns)
+
+
+class DotProd(CardPolicy):
+    """The node whose room is least like what is asked for."""
+
+    name = "dotprod"
+
+    def policy(self, session: Session, columns: CardColumns) -> Policy:
+        """See `CardPolicy`."""
+        del session
+        return dotprod(columns)
+
+
+class GpuPacking(CardPolicy):
+    """Cards in use, then idle cards of nodes in use, then idle nodes."""
+
+    name = "gpupacking"
+
+    def policy(self, session: Session, columns: CardColumns) -> Policy:
+        """See `CardPolicy`."""
+        del session
+        return gpupacking(columns)
+
+
+class Clustering(CardPolicy):
+    """Nodes that hold pods with as many cards."""
+
+    name = "gpuclustering"
+
+    def policy(self, session: Session, columns: CardColumns) -> Policy:
+        """See `CardPolicy`."""
+        found = GpuClustering(session, columns)
+
+        def came(task: Task, node: int) -> str | None:
+            found.count(task, node, 1)
+            return None
+
+        def left(task: Task, node: int) -> str | None:
+            found.count(task, node, -1)
+            return None
+
+        session.points.handle(came, left)
+        return found

@@ -1,0 +1,116 @@
+"""The five policies over a session's cards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.devices.milli.fragmentation import Fragmentation
+from core.devices.milli.scores import best_fit, clustering, dot_product, packing
+from core.devices.milli.typical import TypicalPods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+
+    from core.devices.milli.shares import CardAsk, IntArray, NodeStates
+    from core.devices.milli.typical import CardClass
+    from core.objects.pod import Task
+    from core.plugins.card_policies.columns import CardColumns
+    from core.plugins.card_policies.keeping import Policy
+    from core.session.points.nodes import FloatArray
+    from core.session.session import Session
+
+    Scores = tuple[FloatArray, IntArray | None]
+    Rows = npt.NDArray[np.intp]
+
+SHARE = 0
+"""The class of pods that share a card; of others it is how many cards they have."""
+
+
+class FragmentationGradient:
+    """Down the gradient of fragmentation; `classes`: the typical pods, with how many there are of each.
+
+    What nodes are worth as they stand is the same for every class: it is kept until they are touched.
+    """
+
+    def __init__(self, session: Session, columns: CardColumns, classes: Mapping[CardClass, int]) -> None:
+        self._fragmentation = Fragmentation(TypicalPods(dict(classes), columns.models))
+        self._touched, self._read = session.nodes.touched, 0
+        self._now = np.full(session.nodes.count, np.nan)
+
+    def __call__(self, states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
+        """See `Policy`."""
+        fresh = self._touched[self._read :]
+        self._read += len(fresh)
+        self._now[fresh] = np.nan
+        unknown = np.flatnonzero(np.isnan(self._now[rows]))
+        if len(unknown):
+            self._now[rows[unknown]] = self._fragmentation.of(states.at(unknown))
+        return self._fragmentation.scores(states, ask, self._now[rows])
+
+    def pick(self, state: NodeStates, ask: CardAsk) -> int:
+        """See `Pick`."""
+        return int(self._fragmentation.scores(state, ask)[1][0])
+
+
+def by_room(columns: CardColumns, rule: Callable[[NodeStates, CardAsk, tuple[int, int]], FloatArray]) -> Policy:
+    """By what is left on nodes beside the most that a node has."""
+
+    def score(states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
+        del rows
+        return rule(states, ask, columns.most), None
+
+    return score
+
+
+def bestfit(columns: CardColumns) -> Policy:
+    """The fullest node."""
+    return by_room(columns, best_fit)
+
+
+def dotprod(columns: CardColumns) -> Policy:
+    """The node whose room is least like what is asked for."""
+    return by_room(columns, dot_product)
+
+
+def gpupacking(columns: CardColumns) -> Policy:
+    """Cards in use, then idle cards of nodes in use, then idle nodes."""
+    del columns
+
+    def score(states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
+        del rows
+        return packing(states, ask), None
+
+    return score
+
+
+class GpuClustering:
+    """Nodes that hold pods with as many cards. It counts them as they come and go."""
+
+    def __init__(self, session: Session, columns: CardColumns) -> None:
+        self._columns = columns
+        self._held: dict[int, IntArray] = {}
+        self._total = np.zeros(session.nodes.count, dtype=np.int64)
+        for row in np.flatnonzero(columns.there.any(axis=1)).tolist():
+            for task in session.nodes.tasks_on(row):
+                self.count(task, row, 1)
+
+    def count(self, task: Task, row: int, sign: int) -> None:
+        """A pod came to a node, or left it."""
+        size = int(self._columns.sizes[self._columns.size[row]])
+        ask = self._columns.wish_of(task).of(size)
+        if ask.cards:
+            self._of(ask)[row] += sign
+            self._total[row] += sign
+
+    def _of(self, ask: CardAsk) -> IntArray:
+        kind = SHARE if ask.is_shared else ask.cards
+        return self._held.setdefault(kind, np.zeros(len(self._total), dtype=np.int64))
+
+    def __call__(self, states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
+        """See `Policy`."""
+        own = self._of(ask)[rows]
+        return clustering(states, ask, self._columns.most, own, self._total[rows] - own), None
