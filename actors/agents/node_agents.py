@@ -7,13 +7,16 @@ When full and how it stops: see `actors.runtime.reconciler`.
 
 A pod that is bound starts, runs for its `pumice.dev/duration` and ends with its `pumice.dev/exit-code`; one that is
 deleted takes its `pumice.dev/termination` to stop, its grace period at most. After a restart a running pod goes on from
-the start time that the api has of it.
+the start time that the api has of it. A node with the annotation `pumice.dev/devices` (`core.objects.node_devices`) has
+device plugins and a resource exporter as well.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from actors.agents.cell_reports import CellReportsMachine
+from actors.agents.device_plugin import DevicePluginMachine
 from actors.agents.machine import NodeAgentsMachine
 from actors.agents.pod_runs import DEFAULT_DURATION_S
 from actors.runtime.reconciler import Reconciler
@@ -36,5 +39,6 @@ class NodeAgents(Reconciler):
         start_delay_s: float = 0.0,
         default_duration_s: float = DEFAULT_DURATION_S,
     ) -> None:
-        machines = (NodeAgentsMachine(start_delay_s=start_delay_s, default_duration_s=default_duration_s),)
+        agents = NodeAgentsMachine(start_delay_s=start_delay_s, default_duration_s=default_duration_s)
+        machines = (agents, DevicePluginMachine(), CellReportsMachine())
         super().__init__(name, mailbox, context, api=api, machines=machines)

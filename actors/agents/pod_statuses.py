@@ -41,6 +41,11 @@ def ended_status(run: PodRun, now: float) -> Object:
     }
 
 
+def refused_status(message: str, reason: str = "UnexpectedAdmissionError") -> Object:
+    """Merge patch: the node will not have the pod."""
+    return {"phase": "Failed", "reason": reason, "message": message}
+
+
 def _container(name: str, image: str, state: Object, *, ready: bool) -> Object:
     return {"name": name, "image": image, "imageID": "", "ready": ready, "restartCount": 0, "state": state}
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 from actors.api.admission.amounts import amount_problems, settle_amounts
 from actors.api.admission.rules import Lookup
 from actors.api.fields import rows, section
-from actors.api.refusals import Cause, unsupported
-from core.objects.metadata import Object
+from actors.api.refusals import Cause, invalid_value, unsupported
+from core.objects.metadata import Object, text_map
+from core.objects.node_devices import ANNOTATION, read_devices
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -34,7 +35,19 @@ def validate(node: Object, lookup: Lookup) -> list[Cause]:
     for index, taint in enumerate(rows(section(node, "spec"), "taints")):
         if taint["effect"] not in _EFFECTS:
             found.append(unsupported(f"spec.taints[{index}].effect", taint["effect"], _EFFECTS))
-    return found
+    problem = _devices_problem(node)
+    return found if problem is None else [*found, problem]
+
+
+def _devices_problem(node: Object) -> Cause | None:
+    """What is wrong with the devices that the node agents are to report."""
+    text = text_map(section(node, "metadata").get("annotations")).get(ANNOTATION)
+    try:
+        if text is not None:
+            read_devices(text)
+    except ValueError as error:
+        return invalid_value(f"metadata.annotations[{ANNOTATION}]", text, str(error))
+    return None
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:

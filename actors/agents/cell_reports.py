@@ -1,0 +1,168 @@
+"""What Volcano's resource exporter does on every node, as one pure machine: a `Numatopology` object says which CPUs of
+which NUMA cells are free.
+
+The CPUs are given as the kubelet's static CPU manager and its topology manager give them: to pods of quality Guaranteed
+that ask for whole ones, one pod after the other as they come; one that the policy does not admit fails. Source:
+volcano-sh/resource-exporter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from actors.agents.pod_statuses import refused_status
+from core.devices.numa.asking import asked_by, is_guaranteed
+from core.devices.numa.hints import given_on, hints, judged
+from core.devices.numa.topology import CPU, NONE, CpuPlace, Cpus, Topology, text_of
+from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from core.messages.replies import ApiReply
+from core.objects.metadata import section
+from core.objects.node_devices import NumaCells, devices_of
+from core.objects.parts import POD_PLACED
+from core.objects.pod import TemplateTable
+from core.state.dimensions import Dimensions
+from storage.codec import pack
+
+Object = dict[str, Any]
+PodKey = tuple[str, str]
+
+USER: Final = "resource-exporter"
+KIND: Final = "Numatopology"
+STATIC: Final = "static"
+_OVER: Final = ("Succeeded", "Failed")
+
+
+class Held(NamedTuple):
+    """By a pod."""
+
+    node: str
+    cpus: Cpus
+
+
+class CellReportsMachine:
+    """See `actors.runtime.reconciler.Machine`. Nodes that ask for no cells are left alone."""
+
+    kinds = (KIND, "Node", POD_PLACED)
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, tuple[NumaCells, Topology]] = {}
+        self._reported: set[str] = set()
+        self._held: dict[PodKey, Held] = {}
+        self._stale: dict[str, None] = {}
+        self._gone: dict[str, None] = {}
+        self._refused: dict[PodKey, None] = {}
+        self._templates = TemplateTable(Dimensions())
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        del revision
+        name = obj["metadata"]["name"]
+        if kind == KIND:
+            (self._reported.discard if deleted else self._reported.add)(name)
+        elif kind == "Node":
+            self._node(obj, deleted=deleted)
+        else:
+            self._pod((obj["metadata"]["namespace"], name), obj, deleted=deleted)
+
+    def _node(self, node: Object, *, deleted: bool) -> None:
+        name, wanted = node["metadata"]["name"], None if deleted else devices_of(node).numa
+        known = self._nodes.get(name)
+        if wanted is None:
+            if known is not None:
+                del self._nodes[name]
+                self._stale.pop(name, None)
+                self._gone[name] = None
+                self._held = {pod: held for pod, held in self._held.items() if held.node != name}
+        elif known is None or known[0] != wanted:
+            self._nodes[name] = wanted, topology_of(wanted)
+            self._stale[name] = None
+            self._gone.pop(name, None)
+
+    def _pod(self, key: PodKey, pod: Object, *, deleted: bool) -> None:
+        held = self._held.get(key)
+        node = section(pod, "spec").get("nodeName")
+        if deleted or section(pod, "status").get("phase") in _OVER:
+            if held is not None:
+                del self._held[key]
+                self._stale[held.node] = None
+        elif held is None and node in self._nodes:
+            self._give(key, pod, node)
+
+    def _give(self, key: PodKey, pod: Object, node: str) -> None:
+        """What the kubelet gives the pod; or it is refused."""
+        template, topology = self._templates.intern(pod["spec"]), self._nodes[node][1]
+        if not is_guaranteed(template):
+            return
+        left, given = self._free(node), NONE
+        for _, wanted in asked_by(template):
+            on, admitted = judged(topology, hints(topology, left, wanted) if wanted else None)
+            if not admitted:
+                self._refused[key] = None
+                return
+            of_container = given_on(topology, on, left, wanted)
+            given, left = given | of_container, left - of_container
+        if given:
+            self._held[key] = Held(node, given)
+            self._stale[node] = None
+
+    def _free(self, node: str) -> Cpus:
+        taken = [held.cpus for held in self._held.values() if held.node == node]
+        return self._nodes[node][1].allocatable[CPU].difference(*taken)
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`."""
+        del now
+        requests: list[ApiRequest] = [Delete(KIND, "", name, user=USER) for name in self._gone]
+        requests += [self._report(name) for name in self._stale]
+        for namespace, name in self._refused:
+            status = pack(
+                refused_status("Resources cannot be allocated with Topology locality", "TopologyAffinityError")
+            )
+            requests.append(UpdateStatus("Pod", namespace, name, status, user=USER))
+        self._gone, self._stale, self._refused = {}, {}, {}
+        return requests
+
+    def _report(self, name: str) -> ApiRequest:
+        spec = spec_of(self._nodes[name][0], self._nodes[name][1], self._free(name))
+        if name in self._reported:
+            return Patch(KIND, "", name, pack({"spec": spec}), user=USER)
+        self._reported.add(name)
+        made = {"apiVersion": "nodeinfo.volcano.sh/v1alpha1", "kind": KIND, "metadata": {"name": name}, "spec": spec}
+        return Create(pack(made), user=USER)
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`. What was refused has changed: the watch tells."""
+
+    def next_due(self) -> float | None:
+        """See `Machine`."""
+        return None
+
+    def running_timers(self) -> int:
+        """See `Machine`."""
+        return 0
+
+
+def topology_of(wanted: NumaCells) -> Topology:
+    """Cells of as equal size as may be, a socket each, and cores of one CPU; the lowest CPUs are reserved."""
+    places = {cpu: _place(cpu, wanted) for cpu in range(wanted.cpus)}
+    free = frozenset(range(min(wanted.reserved, wanted.cpus), wanted.cpus))
+    return Topology(places, wanted.reserved, STATIC, wanted.policy, {CPU: free})
+
+
+def _place(cpu: int, wanted: NumaCells) -> CpuPlace:
+    cell = cpu * wanted.cells // wanted.cpus
+    return CpuPlace(cell, cell, cpu)
+
+
+def spec_of(wanted: NumaCells, topology: Topology, free: Cpus) -> Object:
+    """Of the node's `Numatopology`."""
+    return {
+        "policies": {"CPUManagerPolicy": topology.cpu_policy, "TopologyManagerPolicy": topology.policy},
+        "resReserved": {CPU: str(wanted.reserved)},
+        "numares": {CPU: {"allocatable": text_of(free), "capacity": wanted.cpus}},
+        "cpuDetail": {
+            str(cpu): {"numa": place.cell, "socket": place.socket, "core": place.core}
+            for cpu, place in topology.places.items()
+        },
+    }
