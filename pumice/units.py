@@ -40,3 +40,12 @@ def byte_count(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g}{unit}" if abs(value) < 1000 * size else f"{value / size:.0f}{unit}"
     return f"{value:g}"
+
+
+def time_span(seconds: float) -> str:
+    """Seconds in the two largest units of which there are any: `40s`, `3m20s`, `1h5m`, `2d3h`."""
+    whole = round(seconds)
+    parts = [(whole // 86400, "d"), (whole % 86400 // 3600, "h"), (whole % 3600 // 60, "m"), (whole % 60, "s")]
+    first = next((place for place, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    shown = parts[first : first + 2]
+    return "".join(f"{count}{unit}" for count, unit in shown if count) or "0s"

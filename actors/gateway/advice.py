@@ -60,9 +60,11 @@ KINDS: Final = {
     row.plural: row
     for row in (
         AdviceKind("cycles", "DecidedCycle", of_one=True),
+        AdviceKind("estimates", "Estimate", namespaced=True, of_all=True, of_one=True),
         AdviceKind("explanations", "Explanation", namespaced=True, of_one=True),
         AdviceKind("standings", "Standing", of_all=True, of_one=True),
         AdviceKind("waitclasses", "WaitClasses", of_all=True),
+        AdviceKind("whatifs", "WhatIf", of_all=True, verb="create"),
     )
 }
 

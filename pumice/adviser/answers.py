@@ -15,8 +15,10 @@ import msgspec
 
 from actors.gateway.advice import GROUP, KINDS, VERSION, AdviserAnswer, AdviserQuestion
 from config.errors import ConfigError, PumiceError, RequestError
+from pumice.adviser.ahead import difference_of, estimates
 from pumice.adviser.census import census_of
 from pumice.adviser.trails import trail_of
+from pumice.explain.account import NotFoundError
 from pumice.explain.advice.advise import advise
 from pumice.explain.asked import SETTLED, accounted, recorded
 from pumice.explain.ended import end_in
@@ -66,12 +68,12 @@ class Sources:
 
     def telling(self, kind: str, name: str, cycle: int | None) -> Scene:
         """The cycle that has most to say of something. Raises ConfigError."""
-        anyio.run(demand_plugins, self.db, self._folder, _unsaid)
+        self.load_plugins()
         return anyio.run(recorded, self.db, kind, name, cycle, _unsaid)
 
-    @property
-    def _folder(self) -> Path | None:
-        return None if self._plugins is None else Path(self._plugins)
+    def load_plugins(self) -> None:
+        """Those that the journal's configurations name. Raises ConfigError."""
+        anyio.run(demand_plugins, self.db, None if self._plugins is None else Path(self._plugins), _unsaid)
 
 
 @functools.lru_cache(maxsize=1)
@@ -139,9 +141,25 @@ def _seconds(text: str) -> float:
     return found
 
 
+def _estimates(sources: Sources, question: AdviserQuestion) -> Plain:
+    name = f"{question.namespace}/{question.name}" if question.name else ""
+    sources.load_plugins()
+    found = estimates(sources.db, frozenset([name]) if name else None, dict(question.query))
+    if name and name not in found["estimates"]:
+        raise NotFoundError(f"{name} does not wait, or there is no such job")
+    return found
+
+
+def _what_if(sources: Sources, question: AdviserQuestion) -> Plain:
+    sources.load_plugins()
+    return difference_of(sources.db, question.body)
+
+
 _ANSWERS: Final[Mapping[str, Callable[[Sources, AdviserQuestion], Plain]]] = {
     "cycles": _cycle,
+    "estimates": _estimates,
     "explanations": _explanation,
     "standings": _standings,
     "waitclasses": _classes,
+    "whatifs": _what_if,
 }

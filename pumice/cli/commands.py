@@ -52,6 +52,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Live through a cluster's future twice, as it is and with changes, and say what differs.",
         "[bold]pumice whatif --db pumice.db --add-nodes 4:like=n1 --set queue/q1:spec.weight=3[/bold]",
     ),
+    "eta": CommandRow(
+        "Say when the jobs that wait will start, as a range, from how long pods like those that run have run.",
+        "[bold]pumice eta --db pumice.db default/train[/bold]",
+    ),
     "replay": CommandRow(
         "Decide every recorded cycle again and compare, or live through the same inputs under another configuration.",
         "[bold]pumice replay pumice.db --verify[/bold]",

@@ -20,10 +20,10 @@ from core.messages.decisions import CycleReport
 from core.plugins import PLUGINS
 from core.session.carry import Carry, SessionOptions
 from core.session.trail.trail import Trail
-from pumice.cli.decide_tables import show
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, take_manifests
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.tables.decide import show
 from pumice.cli.terminal import Terminal
 from pumice.history.rewind import rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of

@@ -6,14 +6,18 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from pumice.adviser.census import Census, WaitingJob, census_of
 from pumice.adviser.queues import QueueStanding, in_tree_order, reckoned
 from pumice.cli.exits import Exit, guarded
+from pumice.cli.futures.estimated import estimated, range_of
+from pumice.cli.futures.options import ForkSource
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.sources import At, Certificate, Db, ServerUrl, Token, scene_from, server_of
 from pumice.cli.terminal import Terminal
+from pumice.eta.estimate import Estimate, FutureSampling
+from pumice.explain.scene import job_of
 from pumice.units import WHOLE, amount
 
 AMOUNTS: Final = ("guarantee", "deserved", "capability", "allocated", "borrowed", "pending")
@@ -33,6 +37,7 @@ def queue(
     certificate: Certificate = None,
     manifests: Manifests = None,
     config: Config = None,
+    eta: Annotated[bool, typer.Option("--eta", help="Say of each job when it will start (pumice eta).")] = False,
     plugins_dir: PluginsDir = None,
     output: Output = None,
     quiet: Quiet = False,
@@ -45,17 +50,30 @@ def queue(
     scene = scene_from(db, at, asked, manifests, config, plugins_dir, lenient, terminal)
     census = census_of(scene)
     census = census if name is None else census.within(name)
-    terminal.emit(census.to_dict(), lambda console: show(console, census))
+    starts: dict[str, Estimate] = {}
+    if eta:
+        source = ForkSource(db, at, asked, manifests, config, plugins_dir, lenient)
+        starts = estimated(source, None, FutureSampling(), terminal)
+    result = census.to_dict()
+    for job in result["waiting"] if eta else ():
+        found = estimate_of(starts, job["job"])
+        job["eta"] = None if found is None else found.to_dict()
+    terminal.emit(result, lambda console: show(console, census, starts))
     return Exit.DONE
 
 
-def show(console: Console, census: Census) -> None:
+def estimate_of(starts: dict[str, Estimate], group: str) -> Estimate | None:
+    """Of a PodGroup, or of the job that it was made for."""
+    return starts.get(group) or starts.get(job_of(group))
+
+
+def show(console: Console, census: Census, starts: dict[str, Estimate]) -> None:
     """The tree, then who waits."""
     console.print(_tree(census))
     if not census.waiting:
         console.print("No job waits.")
         return
-    console.print(_waiting(census))
+    console.print(_waiting(census, starts))
     left = len(census.waiting) - SHOWN
     if left > 0:
         console.print(f"and {left} more (-o json has all)")
@@ -84,17 +102,19 @@ def _amounts(standing: QueueStanding, what: str) -> str:
     return ", ".join(told)
 
 
-def _waiting(census: Census) -> Table:
-    table = Table("#", "job", "queue", "placed", "class", "waits for", "comes after")
+def _waiting(census: Census, starts: dict[str, Estimate]) -> Table:
+    more = ("starts in",) if starts else ()
+    table = Table("#", Column("job", overflow="fold"), "queue", "placed", "class", "waits for", "comes after", *more)
     for job in census.waiting[:SHOWN]:
         table.add_row(
             "" if job.position is None else str(job.position),
-            job.job,
+            job_of(job.job),
             job.queue,
             f"{job.held} of {job.held + job.pods}",
             job.finding.wait_class.value,
             job.finding.because,
             _before(job),
+            *([range_of(estimate_of(starts, job.job))] if starts else ()),
         )
     return table
 

@@ -93,11 +93,16 @@ def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
     return sorted(key for key, task in by_key.items() if task.job in jobs)
 
 
+def job_of(group: str) -> str:
+    """The job that a PodGroup was made for, by its name; itself, where that is not to be seen."""
+    return group[:-SUFFIX] if group[-SUFFIX:].count("-") == HYPHENS else group
+
+
 def near(view: View, kind: str, name: str) -> str:
     """What was meant, perhaps; a job is known by its PodGroup, and by its own name where that was made for it."""
     known = set(view.tasks.by_key if kind == "pod" else view.jobs.by_key)
     if kind == "job":
-        known |= {group[:-SUFFIX] for group in known if group[-SUFFIX:].count("-") == HYPHENS}
+        known |= {job_of(group) for group in known}
     names = nearest_names(name, known)
     return f"; near: {', '.join(names)}" if names else ""
 

@@ -27,7 +27,8 @@ async def advise(site: Site, exchange: Exchange, target: Target) -> None:
 
 async def _question(site: Site, exchange: Exchange, target: Target) -> AdviserQuestion:
     row = KINDS[target.plural]
-    if target.version != VERSION or target.subresource or bool(target.namespace) != (row.namespaced and row.of_one):
+    namespaced = row.namespaced and bool(target.name)
+    if target.version != VERSION or target.subresource or bool(target.namespace) != namespaced:
         raise no_such_path()
     if not (row.of_one if target.name else row.of_all):
         raise no_such_path()

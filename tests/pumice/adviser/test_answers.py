@@ -68,6 +68,53 @@ def test_an_explanation(db: str) -> None:
     assert placed["state"] in ("Bound", "Running")
 
 
+def test_when_a_job_starts(db: str) -> None:
+    _, body = asked(db, "estimates", samples="2", horizon="1h")
+    told = body["estimates"]["default/g"]
+    assert (body["kind"], told["known"]) == ("Estimate", False)
+    assert told["why"] == "nothing is known of how long 2 running pods run: no like of them has ended yet"
+    one, _ = asked(db, "estimates", "g", "default", samples="2", horizon="1h")
+    assert (one.code, json.loads(one.body)["estimates"]) == (200, body["estimates"])
+    assert asked(db, "estimates", "a", "default", samples="1", horizon="1s")[0].code == 404
+
+
+def differs(db: str, *changes: dict[str, Any], **more: Any) -> tuple[AdviserAnswer, dict[str, Any]]:
+    body = json.dumps({"changes": changes, "horizon": "1m", **more}).encode()
+    found = answer(db, None, AdviserQuestion("whatifs", body=body))
+    return found, json.loads(found.body or b"{}")
+
+
+def test_what_would_differ(db: str) -> None:
+    _, body = differs(db, {"addNodes": "3:like=n0"})
+    assert body["kind"] == "WhatIf"
+    assert body["jobs"]["default/g"]["after"]["start_s"] is not None
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [{"name": "c"}]}}
+    assert differs(db, {"submit": [pod]})[0].code == 200
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([], "expected one at least"),
+        ([{"explode": "n0"}], "changes[0]: expected addNodes"),
+        ([{"drain": "n0", "cordon": "n0"}], "expected one key"),
+        ([{"submit": []}], "there are no objects"),
+        ([{"submit": [{"kind": "Pod"}]}], "changes[0]"),
+        ([{"drain": "nosuch"}], "nosuch"),
+        ([{"config": "actions: ["}], "changes[0]"),
+    ],
+)
+def test_changes_that_cannot_be_made(db: str, changes: list[dict[str, Any]], words: str) -> None:
+    found, _ = differs(db, *changes)
+    assert found.code == 400
+    assert words in found.message
+
+
+def test_futures_have_an_end_and_bodies_a_form(db: str) -> None:
+    assert differs(db, {"drain": "n0"}, horizon="900h")[0].code == 400
+    assert answer(db, None, AdviserQuestion("whatifs", body=b"{")).code == 400
+
+
 @pytest.mark.parametrize(
     ("resource", "name", "query", "code", "words"),
     [
@@ -80,6 +127,9 @@ def test_an_explanation(db: str) -> None:
         ("explanations", "g", {"budget": "-1"}, 400, "expected seconds"),
         ("explanations", "g", {"budget": "nan"}, 400, "expected seconds"),
         ("explanations", "g", {"cycle": "0"}, 400, "expected a number"),
+        ("estimates", "", {"samples": "0"}, 400, "expected a whole number from 1 to 200"),
+        ("estimates", "", {"samples": "9999"}, 400, "expected a whole number from 1 to 200"),
+        ("estimates", "", {"horizon": "soon"}, 400, "expected a Go duration"),
     ],
 )
 def test_what_has_no_answer(db: str, resource: str, name: str, query: dict[str, str], code: int, words: str) -> None:

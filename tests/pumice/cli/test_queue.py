@@ -72,3 +72,31 @@ def test_nobody_waits(tmp_path: Path) -> None:
     path = tmp_path / "idle.yaml"
     path.write_text(yaml.safe_dump_all([*nodes(1), queue("q1")]))
     assert "No job waits." in pumice("queue", "-f", path, "-o", "table").out
+
+
+def test_when_they_start_beside_it_or_by_itself(tmp_path: Path) -> None:
+    db, path = tmp_path / "j.db", tmp_path / "cluster.yaml"
+    first = gang("a", pods=2, cpu="3", queue="q1", duration="40s")
+    second = gang("g", pods=2, cpu="3", queue="q1", duration="5s", created="2027-01-01T00:00:00Z")
+    path.write_text(yaml.safe_dump_all([*nodes(2, cpu="4"), queue("q1"), *first, *second]))
+    assert pumice("run", "-f", path, "--db", db, "--time", "virtual", "--until", "20s", "-o", "json").code == 0
+    said = pumice("queue", "--db", db, "--eta", "-o", "json")
+    found = pumice("eta", "--db", db, "-o", "json").json
+    assert {job["job"]: job["eta"] for job in said.json["waiting"]} == found
+    assert found["default/g"]["known"] is False
+    assert found["default/g"]["with_known_durations_s"] == pytest.approx(20.0, abs=2.0)
+    assert "starts" in pumice("queue", "--db", db, "--eta", "-o", "table").out
+    assert "default/nobody: does not wait" in pumice("eta", "nobody", "--db", db, "-o", "table").out
+
+
+def test_how_good_the_estimates_of_a_run_were(tmp_path: Path) -> None:
+    db, path = tmp_path / "j.db", tmp_path / "cluster.yaml"
+    jobs = [each for n in range(16) for each in gang(f"j{n:02}", pods=1, cpu="3", queue="q1", duration=f"{9 + n % 3}s")]
+    path.write_text(yaml.safe_dump_all([*nodes(1, cpu="4"), queue("q1"), *jobs]))
+    assert pumice("run", "-f", path, "--db", db, "--time", "virtual", "--until", "idle", "-o", "json").code == 0
+    told = pumice("eta", "--db", db, "--score", 2, "--samples", 5, "-o", "json").json
+    assert told["known"] > 0
+    assert told["coverage"] >= 0.7
+    assert told["error_s"] < 10.0
+    refused = pumice("eta", "--db", db, "--score", 2, "j01")
+    assert (refused.code, "--score" in refused.err) == (2, True)

@@ -1,0 +1,1 @@
+"""What commands show a person, where that is more than a few lines."""

@@ -1,0 +1,162 @@
+"""What is known of how long a pod will run: quantiles of runs like it, of which those that still run are known to be
+longer than what they have run.
+
+The estimate of survival is Kaplan's and Meier's; beyond the longest run that was seen, twice as long is half as likely.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from pumice.eta.runs import EndedRun, RunKeys
+
+LEVELS: Final = (("job", 3), ("template", 5), ("queue", 10), ("cluster", 10))
+"""What runs have in common, and how many must have ended before anything is said by them."""
+DEADLINE: Final = "activeDeadlineSeconds"
+UNKNOWN: Final = ""
+MOST: Final = 0.95
+"""Beyond what was seen no run is said to last more than twenty times as long."""
+TOLERANCE: Final = 1e-12
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """`lasted` seconds, rising, and the part of all runs that lasts longer than each."""
+
+    lasted: Floats
+    left: Floats
+
+    @classmethod
+    def of(cls, seen: Sequence[float], ended: Sequence[bool], weights: Floats | None = None) -> Survival:
+        """Of runs that were seen for so long and had ended then (one at least) or not; a run may weigh more or less."""
+        weights = np.ones(len(seen)) if weights is None else weights
+        times, over = np.array(seen, dtype=np.float64), np.array(ended, dtype=np.bool_)
+        lasted, whose = np.unique(times[over], return_inverse=True)
+        ends = np.bincount(whose, weights=weights[over], minlength=len(lasted))
+        order = np.argsort(times, kind="stable")
+        heavier = np.concatenate((np.add.accumulate(weights[order][::-1])[::-1], [0.0]))  # by place: it and all longer
+        at_risk = heavier[np.searchsorted(times[order], lasted)]
+        return cls(lasted, np.multiply.accumulate(np.maximum(1.0 - ends / at_risk, 0.0)))
+
+    def quantile(self, part: float, elapsed_s: float = 0.0) -> float:
+        """How long in all lasts a run that has lasted `elapsed_s`, with the chance `part` (0 to 1) of being shorter."""
+        over = 1.0 - min(part, MOST)
+        longest = float(self.lasted[-1])
+        if elapsed_s >= longest:
+            return elapsed_s / over
+        place = int(np.searchsorted(self.lasted, elapsed_s, side="right"))
+        wanted = over * (float(self.left[place - 1]) if place else 1.0)
+        reached = np.flatnonzero(self.left[place:] <= wanted + TOLERANCE)
+        if len(reached):
+            return float(self.lasted[place + reached[0]])
+        return longest * float(self.left[-1]) / wanted
+
+
+class Seen(NamedTuple):
+    """For how long the pods of a job and task were seen to run, whether they had ended then, and their templates."""
+
+    lasted_s: list[float]
+    ended: list[bool]
+    templates: list[str]
+
+
+class Knowledge:
+    """`ended`: runs that had ended by then; `going_on`: pods that run, and for how long they have. The pods of one job
+    and task are one run, which lasts as long as they do on the average.
+    """
+
+    def __init__(self, ended: Iterable[EndedRun], going_on: Iterable[EndedRun]) -> None:
+        self._seen: dict[tuple[str, str], Seen] = {}
+        for runs, over in ((ended, True), (going_on, False)):
+            for run in _one_each(runs):
+                for key in _levels(run.keys):
+                    seen = self._seen.setdefault(key, Seen([], [], []))
+                    seen.lasted_s.append(run.lasted_s)
+                    seen.ended.append(over)
+                    seen.templates.append(run.keys.template)
+        enough = dict(LEVELS)
+        self._enough = {key for key, seen in self._seen.items() if sum(seen.ended) >= enough[key[0]]}
+
+    def source(self, keys: RunKeys, deadline_s: float | None = None) -> str:
+        """By what is known how long it runs: "job", "template", "queue", "cluster", "activeDeadlineSeconds", or "" for
+        nothing.
+        """
+        key = self._key(keys)
+        return key[0] if key is not None else DEADLINE if deadline_s else UNKNOWN
+
+    def _key(self, keys: RunKeys) -> tuple[str, str] | None:
+        return next((key for key in _levels(keys) if key in self._enough), None)
+
+    def drawn(self, seed: int | None = None) -> Beliefs:
+        """What may be believed by it. Few runs say little: for each seed they weigh differently, by chance, as if other
+        runs like them had been seen (Rubin's Bayesian bootstrap); and where pods have no runs of their own template,
+        those of each other template weigh more or less together, for theirs may be more like one of them. None: all
+        weigh the same.
+        """
+        return Beliefs(self, seed)
+
+    def survival(self, keys: RunKeys, seed: int | None) -> Survival | None:
+        """Of runs like these, None where too few are known."""
+        key = self._key(keys)
+        if key is None:
+            return None
+        seen = self._seen[key]
+        weights = None if seed is None else _weights(f"{seed}/{self.same(keys)}", seen.templates)
+        return Survival.of(seen.lasted_s, seen.ended, weights)
+
+    def same(self, keys: RunKeys) -> tuple[str, ...]:
+        """Equal for what is known alike: by runs of the same kind, and where those are of other templates, of this."""
+        key = self._key(keys)
+        return () if key is None else (*key, keys.template)
+
+
+class Beliefs:
+    """One way in which what is known may be meant."""
+
+    def __init__(self, knowledge: Knowledge, seed: int | None) -> None:
+        self._knowledge, self._seed = knowledge, seed
+        self._found: dict[tuple[str, ...], Survival | None] = {}
+
+    def lasts(
+        self, keys: RunKeys, part: float, elapsed_s: float = 0.0, deadline_s: float | None = None
+    ) -> float | None:
+        """How long in all, at that quantile (0 to 1) of what is possible; None: nothing is known. Of a deadline alone
+        nothing is known but that it ends before.
+        """
+        key = self._knowledge.same(keys)
+        if key not in self._found:
+            self._found[key] = self._knowledge.survival(keys, self._seed)
+        survival = self._found[key]
+        if survival is None:
+            return None if not deadline_s else elapsed_s + max(deadline_s - elapsed_s, 0.0) * part
+        found = survival.quantile(part, elapsed_s)
+        return min(found, max(deadline_s, elapsed_s)) if deadline_s else found
+
+
+def _levels(keys: RunKeys) -> list[tuple[str, str]]:
+    values = (keys.job, keys.template, keys.queue, "*")
+    return [(name, value) for (name, _), value in zip(LEVELS, values, strict=True) if value]
+
+
+def _one_each(runs: Iterable[EndedRun]) -> list[EndedRun]:
+    """One of each job and task."""
+    together: dict[tuple[str, RunKeys], list[EndedRun]] = {}
+    for run in runs:
+        together.setdefault((run.whose, run.keys), []).append(run)
+    return [alike[0]._replace(lasted_s=sum(run.lasted_s for run in alike) / len(alike)) for alike in together.values()]
+
+
+def _weights(salt: str, templates: Sequence[str]) -> Floats:
+    digest = hashlib.blake2b(salt.encode(), digest_size=8).digest()
+    chance = np.random.default_rng(int.from_bytes(digest, "big"))
+    kinds, whose = np.unique(np.array(templates), return_inverse=True)
+    weights: Floats = chance.standard_exponential(len(templates))
+    return weights * chance.standard_exponential(len(kinds))[whose] if len(kinds) > 1 else weights

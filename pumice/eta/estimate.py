@@ -1,0 +1,96 @@
+"""When jobs start, as ranges over sampled futures; and what the pods themselves say, as a second result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.eta.futures import PodsOfFork, starts_in
+
+if TYPE_CHECKING:
+    from pumice.eta.runs import EndedRun
+    from pumice.whatif.state import Fork
+
+LOW, MEDIAN, HIGH = 0.1, 0.5, 0.9
+SAMPLES: Final = 20
+HORIZON_S: Final = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Seconds from now. `low_s` and `high_s` hold 80 of 100 sampled futures between them; `high_s` None: beyond the
+    horizon. Not `known`: in half of the futures it does not start at all, and `why` says what is missing. `basis`:
+    running pods by what is known of them. `said_s`: the start when every pod runs as long as it says itself; None: not
+    all say so, or it is beyond the horizon.
+    """
+
+    known: bool
+    low_s: float | None = None
+    median_s: float | None = None
+    high_s: float | None = None
+    why: str = ""
+    basis: dict[str, int] = field(default_factory=dict[str, int])
+    said_s: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `pumice eta` for one job."""
+        range_of = {"known": self.known, "low_s": self.low_s, "median_s": self.median_s, "high_s": self.high_s}
+        return {**range_of, "from": self.basis, "why": self.why, "with_known_durations_s": self.said_s}
+
+
+@dataclass(frozen=True, slots=True)
+class FutureSampling:
+    """`samples` futures of `horizon_s` seconds each, drawn from `seed`."""
+
+    samples: int = SAMPLES
+    horizon_s: float = HORIZON_S
+    seed: int = 0
+
+
+def estimates_of(
+    fork: Fork,
+    ended: Iterable[EndedRun],
+    sampling: FutureSampling,
+    asked: frozenset[str] | None = None,
+    advance: Callable[[int], None] = lambda step: None,
+) -> dict[str, Estimate]:
+    """By job ("namespace/name" of what its PodGroup stands for), of those that have not started: those `asked` for
+    (None: all). `ended`: runs that are known; what ended after the fork is not looked at. `advance` hears of futures.
+    """
+    lives = PodsOfFork(fork, ended)
+    drawn = list[dict[str, float | None]]()
+    for number in range(sampling.samples):
+        drawn.append(starts_in(lives.future(sampling.seed, number), sampling.horizon_s, asked))
+        advance(1)
+    said = {} if lives.unsaid() else starts_in(fork, sampling.horizon_s, asked)
+    names = {name for each in drawn for name in each if asked is None or name in asked}
+    found: dict[str, Estimate] = {}
+    for name in sorted(names):
+        starts = [each.get(name) for each in drawn]
+        if any(start is None or start > 0 for start in starts):
+            found[name] = _estimate(starts, lives, sampling.horizon_s, said.get(name))
+    return found
+
+
+def _estimate(starts: Sequence[float | None], lives: PodsOfFork, horizon_s: float, said_s: float | None) -> Estimate:
+    low, median, high = (quantile(starts, part) for part in (LOW, MEDIAN, HIGH))
+    basis = lives.sources()
+    if median is None:
+        return Estimate(known=False, why=_why(lives, horizon_s), basis=basis, said_s=said_s)
+    return Estimate(True, low, median, high, "", basis, said_s)
+
+
+def _why(lives: PodsOfFork, horizon_s: float) -> str:
+    unknown = lives.unknown()
+    if unknown:
+        return f"nothing is known of how long {unknown} running pods run: no like of them has ended yet"
+    return f"in half of the sampled futures it does not start within {horizon_s:g} s"
+
+
+def quantile(starts: Sequence[float | None], part: float) -> float | None:
+    """The nearest rank; None stands for later than all."""
+    ranked = sorted(math.inf if start is None else start for start in starts)
+    found = ranked[max(math.ceil(part * len(ranked)) - 1, 0)]
+    return None if math.isinf(found) else found

@@ -1,0 +1,227 @@
+"""Futures of a cluster in which every pod runs for a time that is drawn from what is known of its like."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from actors.agents.pod_runs import DURATION
+from core.messages.events import Mutation
+from core.objects.metadata import parse_time, section, text_map
+from pumice.eta.durations import Knowledge
+from pumice.eta.runs import ENDED, EndedRun, RunKeys, group_of, keys_of, owner_of
+from pumice.whatif.life import Life
+from pumice.whatif.state import Fork
+from storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from core.messages.decisions import CycleResult
+
+Object = dict[str, Any]
+PLAIN: Final = "Pod"
+DEADLINE: Final = "activeDeadlineSeconds"
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """A pod, or pods to come of a template, and what of them says how long they run: whose they are, how long they have
+    run, and their deadline.
+    """
+
+    keys: RunKeys
+    elapsed_s: float = 0.0
+    deadline_s: float | None = None
+    runs: bool = False
+
+
+class Draw:
+    """How long pods run, drawn anew for each `number` of a future; pods of one job and task run equally long."""
+
+    def __init__(self, knowledge: Knowledge, seed: int, number: int) -> None:
+        self._beliefs, self._salt = knowledge.drawn(_hashed(f"{seed}/{number}")), f"{seed}/{number}/"
+
+    def lasts_s(self, pod: Lasting) -> float | None:
+        """None: nobody knows."""
+        return self._beliefs.lasts(pod.keys, _hashed(self._salt + pod.keys.job) / 2**64, pod.elapsed_s, pod.deadline_s)
+
+
+def _hashed(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+class PodsOfFork:
+    """The pods of a fork and the templates of its Jobs: what is known of them without what they say themselves."""
+
+    def __init__(self, fork: Fork, ended: Iterable[EndedRun]) -> None:
+        self.fork = fork
+        groups = {f"{_namespace(obj)}/{_name(obj)}": obj for obj in fork.objects if obj["kind"] == "PodGroup"}
+        self._queues = {name: str(section(obj, "spec").get("queue") or "default") for name, obj in groups.items()}
+        self.pods = {
+            place: self._of_pod(obj)
+            for place, obj in enumerate(fork.objects)
+            if obj["kind"] == PLAIN and section(obj, "status").get("phase") not in ENDED
+        }
+        going_on = [
+            EndedRun(pod.keys, pod.elapsed_s, fork.now, self._whose(fork.objects[place]))
+            for place, pod in self.pods.items()
+            if pod.runs
+        ]
+        self.knowledge = Knowledge([run for run in ended if run.ended <= fork.now], going_on)
+
+    def _whose(self, pod: Object) -> str:
+        return group_of(_namespace(pod), pod) or f"{_namespace(pod)}/{_name(pod)}"
+
+    def _of_pod(self, pod: Object) -> Lasting:
+        namespace, spec, status = _namespace(pod), section(pod, "spec"), section(pod, "status")
+        keys = keys_of(namespace, pod["metadata"], spec, self._queues.get(group_of(namespace, pod), ""))
+        began = parse_time(status.get("startTime"))
+        runs = status.get("phase") == "Running" and began > 0
+        elapsed_s = max(self.fork.now - began, 0.0) if runs else 0.0
+        return Lasting(keys, elapsed_s, deadline_of(spec), runs)
+
+    def unknown(self) -> int:
+        """Running pods of which nothing is known."""
+        return sum(pod.runs and not self.knowledge.source(pod.keys, pod.deadline_s) for pod in self.pods.values())
+
+    def unsaid(self) -> int:
+        """Pods that do not say themselves how long they run."""
+        return sum(
+            DURATION not in text_map(self.fork.objects[place]["metadata"].get("annotations")) for place in self.pods
+        )
+
+    def sources(self) -> dict[str, int]:
+        """By what is known how long running pods run: how many."""
+        found: dict[str, int] = {}
+        for pod in self.pods.values():
+            if pod.runs:
+                source = self.knowledge.source(pod.keys, pod.deadline_s) or "nothing"
+                found[source] = found.get(source, 0) + 1
+        return dict(sorted(found.items()))
+
+    def future(self, seed: int, number: int) -> Fork:
+        """The fork with drawn durations; what nothing is known of never ends."""
+        draw = Draw(self.knowledge, seed, number)
+        objects = tuple([self._drawn(place, obj, draw) for place, obj in enumerate(self.fork.objects)])
+        return replace(self.fork, objects=objects, default_duration_s=0.0)
+
+    def _drawn(self, place: int, obj: Object, draw: Draw) -> Object:
+        if obj["kind"] == "Job":
+            return self._drawn_job(obj, draw)
+        pod = self.pods.get(place)
+        return obj if pod is None else lasting(obj, draw.lasts_s(pod))
+
+    def _drawn_job(self, job: Object, draw: Draw) -> Object:
+        spec = section(job, "spec")
+        queue = str(spec.get("queue") or "default")
+        tasks = [
+            self._drawn_task(job, queue, number, each, draw) for number, each in enumerate(spec.get("tasks") or ())
+        ]
+        return {**job, "spec": {**spec, "tasks": tasks}} if tasks else job
+
+    def _drawn_task(self, job: Object, queue: str, number: int, task: Object, draw: Draw) -> Object:
+        template = section(task, "template")
+        meta, spec = section(template, "metadata"), section(template, "spec")
+        named = {"annotations": {"volcano.sh/task-spec": str(task.get("name") or f"default{number}")}}
+        keys = keys_of(_namespace(job), named, spec, queue, _name(job))
+        drawn = draw.lasts_s(Lasting(keys, 0.0, deadline_of(spec)))
+        return {**task, "template": lasting({**template, "metadata": meta}, drawn)}
+
+
+def lasting(obj: Object, lasts_s: float | None) -> Object:
+    """A pod or template that runs so long, whatever it said; None: for ever."""
+    annotations = {
+        name: text for name, text in text_map(obj["metadata"].get("annotations")).items() if name != DURATION
+    }
+    said = annotations if lasts_s is None else {**annotations, DURATION: f"{max(lasts_s, 0.001):.3f}s"}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": said}}
+
+
+def deadline_of(spec: Object) -> float | None:
+    """activeDeadlineSeconds, None without."""
+    found = spec.get(DEADLINE)
+    return float(found) if isinstance(found, int) and found > 0 else None
+
+
+def _namespace(obj: Object) -> str:
+    return str(obj["metadata"].get("namespace") or "default")
+
+
+def _name(obj: Object) -> str:
+    return str(obj["metadata"].get("name") or "")
+
+
+# --- who starts when
+
+
+class _EveryoneStartedError(Exception):
+    """Nobody is waited for any more."""
+
+
+class Starts:
+    """When each PodGroup has its minimum of pods on nodes, in seconds after `began`. `names`: PodGroup -> what it
+    stands for.
+    """
+
+    def __init__(self, began: float) -> None:
+        self.at_s: dict[str, float] = {}
+        self.names: dict[str, str] = {}
+        self._began = began
+        self._minima: dict[str, int] = {}
+        self._placed: dict[str, set[str]] = {}
+
+    def hears(self, mutation: Mutation, at: float) -> None:
+        """A change of an object."""
+        name = f"{mutation.namespace}/{mutation.name}"
+        if mutation.kind == "PodGroup":
+            if name not in self._minima:
+                group = codec.unpack(mutation.blob)
+                self._minima[name] = max(int(section(group, "spec").get("minMember") or 1), 1)
+                self.names[name] = owner_of(group)
+        elif mutation.kind == PLAIN:
+            self._place(name, mutation, at)
+
+    def _place(self, name: str, mutation: Mutation, at: float) -> None:
+        pod = codec.unpack(mutation.blob)
+        group = group_of(mutation.namespace, pod)
+        placed = self._placed.setdefault(group, set())
+        if mutation.type == "DELETED":
+            placed.discard(name)
+        elif section(pod, "spec").get("nodeName"):
+            placed.add(name)
+            if group and len(placed) >= self._minima.get(group, 1):
+                self.at_s.setdefault(group, max(round(at - self._began, 3), 0.0))
+
+    def by_name(self) -> dict[str, float | None]:
+        """What each PodGroup stands for -> its start, None: not yet. Of several the last counts."""
+        found: dict[str, float | None] = {}
+        for group, name in sorted(self.names.items()):
+            start = self.at_s.get(group)
+            known = found.get(name, 0.0)
+            found[name] = None if start is None or known is None else max(start, known)
+        return found
+
+
+def starts_in(fork: Fork, horizon_s: float, asked: frozenset[str] | None = None) -> dict[str, float | None]:
+    """By what PodGroups stand for: seconds until the start in this future, 0 for what had started, None beyond the
+    horizon. It is lived through until all that were `asked` for (None: all there are) have started.
+    """
+    starts = Starts(fork.now)
+    life = Life(fork, 0, starts.hears, _unheard)
+
+    def look(seconds: float) -> None:
+        if seconds > 0 and all(
+            start is not None for name, start in starts.by_name().items() if asked is None or name in asked
+        ):
+            raise _EveryoneStartedError
+
+    with suppress(_EveryoneStartedError):
+        life.run(horizon_s, look)
+    return starts.by_name()
+
+
+def _unheard(result: CycleResult, at: float) -> None:
+    """Decisions show in what they change."""

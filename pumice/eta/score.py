@@ -1,0 +1,150 @@
+"""How good estimates were: made at moments of a run that is over, from what was known then, held against what came.
+
+The naive estimate beside them: a job starts when all that runs and all that was asked for before it has run, at the
+median of what is known, the cluster always full.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from core.objects.metadata import parse_time, section
+from pumice.eta.estimate import MEDIAN, Estimate, FutureSampling, estimates_of
+from pumice.eta.futures import PodsOfFork
+from pumice.eta.runs import RunBook, group_of, owner_of
+from pumice.replay.amounts import Amount, allocatable_of, request_of
+
+if TYPE_CHECKING:
+    from pumice.whatif.state import Fork
+
+Object = dict[str, Any]
+PODS: Final = "pods"
+
+
+class Scored(NamedTuple):
+    """One estimate and what came: all in seconds from the moment of the estimate. `naive_s` None: it does not know."""
+
+    job: str
+    at: float
+    estimate: Estimate
+    came_s: float
+    naive_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """`coverage`: the part of all starts that lay in the 80 % range; `width_s`: half of the ranges are wider; `error_s`
+    and `naive_error_s`: half of the estimates are farther off, of the jobs for which both know something (`compared`).
+    A range without an end holds all that is later, and is left out of the widths.
+    """
+
+    asked: int
+    known: int
+    coverage: float | None
+    width_s: float | None
+    compared: int
+    error_s: float | None
+    naive_error_s: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def calibration_of(scored: Iterable[Scored]) -> Calibration:
+    """Over all that was estimated."""
+    found = list(scored)
+    known = [each for each in found if each.estimate.known]
+    widths = [width for each in known if (width := _width(each.estimate)) is not None]
+    both = [
+        (_off(each.estimate.median_s, each), _off(each.naive_s, each)) for each in known if each.naive_s is not None
+    ]
+    return Calibration(
+        asked=len(found),
+        known=len(known),
+        coverage=sum(map(_inside, known)) / len(known) if known else None,
+        width_s=statistics.median(widths) if widths else None,
+        compared=len(both),
+        error_s=statistics.median(ours for ours, _ in both) if both else None,
+        naive_error_s=statistics.median(theirs for _, theirs in both) if both else None,
+    )
+
+
+def _off(said_s: float | None, scored: Scored) -> float:
+    return abs((said_s or 0.0) - scored.came_s)
+
+
+def _width(estimate: Estimate) -> float | None:
+    return None if estimate.high_s is None or estimate.low_s is None else estimate.high_s - estimate.low_s
+
+
+def _inside(scored: Scored) -> bool:
+    low, high = scored.estimate.low_s, scored.estimate.high_s
+    return low is not None and low <= scored.came_s and (high is None or scored.came_s <= high)
+
+
+def score(
+    forks: Iterable[Fork], book: RunBook, sampling: FutureSampling, advance: Callable[[int], None] = lambda step: None
+) -> list[Scored]:
+    """At each of these moments of one run, of which `book` knows all: the jobs that had been asked for and had not
+    started, as far as they did later. What comes after the moment is not in a fork, and ended runs are cut there.
+    """
+    found: list[Scored] = []
+    for fork in forks:
+        waiting = frozenset(
+            job for job, at in book.started.items() if at > fork.now and book.asked.get(job, at) <= fork.now
+        )
+        if waiting:
+            naive = naive_of(fork, book)
+            for job, estimate in estimates_of(fork, book.ended, sampling, waiting).items():
+                came_s = book.started[job] - fork.now
+                found.append(Scored(job, fork.now, estimate, came_s, naive.get(job)))
+        advance(1)
+    return found
+
+
+def naive_of(fork: Fork, book: RunBook) -> dict[str, float | None]:
+    """By job that waits: the work before it, in seconds of the whole cluster; None where some of it is not known."""
+    lives = PodsOfFork(fork, book.ended)
+    beliefs = lives.knowledge.drawn()
+    whole: dict[str, float] = {}
+    for obj in fork.objects:
+        if obj["kind"] == "Node":
+            for name, value in allocatable_of(section(obj, "status")).items():
+                whole[name] = whole.get(name, 0.0) + value
+    groups = {_key(obj): obj for obj in fork.objects if obj["kind"] == "PodGroup"}
+    running, waiting = 0.0, dict[str, float]()
+    unknown = False
+    for place, pod in lives.pods.items():
+        obj = fork.objects[place]
+        lasts_s = beliefs.lasts(pod.keys, MEDIAN, pod.elapsed_s, pod.deadline_s)
+        unknown = unknown or (pod.runs and lasts_s is None)
+        work = max((lasts_s or 0.0) - pod.elapsed_s, 0.0) * _part(request_of(section(obj, "spec")), whole)
+        if section(obj, "spec").get("nodeName"):
+            running += work
+        elif (group := groups.get(group_of(str(obj["metadata"].get("namespace") or "default"), obj))) is not None:
+            waiting[_key(group)] = waiting.get(_key(group), 0.0) + work
+    found: dict[str, float | None] = {}
+    for key, group in sorted(groups.items(), key=lambda each: (_created(each[1]), each[0])):
+        if key in waiting:
+            found[owner_of(group)] = None if unknown else running
+            running += waiting[key]
+    return found
+
+
+def _part(request: Amount, whole: Amount) -> float:
+    """The largest part of the cluster that it asks for."""
+    return max(
+        (value / whole[name] for name, value in request.items() if whole.get(name) and name != PODS), default=0.0
+    )
+
+
+def _key(obj: Object) -> str:
+    return f"{obj['metadata'].get('namespace') or 'default'}/{obj['metadata']['name']}"
+
+
+def _created(obj: Object) -> float:
+    return parse_time(obj["metadata"].get("creationTimestamp"))
