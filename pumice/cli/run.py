@@ -132,8 +132,11 @@ def run(
 
 def say_first(settings: ProcessSettings, token: str | None, terminal: Terminal) -> None:
     """What is known before anything is read."""
-    if Path(settings.db).exists():
-        terminal.say(f"continuing the journal {settings.db}")
+    path = Path(settings.db)
+    if path.exists():  # a process that was killed at once leaves an empty file
+        terminal.say(
+            f"continuing the journal {path}" if path.stat().st_size else f"{path} is empty: a new journal begins"
+        )
     warn_of_token(token, terminal)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from actors.controllers.unserved.kinds import SCHEDULER
 from config.errors import RequestError
 from core.life.task import TaskStatus
 from core.messages.decisions import Bind, Evict
@@ -89,7 +90,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     told = _worth_telling(pods, tasks, watched)
     account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks)
     if told:
-        _tell(account, told, watched)
+        _tell(account, told, watched, view.tasks.by_key[told].scheduler)
     _tell_job(account, watched, scene)
     if scene.recorded is None:
         _say_would(account, tasks.get(told, account.state))
@@ -136,7 +137,7 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
         account.reason = account.reason or reason
 
 
-def _tell(account: Account, pod: str, watched: Watched) -> None:
+def _tell(account: Account, pod: str, watched: Watched, scheduler: str) -> None:
     look, result = watched.look(pod), watched.result
     if look is not None:
         account.nodes = look.by_reason()
@@ -163,6 +164,11 @@ def _tell(account: Account, pod: str, watched: Watched) -> None:
         account.message = f"{pod} had room on {result.report.uncommitted[pod]}, but its gang is not whole"
     else:
         account.message = f"{pod} was {account.state.lower()} and this cycle changed nothing about it"
+        if account.state == "Pending" and scheduler not in ("", SCHEDULER):
+            account.reason, account.message = (
+                "NoScheduler",
+                f"{pod} asks for scheduler {scheduler}, which nobody here is",
+            )
 
 
 def _tell_votes(account: Account, pod: str, election: Election | None) -> None:

@@ -20,7 +20,11 @@ def state_of(obj: Object) -> str:
 
 
 def belongs_to(obj: Object) -> set[str]:
-    """Names (in the object's namespace) of what it is part of: its owners, its PodGroup, its job."""
+    """Names (in the object's namespace) of what it is part of: its owners, its PodGroup, its job; what an Event is
+    about.
+    """
+    if obj.get("kind") == "Event":
+        return {str(section(obj, "involvedObject").get("name"))} - {"None", ""}
     metadata = section(obj, "metadata")
     annotations = section(metadata, "annotations")
     names = {str(owner.get("name")) for owner in metadata.get("ownerReferences") or ()}
@@ -69,6 +73,10 @@ def _node(node: Object) -> list[str]:
     return [cordoned, _message(section(node, "status"), "Ready")]
 
 
+def _event(event: Object) -> list[str]:
+    return [f"{event.get('reason') or ''}: {event.get('message') or ''}"]
+
+
 def _message(status: Object, kind: str) -> str:
     for condition in status.get("conditions") or ():
         if condition.get("type") == kind and condition.get("status") == "False":
@@ -82,4 +90,5 @@ _DESCRIBE: Final[dict[str, Callable[[Object], list[str]]]] = {
     "PodGroup": _pod_group,
     "Queue": _queue,
     "Node": _node,
+    "Event": _event,
 }

@@ -22,6 +22,7 @@ from pumice.history.rewind import rewind_file
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
 from tests.kit.queues import queue
 from tests.pumice.cli.terminal import pumice
 
@@ -195,3 +196,14 @@ def test_so_has_a_job_that_is_not_admitted(waiting: Path) -> None:
 def test_what_has_ended_or_runs_waits_for_nothing(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
     db, _, _ = evicted
     assert pumice("journal", db, "--about", "default/high", "-o", "json").json["waits"] is None
+
+
+def test_a_pod_of_another_scheduler_is_told_whom_it_waits_for(tmp_path: Path) -> None:
+    stranger = pod("theirs")
+    stranger["spec"]["schedulerName"] = "mine"
+    db = ran(tmp_path, [node("n0"), stranger], time="virtual")
+    said = pumice("explain", "--db", db, "pod", "theirs", "-o", "json").json
+    assert (said["state"], said["reason"]) == ("Pending", "NoScheduler")
+    assert said["message"] == "default/theirs asks for scheduler mine, which nobody here is"
+    story = pumice("journal", db, "--about", "default/theirs", "-o", "table").out
+    assert "NoScheduler: it asks for scheduler mine, which nobody here is" in story
