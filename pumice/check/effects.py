@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from config.arguments import Arguments
 from config.errors import describe
 from config.known import FLAGS
 from config.schema import PluginOption, SchedulerConfig
+from core.plugins.deviceshare.plugin import SWITCH_NAMES
 from pumice.check.words import IN_A_TREE, LISTENS, VERBS, listens
 
 Places = list[tuple[int, PluginOption]]
@@ -16,7 +18,8 @@ QUOTAS: Final = ("proportion", "capacity")
 VICTIMS: Final = {"preempt": "Preemptable", "reclaim": "Reclaimable", "shuffle": "Victim"}
 """Actions that evict, and the flag of those who say whom."""
 WHOLE_GANGS: Final = ("gangpreempt", "gangreclaim")
-NAMES_VICTIMS_OF_GANGS: Final = ("capacity", "conformance", "gang", "priority", "proportion")
+NAMES_VICTIMS_OF_GANGS: Final = ("capacity", "conformance", "gang", "priority")
+SWITCHES: Final = {"deviceshare": SWITCH_NAMES}
 STARVING: Final = ("preempt", "reclaim", *WHOLE_GANGS)
 
 
@@ -135,6 +138,16 @@ def _extender(config: SchedulerConfig, places: Places) -> Iterator[str]:
                 yield f"{where}: extender.{VERBS[flag.point]}Verb is without effect: {flag.key} is off"
 
 
+def _switches(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    """Plugins that do nothing until one of their own switches is on, and all of these are off by default."""
+    del config
+    for _, option in places:
+        switches = SWITCHES.get(option.name, ())
+        read = Arguments(option.name, option.arguments)
+        if switches and not any(read.get_bool(name, False) for name in switches):
+            yield f"plugin {option.name} is without effect: its switches are off by default ({', '.join(switches)})"
+
+
 def _listens(option: PluginOption, point: str) -> bool:
     return option.is_enabled(point) and listens(option, point)
 
@@ -153,4 +166,5 @@ RULES: Final[tuple[Callable[[SchedulerConfig, Places], Iterator[str]], ...]] = (
     _admission,
     _arguments,
     _extender,
+    _switches,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from config.arguments import Arguments
 from core.devices.ascend import MindClusterNpu
@@ -16,6 +16,11 @@ from core.plugins.deviceshare.trials import DeviceTrials
 
 if TYPE_CHECKING:
     from core.session.session import Session
+
+SWITCH_NAMES: Final = tuple(
+    f"{NAME}.{kind}Enable" for kind in ("GPUSharing", "GPUNumber", "VGPU", "AscendMindClusterVNPU", "AscendHAMiVNPU")
+)
+"""Of which kinds cards count: by memory, whole ones, virtual ones, and both kinds of NPUs."""
 
 
 class DeviceShare:
@@ -31,15 +36,13 @@ class DeviceShare:
     def __init__(self, arguments: dict[str, Any]) -> None:
         read = Arguments(self.name, arguments)
 
-        def switch(name: str) -> bool:
-            return read.get_bool(f"{NAME}.{name}", False)
-
+        memory, number, vgpu, mindcluster, hami = [read.get_bool(name, False) for name in SWITCH_NAMES]
         self._switches = Switches(
-            gpu_memory=switch("GPUSharingEnable"),
-            gpu_number=switch("GPUNumberEnable"),
-            vgpu=switch("VGPUEnable"),
-            mindcluster=switch("AscendMindClusterVNPUEnable"),
-            hami=switch("AscendHAMiVNPUEnable"),
+            gpu_memory=memory,
+            gpu_number=number,
+            vgpu=vgpu,
+            mindcluster=mindcluster,
+            hami=hami,
             policy=read.get_string(f"{NAME}.SchedulePolicy", ""),
             config_map=config_map_of(read),
             rules=read_rules(arguments.get(f"{NAME}.GPUExclusiveRules")),

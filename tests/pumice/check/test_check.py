@@ -13,7 +13,7 @@ from core.actions import ACTIONS
 from core.plugins import PLUGINS
 from core.session.points.listed import FLAGS as FLAG_OF
 from pumice.check import words
-from pumice.check.effects import without_effect
+from pumice.check.effects import NAMES_VICTIMS_OF_GANGS, without_effect
 from pumice.check.review import review
 from tests.kit import source
 from tests.pumice.cli.terminal import pumice
@@ -149,3 +149,20 @@ def test_an_extender_that_cannot_be_asked_is_told() -> None:
     assert any("extender.predicateVerb is without effect: enablePredicate is off" in each for each in warnings(off))
     fine = EXTENDER.replace("URL", "http://e").replace("VERB", "prioritizeVerb")
     assert not [each for each in warnings(fine) if "extender" in each]
+
+
+@pytest.mark.parametrize(("arguments", "silent"), [("", False), (", arguments: {deviceshare.VGPUEnable: true}", True)])
+def test_switches_that_are_off_by_default(arguments: str, silent: bool) -> None:
+    text = STOCK.replace("- name: predicates", f"- {{name: deviceshare{arguments}}}\n  - name: predicates")
+    said = [each for each in warnings(text) if each.startswith("plugin deviceshare is without effect")]
+    assert (not said) == silent, said
+
+
+def test_who_names_victims_for_gangs_is_who_registers() -> None:
+    folder = source.ROOT / "core" / "plugins"
+    registering = {
+        path.relative_to(folder).parts[0].removesuffix(".py")
+        for path in folder.rglob("*.py")
+        if "unified_evictable.add(self" in path.read_text("utf-8")
+    }
+    assert registering == set(NAMES_VICTIMS_OF_GANGS)
