@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from config.durations import EXPECTED, parse_duration
 from config.errors import describe
 
 if TYPE_CHECKING:
@@ -56,6 +57,16 @@ class Arguments:
         """A YAML text (``GetString``); a plain number is none."""
         value = self.values.get(key, default)
         return value if isinstance(value, str) else self._keep(key, "a text", value, default)
+
+    def get_duration_s(self, key: str, default_s: float) -> float:
+        """A text that is a Go duration, in seconds."""
+        value = self.values.get(key)
+        if value is None:
+            return default_s
+        try:
+            return parse_duration(value) if isinstance(value, str) else self._keep(key, EXPECTED, value, default_s)
+        except ValueError:
+            return self._keep(key, EXPECTED, value, default_s)
 
     def _keep(self, key: str, expected: str, found: object, default: T) -> T:
         self.warnings.append(f"{self.owner}: {key}: expected {expected}, was {describe(found)}; {default!r} stays")

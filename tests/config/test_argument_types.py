@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from config.argument_types import INTEGER, KINDS, NUMBER, SWITCH, TEXT, ArgumentKind, kind_of
+from config.argument_types import DURATION, INTEGER, KINDS, NUMBER, SWITCH, TEXT, ArgumentKind, kind_of
 from config.arguments import Arguments
 from config.known import ACTION_ARGUMENTS, PLUGIN_ARGUMENTS, is_argument
 from config.load import parse_scheduler_config
@@ -16,7 +16,7 @@ VALUES: tuple[Any, ...] = (0, 1, -1, 2**63, 1.0, 1.5, True, False, "true", "T", 
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
-@pytest.mark.parametrize("kind", [INTEGER, NUMBER, SWITCH, TEXT], ids=lambda kind: kind.expected)
+@pytest.mark.parametrize("kind", [INTEGER, NUMBER, SWITCH, TEXT, DURATION], ids=lambda kind: kind.expected)
 def test_a_kind_holds_what_its_reader_takes(kind: ArgumentKind, value: Any) -> None:
     read = Arguments("x", {"k": value})
     readers: dict[ArgumentKind, Callable[[], object]] = {
@@ -24,7 +24,10 @@ def test_a_kind_holds_what_its_reader_takes(kind: ArgumentKind, value: Any) -> N
         NUMBER: lambda: read.get_float("k", 3.0),
         SWITCH: lambda: read.get_bool("k", default=True),
         TEXT: lambda: read.get_string("k", "x"),
+        DURATION: lambda: read.get_duration_s("k", 3.0),
     }
+    if kind is DURATION and value is None:
+        return
     readers[kind]()
     assert kind.holds(value) == (not read.warnings)
 

@@ -52,13 +52,17 @@ def test_bool(value: object, found: bool, warns: bool) -> None:
     assert bool(arguments.warnings) is warns
 
 
-def test_string() -> None:
-    arguments = Arguments("sla", {"text": "x", "number": 5})
+def test_string_and_duration() -> None:
+    arguments = Arguments("sla", {"text": "x", "number": 5, "wait": "1h30m", "bad": "1x", "seconds": 5})
     assert arguments.get_string("text", "y") == "x"
+    assert arguments.get_duration_s("wait", 1.0) == 5400.0
+    assert arguments.get_duration_s("absent", 1.0) == 1.0
     assert arguments.warnings == []
     assert arguments.get_string("number", "y") == "y"
+    assert arguments.get_duration_s("bad", 1.0) == 1.0
+    assert arguments.get_duration_s("seconds", 2.0) == 2.0
     assert arguments.warnings[0] == "sla: number: expected a text, was 5; 'y' stays"
-    assert len(arguments.warnings) == 1
+    assert len(arguments.warnings) == 3
 
 
 def test_absent_ones_are_silent() -> None:
