@@ -76,9 +76,6 @@ PLUGIN_CONFIGURATIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Configurations that are no action's: MindCluster's, which deviceshare reads."""
 
-UNBUILT_ARGUMENTS: Final = ("deviceshare.NodeLockEnable",)
-"""Arguments of built plugins that this release cannot heed yet: what they switch on is refused."""
-
 OWN_PLUGIN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "fgd": ("fgd.weight", "fgd.typicalPods", "fgd.coverage"),
     "bestfit": ("bestfit.weight",),

@@ -24,7 +24,6 @@ from config.known import (
     PLUGIN_ARGUMENTS,
     PLUGIN_CONFIGURATIONS,
     PUMICE,
-    UNBUILT_ARGUMENTS,
     is_argument,
 )
 from config.pumice_arguments import DEFAULT, PumiceArguments, read_pumice_arguments
@@ -209,9 +208,6 @@ class _Loader:
             kind = kind_of(key) if is_argument(key, known) else None
             if kind is not None and not kind.holds(item):
                 self._strictness.pass_over(place.at(key).wrong(kind.expected, item))
-            elif key in UNBUILT_ARGUMENTS and item not in OFF:
-                problem = f"the argument {key!r} is Volcano's but not supported yet: leave it out"
-                self._strictness.refuse(place.at(key).error(NotBuiltError, problem))
         return found
 
     def _configurations(self, place: ValuePlace, value: object) -> tuple[dict[str, dict[str, Any]], PumiceArguments]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from core.devices.locks import lock_is_held
 from core.kube.storage import SELECTED_NODE, is_fully_bound, name_of, volume_name
 from core.kube.volume_writes import BY_CONTROLLER, claimed_by, freed_volume, is_promised, promised_volume, with_node
-from core.objects.metadata import key_of, section, text_map
+from core.objects.metadata import key_of, parse_time, section, text_map
 
 if TYPE_CHECKING:
     from core.messages.decisions import Bind, ClaimedDevices
@@ -44,7 +45,7 @@ def claim_place(key: str, kind: str = "PersistentVolumeClaim") -> Place:
 
 
 def writes_of(bind: Bind) -> Iterator[Write]:
-    """In the order in which they are to be made: volumes, nodes for new volumes, devices."""
+    """In the order in which they are to be made: volumes, nodes for new volumes, locks of the node, devices."""
     needs = bind.pre_bind
     if needs is None:
         return
@@ -52,6 +53,8 @@ def writes_of(bind: Bind) -> Iterator[Write]:
         yield Write(("PersistentVolume", "", volume), claim_place(claim), promise_volume, free_volume)
     for claim in needs.provisions:
         yield Write(claim_place(claim), None, *_node_writes(bind.node))
+    for name, moment in needs.locks:
+        yield Write(("Node", "", bind.node), None, *_lock_writes(name, moment))
     for devices in needs.devices:
         yield Write(claim_place(devices.claim, "ResourceClaim"), None, *_device_writes(bind, devices))
 
@@ -91,6 +94,31 @@ def _node_writes(
         return with_node(claim, None) if selected_node(claim) == node and not volume_name(claim) else None
 
     return choose, leave
+
+
+def _lock_writes(
+    name: str, moment: str
+) -> tuple[Callable[[Object, Object], Object | None], Callable[[Object, Object], Object | None]]:
+    def lock(node: Object, _: Object) -> Object | None:
+        metadata = section(node, "metadata")
+        annotations = text_map(metadata.get("annotations"))
+        said = annotations.get(name)
+        if said == moment:
+            return None
+        try:
+            held = lock_is_held(said, parse_time(moment))
+        except ValueError as error:
+            raise PreBindError(f'node "{name_of(node)}" is locked by {name}: {said!r} is no moment') from error
+        if held:
+            raise PreBindError(f'node "{name_of(node)}" has been locked by {name} since {said}')
+        return {**node, "metadata": {**metadata, "annotations": {**annotations, name: moment}}}
+
+    def leave(node: Object, _: Object) -> Object | None:
+        """It stays until it counts no longer: Volcano leaves it, too."""
+        del node
+        return None
+
+    return lock, leave
 
 
 def selected_node(claim: Object) -> str:

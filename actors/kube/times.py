@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import lru_cache
+
+from core.objects.metadata import format_time
 
 
 def timestamp(now: float) -> str:
@@ -14,4 +15,4 @@ def timestamp(now: float) -> str:
 @lru_cache(maxsize=256)
 def written_second(seconds: int) -> str:
     """RFC 3339 in UTC, of whole seconds since the epoch."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return format_time(seconds)

@@ -12,6 +12,7 @@ from core.objects.metadata import section
 from core.quantity import quantity_of
 
 if TYPE_CHECKING:
+    from core.devices.locks import NodeLocks
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
 
@@ -50,6 +51,8 @@ class Family(Protocol):
     name: str
     uniform: bool = True
     """Whether what is said of a refusal is the same for every node."""
+    locks: NodeLocks | None = None
+    """Where nodes are locked by who is given devices there; None: nobody locks them."""
 
     def concerns(self, task: Task) -> bool:
         """Whether the pod asks for such devices (HasDeviceRequest)."""
@@ -97,6 +100,14 @@ class Family(Protocol):
         too, so are the notes. Raises DeviceError.
         """
         ...
+
+    def take_lock(self, row: int, task: Task, lock: str, words: str) -> None:
+        """Lock the node, where nodes are locked. Raises DeviceError, in these words."""
+        if self.locks is not None:
+            try:
+                self.locks.take(row, lock, task.uid)
+            except DeviceError as error:
+                raise DeviceError(f"{words} {error}") from error
 
     def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
         """Give back what the pod was assigned: the annotations that go (Release)."""

@@ -28,7 +28,8 @@ class BindContext(Struct, frozen=True, gc=False):
     The api is told of `volumes` ((volume, "namespace/claim") to bind with each other), `provisions` (claims that need a
     new volume on the pod's node) and `devices` before the pod is bound; the pod waits for its volumes `timeout_s`
     seconds at most. `annotations` ((name, value), by name) are written in the moment of the bind, by the bind itself:
-    which devices of the node or which of its NUMA cells the pod gets is said so.
+    which devices of the node or which of its NUMA cells the pod gets is said so. `locks` ((name, moment), by name) are
+    annotations that lock the node before the pod is bound.
     """
 
     volumes: tuple[tuple[str, str], ...] = ()
@@ -36,6 +37,7 @@ class BindContext(Struct, frozen=True, gc=False):
     devices: tuple[ClaimedDevices, ...] = ()
     timeout_s: float = 600.0
     annotations: tuple[tuple[str, str], ...] = ()
+    locks: tuple[tuple[str, str], ...] = ()
 
     @property
     def waits(self) -> bool:
@@ -45,7 +47,7 @@ class BindContext(Struct, frozen=True, gc=False):
     @property
     def writes(self) -> bool:
         """Whether other objects are to be written before the pod is bound."""
-        return bool(self.volumes or self.provisions or self.devices)
+        return bool(self.volumes or self.provisions or self.devices or self.locks)
 
     @property
     def written(self) -> dict[str, str]:

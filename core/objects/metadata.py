@@ -58,6 +58,11 @@ def parse_time(text: str | None) -> float:
     return moment.timestamp()
 
 
+def format_time(seconds: float) -> str:
+    """RFC 3339 in UTC, whole seconds, as Kubernetes writes times."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def parse_bool(text: str) -> bool | None:
     """Go's strconv.ParseBool; None where that is an error."""
     if text in ("1", "t", "T", "TRUE", "true", "True"):

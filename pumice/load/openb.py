@@ -52,7 +52,7 @@ def _named(argument: str) -> tuple[Path, Path, bool]:
     return Path(names[0]), Path(names[1]), len(names) == 3
 
 
-def _in_its_time(pod: Object, cells: Cells) -> Object:
+def _in_its_time(pod: Object, cells: OpenbRow) -> Object:
     """The pod as it came, for as long as it ran: from scheduled_time (else creation_time) to deletion_time."""
     created = cells.number("creation_time")
     began = cells.number("scheduled_time") if cells.text("scheduled_time") else created
@@ -87,7 +87,7 @@ def pod_group_of(pod: Object) -> tuple[Object, Object]:
     return {**pod, "metadata": {**metadata, "annotations": annotations}}, group
 
 
-class Cells:
+class OpenbRow:
     """One row of a CSV file, and where it stands."""
 
     def __init__(self, row: Row, path: Path, line: int) -> None:
@@ -112,17 +112,17 @@ class Cells:
         return value
 
 
-def rows_of(path: Path, columns: tuple[str, ...]) -> Iterator[Cells]:
+def rows_of(path: Path, columns: tuple[str, ...]) -> Iterator[OpenbRow]:
     """The rows of a CSV file that has at least these columns. Raises InputError."""
     reader = csv.DictReader(read_text(path).splitlines())
     missing = [column for column in columns if column not in (reader.fieldnames or ())]
     if missing:
         raise InputError(f"expected the columns {', '.join(missing)}", source=str(path), line=1)
     for row in reader:
-        yield Cells(row, path, reader.line_num)
+        yield OpenbRow(row, path, reader.line_num)
 
 
-def _node(cells: Cells) -> Object:
+def _node(cells: OpenbRow) -> Object:
     name, model = cells.text("sn"), cells.text("model")
     quantities = {
         "cpu": f"{cells.number('cpu_milli')}m",
@@ -145,7 +145,7 @@ def _node(cells: Cells) -> Object:
     }
 
 
-def _pod(cells: Cells) -> Object:
+def _pod(cells: OpenbRow) -> Object:
     name = cells.text("name")
     requests = {"cpu": f"{cells.number('cpu_milli')}m", "memory": f"{cells.number('memory_mib')}Mi"}
     gpu = cells.number("num_gpu") * cells.number("gpu_milli")

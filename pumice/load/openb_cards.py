@@ -19,7 +19,7 @@ from pumice.load.openb import NAMESPACE, START
 from pumice.oneshot.moment import format_moment
 
 if TYPE_CHECKING:
-    from pumice.load.openb import Cells
+    from pumice.load.openb import OpenbRow
 
 PLENTY: Final = "10000"
 """Pods on a node."""
@@ -28,7 +28,7 @@ SHARERS: Final = 1000
 Object = dict[str, Any]
 
 
-def card_node(row: Cells, name: str) -> Object:
+def card_node(row: OpenbRow, name: str) -> Object:
     """A node of the trace under that name."""
     cards, model = row.number("gpu"), row.text("model")
     registered = "".join(f"{name}-{card},{SHARERS},{FULL},{NVIDIA}-{model},true,{HAMI}:" for card in range(cards))
@@ -57,7 +57,7 @@ def card_node(row: Cells, name: str) -> Object:
     }
 
 
-def card_pod(row: Cells, name: str, arrival: int) -> Object:
+def card_pod(row: OpenbRow, name: str, arrival: int) -> Object:
     """A pod of the trace under that name; `arrival`: seconds since the start of the trace."""
     asked = class_of(row)
     shares = {NUMBER: str(asked.cards), MEMORY: str(asked.milli)} if asked.cards else {}
@@ -78,7 +78,7 @@ def card_pod(row: Cells, name: str, arrival: int) -> Object:
     }
 
 
-def class_of(row: Cells) -> CardClass:
+def class_of(row: OpenbRow) -> CardClass:
     """What a pod of the trace asks for of CPU and cards: of these classes the plugin fgd finds the typical ones."""
     cards = row.number("num_gpu")
     milli = min(row.number("gpu_milli"), FULL) if cards else 0

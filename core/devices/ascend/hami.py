@@ -211,6 +211,7 @@ class HamiNpu(Family):
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
         """See `Family`."""
+        self.take_lock(row, task, self.name, f"node {self._names[row]} locked for {task.name} hami vnpu. lockname")
         given = self._chosen(task, row, self._policy if self._was_scored[row] else "")
         if isinstance(given, str):
             raise DeviceError(f"failed to select ascend devices for pod {task.name}: {given}")
@@ -220,6 +221,8 @@ class HamiNpu(Family):
         moment = str(int(now))
         said = {to_allocate: text, allocated: text, PREDICATE_TIME: moment, runtime: self._cuts(devices)}
         self.add(row, task, said)
+        if self.locks is not None:
+            self.locks.drop(row, self.name)
         return {**said, NODE: self._names[row], TIME: moment, BIND_PHASE: "allocating", BIND_TIME: moment}
 
     def _cuts(self, devices: Sequence[Sequence[Assigned]]) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from core.objects.pod_template import PodTemplate
 
 NAME: Final = "GpuShare"
+LOCK: Final = "gpu"
 MEMORY: Final = "volcano.sh/gpu-memory"
 NUMBER: Final = "volcano.sh/gpu-number"
 INDEX: Final = "volcano.sh/gpu-index"
@@ -201,6 +202,7 @@ class GpuShare(Family):
         memory, number = self._asks(task.template)
         cards: list[int] = []
         if memory > 0:
+            self.take_lock(row, task, LOCK, f"node {self._names[row]} locked for lockname gpushare")
             cards = np.flatnonzero(self._roomy(row, memory)).tolist()[:1]
             self._give_or_fail(row, task, cards)
         if number > 0:

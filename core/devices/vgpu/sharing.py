@@ -149,6 +149,7 @@ class Vgpu(Choosing, Family):
         self._changes[row] += 1
         if found is None:
             raise DeviceError(REFUSAL.text)
+        self.take_lock(row, task, self.name, f"node {name} locked for {task.name} {self.name} lockname")
         ids, moment = encoded(found[0]), str(int(now))
         said = {NODE: name, TIME: moment, IDS: ids, TO_ALLOCATE: ids, BIND_PHASE: "allocating", BIND_TIME: moment}
         notes.update(said)

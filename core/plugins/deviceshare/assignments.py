@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from core.devices.family import Family, Notes
+    from core.devices.locks import NodeLocks
     from core.objects.pod import Task
     from core.session.session import Session
 
@@ -29,8 +30,8 @@ BACK: Final = (TaskStatus.RUNNING, TaskStatus.BOUND)
 class Assignments:
     """`written`: what pods ("namespace/name") were told in this session, without what was taken back."""
 
-    def __init__(self, session: Session, families: Sequence[Family]) -> None:
-        self._session, self._families = session, families
+    def __init__(self, session: Session, families: Sequence[Family], locks: NodeLocks | None = None) -> None:
+        self._session, self._families, self._locks = session, families, locks
         self._assigns = session.config.plugin(ASSIGNER) is not None
         self._notes: dict[int, Notes] = {}  # task row -> its annotations as the session has them
         self._counted: set[int] = set()  # rows of tasks that were placed, and not only promised room
@@ -75,6 +76,8 @@ class Assignments:
             try:
                 said = family.assign(row, task, self._notes_of(task), self._session.clock.now)
             except DeviceError as error:
+                if self._locks is not None and self._locks.earliest is not None:
+                    self._session.wake(self._locks.earliest)
                 return str(error)
             self.written.setdefault(task.key, {}).update(said)
         return None
@@ -107,6 +110,9 @@ class Assignments:
                             yield task, amounts
 
     def bind_context(self, task: Task) -> BindContext | None:
-        """What the bind writes on the pod."""
+        """What the bind writes on the pod, and the locks that it sets on the node."""
         said = self.written.get(task.key)
-        return BindContext(annotations=tuple(sorted(said.items()))) if said else None
+        if not said:
+            return None
+        locks = () if self._locks is None else self._locks.of(self._session.jobs.node[task.row], task.uid)
+        return BindContext(annotations=tuple(sorted(said.items())), locks=locks)

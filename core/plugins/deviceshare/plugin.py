@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.arguments import Arguments
 from core.devices.ascend import MindClusterNpu
+from core.devices.locks import NodeLocks
 from core.devices.settings import config_map_of
 from core.devices.vgpu import read_rules
 from core.plugins.deviceshare.assignments import Assignments
@@ -15,6 +16,8 @@ from core.plugins.deviceshare.npus import NpuScorer
 from core.plugins.deviceshare.trials import DeviceTrials
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from core.session.session import Session
 
 SWITCH_NAMES: Final = tuple(
@@ -28,7 +31,8 @@ class DeviceShare:
     `AscendMindClusterVNPUEnable`, `AscendHAMiVNPUEnable`: which kinds count, all off unless said. `SchedulePolicy`:
     binpack or spread, else the last card first; `ScheduleWeight` (0): what the scores of nodes count.
     `KnownGeometriesCMName`, `KnownGeometriesCMNamespace`: the ConfigMap of devices. `GPUExclusiveRules`: lists of
-    labels; pods that have all labels of one never share a card of virtual GPUs.
+    labels; pods that have all labels of one never share a card of virtual GPUs. `NodeLockEnable`: who is given devices
+    locks the node until it has them.
     """
 
     name = NAME
@@ -47,6 +51,7 @@ class DeviceShare:
             config_map=config_map_of(read),
             rules=read_rules(arguments.get(f"{NAME}.GPUExclusiveRules")),
         )
+        self._lock = switch("NodeLockEnable")
         self._weight = read.get_int(f"{NAME}.ScheduleWeight", 0)
 
     def on_session_open(self, session: Session) -> None:
@@ -54,8 +59,11 @@ class DeviceShare:
         families = families_of(session, self._switches)
         if not families:
             return
-        session.devices = families
-        assignments, trials, points = Assignments(session, families), DeviceTrials(session, families), session.points
+        session.devices, locks = families, self._locks(session)
+        for family in families:
+            family.locks = locks
+        assignments, trials = Assignments(session, families, locks), DeviceTrials(session, families)
+        points = session.points
         points.predicate.add(self.name, [DeviceFilter(families)])
         if self._weight > 0:
             points.node_order.add(self.name, [DeviceScorer(families, self._weight)])
@@ -69,6 +77,19 @@ class DeviceShare:
         points.simulates_nothing.add(self.name, trials.is_quiet)
         session.tellers.owned.append(assignments.owned)
         session.tellers.annotated.append(lambda: assignments.written)
+
+    def _locks(self, session: Session) -> NodeLocks | None:
+        """The nodes' own, and those of binds that are on their way."""
+        if not self._lock:
+            return None
+        nodes, coming = session.nodes, dict[str, dict[str, str]]()
+        for node, needs in session.snapshot.promised.values():
+            coming.setdefault(node, {}).update(needs.locks)
+
+        def locks_of(row: int) -> Mapping[str, str]:
+            return {**nodes.specs[row].annotations, **coming.get(nodes.names[row], {})}
+
+        return NodeLocks(nodes.names, locks_of, session.clock.now)
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""

@@ -71,4 +71,5 @@ def merged(contexts: Sequence[BindContext]) -> BindContext | None:
         devices=tuple(devices for each in contexts for devices in each.devices),
         timeout_s=max(each.timeout_s for each in contexts),
         annotations=tuple(sorted(annotations.items())),
+        locks=tuple(lock for each in contexts for lock in each.locks),
     )

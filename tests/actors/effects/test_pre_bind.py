@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.effects.pre_bind import writes_of
+import pytest
+
+from actors.effects.pre_bind import PreBindError, writes_of
 from core.messages.decisions import Bind, BindContext, ClaimedDevices
 
+NOON, LATER = "2026-01-01T12:00:00Z", "2026-01-01T12:05:01Z"
 GPU = ("gpus", "driver.example.com", "n0", "gpu-0")
 
 
@@ -38,3 +41,22 @@ def test_devices_stay_with_those_who_are_left() -> None:
 def test_a_claim_that_was_not_reserved_is_left_alone() -> None:
     for devices in ((), (GPU,)):
         assert left(claim("q"), *devices) is None
+
+
+def lock(said: str | None, moment: str) -> dict[str, Any] | None:
+    """The node's annotations once it is locked; None: it is so already."""
+    node = {"metadata": {"name": "n0", "annotations": {"a": "b"} | ({} if said is None else {"gpu": said})}}
+    (write,) = writes_of(Bind("default", "p", "p", "n0", "default/j", BindContext(locks=(("gpu", moment),))))
+    assert write.place == ("Node", "", "n0")
+    assert write.undo(node, {}) is None  # as in Volcano, it stays until it counts no longer
+    after = write.do(node, {})
+    return None if after is None else after["metadata"]["annotations"]
+
+
+def test_a_node_is_locked_unless_somebody_else_has_it() -> None:
+    assert lock(None, NOON) == {"a": "b", "gpu": NOON}
+    assert lock(NOON, LATER) == {"a": "b", "gpu": LATER}
+    assert lock(NOON, NOON) is None
+    for said, words in (("2026-01-01T12:00:02Z", "locked by gpu since"), ("x", "'x' is no moment")):
+        with pytest.raises(PreBindError, match=words):
+            lock(said, LATER)

@@ -13,7 +13,7 @@ from core.plugins import PLUGINS
 from core.plugins.card_policies.columns import CardColumns
 from core.plugins.card_policies.keeping import KeptScores
 from core.plugins.card_policies.plugin import CardPolicy, CardScorer, read_classes
-from pumice.load.openb import Cells
+from pumice.load.openb import OpenbRow
 from pumice.load.openb_cards import card_node, card_pod, class_of, typical_pods
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import queue
@@ -29,8 +29,8 @@ HERE = Path("trace.csv")
 KINDS = ((300, 1), (460, 1), (1000, 1), (1000, 2), (0, 0))
 
 
-def cells(**columns: object) -> Cells:
-    return Cells({name: str(value) for name, value in columns.items()}, HERE, 1)
+def cells(**columns: object) -> OpenbRow:
+    return OpenbRow({name: str(value) for name, value in columns.items()}, HERE, 1)
 
 
 def a_node(name: str, gpu: int, cpu: int = 64_000, model: str = "G2") -> Object:

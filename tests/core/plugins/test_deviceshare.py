@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from config.errors import ConflictError, NotBuiltError
+from config.errors import ConflictError
 from config.load import parse_scheduler_config
 from core.cycle import close_session, run_action
+from core.devices.family import DeviceError
+from core.objects.metadata import parse_time
 from core.resources import Resource
 from core.session.session import Session
 from tests.core.devices.cards import gpu_node, vgpu_node
@@ -191,7 +193,44 @@ def test_what_volcano_does_not_start_with_is_refused_by_name() -> None:
         read("GPUSharingEnable: true", "VGPUEnable: true")
 
 
-def test_what_is_not_built_is_refused_by_name() -> None:
-    read("NodeLockEnable: false")
-    with pytest.raises(NotBuiltError, match=r"'deviceshare\.NodeLockEnable' is Volcano's but not supported yet"):
-        read("NodeLockEnable: true")
+def locked(session: Session) -> dict[str, tuple[tuple[str, str], ...]]:
+    return {bind.name: bind.pre_bind.locks for bind in session.binds if bind.pre_bind is not None}
+
+
+@pytest.mark.parametrize(
+    ("switch", "lock", "limits", "words"),
+    [
+        ("VGPUEnable", "hamivgpu", {"vgpu_number": 1, "vgpu_memory": 5}, "locked for j-1 hamivgpu lockname"),
+        ("GPUSharingEnable", "gpu", {"gpu_memory": 5}, "locked for lockname gpushare"),
+    ],
+)
+def test_a_pod_with_devices_locks_its_node_for_five_minutes(
+    switch: str, lock: str, limits: dict[str, int], words: str
+) -> None:
+    cards = vgpu_node("n0", [(9, 100, A100)])
+    for part in ("allocatable", "capacity"):
+        cards["status"][part] |= {"volcano.sh/gpu-memory": "100", "volcano.sh/gpu-number": "1"}
+    pods = asks(gang("j", queue="q", pods=2, min_member=1, phase="Inqueue"), **limits)
+    on: Object = {switch: True, "NodeLockEnable": True}
+    session = share(cards, pods, **on)
+    assert locked(session) == {"j-0": ((lock, "2026-01-01T12:00:00Z"),)}
+    assert close_session(session).wake_at == parse_time("2026-01-01T12:05:00Z")
+    held = node("n0", annotations={lock: "2026-01-01T11:55:01Z"})["metadata"]["annotations"]
+    cards["metadata"]["annotations"] |= held
+    assert locked(share(cards, pods, **on)) == {}
+    other = share(cards, pods, action="backfill", **on)
+    with pytest.raises(DeviceError, match=f"node n0 {words} node n0 has been locked within 5 minutes"):
+        other.devices[0].assign(0, task_of(other, "j-1"), {}, 0.0)
+    cards["metadata"]["annotations"] |= {lock: "2026-01-01T11:54:59Z"}
+    assert list(locked(share(cards, pods, **on))) == ["j-0"]
+    cards["metadata"]["annotations"] |= {lock: "yesterday"}
+    assert locked(share(cards, pods, **on)) == {}
+
+
+def test_locks_of_hami_are_set_and_taken_away_in_one_breath() -> None:
+    on: Object = {"AscendHAMiVNPUEnable": True, "NodeLockEnable": True}
+    pods = npu_gang("j", {"huawei.com/Ascend310P": "1"}, pods=2)
+    chips = npu_node("n0", {"devmem": 21527}, {"devmem": 21527}, word="Ascend310P")
+    assert locked(share(chips, pods, **on)) == {"j-0": (), "j-1": ()}
+    chips["metadata"]["annotations"]["Ascend310P"] = "2026-01-01T11:59:00Z"
+    assert locked(share(chips, pods, **on)) == {}

@@ -1,0 +1,57 @@
+"""Locks of nodes: while one is there, no further pod gets devices of that kind there. Source: Volcano
+`plugins/util/nodelock`.
+
+A lock is an annotation of the node, with the moment at which it was set. Whoever gives a pod its devices on the node
+takes it away; after five minutes it counts no longer. HAMi's are set and taken away in one breath.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from core.devices.family import DeviceError
+from core.objects.metadata import format_time, parse_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+EXPIRES_S: Final = 300.0
+
+
+def lock_is_held(said: str | None, now: float) -> bool:
+    """Whether the annotation locks the node. Raises ValueError for what is no moment."""
+    return said is not None and now - parse_time(said) <= EXPIRES_S
+
+
+class NodeLocks:
+    """The locks of a session. `annotations`: of a node's row, as the session found it; `now`: seconds since the epoch.
+
+    `earliest`: when the first lock that was in somebody's way counts no longer, None where none was.
+    """
+
+    def __init__(self, names: Sequence[str], annotations: Callable[[int], Mapping[str, str]], now: float) -> None:
+        self._names, self._annotations, self._now = names, annotations, now
+        self._set: dict[tuple[int, str], tuple[str, str]] = {}  # node and name -> moment, and the pod's uid
+        self.earliest: float | None = None
+
+    def take(self, row: int, name: str, uid: str) -> None:
+        """A pod locks a node. Raises DeviceError when it is locked."""
+        said = self._annotations(row).get(name) if (row, name) not in self._set else self._set[row, name][0]
+        try:
+            held = lock_is_held(said, self._now)
+        except ValueError as error:
+            raise DeviceError(f'parsing time "{said}" as "2006-01-02T15:04:05Z07:00": cannot parse it') from error
+        if held:
+            ends = parse_time(said) + EXPIRES_S
+            self.earliest = ends if self.earliest is None else min(self.earliest, ends)
+            raise DeviceError(f"node {self._names[row]} has been locked within 5 minutes")
+        self._set[row, name] = format_time(self._now), uid
+
+    def drop(self, row: int, name: str) -> None:
+        """Take it away again."""
+        self._set.pop((row, name), None)
+
+    def of(self, row: int, uid: str) -> tuple[tuple[str, str], ...]:
+        """(name, moment) of what a pod has locked on a node."""
+        found = [(name, moment) for (at, name), (moment, whose) in self._set.items() if (at, whose) == (row, uid)]
+        return tuple(sorted(found))

@@ -1,0 +1,52 @@
+"""Locks of nodes through the whole system: written before the bind, and in the way of the next pod."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from core.messages.events import Bound, Outcome
+from pumice.replay.verify import verify
+from storage.memory import MemoryJournal
+from tests.actors.rig import PATIENCE_S, QUICK, cycles, journaled, placed, started, stored
+from tests.core.devices.cards import vgpu_node
+from tests.kit.jobs import gang
+
+pytestmark = pytest.mark.anyio
+
+CONFIG = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: deviceshare
+    arguments:
+      deviceshare.VGPUEnable: true
+      deviceshare.NodeLockEnable: true
+"""
+
+
+async def test_a_node_takes_one_pod_with_devices_until_it_is_unlocked() -> None:
+    pods = [each for name in "ab" for each in gang(name, pods=1, duration="50ms")]
+    for pod in pods[1::2]:
+        limits = {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": "10"}
+        pod["spec"]["containers"][0]["resources"] = {"limits": limits, "requests": limits}
+    journal = MemoryJournal()
+    async with started(journal, settings=replace(QUICK, config_text=CONFIG)) as system:
+        await system.submit([vgpu_node("n0", [(9, 100, "NVIDIA-A100")]), *pods])
+        with anyio.fail_after(PATIENCE_S):
+            while not (placed(system) and await waits(journal)):  # noqa: ASYNC110 - nobody says when
+                await anyio.sleep(0.01)
+        assert len(placed(system)) == 1
+        (node,) = stored(system, "Node")
+        assert "hamivgpu" in node["metadata"]["annotations"]
+    assert [isinstance(each, Bound) for each in await journaled(journal, "outcome", Outcome)] == [True]
+    assert (await verify(journal)).identical
+
+
+async def waits(journal: MemoryJournal) -> bool:
+    """Whether a cycle has ended that knows when the lock counts no longer, and whose bind is not its own."""
+    return any(each.wake_at is not None and not each.decisions for each in await cycles(journal))
