@@ -11,6 +11,7 @@ import typer
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.futures import options
 from pumice.cli.futures.options import ForkSource, asked_for, seconds_of, words_of
+from pumice.cli.futures.search import SearchOptions, search
 from pumice.cli.futures.tables import show
 from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.sources import Certificate, Db, ServerUrl, Token, server_of
@@ -47,6 +48,10 @@ def whatif(
     scale: options.Scale = None,
     config: options.OtherConfig = None,
     against: Against = None,
+    until_starts: options.UntilStarts = None,
+    within: options.Within = "1m",
+    like: options.Like = None,
+    budget: options.Budget = 60.0,
     base_config: options.BaseConfig = None,
     horizon: options.Horizon = "1h",
     default_duration: options.DefaultDuration = None,
@@ -68,6 +73,9 @@ def whatif(
     given = {"--add-nodes": add_nodes, "--submit": submit, "--set": set_, "--scale": scale, "--cordon": cordon}
     given |= {"--drain": drain, "--remove-node": remove_node, "--delete": delete, "--config": config}
     changes, instead = asked_for(given), asked_for(words_of(against))
+    if until_starts is not None:
+        wanted = SearchOptions(until_starts, seconds_of(within, "--within"), budget, like or (), seed)
+        return search(changed(fork, changes), wanted, terminal)
     if not changes:
         raise UsageError("nothing is changed: name a change, such as --add-nodes 4:like=NODE or --submit job.yaml")
     with terminal.progress("what if: seconds lived", int(2 * horizon_s)) as advance, rarely():

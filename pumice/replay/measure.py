@@ -111,7 +111,7 @@ class Measurer:
             case "Pod":
                 self._pod(mutation, obj, at)
             case "PodGroup":
-                self._groups[f"{mutation.namespace}/{mutation.name}"] = _group(mutation, obj)
+                self._groups[f"{mutation.namespace}/{mutation.name}"] = group_of(mutation, obj)
             case "Node":
                 there = mutation.type != "DELETED"
                 self._capacity.node(
@@ -126,7 +126,7 @@ class Measurer:
         if story is None:
             story = self._pods[name] = PodStory("", "", _readable(request_of, section(pod, "spec")), at)
         if not story.group:  # a plain pod is told its group by a controller
-            story.job, story.group = _belongs(mutation.namespace, pod)
+            story.job, story.group = job_and_group(mutation.namespace, pod)
         node = section(pod, "spec").get("nodeName")
         if node and not story.node:
             story.node, story.bound = str(node), at
@@ -210,13 +210,14 @@ class Measurer:
         return requested, allocated
 
 
-def _group(mutation: Mutation, obj: Object) -> Group:
+def group_of(mutation: Mutation, obj: Object) -> Group:
+    """What a PodGroup says of itself."""
     owners: list[Object] = section(obj, "metadata").get("ownerReferences") or []
     name = next((owner["name"] for owner in owners if owner.get("controller")), mutation.name)
     return Group(str(section(obj, "spec").get("queue") or "default"), f"{mutation.namespace}/{name}")
 
 
-def _belongs(namespace: str, pod: Object) -> tuple[str, str]:
+def job_and_group(namespace: str, pod: Object) -> tuple[str, str]:
     """Job and group as the pod itself names them; "" where it does not."""
     annotations = section(section(pod, "metadata"), "annotations")
     job, group = (f"{namespace}/{annotations[key]}" if annotations.get(key) else "" for key in (JOB, GROUP))

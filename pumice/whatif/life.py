@@ -95,16 +95,19 @@ class Life:
 
     # --- time
 
-    def run(self, seconds: float, advance: Callable[[float], None] = lambda seconds: None) -> None:
-        """Live until so many seconds have gone by. `advance` hears of every moment, how many those are by then."""
+    def run(self, seconds: float, advance: Callable[[float], bool | None] = lambda seconds: None) -> None:
+        """Live until so many seconds have gone by. `advance` hears at the end of every moment how many have; True: it
+        is enough.
+        """
         while True:
             self._moment()
+            if advance(self._elapsed):
+                return
             due = self._next_due()
             if due is None or due > seconds:
                 self._to(seconds)
                 return
             self._to(max(due, self._elapsed))
-            advance(due)
 
     def _to(self, elapsed: float) -> None:
         self._elapsed = elapsed

@@ -63,6 +63,20 @@ DefaultDuration = Annotated[
         show_default=False,
     ),
 ]
+UntilStarts = Annotated[
+    str | None,
+    typer.Option(
+        "--until-starts", metavar="JOB", help="Search for the least that lets this job start.", show_default=False
+    ),
+]
+Within = Annotated[str, typer.Option("--within", metavar="D", help="With --until-starts: within this time.")]
+Like = Annotated[
+    Texts,
+    typer.Option("--like", metavar="NODE", help="With --until-starts: nodes like this one. Default: of each sort."),
+]
+Budget = Annotated[
+    float, typer.Option("--budget", min=0.0, metavar="S", help="With --until-starts: so many seconds for trying.")
+]
 Seed = Annotated[int, typer.Option("--seed", help="Of generated names and of ties.")]
 
 

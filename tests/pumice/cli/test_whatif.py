@@ -83,3 +83,24 @@ def test_bad_questions(arguments: tuple[Any, ...], words: str, cluster: Path) ->
     said = pumice("whatif", "-f", cluster, *arguments)
     assert said.code == 2
     assert words in said.err
+
+
+def test_a_search_says_what_would_do(cluster: Path) -> None:
+    question = ("whatif", "-f", cluster, "--until-starts", "g", "--within", "10s")
+    said = pumice(*question, "-o", "json")
+    assert said.code == 1
+    assert (said.json["job"], said.json["starts_s"], said.json["complete"]) == ("default/g", None, True)
+    nodes_more = said.json["answers"][0]
+    assert (nodes_more["code"], nodes_more["amount"], nodes_more["least"]) == ("Nodes", 2, True)
+    table = pumice(*question, "-o", "table").out
+    assert "2 more nodes like n0" in table
+    assert "the least" in table
+    assert pumice(*question, "-o", "json").out == said.out
+
+
+def test_what_starts_anyway_needs_no_search(cluster: Path) -> None:
+    said = pumice("whatif", "-f", cluster, "--until-starts", "g", "-o", "table")
+    assert (said.code, said.out) == (0, "default/g starts after 30s as it is.\n")
+    assert "near: default/g" in pumice("whatif", "-f", cluster, "--until-starts", "gg").err
+    none = pumice("whatif", "-f", cluster, "--until-starts", "g", "--within", "1s", "--budget", "0", "-o", "table")
+    assert "--budget" in none.out

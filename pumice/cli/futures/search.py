@@ -1,0 +1,101 @@
+"""`pumice whatif --until-starts`: the searches, one after the other, and what they found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from pumice.cli.exits import Exit
+from pumice.cli.futures.tables import span
+from pumice.cli.terminal import Terminal
+from pumice.collecting import rarely
+from pumice.whatif.defragment import plans
+from pumice.whatif.searches import StartAnswer, searched
+from pumice.whatif.starting import StartQuestion, known_job
+from pumice.whatif.state import Fork
+
+GUESS: Final = 100
+"""Futures in a bar, whose number nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """Which job is to start within so many seconds; `seconds`: for trying."""
+
+    job: str
+    within_s: float
+    seconds: float
+    like: Sequence[str]
+    seed: int
+
+
+def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
+    """Exit code 0 when the job starts as it is, else 1."""
+    deadline = time.monotonic() + asked.seconds
+    job = known_job(fork, asked.job)
+    with terminal.progress("futures tried", GUESS) as advance, rarely():
+        question = StartQuestion(
+            fork, job, asked.within_s, asked.seed, lambda *_: advance(1), lambda: time.monotonic() > deadline
+        )
+        starts_s = question.starts()
+        answers = [] if starts_s is not None else [*searched(question, asked.like), *plans(question)]
+    complete = not question.spent()
+    found = {
+        "job": job,
+        "within_s": asked.within_s,
+        "starts_s": starts_s,
+        "answers": [asdict(answer) for answer in answers],
+        "tried": question.tries,
+        "complete": complete,
+    }
+    terminal.emit(found, lambda console: show_answers(console, question, starts_s, answers, complete=complete))
+    return Exit.DONE if starts_s is not None else Exit.DIFFERS
+
+
+def show_answers(
+    console: Console, question: StartQuestion, starts_s: float | None, answers: Sequence[StartAnswer], *, complete: bool
+) -> None:
+    """A sentence each, with when the job starts then."""
+    if starts_s is not None:
+        console.print(f"{question.job} starts after {span(starts_s)} as it is.", markup=False)
+        return
+    console.print(f"{question.job} does not start within {span(question.within_s)}. It would with:", markup=False)
+    table = Table("", "starts", "", show_header=False)
+    for answer in answers:
+        table.add_row(_what(answer), f"+{span(answer.starts_s)}", _how_sure(answer))
+    if answers:
+        console.print(table)
+    else:
+        console.print("nothing that was tried")
+    if not complete:
+        console.print("The time for trying was over before everything was tried (--budget).")
+
+
+def _what(answer: StartAnswer) -> str:
+    of = ", ".join(answer.of)
+    match answer.code:
+        case "Nodes":
+            return f"{answer.amount} more node{'s' if answer.amount > 1 else ''} like {of}"
+        case "Capability":
+            return answer.changes[0]
+        case "Priority":
+            return f"a priority of {answer.amount}"
+        case "FewerJobs":
+            return f"{answer.amount} running job{'s' if answer.amount > 1 else ''} ended: {of}"
+        case _:
+            return f"{answer.amount} pod{'s' if answer.amount > 1 else ''} moved: {'; '.join(answer.changes)}"
+
+
+def _how_sure(answer: StartAnswer) -> str:
+    if answer.least:
+        return "the least: nothing smaller does"
+    if answer.code == "Moves":
+        return f"the best that was found; {answer.bound} at least"
+    if answer.code == "FewerJobs":
+        return "none of them can be left out"
+    return "one less does not do"

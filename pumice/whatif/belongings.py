@@ -1,0 +1,86 @@
+"""What of a cluster's objects makes up a job: the Job, its PodGroups, its pods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.objects.metadata import section
+from pumice.oneshot.prepare import stored_as
+from pumice.replay.amounts import Amount, request_of
+from pumice.replay.measure import job_and_group
+from pumice.whatif.state import Fork
+
+Object = dict[str, Any]
+ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(slots=True)
+class Belongings:
+    """Places in the fork's objects, and the queue by name."""
+
+    job: int = -1
+    groups: list[int] = field(default_factory=list[int])
+    pods: list[int] = field(default_factory=list[int])
+    queue: str = ""
+
+    @property
+    def places(self) -> list[int]:
+        """All of them."""
+        return [*([self.job] if self.job >= 0 else []), *self.groups, *self.pods]
+
+
+def belongings(objects: Sequence[Object]) -> dict[str, Belongings]:
+    """By "namespace/name" of the job: as the pods name it, who owns their PodGroup, or the PodGroup or pod itself."""
+    found: dict[str, Belongings] = {}
+    owner_of: dict[str, str] = {}
+    for place, obj in enumerate(objects):
+        kind = stored_as(obj)
+        if kind == "PodGroup":
+            own, job = _name(obj), _owner(obj)
+            owner_of[own] = job
+            one = found.setdefault(job, Belongings())
+            one.groups.append(place)
+            one.queue = str(section(obj, "spec").get("queue") or "default")
+        elif kind == "Job":
+            one = found.setdefault(_name(obj), Belongings())
+            one.job, one.queue = place, one.queue or str(section(obj, "spec").get("queue") or "default")
+    for place, obj in enumerate(objects):
+        if obj["kind"] == "Pod":
+            job, group = job_and_group(obj["metadata"].get("namespace") or "default", obj)
+            name = job or owner_of.get(group) or group or _name(obj)
+            found.setdefault(name, Belongings(queue="default")).pods.append(place)
+    return found
+
+
+def running(objects: Sequence[Object], one: Belongings) -> list[Object]:
+    """Its pods that are on nodes and have not ended."""
+    pods = [objects[place] for place in one.pods]
+    return [
+        pod for pod in pods if section(pod, "spec").get("nodeName") and section(pod, "status").get("phase") not in ENDED
+    ]
+
+
+def asked_by(fork: Fork, one: Belongings) -> list[Amount]:
+    """What each pod that is not on a node asks for; of a Job without pods, what those will that it makes."""
+    pods = [fork.objects[place] for place in one.pods]
+    waiting = [pod for pod in pods if not section(pod, "spec").get("nodeName")]
+    if waiting or pods or one.job < 0:
+        return [request_of(section(pod, "spec")) for pod in waiting]
+    tasks: list[Object] = section(fork.objects[one.job], "spec").get("tasks") or []
+    return [
+        request_of(section(section(task, "template"), "spec"))
+        for task in tasks
+        for _ in range(int(task.get("replicas") or 1))
+    ]
+
+
+def _name(obj: Object) -> str:
+    return f"{obj['metadata'].get('namespace') or 'default'}/{obj['metadata'].get('name')}"
+
+
+def _owner(group: Object) -> str:
+    owners: list[Object] = group["metadata"].get("ownerReferences") or []
+    name = next((owner["name"] for owner in owners if owner.get("controller")), None)
+    return _name(group) if name is None else f"{group['metadata'].get('namespace') or 'default'}/{name}"

@@ -1,0 +1,124 @@
+"""Whether a job starts, and when: as much of a future is lived through as that takes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from config.errors import nearest_names
+from core.messages.events import Mutation
+from core.objects.metadata import section
+from pumice.errors import InputError
+from pumice.replay.measure import group_of, job_and_group
+from pumice.whatif.changes import ForkChange, changed
+from pumice.whatif.life import Life
+from pumice.whatif.state import Fork
+from storage import codec
+
+Object = dict[str, Any]
+ENDED: Final = ("Succeeded", "Failed")
+
+
+class StartWatch:
+    """Looks for a job ("namespace/name") to have its minimum of pods on nodes."""
+
+    def __init__(self, job: str) -> None:
+        self.job = job
+        self.seen: set[str] = set()
+        self.groups: set[str] = set()
+        self._minima: dict[str, int] = {}
+        self._placed: defaultdict[str, set[str]] = defaultdict(set)
+        self._owners: dict[str, str] = {}
+
+    @property
+    def started(self) -> bool:
+        """Whether it has them now."""
+        placed = self._placed
+        return any(len(placed[group]) >= self._minima.get(group, 1) for group in self.groups if placed[group])
+
+    def note(self, mutation: Mutation, at: float) -> None:
+        """A change of an object."""
+        del at
+        if mutation.kind == "PodGroup":
+            self._group(mutation, codec.unpack(mutation.blob))
+        elif mutation.kind == "Pod":
+            self._pod(mutation, codec.unpack(mutation.blob))
+
+    def _group(self, mutation: Mutation, group: Object) -> None:
+        name = f"{mutation.namespace}/{mutation.name}"
+        owner = group_of(mutation, group).job
+        self._owners[name] = owner
+        self._minima[name] = max(int(section(group, "spec").get("minMember") or 1), 1)
+        self.seen.add(owner)
+        if self.job in (owner, name):
+            self.groups.add(name)
+
+    def _pod(self, mutation: Mutation, pod: Object) -> None:
+        own = f"{mutation.namespace}/{mutation.name}"
+        job, group = job_and_group(mutation.namespace, pod)
+        group = group or own
+        self.seen.add(job or self._owners.get(group, group))
+        if self.job in (job, group, own):
+            self.groups.add(group)
+        gone = mutation.type == "DELETED" or section(pod, "status").get("phase") in ENDED
+        if gone or not section(pod, "spec").get("nodeName"):
+            self._placed[group].discard(own)
+        else:
+            self._placed[group].add(own)
+
+
+@dataclass
+class StartQuestion:
+    """Does the job start within so many seconds? `tries` counts how often that was found out, `told` hears of each.
+
+    `spent` says that there is no time for more.
+    """
+
+    fork: Fork
+    job: str
+    within_s: float
+    seed: int = 0
+    told: Callable[[str, float | None], None] = lambda words, starts_s: None
+    spent: Callable[[], bool] = lambda: False
+    tries: int = 0
+    known: dict[tuple[str, ...], float | None] = field(default_factory=dict[tuple[str, ...], "float | None"])
+
+    def starts(self, *changes: ForkChange) -> float | None:
+        """When it does with these changes, in seconds; None: it does not, or they cannot be made. Tried once each."""
+        words = tuple(change.words for change in changes)
+        if words not in self.known:
+            self.tries += 1
+            try:
+                self.known[words] = starts_s(changed(self.fork, changes), self.job, self.within_s, self.seed)
+            except InputError:
+                self.known[words] = None
+            self.told(" ".join(words), self.known[words])
+        return self.known[words]
+
+
+def starts_s(fork: Fork, job: str, within_s: float, seed: int = 0) -> float | None:
+    """When the job has its minimum on nodes, in seconds; None: not within that time."""
+    watch = StartWatch(job)
+    at: list[float] = []
+
+    def advance(seconds: float) -> bool:
+        if watch.started:
+            at.append(round(seconds, 3))
+        return watch.started
+
+    Life(fork, seed, watch.note, lambda result, now: None).run(within_s, advance)
+    return at[0] if at else None
+
+
+def known_job(fork: Fork, name: str) -> str:
+    """The job that is meant, as "namespace/name". InputError with near ones when there is none."""
+    whole = name if "/" in name else f"default/{name}"
+    watch = StartWatch(whole)
+    Life(fork, 0, watch.note, lambda result, now: None).run(fork.config.pumice.schedule_period_s * 3)
+    if watch.groups:
+        return whole
+    near = nearest_names(whole, watch.seen)
+    hint = f"; near: {', '.join(near)}" if near else ""
+    raise InputError(f"there is no job {whole}{hint}", path="--until-starts")
