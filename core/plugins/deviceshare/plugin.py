@@ -51,7 +51,7 @@ class DeviceShare:
             config_map=config_map_of(read),
             rules=read_rules(arguments.get(f"{NAME}.GPUExclusiveRules")),
         )
-        self._lock = switch("NodeLockEnable")
+        self._lock = read.get_bool(f"{NAME}.NodeLockEnable", False)
         self._weight = read.get_int(f"{NAME}.ScheduleWeight", 0)
 
     def on_session_open(self, session: Session) -> None:
