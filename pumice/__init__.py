@@ -1,11 +1,52 @@
 """Pumice: the Volcano batch scheduler as one long-lived process made of actors."""
 
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from pumice.guard import ForeignLayerError, check_layers
 
-__all__ = ["ForeignLayerError", "__version__"]
+if TYPE_CHECKING:
+    from pumice.lab.builders import gang, nodes, priority_class, queue
+    from pumice.lab.cluster import Cluster, DecidedCycle, LivedRun, read
+    from pumice.lab.journals import measures_of
+    from pumice.whatif import changes
+
+__all__ = [
+    "Cluster",
+    "DecidedCycle",
+    "ForeignLayerError",
+    "LivedRun",
+    "__version__",
+    "changes",
+    "gang",
+    "measures_of",
+    "nodes",
+    "priority_class",
+    "queue",
+    "read",
+]
 
 __version__: Final = "0.1.0"
 
 check_layers(__version__)
+
+_LAB: Final = {
+    "Cluster": "pumice.lab.cluster",
+    "DecidedCycle": "pumice.lab.cluster",
+    "LivedRun": "pumice.lab.cluster",
+    "changes": "pumice.whatif.changes",
+    "gang": "pumice.lab.builders",
+    "measures_of": "pumice.lab.journals",
+    "nodes": "pumice.lab.builders",
+    "priority_class": "pumice.lab.builders",
+    "queue": "pumice.lab.builders",
+    "read": "pumice.lab.cluster",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What the library has, imported when it is asked for: a command line needs little of it."""
+    if name not in _LAB:
+        raise AttributeError(f"module 'pumice' has no attribute {name!r}")
+    module = import_module(_LAB[name])
+    return module if name == "changes" else getattr(module, name)

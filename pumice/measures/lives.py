@@ -137,9 +137,13 @@ class Lives:
         elif stored.kind == DECISION:
             decision = codec.decode(stored.payload, Decision)
             if isinstance(decision, Evict):
-                self._deciding[decision.uid] = decision
+                self.decide(decision)
         elif stored.kind == OUTCOME:
             self._outcome(codec.decode(stored.payload, Outcome))
+
+    def decide(self, evict: Evict) -> None:
+        """The scheduler wants this pod gone."""
+        self._deciding[evict.uid] = evict
 
     def note(self, mutation: Mutation, at: float) -> None:
         """A change of the api's truth at a time (seconds since the epoch; to the millisecond)."""

@@ -77,7 +77,7 @@ class Measuring(Listener):
     def __init__(self, began: float, each: Callable[[JobRow], None] | None = None) -> None:
         self.grid = Grid(began)
         self.usage = ResourceUse(self.grid)
-        self._each = each
+        self.each = each
         self._weights: dict[str, int] = {}
         self._rows: dict[str, QueueRow] = {}
         self._waits: dict[str, list[float]] = {}
@@ -98,8 +98,8 @@ class Measuring(Listener):
             self._weights[name] = int(section(queue, "spec").get("weight") or 1)
 
     def _done(self, row: JobRow) -> None:
-        if self._each is not None:
-            self._each(row)
+        if self.each is not None:
+            self.each(row)
         queue = self._rows.get(row.queue)
         if queue is None:
             queue = self._rows[row.queue] = QueueRow(row.queue)

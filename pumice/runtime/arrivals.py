@@ -31,7 +31,7 @@ def part(objects: Sequence[Object], began: float) -> Arriving:
     """`began`: seconds since the epoch. What has no arrival, or one that is over, comes at once."""
     found = Arriving()
     for obj in objects:
-        said = text_map(obj["metadata"].get("annotations")).get(ARRIVAL)
+        said = arriving(obj)
         at = None if said is None else arrival_at(said, began)
         if said is not None and at is None:
             name = f"{obj['kind']} {obj['metadata'].get('name')}"
@@ -41,6 +41,11 @@ def part(objects: Sequence[Object], began: float) -> Arriving:
         else:
             found.later.append(Announced(at, codec.pack(obj)))
     return found
+
+
+def arriving(obj: Object) -> str | None:
+    """What an object says of its arrival."""
+    return text_map(obj["metadata"].get("annotations")).get(ARRIVAL)
 
 
 def arrival_at(said: str, began: float) -> float | None:

@@ -70,6 +70,10 @@ class Effects:
         if not isinstance(self._store.apply(request, now), Accepted):
             view.unevict(evict.namespace, evict.name, evict.uid)
 
+    def in_flight(self) -> tuple[Bind, ...]:
+        """Binds that wait for claims."""
+        return tuple(waiting.bind for waiting in self._waiting.values())
+
     # --- claims
 
     def look(self, view: View, now: float) -> None:

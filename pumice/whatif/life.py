@@ -8,7 +8,7 @@ whose cycle sees the news before anybody else has answered to it, then node agen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from actors.api.bootstrap import system_queues
@@ -50,7 +50,8 @@ class Life:
         self.carry = Carry.from_dict(fork.carry)
         self.refused: list[tuple[Object, Refused]] = []
         self.denied: list[tuple[StoreRequest, Refused]] = []
-        self._config, self._seed = fork.config, seed
+        self._config, self._told, self._seed = fork.config, fork.told, seed
+        self._default_duration_s = fork.default_duration_s
         self._hears, self._decided = hears, decided
         self._objects = SharedObjects()
         self.store = Store(seed=seed, written=self._objects)
@@ -99,15 +100,52 @@ class Life:
         """Live until so many seconds have gone by. `advance` hears at the end of every moment how many have; True: it
         is enough.
         """
+        for elapsed in self.moments(seconds):
+            if advance(elapsed):
+                return
+        self._to(seconds)
+
+    def moments(self, seconds: float) -> Iterator[float]:
+        """Live from one moment to the next, at most until so many seconds have gone by; how many have, after each."""
         while True:
             self._moment()
-            if advance(self._elapsed):
-                return
+            yield self._elapsed
             due = self._next_due()
             if due is None or due > seconds:
-                self._to(seconds)
                 return
             self._to(max(due, self._elapsed))
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that have gone by."""
+        return self._elapsed
+
+    def expect(self, later: Iterable[tuple[float, Object]]) -> None:
+        """These come when so many seconds have gone by since the beginning."""
+        self._later = sorted([*self._later, *later], key=lambda each: each[0], reverse=True)
+
+    def submit(self, objects: Iterable[Object]) -> None:
+        """Hand these in now; what the api would not have is in `refused`."""
+        for obj in in_order([*objects]):
+            self._create(obj)
+
+    def fork(self) -> Fork:
+        """The cluster as it is now, to be lived through otherwise. Running pods began in whole seconds."""
+        tables = self.store.tables
+        records = sorted(
+            (record for kind in tables.kinds() for _, record in tables.of_kind(kind)), key=lambda one: one.revision
+        )
+        return Fork(
+            tuple(tables.seen(record) for record in records),
+            self.now,
+            self._config,
+            self._told,
+            self.cycle,
+            self.carry.to_dict(),
+            self._effects.in_flight(),
+            self._default_duration_s,
+            tuple((max(at - self._elapsed, 0.0), obj) for at, obj in reversed(self._later)),
+        )
 
     def _to(self, elapsed: float) -> None:
         self._elapsed = elapsed

@@ -10,6 +10,7 @@ from trio.testing import MockClock
 from actors.runtime.clock import VirtualClock
 from actors.system.settings import SystemSettings
 from actors.system.system import System
+from core.messages.commands import Announced
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.journals import keep
 from pumice.whatif.life import Life
@@ -38,6 +39,9 @@ async def _lived(fork: Fork, horizon_s: float, seed: int, memory: MemoryJournal,
         uid_seed=seed + 1,
         default_duration_s=fork.default_duration_s,
         user_plugins=fork.told.plugins,
+        arrivals=bool(fork.later),
     )
-    async with System(settings, memory, VirtualClock(fork.now)).running():
+    async with System(settings, memory, VirtualClock(fork.now)).running() as system:
+        if fork.later:
+            await system.announce([Announced(fork.now + after, codec.pack(obj)) for after, obj in fork.later])
         await anyio.sleep(horizon_s)

@@ -1,0 +1,290 @@
+"""A cluster in a program or a notebook: hand objects in, decide a cycle, let time go by, look, fork, ask what if.
+
+It decides what `pumice run --time virtual` would decide, in the caller's own thread and without an event loop, so it
+works under trio, asyncio or neither. Time is virtual and begins in November 2023 unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from actors.api.kinds import kind_of
+from actors.runtime.clock import VirtualClock
+from config.durations import parse_duration
+from config.load import default_text, parse_scheduler_config, read_text
+from core.actions import ACTIONS
+from core.messages.decisions import CycleResult, Evict
+from core.messages.events import ConfigLoaded, Mutation
+from core.plugins import PLUGINS
+from core.plugins.plugin import PluginBuilder
+from core.session.carry import Carry, CycleClock
+from pumice.errors import InputError
+from pumice.explain.account import Account, account_of
+from pumice.explain.scene import Scene
+from pumice.lab.journals import load_fork, save_run
+from pumice.load.manifests import load
+from pumice.measures.jobs import JobRow
+from pumice.measures.lives import Lives
+from pumice.measures.measures import Measures, Measuring
+from pumice.runtime.arrivals import ARRIVAL, arrival_at, arriving
+from pumice.runtime.order import in_order
+from pumice.shapes import is_mapping
+from pumice.whatif.ask import what_if
+from pumice.whatif.changes import ForkChange
+from pumice.whatif.difference import FutureDifference
+from pumice.whatif.life import Life
+from pumice.whatif.sources import with_deadline
+from pumice.whatif.state import Fork
+
+Object = dict[str, Any]
+Given = Object | Iterable["Given"]
+
+FAR_S: Final = 10 * 365 * 86_400.0
+"""How far "idle" looks: what takes longer never ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedCycle:
+    """One cycle, `at` so many seconds after the beginning. `pending`: pod -> why it waits, where that is news."""
+
+    cycle: int
+    at: float
+    binds: dict[str, str]
+    evictions: tuple[Evict, ...] = ()
+    pending: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class LivedRun:
+    """What came of a stretch of time: a row for each job, and measures (see docs/measures.md)."""
+
+    jobs: list[JobRow]
+    measures: Measures
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Figures about the whole."""
+        return self.measures.summary
+
+    def job(self, name: str) -> JobRow:
+        """Of a job, by `namespace/name` or by a name in `default`. KeyError when there was none."""
+        full = _full(name)
+        return next((row for row in self.jobs if row.job == full), None) or _no_job(full)
+
+
+def _no_job(name: str) -> JobRow:
+    raise KeyError(name)
+
+
+class Cluster:
+    """A cluster on virtual time.
+
+    `objects`: manifests, as `pumice.nodes` and its kin make them. `config`: the text or the path of Volcano's
+    scheduler.conf (None: the stock one). `plugins`: plugins of one's own by name, which the configuration may name.
+    `default_duration` is how long a pod runs that does not say (`"0"`: for ever). Raises ConfigError, InputError.
+    """
+
+    def __init__(
+        self,
+        *objects: Given,
+        config: str | Path | None = None,
+        plugins: Mapping[str, PluginBuilder] | None = None,
+        seed: int = 0,
+        start: float = VirtualClock.start,
+        default_duration: str = "5s",
+    ) -> None:
+        install(plugins or {})
+        told = _told(config)
+        parsed = parse_scheduler_config(told.text, source=told.source, built_plugins=PLUGINS, built_actions=ACTIONS)
+        fork = Fork((), start, parsed, told, default_duration_s=parse_duration(default_duration))
+        self._begin(fork, seed)
+        self.submit(*objects)
+
+    def _begin(self, fork: Fork, seed: int) -> None:
+        self._from, self._seed = fork, seed
+        self._submitted: list[tuple[float, Object]] = []
+        self._rows: list[JobRow] = []
+        self._measuring = Measuring(round(fork.now, 3), self._rows.append)
+        self._lives = Lives(self._measuring.listeners())
+        self.cycles: list[DecidedCycle] = []
+        self._life = Life(fork, seed, self._hear, self._decide)
+
+    # --- where it comes from
+
+    @classmethod
+    def of_files(cls, *paths: str | Path, **options: Any) -> Cluster:
+        """Of manifests, folders, `kubectl` dumps and traces, as `-f` takes them. InputError for what cannot be used."""
+        return cls(read(*paths), **options)
+
+    @classmethod
+    def of_journal(cls, file: str | Path, *, cycle: int | None = None, seed: int = 0) -> Cluster:
+        """As the journal ends, or as that cycle found it. Raises ConfigError, DamagedError, OpenError."""
+        return cls._of(load_fork(Path(file), cycle), seed)
+
+    @classmethod
+    def _of(cls, fork: Fork, seed: int) -> Cluster:
+        made = cls.__new__(cls)
+        made._begin(fork, seed)
+        return made
+
+    def fork(self) -> Cluster:
+        """Another cluster that is as this one is now; what becomes of one does not touch the other."""
+        return self._of(self._life.fork(), self._seed)
+
+    # --- what it does
+
+    @property
+    def time(self) -> float:
+        """Seconds since the beginning."""
+        return round(self._life.now - self._from.now, 3)
+
+    def submit(self, *objects: Given) -> None:
+        """Hand objects in, each now or at its `pumice.dev/arrival`. Raises InputError for one that the API refuses."""
+        now, later = self._parted(objects)
+        before = len(self._life.refused)
+        self._life.submit(now)
+        self._life.expect(later)
+        self._submitted += [*((self.time, obj) for obj in now), *later]
+        for obj, answer in self._life.refused[before:]:
+            raise InputError(f"{obj['kind']} {obj['metadata'].get('name')}: {answer.message}")
+
+    def _parted(self, objects: Iterable[Given]) -> tuple[list[Object], list[tuple[float, Object]]]:
+        """What comes now, and what comes so many seconds after the beginning."""
+        now, later, began = list[Object](), list[tuple[float, Object]](), self._from.now
+        for given in _flat(objects):
+            obj = with_deadline(_checked(given))
+            said = arriving(obj)
+            at = None if said is None else arrival_at(said, began)
+            if said is not None and at is None:
+                raise InputError(f"expected a duration or a time, was {said!r}", path=ARRIVAL)
+            if at is None or at - began <= self.time:
+                now.append(obj)
+            else:
+                later.append((at - began, obj))
+        return now, later
+
+    def step(self) -> DecidedCycle:
+        """Go on until the scheduler has decided something, or nothing more will happen; its newest cycle."""
+        count = len(self.cycles)
+        for _ in self._life.moments(self._life.elapsed + FAR_S):
+            if len(self.cycles) > count and (self.cycles[-1].binds or self.cycles[-1].evictions):
+                break
+        return self.cycles[-1] if self.cycles else DecidedCycle(0, self.time, {})
+
+    def run(self, until: str | float) -> LivedRun:
+        """Let time go by: `"idle"`, so many seconds more, or a duration such as `"2h"`. What came of it so far."""
+        if until == "idle":
+            for _ in self._life.moments(self._life.elapsed + FAR_S):
+                pass
+        else:
+            self._life.run(self._life.elapsed + (parse_duration(until) if isinstance(until, str) else until))
+        return self.lived()
+
+    # --- what one sees
+
+    def lived(self) -> LivedRun:
+        """What came of it so far."""
+        _, measuring, rows = copy.deepcopy((self._lives, self._measuring, self._rows))
+        measuring.each = rows.append
+        return LivedRun(rows, measuring.end(round(self._life.now, 3)))
+
+    def objects(self, kind: str) -> list[Object]:
+        """All objects of a kind as the API has them; nobody may change them."""
+        tables = self._life.store.tables
+        return [tables.seen(record) for _, record in tables.of_kind(kind)]
+
+    def pods(self) -> dict[str, tuple[str, str]]:
+        """Pod -> (phase, node), "" for none."""
+        return {
+            f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": (
+                pod.get("status", {}).get("phase", "Pending"),
+                pod.get("spec", {}).get("nodeName", ""),
+            )
+            for pod in self.objects("Pod")
+        }
+
+    def explain(self, name: str, kind: str = "job") -> Account:
+        """Why a job (or pod) waits, as the next cycle would say it; or where it is. Raises NotFoundError."""
+        life = self._life
+        clock = CycleClock(life.cycle + 1, life.now, self._seed)
+        carry = Carry.from_dict(life.carry.to_dict())
+        return account_of(Scene(life.view, self._from.config, clock, carry), kind, _full(name))
+
+    def what_if(self, *changes: ForkChange, seconds: float = 3600.0) -> FutureDifference:
+        """Both futures of so many seconds, as it is and with the changes (`pumice.changes`), and the difference."""
+        return what_if(self._life.fork(), changes, seconds, seed=self._seed)
+
+    def save(self, file: str | Path) -> None:
+        """All of it so far as a journal: the whole system lives through the same and writes it down."""
+        there = tuple(in_order([obj for at, obj in self._submitted if at <= 0.0]))
+        later = tuple((at, obj) for at, obj in self._submitted if at > 0.0)
+        fork = replace(self._from, objects=(*self._from.objects, *there), later=(*self._from.later, *later))
+        save_run(fork, self.time, self._seed, Path(file))
+
+    # ---
+
+    def _hear(self, mutation: Mutation, at: float) -> None:
+        self._lives.note(mutation, at)
+
+    def _decide(self, result: CycleResult, at: float) -> None:
+        for evict in result.evicts:
+            self._lives.decide(evict)
+        binds = {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds}
+        pending = {f"{each.namespace}/{each.name}": each.message for each in result.pod_conditions if each.message}
+        self.cycles.append(DecidedCycle(result.cycle, round(at - self._from.now, 3), binds, result.evicts, pending))
+
+
+def install(plugins: Mapping[str, PluginBuilder]) -> None:
+    """Plugins of one's own, by the names that configurations may use. InputError for a name of a built-in one."""
+    for name, builder in plugins.items():
+        if name in PLUGINS and PLUGINS[name] is not builder and name not in _OWN:
+            raise InputError(f"{name!r} is the name of a built-in plugin")
+        PLUGINS[name] = builder
+        _OWN.add(name)
+
+
+_OWN: Final = set[str]()
+
+
+def read(*paths: str | Path) -> list[Object]:
+    """The objects behind paths, as `-f` takes them. InputError for the first that cannot be used."""
+    loaded = load([str(path) for path in paths], io.StringIO())
+    for problem in loaded.problems:
+        raise problem
+    return loaded.objects
+
+
+def _told(config: str | Path | None) -> ConfigLoaded:
+    if config is None:
+        return ConfigLoaded("", default_text(), "default")
+    if isinstance(config, Path) or "\n" not in config:
+        return ConfigLoaded("", read_text(Path(config)), str(config))
+    return ConfigLoaded("", config, "given")
+
+
+def _flat(given: Iterable[Any]) -> Iterator[Object]:
+    for one in given:
+        if is_mapping(one):
+            yield one
+        else:
+            yield from _flat(one)
+
+
+def _checked(obj: Object) -> Object:
+    """With the namespace that kubectl would have filled in. InputError for what is no object."""
+    kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
+    if kind is None or not is_mapping(obj.get("metadata")):
+        what = f"{obj.get('apiVersion')} {obj.get('kind')}"
+        raise InputError(f"expected an object of a kind that Pumice knows, with metadata, was {what}")
+    if kind.namespaced and not obj["metadata"].get("namespace"):
+        return {**obj, "metadata": {**obj["metadata"], "namespace": "default"}}
+    return obj
+
+
+def _full(name: str) -> str:
+    return name if "/" in name else f"default/{name}"

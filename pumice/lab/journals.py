@@ -1,0 +1,58 @@
+"""Journals in and out, from a caller that may stand in an event loop of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+
+from pumice.errors import InputError
+from pumice.measures.jobs import JobRow
+from pumice.measures.measures import Measures, measure
+from pumice.whatif.saving import save
+from pumice.whatif.sources import journaled
+from pumice.whatif.state import Fork
+from storage.sqlite import SqliteJournal
+
+T = TypeVar("T")
+
+
+def aside(work: Callable[..., T], *arguments: object) -> T:
+    """The same in a thread of its own: whatever event loop the caller is in, none runs there."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(work, *arguments).result()
+
+
+def waited(work: Callable[..., Awaitable[T]], *arguments: object) -> T:
+    """What it comes to."""
+
+    def run() -> T:
+        return anyio.run(work, *arguments)
+
+    return aside(run)
+
+
+def load_fork(file: Path, cycle: int | None) -> Fork:
+    """The cluster of a journal, at its end or as that cycle found it. Raises ConfigError, DamagedError, OpenError."""
+    return waited(journaled, file, cycle)
+
+
+def save_run(fork: Fork, seconds: float, seed: int, file: Path) -> None:
+    """So many seconds of a future as a journal. Raises InputError when there is a file already."""
+    if file.exists():
+        raise InputError("there is a file already; name one that is to be made", source=str(file))
+    aside(save, fork, seconds, seed, file)
+
+
+def measures_of(file: str | Path) -> tuple[list[JobRow], Measures]:
+    """A row for each job of a recorded run, and what it came to. Raises DamagedError, OpenError."""
+    return waited(_measured, Path(file))
+
+
+async def _measured(file: Path) -> tuple[list[JobRow], Measures]:
+    rows: list[JobRow] = []
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        return rows, await measure(journal, rows.append)

@@ -1,0 +1,148 @@
+"""A cluster in a program decides what the whole system decides, in any event loop or none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pumice
+from core.plugins import PLUGINS
+from core.session.session import Session
+from pumice.errors import InputError
+from pumice.explain.account import NotFoundError
+
+FULL = "default/{}".format
+
+
+def two_gangs() -> pumice.Cluster:
+    """The second one has to wait for the first."""
+    cluster = pumice.Cluster(pumice.nodes(4, cpu=8, gpu=2))
+    cluster.submit(pumice.gang("train", pods=8, gpu=1, duration="10m"))
+    cluster.submit(pumice.gang("late", pods=2, gpu=1, duration="1m", arrival="30s"))
+    return cluster
+
+
+def test_make_a_cluster_submit_run_a_cycle_look() -> None:
+    cluster = two_gangs()
+    decided = cluster.step()
+    assert sorted(decided.binds) == [FULL(f"train-worker-{number}") for number in range(8)]
+    assert decided.at < 1
+    cluster.run(60)
+    assert cluster.time == pytest.approx(60.2)
+    assert {phase for phase, _ in cluster.pods().values()} == {"Running"}
+    assert "asks 2 nvidia.com/gpu" in cluster.explain("late").message
+    run = cluster.run("idle")
+    assert (run.job("train").run_s, run.job("late").state) == (600, "Completed")
+    assert run.job("late").wait_s == pytest.approx(570, abs=1)
+    assert run.summary["jobs"] == run.summary["ended"] == 2
+
+
+def test_a_fork_goes_its_own_way() -> None:
+    cluster = two_gangs()
+    cluster.run(60)
+    other = cluster.fork()
+    other.submit(pumice.nodes(1, gpu=2, name="more"))
+    assert other.run("idle").job("late").wait_s is not None
+    assert other.time < 600
+    assert cluster.time == 60
+    assert len(cluster.objects("Node")) == 4
+    late = cluster.what_if(pumice.changes.nodes_like("node-0", 1), seconds=1200).jobs["default/late"]
+    assert late.by_s == pytest.approx(-540, abs=2)
+
+
+@pytest.mark.anyio
+async def test_what_is_saved_is_what_the_whole_system_does_whatever_loop_runs(tmp_path: Path) -> None:
+    cluster = two_gangs()
+    here = {row.job: (row.wait_s, row.run_s) for row in cluster.run("20m").jobs}
+    cluster.save(tmp_path / "run.db")
+    rows, measures = pumice.measures_of(tmp_path / "run.db")
+    assert {row.job: (row.wait_s, row.run_s) for row in rows} == here
+    assert measures.summary["makespan_s"] == cluster.lived().summary["makespan_s"]
+    again = pumice.Cluster.of_journal(tmp_path / "run.db")
+    assert {phase for phase, _ in again.pods().values()} == {"Succeeded"}
+    with pytest.raises(InputError, match="there is a file already"):
+        cluster.save(tmp_path / "run.db")
+
+
+class Shy:
+    """Keeps everybody off the first node."""
+
+    name = "shy"
+
+    def __init__(self, arguments: Any) -> None:
+        del arguments
+
+    def on_session_open(self, session: Session) -> None:
+        session.points.predicate.add("shy", lambda task, node: "shy" if node.name == "node-0" else None)
+
+    def on_session_close(self, session: Session) -> None:
+        del session
+
+
+CONFIG = """\
+actions: "enqueue, allocate"
+tiers:
+- plugins: [{name: gang}, {name: predicates}, {name: shy}]
+"""
+
+
+def test_plugins_of_ones_own_are_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.cycle.PLUGINS", table := dict(PLUGINS))
+    monkeypatch.setattr("pumice.lab.cluster.PLUGINS", table)
+    cluster = pumice.Cluster(pumice.nodes(2), config=CONFIG, plugins={"shy": Shy})
+    cluster.submit(pumice.gang("g", pods=2))
+    assert set(cluster.step().binds.values()) == {"node-1"}
+    with pytest.raises(InputError, match="built-in"):
+        pumice.Cluster(plugins={"gang": Shy})
+
+
+def test_queues_priorities_and_preemption() -> None:
+    config = CONFIG.replace("{name: shy}", "{name: priority}, {name: drf}").replace("allocate", "allocate, preempt")
+    cluster = pumice.Cluster(
+        pumice.nodes(1, cpu=2),
+        pumice.queue("research", weight=2, capability={"cpu": 2}),
+        pumice.priority_class("urgent", 1000),
+        config=config,
+    )
+    cluster.submit(pumice.gang("low", pods=2, min_available=1, queue="research", duration="1h"))
+    cluster.step()
+    cluster.submit(pumice.gang("high", pods=1, queue="research", duration="1m", priority="urgent"))
+    run = cluster.run(30)
+    assert [evict.job.startswith("default/low-") for each in cluster.cycles for evict in each.evictions] == [True]
+    assert (run.job("low").evictions, run.job("high").state) == (1, "Running")
+    assert run.job("low").lost_pod_s > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"kind": "Pod"}, "expected an object of a kind"),
+        ({"apiVersion": "v1", "kind": "Pod"}, "with metadata"),
+        (pumice.gang("NOT a name", pods=1), "NOT a name"),
+        ({**pumice.gang("g", pods=1, arrival="soon")}, "expected a duration or a time, was 'soon'"),
+    ],
+)
+def test_what_the_api_refuses_is_said(given: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        pumice.Cluster().submit(given)
+
+
+def test_what_there_is_not() -> None:
+    cluster = two_gangs()
+    with pytest.raises(KeyError):
+        cluster.run(1).job("nobody")
+    with pytest.raises(NotFoundError):
+        cluster.explain("nobody")
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = pumice.nothing
+
+
+def test_files_and_traces_are_read(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("arrival,duration,pods\n0,10,2\n100,10,1\n", "utf-8")
+    cluster = pumice.Cluster(pumice.nodes(1), pumice.read(f"csv:{tmp_path / 't.csv'}"))
+    run = cluster.run("idle")
+    assert [(row.submitted, row.run_s) for row in run.jobs] == [(0, 10), (100, 10)]
+    with pytest.raises(InputError, match="no such file"):
+        pumice.read(tmp_path / "none.yaml")
