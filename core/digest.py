@@ -121,7 +121,7 @@ def as_row(fields: Fields) -> Callable[[Any], Any]:
 
 
 def _as_rows(fields: Fields) -> _Rows:
-    """The same of several: most hold no records themselves."""
+    """As `as_row`, of several records: most hold no records themselves."""
     values = attrgetter(*fields.names)
     inner = [(fields.names.index(name), _as_rows(each)) for name, each in fields.inner.items()]
 

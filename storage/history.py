@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
@@ -12,13 +11,12 @@ from core.messages.events import ConfigLoaded, CycleRecord, Mutation, Outcome
 from storage import codec
 from storage import journal as kinds
 from storage.contents import content
-from storage.scan import verified
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import Callable
 
     from storage.contents import Content
-    from storage.journal import Journal, Stored
+    from storage.journal import Stored
 
 
 @dataclass(frozen=True)
@@ -100,14 +98,3 @@ class CycleReader:
             return None
         decisions, self._decisions, self._open = tuple(self._decisions), [], None
         return replace(cycle, decisions=decisions)
-
-
-async def cycles(journal: Journal) -> AsyncGenerator[RecordedCycle]:
-    """Every recorded cycle in order, the chain verified on the way (DamagedError). Close it when leaving early."""
-    reader = CycleReader()
-    async with aclosing(verified(journal, await journal.head())) as chunks:
-        async for chunk in chunks:
-            for stored in chunk:
-                cycle = reader.follow(stored)
-                if cycle is not None:
-                    yield cycle

@@ -91,7 +91,7 @@ class AdviceDesk:
             return await self.look(question)
 
     async def look(self, question: AdviserQuestion) -> AdviserAnswer:
-        """The same beside the limit, for the one question that the desk itself has."""
+        """`ask` without the limit: for the one question that the desk itself has."""
         if self._adviser is None:
             raise unavailable("nobody here answers such questions")
         with anyio.move_on_after(self._patience_s):

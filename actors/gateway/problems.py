@@ -68,11 +68,6 @@ def not_acceptable() -> ApiError:
     return ApiError(Refused(406, "NotAcceptable", why))
 
 
-def conflict(message: str, details: Mapping[str, Any]) -> ApiError:
-    """409."""
-    return ApiError(Refused(409, "Conflict", message, dict(details)))
-
-
 def expired(message: str) -> ApiError:
     """410: the resourceVersion or continue token is too old."""
     return ApiError(Refused(410, "Expired", message))

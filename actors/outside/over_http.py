@@ -52,7 +52,7 @@ async def over_http(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnsw
 
 
 async def standing_still(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
-    """The same for whom no time passes meanwhile: a run on virtual time."""
+    """`over_http` for a run on virtual time: no time passes meanwhile."""
     return at_once(requests)
 
 
@@ -62,7 +62,7 @@ async def recorded_only(requests: Sequence[ExtenderRequest]) -> Sequence[Outside
 
 
 def at_once(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
-    """The same where nothing else goes on."""
+    """`over_http` for whom nothing else goes on: it waits."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(anyio.run, over_http, requests).result()
 

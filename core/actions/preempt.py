@@ -23,8 +23,8 @@ from core.session.victim_order import victim_queue
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from core.actions.dry_runs.candidate_choice import Candidate
     from core.actions.dry_runs.dry_run import Steps
+    from core.actions.dry_runs.findings import Candidate
     from core.actions.victims.candidates import RowArray
     from core.objects.pod import Task
     from core.session.heap import PopSource, PriorityQueue

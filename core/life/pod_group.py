@@ -37,11 +37,6 @@ LABELS: Final = ("", "Pending", "Inqueue", "Running", "Unknown", "Completed")
 BY_LABEL: Final = {label: PodGroupPhase(i) for i, label in enumerate(LABELS)}
 
 
-def is_pending(phase: int) -> bool:
-    """Whether the job still waits for admission (IsPending)."""
-    return phase <= PodGroupPhase.PENDING
-
-
 class PodGroupTrigger(StrEnum):
     """What may change a phase: admission during a cycle, or one of the findings at its end."""
 

@@ -12,7 +12,7 @@
 from core.resources.amounts import CPU, LARGEST, MEMORY, MIN_RESOURCE, PODS
 from core.resources.names import is_scalar_resource_name
 from core.resources.ordering import INFINITY, ZERO, Unset
-from core.resources.resource import Resource, exceeded_part, higher, intersection, lower, share
+from core.resources.resource import Resource, exceeded_part, higher, intersection, share
 
 __all__ = [
     "CPU",
@@ -28,6 +28,5 @@ __all__ = [
     "higher",
     "intersection",
     "is_scalar_resource_name",
-    "lower",
     "share",
 ]

@@ -159,15 +159,6 @@ def intersection(left: Amounts, right: Amounts) -> list[str]:
     return [name for name in right.resource_names() if name in mine]
 
 
-def lower(left: Amounts, right: Amounts) -> Resource:
-    """Per-dimension minimum (Volcano's ``helpers.Min``): scalars of ``left``, and none when a side has None."""
-    scalars: dict[str, float] | None = None
-    if left.scalars is not None and right.scalars is not None:
-        theirs = right.scalars
-        scalars = {name: min(amount, theirs.get(name, 0.0)) for name, amount in left.scalars.items()}
-    return Resource(min(left.milli_cpu, right.milli_cpu), min(left.memory, right.memory), scalars)
-
-
 def higher(left: Amounts, right: Amounts) -> Resource:
     """Per-dimension maximum (Volcano's ``helpers.Max``): scalars of both sides that are not negative."""
     scalars: dict[str, float] | None = None

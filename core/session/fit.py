@@ -73,7 +73,7 @@ class JobFit:
         self._sentence.pop(job.row, None)
 
     def everywhere(self, reason: Reason) -> FitErrors:
-        """The same reason on every node."""
+        """One reason for every node."""
         table = self._session.reasons
         return FitErrors(table, np.full(self._session.nodes.count, table.intern(reason), dtype=np.int32))
 

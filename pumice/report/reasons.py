@@ -25,7 +25,7 @@ def reason_of(pod: Object) -> str:
 
 
 def short(message: str) -> str:
-    """The same words for the same reason, whatever the counts."""
+    """Words that are alike for one reason, whatever the counts."""
     nodes = _NODES.match(message)
     if nodes is not None:
         counted = [(int(found[1]), found[2]) for part in nodes[1].split(",") if (found := _COUNTED.match(part))]

@@ -60,7 +60,7 @@ def arrival_at(said: str, began: float) -> float | None:
 
 
 def hastened(objects: Sequence[Object], times: float) -> Sequence[Object]:
-    """The same with all that is said of arrivals and durations so many times as soon."""
+    """The objects with all that is said of arrivals and durations so many times as soon."""
     return objects if times == 1.0 else [_hastened(obj, times) for obj in objects]
 
 

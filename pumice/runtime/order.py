@@ -28,7 +28,7 @@ FIRST: Final = (
 
 
 def in_order(objects: Sequence[Object]) -> list[Object]:
-    """The same objects, references first; queues after their parents."""
+    """The objects with references first; queues after their parents."""
     rank = {kind: number for number, kind in enumerate(FIRST)}
     depth = queue_depths(objects)
     return sorted(objects, key=lambda obj: (rank.get(obj["kind"], len(FIRST)), _depth_of(obj, depth)))

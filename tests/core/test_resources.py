@@ -19,7 +19,6 @@ from core.resources import (
     higher,
     intersection,
     is_scalar_resource_name,
-    lower,
     share,
 )
 from core.resources.lists import list_from_amounts
@@ -147,7 +146,7 @@ class TestArithmetic:
         before = left.clone(), right.clone()
         left.diff(right, ZERO)
         left.clone().add(right).fit_delta(right).multi(2.0).set_max_resource(right)
-        higher(left, right).add(lower(left, right))
+        higher(left, right).add(left)
         assert (left, right) == before
 
     @given(resources, resources)
@@ -162,11 +161,9 @@ class TestArithmetic:
         assert left.less_equal_with_dimension_and_resources_name(None, None) == (False, ["cpu"])
         assert left.greater_partly_with_dimension(None, left) == (True, ["cpu"])
 
-    def test_max_and_min(self) -> None:
+    def test_max(self) -> None:
         left, right = Resource(1, 5, {GPU: 3.0, "pods": -1.0}), Resource(2, 4, {"pods": 1.0})
         assert higher(left, right) == Resource(2, 5, {GPU: 3.0, "pods": 1.0})
-        assert lower(left, right) == Resource(1, 4, {GPU: 0.0, "pods": -1.0})
-        assert lower(left, Resource()).scalars is None
 
     def test_share(self) -> None:
         assert [share(1, 4), share(0, 0), share(2, 0)] == [0.25, 0.0, 1.0]

@@ -9,7 +9,7 @@ import pytest
 from core.messages.decisions import Bind
 from core.messages.events import Bound, Mutation
 from storage.errors import DamagedError
-from storage.history import RecordedCycle, cycles
+from storage.history import CycleReader, RecordedCycle
 from storage.journal import Record
 from storage.recovery import Recovered, recover
 from storage.sqlite import SqliteJournal
@@ -75,13 +75,18 @@ async def test_nothing_is_recovered_from_a_damaged_journal(path: Path, damage: s
             await recover(journal, lambda _: None)
 
 
+async def cycles(journal: Journal) -> list[RecordedCycle]:
+    reader = CycleReader()
+    return [cycle for stored in await journal.read() if (cycle := reader.follow(stored)) is not None]
+
+
 async def test_each_cycle_comes_with_what_it_saw(journal: Journal) -> None:
     await journal.append([config("one"), mutation(1, "a"), mutation(2, "b")])
     await journal.append([cycle(1, 1, 1), bind("a", 4)])
     await journal.append([bound("a", 5), mutation(3, "a", "MODIFIED"), config("bad", "no"), config("two")])
     await journal.append([cycle(2, 3)])
     await journal.append([mutation(4, "c"), cycle(3, 3)])
-    found = [each async for each in cycles(journal)]
+    found = await cycles(journal)
     assert [summary(each) for each in found] == [
         (1, 4, ["a"], ["a"], [], "one"),
         (2, 10, ["b", "a"], [], ["a"], "two"),
@@ -98,5 +103,5 @@ def summary(each: RecordedCycle) -> tuple[int, int, list[str], list[str], list[s
 
 async def test_a_cycle_of_many_decisions(journal: Journal) -> None:
     await journal.append([cycle(1, 0, 9000), *(bind(f"p{number}", 1) for number in range(9000)), cycle(2, 0)])
-    found = [each async for each in cycles(journal)]
+    found = await cycles(journal)
     assert [len(each.decisions) for each in found] == [9000, 0]

@@ -99,11 +99,6 @@ def step_of(item: Any, shape: Shape) -> str | None:
     return f"k:{_text(keys)}" if keys else None
 
 
-def below(paths: Iterable[Path], step: str) -> FieldSet:
-    """What a set holds below a step, without it."""
-    return frozenset(path[1:] for path in paths if len(path) > 1 and path[0] == step)
-
-
 def by_step(paths: Iterable[Path]) -> dict[str, set[Path]]:
     """A set's parts by first step, without it; the step itself is the empty path."""
     found: dict[str, set[Path]] = {}

@@ -2,6 +2,6 @@
 
 from actors.gateway.tables.column import Include, Printer, TableColumn
 from actors.gateway.tables.printers import PRINTERS, printer_of
-from actors.gateway.tables.table import definitions, partial, row, table
+from actors.gateway.tables.table import definitions, partial, row
 
-__all__ = ["PRINTERS", "Include", "Printer", "TableColumn", "definitions", "partial", "printer_of", "row", "table"]
+__all__ = ["PRINTERS", "Include", "Printer", "TableColumn", "definitions", "partial", "printer_of", "row"]

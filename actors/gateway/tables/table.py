@@ -1,18 +1,15 @@
 """Objects as a `meta.k8s.io/v1` Table: what `kubectl get` prints.
 
-table("Pod", pods, now=clock.now())                          a whole answer
-printer = printer_of("Foo.example.com", columns)             for a list sent in slices, or a watch:
+printer = printer_of("Foo.example.com", columns)
 definitions(printer); row(printer, obj, now, "Metadata")
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from actors.gateway.tables.ages import since
 from actors.gateway.tables.column import Include, Printer
-from actors.gateway.tables.printers import printer_of
 from core.objects.metadata import Object, section
 
 _UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -51,24 +48,3 @@ def _fallback(column: str, obj: Object, now: float) -> str | None:
 def partial(obj: Object) -> dict[str, Any]:
     """The object's metadata alone, as a PartialObjectMetadata."""
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": section(obj, "metadata")}
-
-
-def table(
-    kind: str,
-    objects: Iterable[Object],
-    *,
-    now: float,
-    include: Include = "Metadata",
-    headers: bool = True,
-    columns: Sequence[Mapping[str, Any]] | None = None,
-    metadata: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """A whole Table of a kind (by its key); `columns` of a user's CRD; `metadata` of the list (resourceVersion ...)."""
-    printer = printer_of(kind, columns)
-    return {
-        "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": dict(metadata or {}),
-        "columnDefinitions": definitions(printer) if headers else [],
-        "rows": [row(printer, obj, now, include) for obj in objects],
-    }

@@ -17,8 +17,7 @@ from core.actions.victims.on_node import of_other_jobs, of_own_job, tasks_that
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
-    from core.actions.dry_runs.candidate_choice import Candidate
-    from core.actions.dry_runs.findings import Finding
+    from core.actions.dry_runs.findings import Candidate, Finding
     from core.actions.victims.candidates import RowArray
     from core.objects.pod import Task
     from core.session.session import Session

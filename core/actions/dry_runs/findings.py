@@ -10,16 +10,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from core.actions.dry_runs.candidate_choice import LIFT, Candidate
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from core.objects.pod import Task
     from core.session.points.batches import RowArray
     from core.session.residents import Residents
 
 TASK_ROWS = np.dtype("<i8")
 Finding = tuple[int, bytes]
+LIFT = 2**31  # makes every priority positive, so that fewer victims of negative priority are less loss
+
+
+class Candidate(NamedTuple):
+    """A node's row and who must go there, most important first."""
+
+    node: int
+    victims: tuple[Task, ...]
 
 
 class Findings(NamedTuple):
@@ -51,7 +58,9 @@ class Findings(NamedTuple):
         return [(place, blob[start:end]) for place, (start, end) in zip(places, pairwise([0, *ends]), strict=True)]
 
     def least_loss(self, facts: Residents, nodes: RowArray, now: float) -> Candidate | None:
-        """What `candidate_choice.choose` takes of them."""
+        """Where evicting is the least loss (pickOneNodeForPreemption): the lowest first victim, the smallest sum of
+        priorities, the fewest victims, those who have run for the shortest time, the node of lowest name.
+        """
         if not len(self.places):
             return None
         facts.learn(self.victims)

@@ -96,7 +96,7 @@ def name_of(part: Part) -> str | None:
 
 
 def lesser(part: Part) -> Part | None:
-    """The same cores with fewer CPUs, for where there are not as many; None: it is not had with fewer."""
+    """A template of as many cores with fewer CPUs, for where there are not as many; None: it is not had with fewer."""
     if part.cores == part.cpus == 2:
         return part._replace(cpus=1)
     if part.cores == part.cpus == 4 and part.dvpp != ON:

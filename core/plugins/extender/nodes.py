@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from core.plugins.extender.replies import PREDICATE, PRIORITIZE, ExtenderError
-from core.session.points.by_rows import each
+from core.session.points.by_rows import RowsCheck, each
 from core.session.points.nodes import Reads, Volatility
+from core.session.points.ready import WholeScore
 from core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+
+    import numpy.typing as npt
 
     from core.objects.pod import Task
     from core.plugins.extender.bodies import Bodies
@@ -49,7 +52,7 @@ class ExtenderFilter:
         return ExtenderCheck(self, session, task) if self.settings.is_interested(task) else None
 
 
-class ExtenderCheck:
+class ExtenderCheck(RowsCheck):
     """For one task."""
 
     volatility = Volatility.MOMENT
@@ -57,16 +60,12 @@ class ExtenderCheck:
     def __init__(self, owner: ExtenderFilter, session: Session, task: Task) -> None:
         self._owner, self._session, self._task = owner, session, task
 
-    def reject(self, rows: Rows) -> IntArray:
+    def reject(self, rows: Rows, /) -> IntArray:
         """Reason numbers, 0 where the extender is content: int32 [len(rows)]."""
         owner, task = self._owner, self._owner.bodies.task(self._task)
         asked = [{"task": task, "node": owner.bodies.node(row)} for row in each(self._session.nodes.count, rows)]
         replies = owner.calls.ask_all("predicate", asked, PREDICATE)
         return np.array(list(map(self._code, replies)), dtype=np.int32)
-
-    def reject_one(self, row: int) -> int:
-        """Of one row."""
-        return int(self.reject(np.array([row], dtype=np.intp))[0])
 
     def _code(self, reply: Reply) -> int:
         if isinstance(reply, ExtenderError):
@@ -94,38 +93,27 @@ class ExtenderScorer:
         return ExtenderScore(self, session, task) if self.settings.is_interested(task) else None
 
 
-class ExtenderScore:
-    """For one task. The extender hears of the candidates only, so that a raw score is the row's own number, by which
-    `finish` knows them.
-    """
+class ExtenderScore(WholeScore):
+    """For one task. The extender hears of the candidates only."""
 
     volatility = Volatility.MOMENT
-    normalised = True
-    constant: float | None = None
 
     def __init__(self, owner: ExtenderScorer, session: Session, task: Task) -> None:
+        super().__init__(session.nodes.count)
         self._owner, self._session, self._task = owner, session, task
         self._told: tuple[tuple[int, bytes], FloatArray] | None = None
 
-    def score(self, rows: Rows) -> FloatArray:
-        """The rows' numbers."""
-        return np.array(list(each(self._session.nodes.count, rows)), dtype=np.float64)
-
-    def score_one(self, row: int) -> float:
-        """The row's number."""
-        return float(row)
-
-    def finish(self, raw: FloatArray) -> FloatArray:
+    def of(self, rows: npt.NDArray[np.intp]) -> FloatArray:
         """The extender's scores; -inf everywhere when there are none: then no node is the best. Who only wants to know
         what was said (a report) is told what the choice was told.
         """
-        state = len(self._session.nodes.touched), raw.tobytes()
+        state = len(self._session.nodes.touched), rows.tobytes()
         if self._told is None or self._told[0] != state:
-            self._told = state, self._ask(raw)
+            self._told = state, self._ask(rows.tolist())
         return self._told[1].copy()
 
-    def _ask(self, raw: FloatArray) -> FloatArray:
-        owner, rows = self._owner, [int(row) for row in raw.tolist()]
+    def _ask(self, rows: list[int]) -> FloatArray:
+        owner = self._owner
         body = {"task": owner.bodies.task(self._task), "nodes": [owner.bodies.node(row) for row in rows]}
         try:
             reply = owner.calls.ask("prioritize", body, PRIORITIZE)

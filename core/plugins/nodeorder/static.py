@@ -25,7 +25,7 @@ class StaticScore(ReadyScore):
 
 
 class ConstantScore(ReadyScore):
-    """The same for every node, whoever the candidates are."""
+    """One score for every node, whoever the candidates are."""
 
     def __init__(self, constant: float, nodes: FloatArray) -> None:
         super().__init__(nodes)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.schema import SchedulerConfig
-from core.actions.dry_runs.candidate_choice import Candidate
 from core.actions.dry_runs.dry_run import DryRun
+from core.actions.dry_runs.findings import Candidate
 from core.actions.dry_runs.node_trial import NodeTrial
 from core.actions.preempt import steps
 from core.actions.victims.on_node import available

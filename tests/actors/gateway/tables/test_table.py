@@ -1,12 +1,13 @@
 """Whole tables, a user's own columns, and objects that no printer expects."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.gateway.tables import PRINTERS, printer_of, row, table
+from actors.gateway.tables import PRINTERS, Include, definitions, printer_of, row
 
 CREATED = "1970-01-01T00:00:00Z"
 COLUMNS: list[dict[str, Any]] = [
@@ -16,6 +17,27 @@ COLUMNS: list[dict[str, Any]] = [
     {"name": "On", "type": "boolean", "jsonPath": ".spec.on"},
     {"name": "Since", "type": "date", "jsonPath": ".spec.since"},
 ]
+
+
+def table(
+    kind: str,
+    objects: Iterable[dict[str, Any]],
+    *,
+    now: float,
+    include: Include = "Metadata",
+    headers: bool = True,
+    columns: Sequence[Mapping[str, Any]] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A whole Table, as the gateway puts it together."""
+    printer = printer_of(kind, columns)
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": dict(metadata or {}),
+        "columnDefinitions": definitions(printer) if headers else [],
+        "rows": [row(printer, obj, now, include) for obj in objects],
+    }
 
 
 def foo(**spec: Any) -> dict[str, Any]:

@@ -4,7 +4,8 @@ chunks nor the order of answers matter.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.actions.dry_runs.candidate_choice import Candidate, choose
 from core.actions.dry_runs.dry_run import DryRun
+from core.actions.dry_runs.findings import LIFT, Candidate
 from core.actions.dry_runs.node_trial import select_victims
 from core.actions.victims.on_node import available, fits, of_other_jobs, of_own_job, tasks_that
 from core.actions.victims.screen import movable
@@ -30,6 +31,30 @@ OTHER_TIERS = (
     (["drf", "conformance"], ["gang", "priority"]),
     (["conformance"],),
 )
+
+
+class Loss(NamedTuple):
+    """What is compared, smaller is better: the first victim's priority, the sum of all, how many, how long they ran."""
+
+    highest_priority: int
+    sum_of_priorities: int
+    victims: int
+    started_before: float
+    node: int
+
+
+def loss_of(candidate: Candidate, now: float) -> Loss:
+    """The loss of evicting there. Pods' own priorities count; who has not started yet starts now."""
+    priorities = [task.pod_priority or 0 for task in candidate.victims]
+    highest = max(priorities)
+    starts = (task.started or now for task, p in zip(candidate.victims, priorities, strict=True) if p == highest)
+    total = sum(priorities) + LIFT * len(priorities)
+    return Loss(priorities[0], total, len(priorities), -min(starts), candidate.node)
+
+
+def choose(candidates: Iterable[Candidate], now: float) -> Candidate | None:
+    """The least loss; of equals the node of lowest name. None when there is no candidate."""
+    return min(candidates, key=lambda candidate: loss_of(candidate, now), default=None)
 
 
 def dry_run(session: Session, preemptor: str, *, want: int = 100, own_job: bool = False) -> DryRun:
