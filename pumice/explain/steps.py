@@ -106,6 +106,8 @@ def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
         told.stopped, told.steps = "", ["the job had been admitted before"]
     elif look.valid:
         told.stopped = f"not valid: {look.valid}"
+    elif not look.tasks:
+        told.stopped = "the job has no pods"
     elif told.action == "backfill" and not any(task.template.best_effort for task in job.tasks.values()):
         told.stopped = "it places only pods that ask for nothing"
 

@@ -86,6 +86,11 @@ STOPPED: dict[str, tuple[list[Object], str, str]] = {
         "allocate",
         "the job is not admitted",
     ),
+    "no pods": (
+        [node("n0"), pod_group("g", min_member=0, phase="Inqueue")],
+        "allocate",
+        "the job has no pods",
+    ),
     "missing": ([node("n0"), *gang("g", pods=1, queue="lost")], "enqueue", "its queue lost does not exist"),
 }
 
