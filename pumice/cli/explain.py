@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
@@ -12,15 +13,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from actors.controllers.jobs.status import CREATION_REFUSED
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config, take_manifests, warn_of_token
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account
-from pumice.explain.advice.advise import advise
+from pumice.explain.advice.advise import Advice, advise
+from pumice.explain.again import last_job, submitted_again
 from pumice.explain.asked import SETTLED, accounted, recorded
 from pumice.explain.ended import end_among, end_in
-from pumice.explain.scene import Scene, present
+from pumice.explain.scene import Scene, jobs_of, present
 from pumice.explain.server import Server, fetch
 from pumice.replay.plugins import demand_plugins
 
@@ -68,7 +71,7 @@ def explain(
     """Decide the cycle again and tell what it did about the object."""
     terminal = Terminal(output, quiet, log_level)
     warn_of_token(token, terminal)
-    known, whole, ended = _known(kind), name if "/" in name else f"default/{name}", None
+    known, whole, ended, again = _known(kind), name if "/" in name else f"default/{name}", None, None
     if server is not None or manifests:
         if cycle is not None:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
@@ -88,7 +91,8 @@ def explain(
         anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
         scene = anyio.run(recorded, file, known, whole, cycle, terminal.warn)
         ended = anyio.run(end_in, file, whole) if cycle is None and known == "job" else None
-    _tell(accounted(scene, known, whole, ended), scene, seconds, terminal)
+        again = anyio.run(last_job, file, whole) if ended and ended["reason"] == CREATION_REFUSED else None
+    _tell(accounted(scene, known, whole, ended), Occasion(scene, again), seconds, terminal)
     return Exit.DONE
 
 
@@ -100,13 +104,28 @@ def _known(kind: str) -> str:
     return known
 
 
-def _tell(account: Account, scene: Scene, seconds: float, terminal: Terminal) -> None:
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Where it is looked for what would help. `again`: a Job that is over, which could be submitted again."""
+
+    scene: Scene
+    again: dict[str, Any] | None
+
+    def advise(self, kind: str, name: str, seconds: float) -> Advice:
+        """What would help, or would have."""
+        if self.again is None or jobs_of(self.scene.view, kind, name):
+            return advise(self.scene, kind, name, seconds)
+        advice = advise(submitted_again(self.scene, self.again), kind, name, seconds)
+        return replace(advice, remark="; ".join(filter(None, (advice.remark, "tried as if it were submitted again"))))
+
+
+def _tell(account: Account, occasion: Occasion, seconds: float, terminal: Terminal) -> None:
     """The reason comes first; what would help takes its time."""
     if terminal.tables:
-        show(terminal.out, account, recorded=scene.recorded is not None)
+        show(terminal.out, account, recorded=occasion.scene.recorded is not None)
         sys.stdout.flush()
     if account.state not in SETTLED:
-        account.take(advise(scene, account.kind, account.name, seconds))
+        account.take(occasion.advise(account.kind, account.name, seconds))
     terminal.emit(account.to_dict(), lambda console: show_advice(console, account))
 
 

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 NAMED: Final = 3
 """So many of the kept pods are named."""
 GANGS: Final = ("gangpreempt", "gangreclaim")
+PLAIN: Final = {
+    "conformance": "the system needs them",
+    "pdb": "their budgets allow no more disruptions",
+    "cdp": "their cooldown is not over",
+}
+"""Why some plugins keep pods, whichever they are."""
 QUEUES: Final = ("proportion", "capacity")
 
 
@@ -50,8 +56,8 @@ def _why_kept(
         return ""
     if plugin == "gang":
         return "; ".join(f"{job.key} would fall below its minimum {job.pod_group.min_member}" for job in jobs)
-    if plugin == "conformance":
-        return "the system needs them"
+    if plugin in PLAIN:
+        return PLAIN[plugin]
     if plugin == "priority":
         own = _priority(view, preemptor)
         least = min(int(view.jobs.priority[job.row]) for job in jobs)

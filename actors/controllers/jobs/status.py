@@ -57,9 +57,12 @@ def conditioned(status: Object, now: float) -> Object:
     return {**status, "state": state, "conditions": [*older, newest]}
 
 
+CREATION_REFUSED: Final = "CreationRefused"
+
+
 def troubled(state: Object, trouble: str) -> Object:
     """The state of a Job whose pods or PodGroup the api refuses to make."""
-    return {**state, "reason": "CreationRefused", "message": trouble}
+    return {**state, "reason": CREATION_REFUSED, "message": trouble}
 
 
 def run_for(status: Object, job: Object, now: float) -> Object:

@@ -34,6 +34,8 @@ def test_a_missing_priority_class_is_the_cause(db: Path) -> None:
     assert said.code == 0, said.err
     assert (said.json["state"], said.json["reason"]) == ("Terminated", "CreationRefused")
     assert LOST in said.json["message"]
+    assert "2 of 2 fit with: create PriorityClass lost (value 0)" in said.json["unblock"]
+    assert said.json["tried"]["remark"] == "tried as if it were submitted again"
 
 
 def test_the_story_names_it_too(db: Path) -> None:

@@ -11,6 +11,7 @@ from core.session.carry import Carry, CycleClock
 from pumice.explain.account import account_of
 from pumice.explain.scene import Scene
 from pumice.oneshot.cycles import fill
+from tests.kit.budgets import budget
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
@@ -175,3 +176,17 @@ def test_conformance_keeps_what_the_system_needs() -> None:
         "none of 8 pods that were considered could be had: tier 1: conformance gave 0 of 8, kept "
         "default/low-0, default/low-1, default/low-2, … (the system needs them)"
     )
+
+
+def test_budgets_and_cooldowns_keep_pods() -> None:
+    """Of the first no disruption is allowed, and the others were scheduled just now."""
+    objects = [*NODES, *low(0, labels={"app": "web", "volcano.sh/cooldown-time": "1h"}), *new(1, "1")]
+    for each in objects[3:11]:
+        moment = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2027-01-15T07:59:00Z"}
+        each["status"]["conditions"] = [moment]
+    held = {**budget(), "status": {"disruptionsAllowed": 0}}
+    told = steps("preempt", held, *objects, plugin="{name: pdb}, {name: cdp}")
+    kept = "kept default/low-0, default/low-1, default/low-2, …"
+    assert f"tier 1: pdb gave 0 of 8, {kept} (their budgets allow no more disruptions)" in told["steps"], told
+    told = steps("preempt", *objects, plugin="{name: cdp}")
+    assert f"tier 1: cdp gave 0 of 8, {kept} (their cooldown is not over)" in told["steps"], told
