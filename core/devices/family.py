@@ -79,6 +79,10 @@ class Family(Protocol):
         """What is said of a node where it does not fit."""
         ...
 
+    def against(self, task: Task, row: int) -> dict[str, list[str]]:
+        """Card -> what speaks against it by itself, for people; empty where it would do."""
+        ...
+
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """How well it fits on each node, 0 on one that has none, float64 [len(rows)] (ScoreNode)."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +16,8 @@ import typer
 from config.load import default_text, parse_scheduler_config
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
-from core.messages.decisions import CycleReport
+from core.devices.telling import given_cards
+from core.messages.decisions import CycleReport, CycleResult
 from core.plugins import PLUGINS
 from core.session.carry import Carry, SessionOptions
 from core.session.trail.trail import Trail
@@ -138,8 +139,17 @@ def result_of(decided: Sequence[Cycle]) -> dict[str, Any]:
         "cycles": [cycle.outcome for cycle in decided],
         "queues": queues_of(last.result.report),
         "pending": pending,
+        "cards": {name: cards for cycle in decided for name, cards in cards_of(cycle.result)},
         "ended": {} if last.trail is None else endings(last.trail, pending, last.objects),
     }
+
+
+def cards_of(result: CycleResult) -> Iterator[tuple[str, list[str]]]:
+    """Each pod that was bound to cards, with what it was given of them."""
+    for bind in result.binds:
+        given = given_cards(bind.annotations)
+        if given:
+            yield f"{bind.namespace}/{bind.name}", given
 
 
 def queues_of(report: CycleReport) -> dict[str, dict[str, float]]:

@@ -142,6 +142,8 @@ def show(console: Console, account: Account, *, recorded: bool = True) -> None:
         for reason, count in account.nodes.items():
             table.add_row(reason, str(count))
         console.print(table)
+    for node, sentences in account.cards.items():
+        console.print(f"cards of {node}: {'. '.join(sentences)}", markup=False, soft_wrap=True)
     for plugin, said in account.plugins.items():
         console.print(f"{plugin}: {', '.join(f'{key} {_words(value)}' for key, value in said.items())}", markup=False)
     for each in account.job.get("steps", ()):

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from actors.controllers.unserved.kinds import SCHEDULER
 from config.errors import RequestError
+from core.devices.telling import given_cards
 from core.life.task import TaskStatus
 from core.messages.decisions import Bind, Evict
 from core.session.trail.records import FITS, Election, Look
@@ -38,7 +39,8 @@ class Account:
     `unblock`: what was tried and found to help, in sentences; `tried`: the same to compute with, and why there is not
     more. `votes`: of an evicted pod, what each plugin that was asked said when it was chosen, tier by tier; `job`: its
     job as the cycle found it. `differs`: the first decision of a recorded cycle that came out otherwise now; then what
-    is told is not what happened.
+    is told is not what happened. `cards`: by node, of a pod that was bound the cards that it is given, of one that was
+    refused for want of cards a sentence for each card, what speaks against it.
     """
 
     kind: str
@@ -55,6 +57,7 @@ class Account:
     votes: Plain = field(default_factory=dict[str, Any])
     job: Plain = field(default_factory=dict[str, Any])
     differs: Plain = field(default_factory=dict[str, Any])
+    cards: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
 
     def take(self, advice: Advice) -> None:
         """What was tried."""
@@ -148,6 +151,8 @@ def _tell(account: Account, pod: str, watched: Watched, scheduler: str) -> None:
     if bind is not None:
         account.state, account.reason = "Bound", "Placed"
         account.message = _placed(pod, bind.node, look)
+        given = given_cards(bind.annotations)
+        account.cards = {bind.node: given} if given else {}
         _score(account, bind.node, look)
     elif evict is not None:
         account.state, account.reason = "Evicted", evict.reason or evict.action
@@ -156,6 +161,7 @@ def _tell(account: Account, pod: str, watched: Watched, scheduler: str) -> None:
         _tell_votes(account, pod, watched.trail.elections.of(pod, evict.preemptor))
     elif pending is not None:
         account.reason, account.message = pending.reason, pending.message
+        account.cards = watched.cards.get(pod, {})
     elif pod in result.report.pipelined:
         account.reason = "Pipelined"
         account.message = f"{pod} waits for room that is being released on {result.report.pipelined[pod]}"

@@ -9,6 +9,7 @@ from core.cycle import Trail, close_session, open_session, run_action
 from core.life.task import TaskStatus
 from core.outside import Ask, nobody
 from core.resources import MIN_RESOURCE
+from pumice.explain.cards import cards_against
 from pumice.explain.jobs import JobLook, conclude, look_at_jobs
 from pumice.explain.room_left import Amounts, amounts, of_cluster, of_queue, sentence
 
@@ -51,13 +52,16 @@ class Room(NamedTuple):
 
 @dataclass
 class Watched:
-    """A cycle that was watched: its result, its trail, and the jobs ("namespace/name") that were asked about."""
+    """A cycle that was watched: its result, its trail, and the jobs ("namespace/name") that were asked about. `cards`:
+    of pods that were refused for want of cards, what speaks against each card, by node.
+    """
 
     result: CycleResult
     trail: Trail
     jobs: dict[str, JobLook]
     room: Room
     gauges: dict[str, dict[str, float]]
+    cards: dict[str, dict[str, list[str]]]
 
     def look(self, pod: str) -> Look | None:
         """The look that says most about a pod: the last that was to place it, else the last there was."""
@@ -91,13 +95,13 @@ def watch_cycle(
     for action in config.actions:
         run_action(session, action)
     _look_for_others(session, trail)
-    room = Room.of(session)
+    room, cards = Room.of(session), cards_against(session, trail)
     result = close_session(session)
     conclude(jobs, result, trail)
     gauges = gauges_of(result)
     for look in jobs.values():
         look.short = _short(look, minima.get(look.name), cluster, gauges)
-    return Watched(result, trail, jobs, room, gauges)
+    return Watched(result, trail, jobs, room, gauges, cards)
 
 
 def _short(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.devices.vgpu.codec import Assigned
+from core.devices.words import short_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +45,13 @@ def takes(chip: Chip, usage: ChipUsage, memory: int) -> bool:
     """Whether a chip has room (fit): cores cannot be asked for, but none are left where all are in use."""
     roomy = chip.sharers > usage.sharers and chip.memory - usage.memory >= memory and chip.cores >= usage.cores
     return roomy and (chip.cores == 0 or usage.cores != chip.cores)
+
+
+def chip_against(chip: Chip, usage: ChipUsage, memory: int) -> list[str]:
+    """What speaks against a chip, for people."""
+    found = [f"{usage.sharers} share it, as many as may"] if chip.sharers <= usage.sharers else []
+    found += short_of("MiB", chip.memory - usage.memory, chip.memory, memory)
+    return found if found or takes(chip, usage, memory) else ["none of its cores are left"]
 
 
 def memory_asked(asked: CardRequest, model: ChipModel, whole: int) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from core.devices.ascend.choosing import ChipUsage, choose, score
+from core.devices.ascend.choosing import ChipUsage, allowed, chip_against, choose, memory_asked, score
 from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, Rows, is_all, numbers_of
 from core.devices.vgpu.asking import WHOLE, CardRequest, asked_of, asks_any
 from core.devices.vgpu.codec import Assigned, encoded, int32
@@ -84,6 +84,10 @@ class HamiNpu(Family):
             self._asked[template.number] = asked_of(template, self._settings) if asks else None
         return self._asked[template.number]
 
+    def asked_of(self, template: PodTemplate) -> tuple[CardRequest, ...]:
+        """What the containers of a pod ask for, those that ask for nothing left out."""
+        return self._asks(template) or ()
+
     def concerns(self, task: Task) -> bool:
         """See `Family`."""
         return self._asks(task.template) is not None
@@ -153,6 +157,16 @@ class HamiNpu(Family):
         """See `Family`."""
         del task, row
         return REFUSAL
+
+    def against(self, task: Task, row: int) -> dict[str, list[str]]:
+        """See `Family`: of the container that asks for the most of a chip."""
+        chips, usage = self.chips.chips[row], self._usage(row)
+        asked = max(self.asked_of(task.template), key=lambda each: each.memory_of(WHOLE), default=None)
+        if asked is None or not chips:
+            return {}
+        memory = memory_asked(asked, self._model, chips[0].memory)
+        partial = [] if allowed(asked, self._model, memory) else ["several chips are had whole only"]
+        return {chip.uuid: partial + chip_against(chip, used, memory) for chip, used in zip(chips, usage, strict=True)}
 
     def _score(self, task: Task, row: int) -> float:
         given = self._chosen(task, row, self._policy)

@@ -144,6 +144,12 @@ class MindClusterNpu(Family):
         """See `Family`."""
         return CHIPS_FAIL if self._passes(task, row) else NODE_FAILS
 
+    def against(self, task: Task, row: int) -> dict[str, list[str]]:
+        """See `Family`."""
+        node = self.nodes[row]
+        part = self._part(task, node) or NOTHING
+        return {f"chip {number}": chip.against(part) for number, chip in sorted(node.chips.items())}
+
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """Nodes are scored together, see `rank`."""
         del task

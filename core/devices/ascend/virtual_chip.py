@@ -8,6 +8,7 @@ from typing import Final
 
 from core.devices.ascend.cuts import ASCEND_310P, NULL, OFF, ON, Part
 from core.devices.family import whole_number
+from core.devices.words import short_of
 
 UNUSED: Final = Part(dvpp=OFF)
 _FEW_LEFT: Final = {3: 4, 4: 2}
@@ -64,6 +65,14 @@ class VirtualChip:
         if self.kind == ASCEND_310P and self.cut and part.cores >= _FEW_LEFT.get(len(self._groups()), 1 << 30):
             return False
         return not ((part.dvpp == ON and self.free.dvpp != ON) or (part.dvpp == NULL and self.free.dvpp == OFF))
+
+    def against(self, part: Part) -> list[str]:
+        """What speaks against it, for people."""
+        if self.has(part):
+            return ["what a pod has of it is not made yet"] if self.unstable else []
+        found = short_of("AI cores", self.free.cores, self.free.cores + self.used.cores, part.cores)
+        found += short_of("AI CPUs", self.free.cpus, self.free.cpus + self.used.cpus, part.cpus)
+        return found or [f"no part of {part.cores} AI cores (image processing: {part.dvpp}) can be cut off it"]
 
     def _groups(self) -> set[int]:
         """The groups in use: a real name is like Ascend310P-2c.1cpu-105-0_3."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, amount, containers, limits_of, whole_number
+from core.devices.words import short_of
 from core.objects.metadata import section
 
 if TYPE_CHECKING:
@@ -154,6 +155,19 @@ class GpuShare(Family):
         del task
         words = "GpuShare no enough gpu memory" if self._by_memory else "GpuNumber no enough gpu number"
         return Refusal(f"{words} on node {self._names[row]}")
+
+    def against(self, task: Task, row: int) -> dict[str, list[str]]:
+        """See `Family`."""
+        memory, number = self._asks(task.template)
+        size, found = int(self._cards.each[row]), dict[str, list[str]]()
+        for card in range(len(self._cards.there[row])):
+            reasons = [] if self._cards.there[row, card] else ["unhealthy, or not there"]
+            if self._by_memory and memory > 0 and not reasons:
+                reasons += short_of("MiB", size - int(self._used[row, card]), size, memory)
+            if self._by_number and number > 0 and self._taken[row, card]:
+                reasons.append("in use")
+            found[f"card {card}"] = reasons
+        return found
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """Nothing is liked better than something else."""

@@ -9,6 +9,7 @@ from core.devices.vgpu import slices
 from core.devices.vgpu.asking import MODE, NVIDIA, READ, CardRequest, likes
 from core.devices.vgpu.codec import Assigned
 from core.devices.vgpu.occupancy import CardOccupancy
+from core.devices.words import short_of
 
 BINPACK, SPREAD = "binpack", "spread"
 FULL: Final = 100
@@ -115,6 +116,28 @@ class Choosing(CardOccupancy):
             if missing == 0:
                 break
         return None if missing > 0 else (devices, score)
+
+    def _card_against(self, asked: CardRequest, wanted: Wanted, row: int, card: int, tried: CardRow) -> list[str]:
+        """What speaks against a card, for people."""
+        known, kind = self.cards.cards[row][card], self.cards.kinds[row][card]
+        memory, found = asked.memory_of(known.memory), list[str]()
+        if not self._likes(wanted.annotations)[kind]:
+            found.append(f"its type {known.type} is refused")
+        if tried.sharers[card] >= known.split:
+            found.append(f"{tried.sharers[card]} share it, as many as may")
+        found += short_of("MiB", known.memory - tried.memory[card], known.memory, memory)
+        found += short_of("% of its cores", FULL - tried.cores[card], FULL, asked.cores)
+        if asked.cores == FULL and tried.sharers[card]:
+            found.append("asks all of its cores, and others share it")
+        if asked.cores == 0 and tried.cores[card] == FULL:
+            found.append("none of its cores are left")
+        if wanted.apart and self._has_group(row, card, wanted.apart):
+            found.append(f"a pod of {wanted.apart} has it")
+        if wanted.rules and self.reserved.holds(row, card, wanted.rules):
+            found.append("a pod of the same rule has it for itself")
+        if not found and self._try(row, card, memory) is None:
+            found.append(f"no slice of {memory:,} MiB is free")
+        return found
 
     def _in_order(self, tried: CardRow, first: int) -> list[int]:
         """The cards, those first that the policy likes best; without one from the last to the first. `first`: the one

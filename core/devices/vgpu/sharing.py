@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, is_all, numbers_of
-from core.devices.vgpu.asking import MODE, READ, UNSAID, CardRequest, asked_of, asks_any, kept_apart
+from core.devices.vgpu.asking import MODE, READ, UNSAID, WHOLE, CardRequest, asked_of, asks_any, kept_apart
 from core.devices.vgpu.choosing import CardRow, Choosing, Wanted, has_room
 from core.devices.vgpu.codec import ASSIGNED, BIND_PHASE, BIND_TIME, IDS, NODE, TIME, TO_ALLOCATE, assigned, encoded
 
@@ -113,6 +113,17 @@ class Vgpu(Choosing, Family):
         """See `Family`."""
         del task, row
         return REFUSAL
+
+    def against(self, task: Task, row: int) -> dict[str, list[str]]:
+        """See `Family`: of the container that asks for the most of a card."""
+        wanted, tried = self._wanted(task), CardRow(self, row)
+        asked = max(wanted.containers, key=lambda each: (each.memory_of(WHOLE), each.cores), default=None)
+        cards, mode = self.cards.cards[row], self.cards.mode[row]
+        wish = wanted.annotations.get(MODE, mode)
+        other = [] if wish == mode else [f"the node shares cards by {mode}, asks {wish}"]
+        if asked is None:
+            return {card.uuid: other for card in cards}
+        return {card.uuid: other + self._card_against(asked, wanted, row, at, tried) for at, card in enumerate(cards)}
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """See `Family`: how full the chosen cards get, or how many have no other user. Where all are asked about, nodes

@@ -18,6 +18,7 @@ from pumice.oneshot.pending import group_of
 from pumice.units import amounts_of
 
 NODES_SHOWN: Final = 3
+PODS_SHOWN: Final = 20
 QUEUE_COLUMNS: Final = ("allocated", "deserved", "guarantee", "real_capacity", "inqueue")
 
 
@@ -44,8 +45,17 @@ def show(console: Console, decided: Sequence[Cycle], result: dict[str, Any]) -> 
         counts = f"{len(cycle.result.binds)} bound, {len(cycle.result.evicts)} evicted"
         console.print(f"{counts}, {len(cycle.outcome['pipelined'])} pipelined")
     _show_queues(console, result["queues"])
+    _show_cards(console, result["cards"])
     waiting = len(result["pending"])
     console.print(f"{waiting} left pending" if waiting else "No task is left pending.")
+
+
+def _show_cards(console: Console, cards: Mapping[str, Sequence[str]]) -> None:
+    """Of many pods the first."""
+    for pod, given in list(cards.items())[:PODS_SHOWN]:
+        console.print(f"cards of {pod}: {', '.join(given)}", markup=False, soft_wrap=True)
+    if len(cards) > PODS_SHOWN:
+        console.print(f"and of {len(cards) - PODS_SHOWN} more pods")
 
 
 def _show_gangs(

@@ -1,0 +1,109 @@
+"""Which cards a pod was given, and why the cards of nodes would not do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from core.devices.telling import given_cards
+from core.devices.words import told_of
+from tests.core.devices.cards import asking, gpu_node, limited, shared, vgpu_node, virtual
+from tests.core.devices.test_hami import chips_on, npu_node, npus
+from tests.core.devices.test_mindcluster import chip_node, cores, family_of
+from tests.kit import gang, queue
+from tests.pumice.cli.terminal import pumice
+
+CONFIG = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: deviceshare
+    arguments: {deviceshare.VGPUEnable: true, deviceshare.SchedulePolicy: binpack}
+"""
+IDS = "volcano.sh/vgpu-ids-new"
+
+
+def test_every_card_is_told_of_what_speaks_against_it() -> None:
+    cards = virtual(vgpu_node("n0", [(2, 16_000, "NVIDIA-A"), (1, 16_000, "NVIDIA-A"), (9, 16_000, "NVIDIA-T4")]))
+    cards.add(0, asking("r", {"vgpu_number": 2}), {IDS: "n0-0,NVIDIA,14000,30:n0-1,NVIDIA,100,100:;"})
+    task = asking(
+        "a", {"vgpu_number": 1, "vgpu_memory": 4000, "vgpu_cores": 80}, notes={"nvidia.com/use-gputype": "IA-A"}
+    )
+    assert told_of(cards.against(task, 0)) == [
+        "n0-0: 2,000 MiB left of 16,000, asks 4,000; 70 % of its cores left of 100, asks 80",
+        "n0-1: 1 share it, as many as may; 0 % of its cores left of 100, asks 80",
+        "n0-2: its type NVIDIA-T4 is refused",
+    ]
+    assert told_of(cards.against(asking("b", {"vgpu_number": 1, "vgpu_memory": 1}), 0))[0] == "n0-0: would do"
+    assert cards.against(asking("c"), 0) == {"n0-0": [], "n0-1": [], "n0-2": []}
+    mig = asking("d", {"vgpu_number": 1}, notes={"volcano.sh/vgpu-mode": "mig"})
+    assert cards.against(mig, 0)["n0-2"][0] == "the node shares cards by hami-core, asks mig"
+
+
+def test_of_very_many_cards_the_first_are_told() -> None:
+    assert told_of({f"card {n}": [] for n in range(10)})[-1] == "and 2 more"
+
+
+def test_shared_cards_and_chips_say_it_too() -> None:
+    by_memory = shared(gpu_node("n0", cards=2, memory=20, unhealthy="1"))
+    assert by_memory.against(asking("a", {"gpu_memory": 11}), 0) == {
+        "card 0": ["10 MiB left of 10, asks 11"],
+        "card 1": ["unhealthy, or not there"],
+    }
+    by_number = shared(gpu_node("n0", cards=1, memory=20), by_memory=False)
+    by_number.assign(0, asking("r", {"gpu_number": 1}), {}, 0.0)
+    assert by_number.against(asking("a", {"gpu_number": 1}), 0) == {"card 0": ["in use"]}
+    chips = chips_on(npu_node("n0", {"count": 1}, {"devmem": 100}))
+    chips.assign(0, npus("r", (1, 3072)), {}, 0.0)
+    assert chips.against(npus("a", (1, 6144)), 0) == {
+        "n0-0": ["1 share it, as many as may"],
+        "n0-1": ["100 MiB left of 100, asks 6,144"],
+    }
+    assert "several chips are had whole only" in chips.against(npus("a", (2, 6144)), 0)["n0-0"]
+    assert chips.against(limited("a", {"cpu": "1"}), 0) == {}
+    parts = family_of(chip_node("n0"))
+    parts.nodes[0].chips[0].take(parts.nodes[0].each)
+    assert parts.against(cores("a", 4), 0) == {
+        "chip 0": ["0 AI cores left of 8, asks 4", "0 AI CPUs left of 7, asks 4"],
+        "chip 1": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        ({"volcano.sh/gpu-index": "0,2"}, ["card 0", "card 2"]),
+        ({IDS: "u-0,NVIDIA,4000,25:u-1,NVIDIA,10,0:"}, ["u-0 (4,000 MiB, 25 % of its cores)", "u-1 (10 MiB)"]),
+        ({"hami.io/X-devices-allocated": "c-0,X,3072,0:;c-1,X,1,0:;"}, ["c-0 (3,072 MiB)", "c-1 (1 MiB)"]),
+        ({"huawei.com/npu-core": "3-vir04"}, ["chip 3 (vir04)"]),
+        ({"huawei.com/npu-core": "0,1"}, ["chip 0", "chip 1"]),
+        ({}, []),
+    ],
+)
+def test_what_a_pod_was_given_is_read_off_its_annotations(notes: dict[str, str], said: list[str]) -> None:
+    assert given_cards(notes) == said
+
+
+def test_decide_and_explain_name_cards(tmp_path: Path) -> None:
+    objects: list[Any] = [queue("default"), vgpu_node("n0", [(9, 16_000, "NVIDIA-A")] * 2)]
+    for second, (name, memory) in enumerate((("a", 10_000), ("b", 12_000), ("c", 9_000))):
+        created = f"2026-01-01T00:00:0{second}Z"
+        group, pod = gang(name, queue="default", pods=1, phase="Inqueue", created=created)
+        limits = {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": str(memory)}
+        pod["spec"]["containers"][0]["resources"] = {"limits": limits, "requests": limits}
+        objects += [group, pod]
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all(objects))
+    (tmp_path / "some.conf").write_text(CONFIG)
+    given = ["-f", tmp_path / "all.yaml", "--config", tmp_path / "some.conf"]
+    decided = pumice("decide", *given, "-o", "json")
+    assert decided.json["cards"] == {"default/a-0": ["n0-0 (10,000 MiB)"], "default/b-0": ["n0-1 (12,000 MiB)"]}
+    assert "cards of default/b-0: n0-1 (12,000 MiB)" in pumice("decide", *given, "-o", "table").out
+    told = pumice("explain", "pod", "c-0", *given, "-o", "json").json["cards"]
+    assert told == {"n0": ["n0-0: 6,000 MiB left of 16,000, asks 9,000", "n0-1: 4,000 MiB left of 16,000, asks 9,000"]}
+    assert "cards of n0: n0-0: 6,000 MiB left of 16,000" in pumice("explain", "pod", "c-0", *given, "-o", "table").out
+    assert pumice("explain", "pod", "a-0", *given, "-o", "json").json["cards"] == {"n0": ["n0-0 (10,000 MiB)"]}
