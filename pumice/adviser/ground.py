@@ -155,7 +155,8 @@ class NodeRoom:
             short = [dimension for dimension in asked if asked[dimension] - there[dimension] >= MIN_RESOURCE]
             if short:
                 told = "; ".join(self._of_whole(one, asked[one], free[one], whole[one]) for one in short)
-                return reason, f"{told}, on {int(union.sum())} nodes that would do"
+                count = int(union.sum())
+                return reason, f"{told}, on {count} node{'s' if count > 1 else ''} that would do"
         return WaitReason.FREE_IN_PIECES, self._pieces(groups, masks, asked, free)
 
     # --- in words

@@ -13,6 +13,8 @@ from core.cycle import run_cycle
 from pumice.adviser.census import NoSuchQueueError, census_of
 from pumice.adviser.classes import WaitClass, WaitReason
 from pumice.adviser.queues import in_tree_order
+from tests.core.devices.cards import gpu_node
+from tests.core.plugins.test_deviceshare import asks
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, nodes
 from tests.kit.pod_groups import pod_group
@@ -159,6 +161,18 @@ def test_the_same_question_twice_gives_the_same_bytes_and_the_cycle_decides_the_
     unasked = run_cycle(asked.view.snapshot(), asked.config, asked.clock, asked.carry)
     census_of(asked)
     assert run_cycle(asked.view.snapshot(), asked.config, asked.clock, asked.carry).digest == unasked.digest
+
+
+def test_room_of_cards_is_in_pieces_too() -> None:
+    """Three times 8 of two cards of 12: enough in all, and one card has to be cut."""
+    shared = STOCK.replace(
+        "{name: nodeorder}", "{name: nodeorder}, {name: deviceshare, arguments: {deviceshare.GPUSharingEnable: true}}"
+    )
+    cards = gpu_node("n0", cards=2, memory=24)
+    found = job_of(census_of(scene(cards, *asks(gang("g", pods=3, phase="Inqueue"), gpu_memory=8), config=shared)))
+    assert found is not None
+    assert found.finding.reason is WaitReason.FREE_IN_PIECES
+    assert not census_of(scene(cards, *asks(gang("g", pods=2, phase="Inqueue"), gpu_memory=8), config=shared)).waiting
 
 
 SIZES = st.lists(st.tuples(st.integers(1, 8), st.integers(0, 8)), min_size=1, max_size=5)
