@@ -64,7 +64,7 @@ def estimates_of(
     for number in range(sampling.samples):
         drawn.append(starts_in(lives.future(sampling.seed, number), sampling.horizon_s, asked))
         advance(1)
-    said = {} if lives.unsaid() else starts_in(fork, sampling.horizon_s, asked)
+    said = {} if lives.unsaid() else starts_in(lives.fork, sampling.horizon_s, asked)
     names = {name for each in drawn for name in each if asked is None or name in asked}
     found: dict[str, Estimate] = {}
     for name in sorted(names):

@@ -11,7 +11,7 @@ from actors.agents.pod_runs import DURATION
 from core.messages.events import Mutation
 from core.objects.metadata import parse_time, section, text_map
 from pumice.eta.durations import Knowledge
-from pumice.eta.runs import ENDED, EndedRun, RunKeys, group_of, keys_of, owner_of
+from pumice.eta.runs import ENDED, JOB, EndedRun, RunKeys, group_of, keys_of, owner_of
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
 from storage import codec
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 PLAIN: Final = "Pod"
+OVER: Final = ("Completed", "Failed", "Terminated", "Aborted")
 DEADLINE: Final = "activeDeadlineSeconds"
 
 
@@ -57,7 +58,7 @@ class PodsOfFork:
     """The pods of a fork and the templates of its Jobs: what is known of them without what they say themselves."""
 
     def __init__(self, fork: Fork, ended: Iterable[EndedRun]) -> None:
-        self.fork = fork
+        self.fork = fork = without_the_past(fork)
         groups = {f"{_namespace(obj)}/{_name(obj)}": obj for obj in fork.objects if obj["kind"] == "PodGroup"}
         self._queues = {name: str(section(obj, "spec").get("queue") or "default") for name, obj in groups.items()}
         self.pods = {
@@ -131,6 +132,24 @@ class PodsOfFork:
         return {**task, "template": lasting({**template, "metadata": meta}, drawn)}
 
 
+def without_the_past(fork: Fork) -> Fork:
+    """The fork without Jobs that have come to their end and the pods of theirs that have: they change nothing."""
+    over = {
+        f"{_namespace(obj)}/{_name(obj)}"
+        for obj in fork.objects
+        if obj["kind"] == "Job" and section(section(obj, "status"), "state").get("phase") in OVER
+    }
+
+    def stays(obj: Object) -> bool:
+        if obj["kind"] == "Job":
+            return f"{_namespace(obj)}/{_name(obj)}" not in over
+        if obj["kind"] != PLAIN or section(obj, "status").get("phase") not in ENDED:
+            return True
+        return f"{_namespace(obj)}/{text_map(obj['metadata'].get('annotations')).get(JOB)}" not in over
+
+    return replace(fork, objects=tuple([obj for obj in fork.objects if stays(obj)])) if over else fork
+
+
 def lasting(obj: Object, lasts_s: float | None) -> Object:
     """A pod or template that runs so long, whatever it said; None: for ever."""
     annotations = {
@@ -163,10 +182,12 @@ class _EveryoneStartedError(Exception):
 
 class Starts:
     """When each PodGroup has its minimum of pods on nodes, in seconds after `began`. `names`: PodGroup -> what it
-    stands for.
+    stands for; `left`: those `asked` for by such a name (None: all) that have not started.
     """
 
-    def __init__(self, began: float) -> None:
+    def __init__(self, began: float, asked: frozenset[str] | None) -> None:
+        self.left: set[str] = set()
+        self._asked = asked
         self.at_s: dict[str, float] = {}
         self.names: dict[str, str] = {}
         self._began = began
@@ -180,7 +201,9 @@ class Starts:
             if name not in self._minima:
                 group = codec.unpack(mutation.blob)
                 self._minima[name] = max(int(section(group, "spec").get("minMember") or 1), 1)
-                self.names[name] = owner_of(group)
+                owner = self.names[name] = owner_of(group)
+                if self._asked is None or owner in self._asked:
+                    self.left.add(name)
         elif mutation.kind == PLAIN:
             self._place(name, mutation, at)
 
@@ -194,6 +217,7 @@ class Starts:
             placed.add(name)
             if group and len(placed) >= self._minima.get(group, 1):
                 self.at_s.setdefault(group, max(round(at - self._began, 3), 0.0))
+                self.left.discard(group)
 
     def by_name(self) -> dict[str, float | None]:
         """What each PodGroup stands for -> its start, None: not yet. Of several the last counts."""
@@ -209,13 +233,11 @@ def starts_in(fork: Fork, horizon_s: float, asked: frozenset[str] | None = None)
     """By what PodGroups stand for: seconds until the start in this future, 0 for what had started, None beyond the
     horizon. It is lived through until all that were `asked` for (None: all there are) have started.
     """
-    starts = Starts(fork.now)
+    starts = Starts(fork.now, asked)
     life = Life(fork, 0, starts.hears, _unheard)
 
     def look(seconds: float) -> None:
-        if seconds > 0 and all(
-            start is not None for name, start in starts.by_name().items() if asked is None or name in asked
-        ):
+        if seconds > 0 and not starts.left:
             raise _EveryoneStartedError
 
     with suppress(_EveryoneStartedError):

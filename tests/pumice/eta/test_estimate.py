@@ -10,11 +10,13 @@ import pytest
 from core.objects.metadata import parse_time
 from pumice.bench.cycle import stock_config
 from pumice.eta.estimate import Estimate, FutureSampling, estimates_of, quantile
+from pumice.eta.futures import without_the_past
 from pumice.eta.runs import EndedRun, RunBook, keys_of
 from pumice.eta.score import Scored, calibration_of, naive_of
 from pumice.whatif.state import Fork
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import nodes
+from tests.kit.pods import pod
 from tests.kit.queues import queue
 
 Object = dict[str, Any]
@@ -113,6 +115,18 @@ def test_the_same_question_gives_the_same_answer_and_another_seed_other_futures(
 def test_only_who_is_asked_for() -> None:
     fork = cluster(*running("r", 2), *WAITING, *gang("h", pods=1, cpu="9", phase="Inqueue"))
     assert list(estimates_of(fork, ended(100, 100, 100, 100, 100), FEW, frozenset(["default/g"]))) == ["default/g"]
+
+
+def test_jobs_that_are_over_change_nothing_and_are_left_out() -> None:
+    done = vcjob("done", job_task(replicas=1))
+    done["status"] = {"state": {"phase": "Completed"}}
+    ended_pod = pod("done-worker-0", annotations={"volcano.sh/job-name": "done"}, node="n0", phase="Succeeded")
+    failed_once = pod("g-x", annotations={"volcano.sh/job-name": "going"}, node="n0", phase="Failed")
+    going = vcjob("going", job_task(replicas=1))
+    fork = cluster(done, ended_pod, going, failed_once)
+    kept = {obj["metadata"]["name"] for obj in without_the_past(fork).objects}
+    assert kept == {"n0", "n1", "root", "default", "going", "g-x"}
+    assert without_the_past(cluster(going)) == cluster(going)
 
 
 def test_the_nearest_rank() -> None:
