@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 import msgspec
@@ -68,7 +68,7 @@ def _change(number: int, said: Plain) -> ForkChange:
         raise InputError(f"{where}: expected one key, found {len(said)}")
     ((key, value),) = said.items()
     if key == "submit" and isinstance(value, list):
-        return _submit(where, value)
+        return _submit(where, cast("list[Any]", value))
     if key == "config" and isinstance(value, str):
         told = ConfigLoaded("", value, where, plugins=identities())
         try:

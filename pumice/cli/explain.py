@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -92,6 +93,7 @@ def explain(
         scene = anyio.run(recorded, file, known, whole, cycle, terminal.warn)
         ended = anyio.run(end_in, file, whole) if cycle is None and known == "job" else None
         again = anyio.run(last_job, file, whole) if ended and ended["reason"] == CREATION_REFUSED else None
+    gc.freeze()  # what was loaded stays: the collector need not look at it again and again
     _tell(accounted(scene, known, whole, ended), Occasion(scene, again), seconds, terminal)
     return Exit.DONE
 

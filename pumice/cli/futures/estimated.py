@@ -8,6 +8,7 @@ import anyio
 
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.terminal import Terminal
+from pumice.collecting import rarely
 from pumice.eta.estimate import Estimate, FutureSampling, estimates_of
 from pumice.eta.runs import RunBook, runs_in
 from pumice.units import time_span
@@ -26,7 +27,7 @@ def estimated(
         book = anyio.run(runs_in, source.db or Path("pumice.db"), fork.now)
     else:
         book = RunBook() if runs is None else anyio.run(runs_in, runs)
-    with terminal.progress("futures", sampling.samples) as advance:
+    with terminal.progress("futures", sampling.samples) as advance, rarely():
         return estimates_of(fork, book.ended, sampling, asked, advance)
 
 

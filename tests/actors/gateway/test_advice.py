@@ -68,6 +68,7 @@ async def test_what_cannot_be_asked(method: str, path: str, code: int) -> None:
 
 
 async def test_more_questions_than_may_be_are_turned_away_with_a_time_to_come_back(tmp_path: Path) -> None:
+    pid = 0
     async with serving(adviser=partial(sleeps, str(tmp_path)), question_limit=1) as web:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(web.http.get, f"{BASE}/standings")
