@@ -13,7 +13,7 @@ from core.plugins import PLUGINS
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.closing import close, report
 from core.session.closing.close import let_go
-from core.session.closing.report import tables_later
+from core.session.closing.report import cards_later, tables_later
 from core.session.session import Session
 from core.session.trail.trail import SILENCE, Silence, Trail
 from core.state.sources import total as total_allocatable
@@ -36,6 +36,7 @@ __all__ = [
     "SessionOptions",
     "Trail",
     "Watch",
+    "cards_later",
     "close_session",
     "is_idle",
     "let_go",

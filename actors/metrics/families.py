@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
+from actors.metrics.card_families import CardFamilies
 from actors.metrics.histogram_family import HistogramFamily
 from actors.metrics.job_families import JobFamilies
 from actors.metrics.pending_families import PendingFamilies
@@ -17,6 +18,7 @@ from actors.metrics.queue_families import QueueFamilies
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from core.messages.card_table import CardTable
     from core.messages.events import CycleMeasured, TasksBound
     from core.messages.queue_tables import QueueTables
     from core.messages.supervision import MailboxStatistics
@@ -36,7 +38,8 @@ class Families:
         self._latencies()
         self._counts()
         self._queues, self._jobs, self._pending = QueueFamilies(), JobFamilies(), PendingFamilies()
-        for families in (self._queues, self._jobs, self._pending):
+        self._cards = CardFamilies()
+        for families in (self._queues, self._jobs, self._pending, self._cards):
             self.registry.register(families)
         self._own()
 
@@ -106,6 +109,10 @@ class Families:
     def queues(self, tables: tuple[QueueTables, ...]) -> None:
         """Show the queues' newest numbers."""
         self._queues.show(tables)
+
+    def cards(self, table: CardTable) -> None:
+        """Show how much of which card is in use."""
+        self._cards.show(table)
 
     def mailboxes(self, statistics: Sequence[MailboxStatistics]) -> None:
         """Note how full the mailboxes are."""

@@ -44,6 +44,7 @@ class Metrics(Actor[MetricsMessage, Exposition]):
                 self._families.bound(message)
             case QueuesMeasured():
                 self._families.queues(message.tables)
+                self._families.cards(message.cards)
             case Expose():
                 measured = await self._supervisor.ask(MeasureProcess())
                 self._families.mailboxes(measured.mailboxes)

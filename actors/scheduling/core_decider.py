@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from actors.scheduling.decider import Decider, Moment, no_tables
 from actors.scheduling.plugin_times import PluginTimes
 from core.actions import ACTIONS, DRY_RUNNING
-from core.cycle import close_session, is_idle, open_session, run_action, tables_later
+from core.cycle import cards_later, close_session, is_idle, open_session, run_action, tables_later
+from core.messages.card_table import CardTable
 from core.plugins import PLUGINS, asks_outside
 from core.session.carry import Carry, CycleClock
 from core.state.view import View
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.perf_counter) -> Decider:
     """`report`: every cycle computes its full report. `stopwatch` (seconds) feeds the metrics and nothing else."""
-    times, queues = PluginTimes(stopwatch), NewestQueues()
+    times, queues = PluginTimes(stopwatch), NewestTables()
     stepped: dict[str, Callable[[Session], Steps]] = {name: partial(_steps, name) for name in DRY_RUNNING}
     return Decider(
         View,
@@ -40,23 +41,29 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
         plugins=tuple(PLUGINS),
         stepped=stepped,
         queue_tables=queues.tables,
+        card_table=queues.cards,
         asks=asks_outside,
     )
 
 
-class NewestQueues:
-    """What the newest session left to be told of the queues."""
+class NewestTables:
+    """What the newest session left to be told of the queues and of cards."""
 
     def __init__(self) -> None:
         self._tables = no_tables
+        self._cards: Callable[[], CardTable] = CardTable
 
     def keep(self, session: Session) -> None:
         """A session is about to close."""
-        self._tables = tables_later(session)
+        self._tables, self._cards = tables_later(session), cards_later(session)
 
     def tables(self) -> tuple[QueueTables, ...]:
         """Made anew by every call; () before the first session."""
         return self._tables()
+
+    def cards(self) -> CardTable:
+        """In the same way; empty where there are none."""
+        return self._cards()
 
 
 def _open(
@@ -73,7 +80,7 @@ def _open(
     return open_session(snapshot, config, clock, carried, report=report, watch=times.watch, ask=ask)
 
 
-def _close(times: PluginTimes, queues: NewestQueues, session: Session) -> CycleResult:
+def _close(times: PluginTimes, queues: NewestTables, session: Session) -> CycleResult:
     queues.keep(session)
     return times.told(close_session(session, times.watch))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from config.schema import SchedulerConfig
+from core.messages.card_table import CardTable
 from core.messages.decisions import BindContext, CycleResult
 from core.messages.queue_tables import QueueTables
 from core.outside import Ask
@@ -95,5 +96,7 @@ class Decider:
     """Every plugin there is (None: whatever a configuration may name)."""
     queue_tables: Callable[[], tuple[QueueTables, ...]] = no_tables
     """What the newest closed session knew of the queues, made when somebody asks."""
+    card_table: Callable[[], CardTable] = CardTable
+    """How much of which card is in use, as the newest closed session knew it, made when somebody asks."""
     asks: Callable[[SchedulerConfig], bool] = no_questions
     """Whether under that configuration processes outside are asked: every step of a session may stop at a question."""

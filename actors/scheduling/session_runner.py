@@ -187,7 +187,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
         self._settle(taken.version, result)
-        queues = QueuesMeasured(self._decider.queue_tables())
+        queues = QueuesMeasured(self._decider.queue_tables(), self._decider.card_table())
         await self._metrics.tell(measure.finish(result, moment.now), queues)
         memory.done = moment.cycle
         self._tell_who_waits()

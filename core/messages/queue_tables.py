@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from core.messages.card_table import CardTable
 from core.messages.message import Message
 from core.messages.queue_columns import QueueColumns
 from core.state.dimensions import CPU, MEMORY, PODS
@@ -96,9 +97,10 @@ class QueueTables(Struct, frozen=True, gc=False):
 
 
 class QueuesMeasured(Message, frozen=True):
-    """The gauges of all queues after a cycle."""
+    """The gauges of all queues after a cycle, and how much of which card is in use."""
 
     tables: tuple[QueueTables, ...] = ()
+    cards: CardTable = CardTable()
 
 
 def readable(tables: Iterable[QueueTables]) -> QueueColumns:

@@ -13,6 +13,7 @@ from core.devices.vgpu import slices
 from core.devices.vgpu.asking import group_of
 from core.devices.vgpu.codec import IDS, MIG, Assigned, assigned
 from core.devices.vgpu.exclusive import Reserved
+from core.messages.card_table import CardTable, PodOnCard
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CardUsage:
-    """What a pod has of a card, and its group."""
+    """What a pod has of a card, its group and its name."""
 
     memory: int = 0
     cores: int = 0
     group: str = ""
+    pod: str = ""
 
 
 class CardOccupancy:
@@ -80,7 +82,7 @@ class CardOccupancy:
             else:
                 size = device.memory
             if size is not None:
-                usage = CardUsage(size, device.cores, group_of(task.namespace, notes))
+                usage = CardUsage(size, device.cores, group_of(task.namespace, notes), task.name)
                 self._users.setdefault((row, card), {})[task.uid] = usage
                 self._shift(row, card, size, device.cores, 1)
         self.reserve(row, task)
@@ -125,7 +127,24 @@ class CardOccupancy:
                     if known.uuid in device.uuid:
                         usage = self._users.setdefault((row, card), {}).setdefault(task.uid, CardUsage())
                         usage.memory, usage.cores = usage.memory + device.memory, usage.cores + device.cores
-                        usage.group = group
+                        usage.group, usage.pod = group, task.name
+
+    def table(self) -> CardTable:
+        """All cards, by node."""
+        rows, columns = (self.cards.kind >= 0).nonzero()
+        places = {at: place for place, at in enumerate(zip(rows.tolist(), columns.tolist(), strict=True))}
+        numbers = np.array([each[rows, columns] for each in (self.sharers, self.memory, self.cores, self.cards.memory)])
+        return CardTable(
+            nodes=[self._names[row] for row, _ in places],
+            cards=[self.cards.cards[row][card].uuid for row, card in places],
+            numbers=numbers.astype(np.float64).tobytes(),
+            pods=tuple(
+                PodOnCard(places[at], usage.pod, usage.memory, usage.cores)
+                for at, users in sorted(self._users.items())
+                for usage in users.values()
+                if at in places
+            ),
+        )
 
     def _shift(self, row: int, card: int, memory: int, cores: int, sign: int) -> None:
         self._changes[row] += 1

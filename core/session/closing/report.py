@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.devices.vgpu import Vgpu
 from core.life.pod_group import LABELS as PHASES
 from core.life.task import COUNT, LABELS, TaskStatus
+from core.messages.card_table import CardTable
 from core.messages.decisions import BindingJob, CycleReport, PendingReason, TaskAtOpen
 from core.messages.queue_tables import QueueTables, readable
 from core.session.fit import ALL_NODES_UNAVAILABLE
@@ -67,6 +69,12 @@ def tables_later(session: Session) -> Callable[[], tuple[QueueTables, ...]]:
     """All their answers, for whoever asks when the session is over: mostly nobody does."""
     tellers, apart = session.tellers.queues, keeps_apart(session)
     return lambda: (*gauges_of(tellers, apart), *amounts_of(tellers))
+
+
+def cards_later(session: Session) -> Callable[[], CardTable]:
+    """How much of which virtual GPU is in use, in the same way."""
+    devices = session.devices
+    return lambda: next((each.table() for each in devices if isinstance(each, Vgpu)), CardTable())
 
 
 def keeps_apart(session: Session) -> bool:

@@ -43,6 +43,8 @@ async def test_a_node_takes_one_pod_with_devices_until_it_is_unlocked() -> None:
         assert len(placed(system)) == 1
         (node,) = stored(system, "Node")
         assert "hamivgpu" in node["metadata"]["annotations"]
+        text = (await system.metrics_text()).decode()
+        assert 'volcano_vgpu_device_memory_limit{NodeName="n0",devID="n0-0"} 100.0' in text
     assert [isinstance(each, Bound) for each in await journaled(journal, "outcome", Outcome)] == [True]
     assert (await verify(journal)).identical
 

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.metrics.card_families import OF_CARDS
 from actors.metrics.families import Families
 from actors.metrics.histogram_family import HistogramFamily
 from actors.metrics.job_families import MOST
 from actors.metrics.queue_families import AMOUNTS
+from core.messages.card_table import CardTable, PodOnCard
 from core.messages.decisions import BindingJob
 from core.messages.events import CycleMeasured, TasksBound
 from core.messages.queue_tables import QueueTables
@@ -21,6 +23,18 @@ from tests.kit.jobs import gang
 
 def value(families: Families, name: str, **labels: str) -> float | None:
     return families.registry.get_sample_value(name, labels)
+
+
+def test_cards_are_told_in_volcanos_names_while_they_are_there() -> None:
+    families, numbers = Families(), np.array([[1.0], [40.0], [25.0], [100.0]])
+    families.cards(CardTable(["n0"], ["u"], numbers.tobytes(), (PodOnCard(0, "p", 40, 25),)))
+    card = {"devID": "u", "NodeName": "n0"}
+    values = [value(families, f"volcano_vgpu_device_{name}", **card) for name in OF_CARDS]
+    assert values == [1.0, 40.0, 25.0, 100.0]
+    of_pod = "volcano_vgpu_device_{}_allocation_for_a_certain_pod"
+    assert [value(families, of_pod.format(name), **card, podName="p") for name in ("memory", "core")] == [40.0, 25.0]
+    families.cards(CardTable())
+    assert value(families, "volcano_vgpu_device_shared_number", **card) is None
 
 
 def test_a_cycle_is_told_in_volcanos_names() -> None:

@@ -182,3 +182,16 @@ def test_pods_of_one_rule_never_share_a_card() -> None:
     )  # until it is gone
     assert not family.fits(third, 0)
     assert family.fits(asking("y", asked, labels={"team": "t"}), 0)
+
+
+def test_the_table_says_how_much_of_which_card_is_in_use() -> None:
+    cards = virtual(vgpu_node("n0", [(9, 100, A100)]), node("n1"), vgpu_node("n2", [(9, 50, A100)] * 2))
+    cards.add(2, asking("a", {"vgpu_number": 1}), {IDS: "n2-1,NVIDIA,20,30:"})
+    cards.assign(0, asking("b", {"vgpu_number": 1, "vgpu_memory": 40}), {}, 0.0)
+    table = cards.table()
+    assert list(zip(table.nodes, table.cards, strict=True)) == [("n0", "n0-0"), ("n2", "n2-0"), ("n2", "n2-1")]
+    assert table.columns().tolist() == [[1, 0, 1], [40, 0, 20], [0, 0, 30], [100, 50, 50]]
+    assert [(table.cards[each.card], each.pod, each.memory, each.cores) for each in table.pods] == [
+        ("n0-0", "b", 40, 0),
+        ("n2-1", "a", 20, 30),
+    ]
