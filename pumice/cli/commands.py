@@ -68,6 +68,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Tell a recorded run, or two beside each other, as one HTML file with plots.",
         "[bold]pumice report pumice.db -o report.html[/bold]",
     ),
+    "sweep": CommandRow(
+        "Live through every combination of configurations, arguments, seeds and traces, as one table.",
+        "[bold]pumice sweep sweep.yaml -o table.csv[/bold]",
+    ),
     "timeline": CommandRow(
         "Draw a recorded run for Perfetto: nodes, queues, cycles and actors over time, evictions as arrows.",
         "[bold]pumice timeline pumice.db -o trace.perfetto-trace[/bold]",

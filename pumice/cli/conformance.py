@@ -13,8 +13,8 @@ from config.errors import ConfigError
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.inputs import load_config
 from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Quiet, Workers
+from pumice.cli.tables.verdicts import show_verdict
 from pumice.cli.terminal import Terminal
-from pumice.cli.verdicts import show_verdict
 from pumice.conformance.case import find_suites
 from pumice.conformance.inheritance import inherited
 from pumice.conformance.runner import run_suites

@@ -1,0 +1,1 @@
+"""Sweeps: the same question asked of many configurations, seeds, traces and sizes, as one table."""

@@ -1,0 +1,102 @@
+"""One run of a sweep: settings in, figures out. It is all that a worker does, wherever that works."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from config.load import default_text
+from config.rules import VERSION
+from pumice import __version__
+from pumice.errors import InputError
+from pumice.lab.cluster import Cluster, read
+from pumice.load.source import find_files, read_text
+from pumice.sweep.spec import ARGUMENTS, Settings, inputs_of
+
+WALL: Final = "wall_s"
+"""The one column that two equal sweeps may differ in."""
+
+
+def key_of(run: Settings, folder: Path) -> str:
+    """What tells this run's result from others: its settings, the content of its files, and the version of Pumice."""
+    digest = hashlib.blake2b(msgspec.json.encode([__version__, VERSION, run], order="sorted"), digest_size=16)
+    for file in _files(run, folder):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _files(run: Settings, folder: Path) -> Iterator[Path]:
+    if run.get("config"):
+        yield _there(folder / str(run["config"]))
+    for said in inputs_of(run):
+        for name in _named(said):
+            yield from find_files(str(folder / name))
+
+
+def _there(path: Path) -> Path:
+    if not path.is_file():
+        raise InputError("no such file", source=str(path))
+    return path
+
+
+def _named(said: str) -> list[str]:
+    """The files that an argument of `-f` names; a trace may have options after its files."""
+    form, colon, rest = said.partition(":")
+    if not colon or form not in ("openb", "swf", "philly", "csv", "parquet"):
+        return [said]
+    return [part for part in rest.split(",") if part != "times" and not part.startswith("nodes=")]
+
+
+def placed(said: str, folder: Path) -> str:
+    """The same argument with its files where they lie."""
+    names = _named(said)
+    form, colon, rest = said.partition(":")
+    if names == [said] or not colon:
+        return str(folder / said)
+    parts = [str(folder / part) if part in names else part for part in rest.split(",")]
+    return f"{form}:{','.join(parts)}"
+
+
+def lived(run: Settings, folder: str) -> dict[str, Any]:
+    """The figures of one run (`pumice.measures`), flat: resources as `RESOURCE FIGURE`. Raises what its input is."""
+    began = time.perf_counter()
+    at = Path(folder)
+    objects = read(*(placed(said, at) for said in inputs_of(run)))
+    cluster = Cluster(
+        objects,
+        config=configuration(run, at),
+        seed=int(run.get("seed", 0)),
+        default_duration=str(run.get("default_duration", "5s")),
+    )
+    summary = cluster.run(str(run.get("until", "idle"))).summary
+    figures = {name: value for name, value in summary.items() if name != "resources"}
+    for resource, of in summary["resources"].items():
+        figures |= {f"{resource} {name}": value for name, value in of.items()}
+    return {**figures, WALL: round(time.perf_counter() - began, 3)}
+
+
+def configuration(run: Settings, folder: Path) -> str:
+    """The text of the configuration with the arguments that the run sets."""
+    text = read_text(folder / str(run["config"])) if run.get("config") else default_text()
+    wanted: dict[str, Settings] = {}
+    for name, value in run.items():
+        if name.startswith(ARGUMENTS):
+            _, plugin, argument = name.split(".", 2)
+            wanted.setdefault(plugin, {})[argument] = value
+    if not wanted:
+        return text
+    said: Any = yaml.safe_load(text)
+    for plugin, arguments in wanted.items():
+        every = (one for tier in said.get("tiers") or () for one in tier.get("plugins") or ())
+        options = [one for one in every if one.get("name") == plugin]
+        if not options:
+            raise InputError(f"the configuration has no plugin {plugin!r}", path=f"{ARGUMENTS}{plugin}")
+        for option in options:
+            option["arguments"] = {**(option.get("arguments") or {}), **arguments}
+    return yaml.safe_dump(said, sort_keys=False)

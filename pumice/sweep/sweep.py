@@ -1,0 +1,96 @@
+"""A sweep from its specification to its table; what has been run before is not run again."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pumice.errors import InputError
+from pumice.extras import demand
+from pumice.sweep.executors import AGAIN, BrokenProcessPool, in_order_of_ending
+from pumice.sweep.one_run import WALL, key_of, lived
+from pumice.sweep.spec import Settings, SweepSpec
+
+Work = Callable[[Settings, str], dict[str, Any]]
+Executors = Callable[[], AbstractContextManager[Executor]]
+PARQUET: Final = ".parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """`rows` in the order of the specification; `fresh`: how many were run now."""
+
+    rows: list[dict[str, Any]]
+    fresh: int
+
+
+def sweep(
+    spec: SweepSpec, results: Path, executors: Executors, ended: Callable[[], None] = lambda: None, work: Work = lived
+) -> Swept:
+    """Run what `results` does not hold yet, a file for each run there; `ended` hears of each.
+
+    Raises InputError for input that a run cannot use, and BrokenProcessPool when workers keep dying.
+    """
+    keys = [key_of(run, spec.folder) for run in spec.runs]
+    results.mkdir(parents=True, exist_ok=True)
+    left = {
+        key: (run, str(spec.folder))
+        for key, run in zip(keys, spec.runs, strict=True)
+        if not (results / f"{key}.json").exists()
+    }
+    fresh = len(left)
+    for attempt in range(AGAIN):
+        try:
+            _run(left, results, executors, ended, work)
+            break
+        except BrokenProcessPool:
+            if attempt == AGAIN - 1:
+                raise
+    found = {key: msgspec.json.decode((results / f"{key}.json").read_bytes()) for key in dict.fromkeys(keys)}
+    rows = [
+        {**{name: _plain(run.get(name)) for name in spec.varied}, **found[key]}
+        for key, run in zip(keys, spec.runs, strict=True)
+    ]
+    return Swept(rows, fresh)
+
+
+def _run(
+    left: dict[str, tuple[Any, ...]], results: Path, executors: Executors, ended: Callable[[], None], work: Work
+) -> None:
+    if not left:
+        return
+    with executors() as executor:
+        for key, figures in in_order_of_ending(work, dict(left), executor):
+            part = results / f"{key}.part"
+            part.write_bytes(msgspec.json.encode(figures))
+            part.rename(results / f"{key}.json")  # a result is there as a whole or not at all
+            del left[key]
+            ended()
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float) else msgspec.json.encode(value).decode()
+
+
+def write(rows: list[dict[str, Any]], path: Path) -> None:
+    """As CSV, or Parquet by the name of the file; what varied comes first, the time it took last."""
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != WALL]
+    names.append(WALL)
+    if path.suffix == PARQUET:
+        arrow = demand("pyarrow", "tables", "Parquet files")
+        parquet = demand("pyarrow.parquet", "tables", "Parquet files")
+        parquet.write_table(arrow.table({name: [row.get(name) for row in rows] for name in names}), path)
+        return
+    if path.suffix != ".csv":
+        raise InputError(f"expected a name that ends in .csv or {PARQUET}", source=str(path))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.DictWriter(file, names, lineterminator="\n")
+        lines.writeheader()
+        lines.writerows({name: "" if row.get(name) is None else row[name] for name in names} for row in rows)
