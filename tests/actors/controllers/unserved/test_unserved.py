@@ -37,7 +37,7 @@ def events(cluster: Cluster) -> list[tuple[str, str, str]]:
 
 
 def scheduled(cluster: Cluster) -> list[Object]:
-    conditions = cluster.get("Pod", "p")["status"].get("conditions") or []
+    conditions: list[Object] = cluster.get("Pod", "p")["status"].get("conditions") or []
     return [each for each in conditions if each["type"] == "PodScheduled"]
 
 
@@ -58,7 +58,7 @@ def test_it_is_said_once_whoever_starts_anew() -> None:
     cluster.create(stranger())
     cluster.settle()
     before = len(cluster.journal)
-    cluster.machines = [UnservedMachine()]
+    cluster.machines[:] = [UnservedMachine()]
     cluster.patch("Pod", "p", {"metadata": {"labels": {"a": "b"}}})
     cluster.settle()
     assert len(cluster.journal) == before + 1
