@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import anyio
+
+STOOD_STILL_S: Final = 1.0
+"""Who wakes so much too late was not alone: the process was stopped (SIGSTOP, a paused machine)."""
 
 
 class Alarm:
@@ -27,13 +32,23 @@ class Alarm:
     async def wait(self, event: anyio.Event, until: float) -> None:
         """Wait for an event that is the caller's own, at most until then: it may be set at that time.
 
-        Any number of tasks may do so, and one sleep at the same time.
+        Any number of tasks may do so, and one sleep at the same time. Where the process stood still over that time,
+        they wait once more as long: whoever was to set it could not.
         """
+        wait_s = until - self.now()
         with self._scope(deadline=until) as scope:
             self._scope = type(scope)
             await event.wait()
+        if not event.is_set() and stood_still(self.now() - until):
+            with self._scope(deadline=self.now() + wait_s):
+                await event.wait()
 
     def no_later_than(self, time: float) -> None:
         """Have the sleeper wake then, unless it does so before. Who is awake decides anew before it sleeps."""
         if self._sleep is not None and time < self._sleep.deadline:
             self._sleep.deadline = time
+
+
+def stood_still(late_s: float) -> bool:
+    """Whether so long after its time means that nobody could do anything."""
+    return late_s > STOOD_STILL_S

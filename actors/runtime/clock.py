@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 import anyio
+
+log = logging.getLogger(__name__)
+SLEWED_S: Final = 1.0
+"""What a clock that is being corrected may be behind; more is a jump."""
 
 
 class Clock(Protocol):
@@ -15,11 +21,28 @@ class Clock(Protocol):
     def now(self) -> float: ...
 
 
+@dataclass(eq=False)
 class RealClock:
-    """The machine's clock."""
+    """The machine's clock, which never goes back here: where it was set back this one goes on by the steady clock until
+    the machine's has caught up, and says so once. Who compares `now()` with a time that was written down meets no
+    hour that comes twice.
+    """
+
+    wall: Callable[[], float] = time.time
+    steady: Callable[[], float] = time.monotonic
+    _told: float = field(default=float("-inf"), init=False)
+    _at: float = field(default=0.0, init=False)
+    _behind: bool = field(default=False, init=False)
 
     def now(self) -> float:
-        return time.time()
+        wall, steady = self.wall(), self.steady()
+        going_on = self._told + (steady - self._at)
+        behind = wall < going_on - SLEWED_S
+        if behind and not self._behind:
+            log.warning("the machine's clock went back by %.0f s: time goes on from where it was", going_on - wall)
+        self._behind, self._at = behind, steady
+        self._told = going_on if behind else max(wall, self._told)
+        return self._told
 
 
 @dataclass

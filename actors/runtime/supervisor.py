@@ -100,6 +100,7 @@ class Supervisor:
         self._stopped: list[ActorEvent] = []
         self._stop = anyio.Event()
         self._doomed = False
+        self._said: dict[str, tuple[str, int]] = {}
 
     @property
     def restarts(self) -> dict[str, int]:
@@ -242,8 +243,20 @@ class Supervisor:
         elif isinstance(error, HungActorError) and error.injected:
             log.warning("%s", error)
         else:
-            log.error("actor %s crashed: %r", child.name, error, exc_info=error)
+            self._say(child.name, error, pause)
         await self._note((ActorCrashed(child.name, self._context.clock.now(), repr(chief(error)), pause),))
+
+    def _say(self, name: str, error: Exception, pause: float | None) -> None:
+        """A crash with its trace; of the same again and again, one line after the 2nd, 4th, 8th …"""
+        words, (before, times) = repr(error), self._said.get(name, ("", 0))
+        times = times + 1 if words == before else 1
+        self._said[name] = words, times
+        if times == 1:
+            log.error("actor %s crashed: %s", name, words, exc_info=error)
+        elif times & (times - 1) == 0:
+            log.error(
+                "actor %s crashed %d times in the same way, %g s apart by now: %s", name, times, pause or 0, words
+            )
 
     def _fell_with_a_vital_one(self, error: Exception) -> bool:
         """It asked an actor whose crash ends the process, which says why by itself."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, assert_never
 from actors.errors import ActorFailedError, BrokenViewError
 from actors.runtime.activity import SCHEDULER
 from actors.runtime.actor import Actor
+from actors.runtime.alarm import stood_still
 from actors.runtime.level_signal import LevelSignal
 from actors.runtime.watcher import WatchedChanges, Watcher
 from actors.scheduling.resync import Awaited, Due, ResyncQueue
@@ -242,8 +243,10 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     async def _resync(self) -> None:
         while True:
-            await self._alarm.sleep_until(self._next_at())
+            due_at = await self._alarm.sleep_until(self._next_at())
             with self.activity.busy():
+                if stood_still(self._alarm.now() - due_at):
+                    self._awaited.put_off(self._alarm.now() - due_at)
                 for lost in self._awaited.take_overdue(self._alarm.now()):
                     log.warning("no outcome ever came of %s/%s: looking at it again", lost.namespace, lost.name)
                     self._failed(lost.namespace, lost.name, lost.uid, evicting=lost.evicting)

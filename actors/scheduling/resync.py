@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from core.messages.decisions import Evict
 
@@ -128,6 +129,11 @@ class Awaited:
         """There it is."""
         self._in_flight.pop(uid, None)
         self._with_claims.pop(uid, None)
+
+    def put_off(self, by_s: float) -> None:
+        """Nobody could bring an outcome for so long."""
+        for table in (self._in_flight, self._with_claims):
+            table.update({uid: replace(each, deadline=each.deadline + by_s) for uid, each in table.items()})
 
     def take_overdue(self, now: float) -> list[InFlight]:
         """Take out all whose time is up."""

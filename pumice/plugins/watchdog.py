@@ -42,13 +42,17 @@ def watched(
 
 
 def _watch(asked: PluginQuestion, patience_s: float, end: Callable[[], object], stop: threading.Event) -> None:
-    number, since = -1, monotonic()
-    while not stop.wait(min(patience_s / 4, 1.0)):
+    tick_s = min(patience_s / 4, 1.0)
+    number, waited_s, looked = -1, 0.0, monotonic()
+    while not stop.wait(tick_s):
+        now = monotonic()
+        waited_s += min(now - looked, 2 * tick_s)  # the process was stopped for the rest, and the plugin with it
+        looked = now
         if not asked.plugin or asked.number != number:
-            number, since = asked.number, monotonic()
-        elif monotonic() - since > patience_s:
+            number, waited_s = asked.number, 0.0
+        elif waited_s > patience_s:
             told = "plugin %s hangs in %s: no answer for %.0f s. The process ends; the journal is whole"
-            log.critical(told, asked.plugin, asked.what, monotonic() - since)
+            log.critical(told, asked.plugin, asked.what, waited_s)
             if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
                 faulthandler.dump_traceback(sys.__stderr__)
             end()

@@ -33,6 +33,12 @@ class Served:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def pid(self) -> int:
+        """Its process's number."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def log(self) -> str:
         """What it said on stderr so far."""
         return (self.folder / "server.log").read_text("utf-8", "replace")

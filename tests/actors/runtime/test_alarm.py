@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+import trio.testing
 
 from actors.runtime.alarm import Alarm
 
@@ -107,3 +108,27 @@ async def test_many_wait_while_one_sleeps() -> None:
             event.set()
             alarm.no_later_than(anyio.current_time())
     assert slept
+
+
+@pytest.mark.trio
+@pytest.mark.parametrize(("stopped_s", "waits_s"), [(0.0, 30.0), (0.9, 30.9), (300.0, 360.0)])
+async def test_who_waited_while_the_process_stood_still_waits_once_more(
+    mock_clock: trio.testing.MockClock, stopped_s: float, waits_s: float
+) -> None:
+    """What an answer took in the meantime is not the fault of whoever was to give it."""
+    alarm, came = Alarm(), anyio.Event()
+    began = anyio.current_time()
+    ended: list[float] = []
+
+    async def wait() -> None:
+        await alarm.wait(came, began + 30.0)
+        ended.append(anyio.current_time() - began)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        mock_clock.jump(30.0 + stopped_s)
+        await anyio.wait_all_tasks_blocked()
+        assert ended == ([] if stopped_s > 1 else [waits_s])
+        mock_clock.jump(30.0)
+    assert ended == [waits_s]

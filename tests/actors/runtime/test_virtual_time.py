@@ -77,3 +77,15 @@ async def test_virtual_time_runs_pods_to_their_end_at_once(autojump_clock: objec
         (only,) = stored(system, "Pod")
         assert only["status"]["phase"] == "Succeeded"
     assert 3 * 3600 <= anyio.current_time() - began < 3 * 3600 + 60
+
+
+async def test_an_actor_that_crashes_again_and_again_in_the_same_way_fills_no_log(
+    autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with staged() as stage:
+        for _ in range(10):
+            await stage.box.tell(TakeSnapshot(CRASH))
+            await stage.context.activity.wait_idle()
+    traces = [record.exc_info is not None for record in caplog.records]
+    assert traces == [True, False, False, False], "the first with its trace; the 2nd, 4th and 8th in a line"
+    assert "crashed 8 times in the same way, 1.28 s apart" in caplog.records[-1].getMessage()

@@ -52,3 +52,15 @@ def test_a_bind_that_waits_for_volumes_is_awaited_so_much_longer() -> None:
     assert awaited.next_at == 110.0
     awaited.came("slow")
     assert (len(awaited), awaited.next_at) == (0, float("inf"))
+
+
+def test_what_is_put_off_is_overdue_so_much_later_and_in_the_same_order() -> None:
+    awaited = Awaited(30.0)
+    awaited.add(0.0, Bind("d", "a", "a", "n", "j"))
+    awaited.add(1.0, Bind("d", "b", "b", "n", "j", BindContext(provisions=("d/c",), timeout_s=5.0)))
+    awaited.add(2.0, Bind("d", "c", "c", "n", "j"))
+    awaited.put_off(100.0)
+    assert awaited.next_at == 130.0
+    assert awaited.take_overdue(129.9) == []
+    assert [each.name for each in awaited.take_overdue(131.9)] == ["a"]
+    assert [each.name for each in awaited.take_overdue(136.0)] == ["c", "b"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,25 @@ def test_many_short_answers_are_no_long_one(caplog: pytest.LogCaptureFixture) ->
         for _ in range(20):
             plugin.attempt("score", lambda: ended.wait(0.03), lambda _: False)
     assert not ended.is_set()
+    assert not caplog.records
+
+
+def test_the_time_for_which_the_process_was_stopped_is_nobodys(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped_s = 0.0
+    monkeypatch.setattr("pumice.plugins.watchdog.monotonic", lambda: time.monotonic() + stopped_s)
+    asked, ended = PluginQuestion(), threading.Event()
+    plugin = PluginFailures("stopped", {}, asked=asked)
+
+    def answer() -> bool:
+        nonlocal stopped_s
+        time.sleep(0.15)
+        stopped_s = 300.0
+        return ended.wait(0.3)
+
+    with watched(asked, 0.8, ended.set):
+        assert plugin.attempt("score", answer, lambda _: True) is False
     assert not caplog.records
 
 
