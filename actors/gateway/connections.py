@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,29 @@ DESCRIPTORS: Final = Path("/dev/fd")
 def break_off(listener: socket.socket) -> int:
     """Shut down every connection that was accepted from `listener`; how many there were."""
     return sum(_shut(number, listener) for number in _open_descriptors())
+
+
+def break_off_from(first: int, count: int, listener: socket.socket) -> int:
+    """Shut down those of the `count` descriptors from `first` on that are connections of `listener`; how many are."""
+    return sum(_shut(number, listener) for number in range(first, first + count))
+
+
+@cache
+def closing_promptly(server: Any) -> Any:
+    """Hypercorn's server of one connection, mended: what its client has closed would be kept until it was idle for too
+    long, since the task that looks after that is waited for.
+    """
+    if getattr(server, "closes_promptly", False):
+        return server
+
+    class PromptServer(server):  # type: ignore[misc]
+        closes_promptly = True
+
+        async def _read_data(self) -> None:
+            await super()._read_data()
+            await self.idle_task.stop()
+
+    return PromptServer
 
 
 def _open_descriptors() -> list[int]:

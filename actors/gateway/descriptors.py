@@ -1,8 +1,8 @@
 """What happens when the process runs out of file descriptors: connections are refused, and that is said once a second.
 
 asyncio shows a traceback for each one that it cannot accept, as many at a time as there wait; trio one every tenth of a
-second. On asyncio some descriptors are left to the others of the process, the journal above all; on trio, which takes
-no socket but a plain one, connections wait until there are some again.
+second. Some descriptors are left to the others of the process, the journal above all: on asyncio by the listener, on
+trio, which takes no socket but a plain one, by a look at the last ones ten times a second.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from hypercorn.config import Config, Sockets
 from starlette.applications import Starlette
 
 from actors.errors import ListenError
-from actors.gateway.connections import break_off
-from actors.gateway.descriptors import Complaints, OneLine, bounded
+from actors.gateway.connections import break_off, break_off_from, closing_promptly
+from actors.gateway.descriptors import RESERVE, Complaints, OneLine, bounded, most_descriptors
 from actors.gateway.settings import GatewaySettings
 
 IDLE_S: Final = 120.0
@@ -25,6 +25,9 @@ HEADERS: Final = 64 * 1024
 SHUTDOWN_S: Final = 1.0
 """Hypercorn's own patience at the end: by then every stream is closed."""
 
+LOOK_S: Final = 0.1
+"""On trio a connection may have one of the last descriptors for so long; trio itself tries again as often."""
+
 Serve = Callable[..., Awaitable[None]]
 
 
@@ -32,12 +35,15 @@ async def serve(app: Starlette, settings: GatewaySettings, stop: anyio.Event) ->
     """Serve until `stop` is set and everything open has been closed."""
     duplicate = os.dup(settings.listener.fileno())  # hypercorn closes what it listens on
     config = _config(settings, duplicate)
-    filtering = OneLine(Complaints())
+    complaints = Complaints()
+    filtering = OneLine(complaints)
     accepting = logging.getLogger("trio.serve_listeners")
     accepting.addFilter(filtering)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_break_off_late, settings.listener, stop)
+            if _on_trio():
+                tasks.start_soon(_keep_some_free, settings.listener, complaints)
             await _backend()(app, config, shutdown_trigger=stop.wait)
             tasks.cancel_scope.cancel()
     finally:
@@ -50,8 +56,20 @@ def _on_trio() -> bool:
 
 def _backend() -> Serve:
     """Hypercorn's server for the event loop that is running."""
-    found: Serve = import_module("hypercorn.trio" if _on_trio() else "hypercorn.asyncio").serve
+    name = "hypercorn.trio" if _on_trio() else "hypercorn.asyncio"
+    run: Any = import_module(f"{name}.run")
+    run.TCPServer = closing_promptly(run.TCPServer)
+    found: Serve = import_module(name).serve
     return found
+
+
+async def _keep_some_free(listener: socket.socket, complaints: Complaints) -> None:
+    """What has one of the last descriptors is refused, as `BoundedListener` does where it may accept."""
+    most = most_descriptors()
+    while True:
+        await anyio.sleep(LOOK_S)
+        for _ in range(break_off_from(most, RESERVE, listener)):
+            complaints.refused()
 
 
 async def _break_off_late(listener: socket.socket, stop: anyio.Event) -> None:

@@ -20,7 +20,7 @@ from tests.mutation.reach import Reach
 from tests.mutation.results import Row, Verdict, name_of
 from tests.mutation.watch import End, Watched
 
-FRESH_TESTS: Final = 400
+FRESH_TESTS: Final = 120
 """Tests for a mutant of what runs at import, whose process has to collect them anew: the nearest ones."""
 NOT_CHANGED: Final = 70
 

@@ -13,10 +13,12 @@ import sys
 import time
 from pathlib import Path
 
+import anyio
 import pytest
 
 from actors.gateway.descriptors import RESERVE, Complaints, bounded, most_descriptors
 from actors.gateway.server import listen
+from tests.actors.gateway.rig import serving
 
 LIMIT = 64
 CLIENTS = 100
@@ -55,6 +57,22 @@ def test_some_are_left_to_others() -> None:
     assert most_descriptors() == resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVE
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("asks", [b"", b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n", b"GET /li"])
+async def test_what_a_client_closes_is_closed_here_too(asks: bytes) -> None:
+    async with serving() as web:
+        before = _open()
+        for _ in range(10):
+            async with await anyio.connect_tcp(*web.settings.address) as client:
+                if asks:
+                    await client.send(asks)
+                if asks.endswith(b"\r\n\r\n"):
+                    await client.receive()
+        with anyio.fail_after(10):
+            while _open() > before:  # noqa: ASYNC110 - nobody tells
+                await anyio.sleep(0.02)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_hundred_connections_and_sixty_four_descriptors(tmp_path: Path, backend: str) -> None:
@@ -66,9 +84,13 @@ def test_a_hundred_connections_and_sixty_four_descriptors(tmp_path: Path, backen
         port = _port(tmp_path / "err")
         with contextlib.ExitStack() as open_:
             first = open_.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
-            for _ in range(CLIENTS):
-                open_.enter_context(socket.create_connection(("127.0.0.1", port)))
+            others = [
+                open_.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)) for _ in range(CLIENTS)
+            ]
             time.sleep(2.5)
+            taken = [int(name) for name in os.listdir(f"/proc/{process.pid}/fd")]  # noqa: PTH208 - names are wanted
+            assert max(taken) < LIMIT - RESERVE, "some are left to others"
+            assert sum(_is_closed(each) for each in others) >= CLIENTS - LIMIT + RESERVE
             first.sendall(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n")
             assert first.recv(64).startswith(b"HTTP/1.1 200")
     finally:
@@ -77,6 +99,21 @@ def test_a_hundred_connections_and_sixty_four_descriptors(tmp_path: Path, backen
     text = (tmp_path / "err").read_text()
     assert "Traceback" not in text
     assert 1 <= text.count("connections refused") <= 4
+
+
+def _open() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    """Whether the server has closed it; one that it keeps has nothing to say."""
+    connection.settimeout(0)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
 
 
 def _port(path: Path) -> int:
