@@ -11,9 +11,11 @@ from anyio.to_thread import run_sync
 
 from storage.errors import DiskFailedError, TakenError
 from storage.journal import ChainReport, FirstBad
+from storage.sqlite import queries
 from storage.sqlite.failures import failing_to_open
 from storage.sqlite.journal import SqliteJournal
 from storage.sqlite.lock import PRIVATE
+from storage.sqlite.migrations import IDENTIFIED
 from storage.sqlite.opening import uri
 
 if TYPE_CHECKING:
@@ -51,6 +53,9 @@ def _copy(source: Path, target: Path) -> None:
             closing(sqlite3.connect(target)) as copy,
         ):
             ours.backup(copy)
+            if copy.execute("PRAGMA user_version").fetchone()[0] >= IDENTIFIED:
+                copy.execute(queries.CLOSED)  # it is whole in itself, whatever becomes of the original
+                copy.commit()
     except BaseException as problem:
         target.unlink(missing_ok=True)
         if isinstance(problem, sqlite3.Error):

@@ -234,7 +234,7 @@ class Database:
         with reading():
             head = await opening.head(self._connection)
         told = mark.sequence if mark is not None and mark.identity == self._found.identity else 0
-        if self._found.lost and head.sequence == self._found.head.sequence:
+        if (self._found.lost or self._found.astray) and head.sequence == self._found.head.sequence:
             told = max(told, head.sequence + 1)
         return Head(head.sequence, head.hash, head.cut, head.cut_hash, max(head.written, told))
 
@@ -289,6 +289,7 @@ class Database:
                 leave_open(self._spare)
             elif self._spare is not None:
                 self._spare.close()
+            closed = self._failed is None and (self._lock is None or await opening.say_closed(self._connection))
             with using():
                 await unbroken(self._connection.close())
-            return self._failed is None
+            return closed

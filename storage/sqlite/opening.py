@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from storage.errors import DamagedError, ForeignFileError, NewerSchemaError, OpenError, UnwritableError
@@ -39,7 +40,9 @@ class OpenedFile(NamedTuple):
     """What was opened: the version of its schema, the journal's identity (None in files of version 1), both ends.
 
     `alone` is what the main file holds without the write-ahead file that lay there (None: there was none, or nothing in
-    the main file). `lost`: transactions that the write-ahead file held once.
+    the main file). `lost`: transactions that the write-ahead file held once. `astray`: nobody closed the journal, and
+    there is no write-ahead file: it lies beside another name of the journal (a hard link, where this is a copy), or is
+    gone.
     """
 
     version: int
@@ -47,6 +50,7 @@ class OpenedFile(NamedTuple):
     head: Head
     alone: Alone | None
     lost: int
+    astray: bool
 
 
 def uri(path: Path, read_only: bool) -> str:
@@ -80,7 +84,10 @@ async def inspect(connection: Connection, path: Path, name: str, newest: int, *,
     identity = await identity_of(connection) if version >= IDENTIFIED else None
     if only is not None and identity is not None and only.identity not in (None, identity):
         raise OpenError(name, "the write-ahead file beside it (-wal) is another journal's: put its own there, or none")
-    return OpenedFile(version, identity, await head(connection) if version else Head(), only, lost_commits(path))
+    astray = version >= IDENTIFIED and not log_waits(path) and await _is_open(connection)
+    return OpenedFile(
+        version, identity, await head(connection) if version else Head(), only, lost_commits(path), astray
+    )
 
 
 def demand_whole(found: OpenedFile, path: Path, name: str) -> None:
@@ -90,6 +97,11 @@ def demand_whole(found: OpenedFile, path: Path, name: str) -> None:
     if found.lost:
         missing = (
             missing or f"its write-ahead file is damaged: {found.lost} appends after record {end.sequence} are lost"
+        )
+    if found.astray:
+        missing = missing or (
+            f"nobody closed it, and its write-ahead file (-wal) is not beside {path.name}: open it by the name "
+            "by which it was written; what that file held is missing here"
         )
     if end.written > end.sequence:
         missing = missing or f"records {end.sequence + 1} to {end.written} are lost"
@@ -107,9 +119,18 @@ async def make_ready(connection: Connection, name: str, found: OpenedFile, migra
     steps = scripts(found.version, migrations)
     for script in steps:
         await connection.executescript(script)
-    if steps:  # so that the main file says by itself whose it is
-        await connection.execute_fetchall(queries.INTO_FILE)
     await connection.execute_fetchall(queries.OPENED)
+    await connection.execute_fetchall(queries.INTO_FILE)  # the main file says itself whose it is, and that it is open
+    await connection.execute_fetchall(queries.SAY_WHOSE)
+
+
+async def say_closed(connection: Connection) -> bool:
+    """False where the disk has become read-only: then the journal counts as left open."""
+    try:
+        await connection.execute_fetchall(queries.CLOSED)
+    except sqlite3.Error:
+        return False
+    return True
 
 
 async def _version(connection: Connection, path: str, newest: int) -> int:
@@ -120,6 +141,10 @@ async def _version(connection: Connection, path: str, newest: int) -> int:
     if version > newest:
         raise NewerSchemaError(path, version, newest)
     return int(version)
+
+
+async def _is_open(connection: Connection) -> bool:
+    return bool(next(iter(await connection.execute_fetchall(queries.IS_OPEN)), (0,))[0])
 
 
 async def identity_of(connection: Connection) -> bytes:

@@ -20,8 +20,8 @@ PRAGMAS: Final = """
 PRAGMA synchronous = FULL;
 PRAGMA wal_autocheckpoint = 2000;
 """
-INTO_FILE: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
-"""All that is in the write-ahead file goes into the main one."""
+INTO_FILE: Final = "PRAGMA wal_checkpoint(FULL)"
+"""All that is in the write-ahead file goes into the main one; an empty write-ahead file would be as good as none."""
 PROBE: Final = "BEGIN IMMEDIATE; PRAGMA user_version = 0; ROLLBACK;"
 """Fails where nothing can be written. Opening and beginning do not: SQLite falls back to read-only without a word."""
 
@@ -60,7 +60,12 @@ DROP_CHECKPOINTS: Final = (
 SAVE_DICTIONARY: Final = "INSERT INTO dictionary VALUES (?, ?)"
 LEAD: Final = "SELECT ifnull(CAST(lead AS INTEGER), 0) FROM journal WHERE sequence = ?"
 HASH: Final = "SELECT ifnull(CAST(hash AS BLOB), x'') FROM journal WHERE sequence = ?"
-OPENED: Final = "UPDATE anchor SET opened = opened + 1"
+OPENED: Final = "UPDATE anchor SET opened = -abs(opened) - 1"
+"""A number that rises with every opening to write, less than 0 until the journal is closed again."""
+SAY_WHOSE: Final = "UPDATE anchor SET opened = opened - 1"
+"""What is written ahead begins with it, and so with the journal's identity; a row that stays equal is not written."""
+CLOSED: Final = "UPDATE anchor SET opened = abs(opened)"
+IS_OPEN: Final = "SELECT ifnull(CAST(opened AS INTEGER), 0) < 0 FROM anchor"
 ANCHOR: Final = "UPDATE anchor SET sequence = ?, hash = ?"
 FORGET: Final = "DELETE FROM journal WHERE sequence <= ?"
 

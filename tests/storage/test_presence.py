@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from storage.errors import ClosedError, ForeignFileError, JournalGoneError, LockedError
+from storage.errors import ClosedError, ForeignFileError, JournalGoneError, LockedError, OpenError
 from storage.sqlite import SqliteJournal
 from storage.sqlite.lock import PRIVATE, beside
 from tests.storage.examples import make, records
@@ -110,3 +112,34 @@ async def test_an_empty_file_is_no_journal_to_read(path: Path) -> None:
     path.touch()
     with pytest.raises(ForeignFileError, match="this file is empty, and no journal"):
         await SqliteJournal.open(path, read_only=True)
+
+
+async def test_what_a_killed_writer_wrote_ahead_is_missed_under_another_name(path: Path, tmp_path: Path) -> None:
+    """The records lie in the write-ahead file beside the name by which it wrote: no other name leads there."""
+    await killed(path)
+    other = tmp_path / "other" / "j.db"
+    other.parent.mkdir()
+    os.link(path, other)
+    with pytest.raises(OpenError, match=r"nobody closed it, and its write-ahead file \(-wal\) is not beside j.db"):
+        await SqliteJournal.open(other)
+    async with await SqliteJournal.open(other, read_only=True) as looking:
+        report, head = await looking.check(), await looking.head()
+    assert not report.whole or head.written > head.sequence
+    with pytest.raises(OpenError):  # having looked once changes nothing
+        await SqliteJournal.open(other)
+    async with await SqliteJournal.open(path) as journal:
+        sequence = (await journal.head()).sequence
+    assert sequence > head.sequence
+    async with await SqliteJournal.open(other) as journal:
+        assert (await journal.head()).sequence == sequence, "closed, every name is as good"
+
+
+async def test_a_journal_that_an_older_pumice_closed_is_closed(path: Path) -> None:
+    await make(path)
+    with contextlib.closing(sqlite3.connect(path)) as old:
+        old.execute("UPDATE anchor SET opened = 7")
+        old.commit()
+    async with await SqliteJournal.open(path) as journal:
+        await journal.append(records(1))
+    with contextlib.closing(sqlite3.connect(path)) as closed:
+        assert closed.execute("SELECT opened FROM anchor").fetchone() == (9,)
