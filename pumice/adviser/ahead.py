@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import anyio
 import msgspec
@@ -68,7 +68,7 @@ def _change(number: int, said: Plain) -> ForkChange:
         raise InputError(f"{where}: expected one key, found {len(said)}")
     ((key, value),) = said.items()
     if key == "submit" and isinstance(value, list):
-        return _submit(where, cast("list[Any]", value))
+        return _submit(where, value)
     if key == "config" and isinstance(value, str):
         told = ConfigLoaded("", value, where, plugins=identities())
         try:
@@ -82,7 +82,7 @@ def _change(number: int, said: Plain) -> ForkChange:
     raise InputError(f"{where}: expected {expected}, found {key[:40]!r}")
 
 
-def _submit(where: str, objects: list[Any]) -> ForkChange:
+def _submit(where: str, objects: Any) -> ForkChange:
     """Read as a file would be, with all that is checked there."""
     loaded = Loaded()
     load_text(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": objects}).decode(), where, loaded)

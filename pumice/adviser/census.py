@@ -9,9 +9,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from config.errors import RequestError, nearest_names
 from core.cycle import Trail, close_session, open_session, run_action, tables_later
 from core.life.pod_group import LABELS as PHASES
+from core.life.pod_group import PodGroupPhase
 from core.life.task import TaskStatus
 from core.messages.queue_tables import readable
 from core.session.closing.close import jobs_with_waiting_tasks
@@ -20,6 +23,7 @@ from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.adviser.judge import FreeAtOpening, Judge, WaitFinding
 from pumice.adviser.order import Place, places_of
 from pumice.adviser.queues import QueueStanding, count_waiting, lineage, standings_of, told
+from pumice.explain.room_left import amounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +44,8 @@ class NoSuchQueueError(RequestError):
 
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
-    """A PodGroup with pods that have no node. `position`: from 1, over all queues; None: no action takes it up.
+    """A PodGroup with pods that have no node, or no pods yet. `position`: from 1, over all queues; None: no action
+    takes it up.
 
     `pods` wait, of which `needed` so that it can start or go on, and they ask for `asks` (see `QueueStanding`); `held`
     have a node. `place`: what the order says of it.
@@ -119,12 +124,23 @@ def census_of(scene: Scene) -> Census:
     session.action = ""
     places = places_of(trail.turns)
     judge = Judge(session, trail, opening, gauges)
-    waiting = [_waiting(session, judge, job, places.get(job.key, Place())) for job in jobs_with_waiting_tasks(session)]
+    waiting = [_waiting(session, judge, job, places.get(job.key, Place())) for job in _who_waits(session)]
     waiting += _strays(session)
     close_session(session)
     count_waiting(queues, ((job.queue, job.pods) for job in waiting))
     order = sorted(waiting, key=lambda job: (job.place.rank < 0, job.place.rank, job.queue, job.job))
     return Census(scene.clock.cycle, scene.clock.now, queues, list(_numbered(order)))
+
+
+def _who_waits(session: Session) -> list[Job]:
+    """Jobs with pods that have no node when the last action is over, and jobs that have no pods yet: those of a Job are
+    made once it is admitted.
+    """
+    found = jobs_with_waiting_tasks(session)
+    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
+    without = np.add.reduce(session.jobs.counts_in_order()) == 0
+    early = without & (columns.phase[order] <= PodGroupPhase.INQUEUE.value)
+    return [*found, *[session.jobs.in_order[place] for place in early.nonzero()[0].tolist()]]
 
 
 def _waiting(session: Session, judge: Judge, job: Job, place: Place) -> WaitingJob:
@@ -139,10 +155,12 @@ def _waiting(session: Session, judge: Judge, job: Job, place: Place) -> WaitingJ
             name = session.dims.names[dimension]
             asks[name] = asks.get(name, 0.0) + told(name, value)
     spec = job.pod_group
+    if not job.tasks and spec.min_resources is not None:
+        asks = {name: told(name, value) for name, value in amounts(spec.min_resources).items()}
     sums = {name: value for name, value in sorted(asks.items()) if value}
-    return WaitingJob(
-        job.key, spec.queue, phase, None, finding, pods, len(needed), held, least, spec.created, sums, place
-    )
+    wanted = len(needed) if job.tasks else least
+    counts = (pods, wanted, held, least, spec.created)
+    return WaitingJob(job.key, spec.queue, phase, None, finding, *counts, sums, place)
 
 
 def _strays(session: Session) -> list[WaitingJob]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from pumice.eta.runs import EndedRun, RunKeys
 
-LEVELS: Final = (("job", 3), ("template", 5), ("queue", 10), ("cluster", 10))
+LEVELS: Final = (("job", 3), ("shape", 5), ("template", 5), ("queue", 10), ("cluster", 10))
 """What runs have in common, and how many must have ended before anything is said by them."""
 DEADLINE: Final = "activeDeadlineSeconds"
 UNKNOWN: Final = ""
@@ -86,9 +86,7 @@ class Knowledge:
         self._enough = {key for key, seen in self._seen.items() if sum(seen.ended) >= enough[key[0]]}
 
     def source(self, keys: RunKeys, deadline_s: float | None = None) -> str:
-        """By what is known how long it runs: "job", "template", "queue", "cluster", "activeDeadlineSeconds", or "" for
-        nothing.
-        """
+        """By what is known how long it runs: one of `LEVELS`, "activeDeadlineSeconds", or "" for nothing."""
         key = self._key(keys)
         return key[0] if key is not None else DEADLINE if deadline_s else UNKNOWN
 
@@ -142,7 +140,7 @@ class Beliefs:
 
 
 def _levels(keys: RunKeys) -> list[tuple[str, str]]:
-    values = (keys.job, keys.template, keys.queue, "*")
+    values = (*keys, "*")
     return [(name, value) for (name, _), value in zip(LEVELS, values, strict=True) if value]
 
 

@@ -11,7 +11,7 @@ from actors.agents.pod_runs import DURATION
 from core.messages.events import Mutation
 from core.objects.metadata import parse_time, section, text_map
 from pumice.eta.durations import Knowledge
-from pumice.eta.runs import ENDED, JOB, EndedRun, RunKeys, group_of, keys_of, owner_of
+from pumice.eta.runs import ENDED, JOB, TASK, EndedRun, GangFacts, RunKeys, gang_of, group_of, keys_of, owner_of
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
 from storage import codec
@@ -60,7 +60,7 @@ class PodsOfFork:
     def __init__(self, fork: Fork, ended: Iterable[EndedRun]) -> None:
         self.fork = fork = without_the_past(fork)
         groups = {f"{_namespace(obj)}/{_name(obj)}": obj for obj in fork.objects if obj["kind"] == "PodGroup"}
-        self._queues = {name: str(section(obj, "spec").get("queue") or "default") for name, obj in groups.items()}
+        self._gangs = {name: gang_of(obj) for name, obj in groups.items()}
         self.pods = {
             place: self._of_pod(obj)
             for place, obj in enumerate(fork.objects)
@@ -78,7 +78,7 @@ class PodsOfFork:
 
     def _of_pod(self, pod: Object) -> Lasting:
         namespace, spec, status = _namespace(pod), section(pod, "spec"), section(pod, "status")
-        keys = keys_of(namespace, pod["metadata"], spec, self._queues.get(group_of(namespace, pod), ""))
+        keys = keys_of(namespace, pod["metadata"], spec, self._gangs.get(group_of(namespace, pod), GangFacts()))
         began = parse_time(status.get("startTime"))
         runs = status.get("phase") == "Running" and began > 0
         elapsed_s = max(self.fork.now - began, 0.0) if runs else 0.0
@@ -117,19 +117,32 @@ class PodsOfFork:
 
     def _drawn_job(self, job: Object, draw: Draw) -> Object:
         spec = section(job, "spec")
-        queue = str(spec.get("queue") or "default")
+        given: list[Object] = spec.get("tasks") or []
         tasks = [
-            self._drawn_task(job, queue, number, each, draw) for number, each in enumerate(spec.get("tasks") or ())
+            {**task, "template": lasting(_with_metadata(task), draw.lasts_s(pod))}
+            for task, (pod, _) in zip(given, tasks_of(job), strict=True)
         ]
         return {**job, "spec": {**spec, "tasks": tasks}} if tasks else job
 
-    def _drawn_task(self, job: Object, queue: str, number: int, task: Object, draw: Draw) -> Object:
-        template = section(task, "template")
-        meta, spec = section(template, "metadata"), section(template, "spec")
-        named = {"annotations": {"volcano.sh/task-spec": str(task.get("name") or f"default{number}")}}
-        keys = keys_of(_namespace(job), named, spec, queue, _name(job))
-        drawn = draw.lasts_s(Lasting(keys, 0.0, deadline_of(spec)))
-        return {**task, "template": lasting({**template, "metadata": meta}, drawn)}
+
+def tasks_of(job: Object) -> list[tuple[Lasting, Object]]:
+    """The pods to come of each task of a Job, and the task."""
+    spec = section(job, "spec")
+    tasks: list[Object] = spec.get("tasks") or []
+    size = spec.get("minAvailable") or sum(int(task.get("replicas") or 0) for task in tasks)
+    gang = GangFacts(str(spec.get("queue") or "default"), max(int(size), 1))
+    found: list[tuple[Lasting, Object]] = []
+    for number, task in enumerate(tasks):
+        pod_spec = section(section(task, "template"), "spec")
+        named = {"annotations": {TASK: str(task.get("name") or f"default{number}")}}
+        keys = keys_of(_namespace(job), named, pod_spec, gang, _name(job))
+        found.append((Lasting(keys, 0.0, deadline_of(pod_spec)), task))
+    return found
+
+
+def _with_metadata(task: Object) -> Object:
+    template = section(task, "template")
+    return {**template, "metadata": section(template, "metadata")}
 
 
 def without_the_past(fork: Fork) -> Fork:

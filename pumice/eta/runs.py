@@ -25,12 +25,20 @@ ALIKE: Final = ("image", "command", "args", "resources")
 
 class RunKeys(NamedTuple):
     """By what runs are alike, the nearest first: the job of that name and its task, the containers and what they ask
-    for, the queue. "" where there is none.
+    for in a gang of that size, the same in any gang, the queue. "" where there is none.
     """
 
     job: str
+    shape: str
     template: str
     queue: str
+
+
+class GangFacts(NamedTuple):
+    """What a PodGroup, or a Job, says of all its pods: the queue, and how many it needs at once."""
+
+    queue: str = ""
+    size: int = 1
 
 
 class EndedRun(NamedTuple):
@@ -42,11 +50,18 @@ class EndedRun(NamedTuple):
     whose: str
 
 
-def keys_of(namespace: str, meta: Object, spec: Object, queue: str, job: str = "") -> RunKeys:
+def keys_of(namespace: str, meta: Object, spec: Object, gang: GangFacts, job: str = "") -> RunKeys:
     """Of a pod, or of a template for pods of `job`."""
     annotations = text_map(meta.get("annotations"))
     owner = job or annotations.get(JOB) or annotations.get(GROUP) or str(meta.get("name") or "")
-    return RunKeys(f"{namespace}/{owner}/{annotations.get(TASK, '')}", template_of(spec), queue)
+    template = template_of(spec)
+    return RunKeys(f"{namespace}/{owner}/{annotations.get(TASK, '')}", f"{gang.size}×{template}", template, gang.queue)
+
+
+def gang_of(group: Object) -> GangFacts:
+    """Of a PodGroup."""
+    spec = section(group, "spec")
+    return GangFacts(str(spec.get("queue") or "default"), max(int(spec.get("minMember") or 1), 1))
 
 
 def template_of(spec: Object) -> str:
@@ -65,8 +80,7 @@ class RunBook:
     ended: list[EndedRun] = field(default_factory=list[EndedRun])
     started: dict[str, float] = field(default_factory=dict[str, float])
     asked: dict[str, float] = field(default_factory=dict[str, float])
-    _queues: dict[str, str] = field(default_factory=dict[str, str])
-    _minima: dict[str, int] = field(default_factory=dict[str, int])
+    _gangs: dict[str, GangFacts] = field(default_factory=dict[str, GangFacts])
     _owners: dict[str, str] = field(default_factory=dict[str, str])
     _placed: dict[str, set[str]] = field(default_factory=dict[str, "set[str]"])
     _running: dict[str, float] = field(default_factory=dict[str, float])
@@ -77,9 +91,7 @@ class RunBook:
             return
         name, obj = f"{mutation.namespace}/{mutation.name}", codec.unpack(mutation.blob)
         if mutation.kind == "PodGroup":
-            spec = section(obj, "spec")
-            self._queues[name] = str(spec.get("queue") or "default")
-            self._minima[name] = max(int(spec.get("minMember") or 1), 1)
+            self._gangs[name] = gang_of(obj)
             owner = self._owners[name] = owner_of(obj)
             self.asked.setdefault(owner, at)
             return
@@ -92,8 +104,8 @@ class RunBook:
             self.ended.append(EndedRun(self._keys(mutation.namespace, obj), at - began, at, group))
 
     def _keys(self, namespace: str, pod: Object) -> RunKeys:
-        queue = self._queues.get(group_of(namespace, pod), "")
-        return keys_of(namespace, pod["metadata"], section(pod, "spec"), queue)
+        gang = self._gangs.get(group_of(namespace, pod), GangFacts())
+        return keys_of(namespace, pod["metadata"], section(pod, "spec"), gang)
 
     def _place(self, name: str, mutation: Mutation, pod: Object, at: float) -> None:
         group = group_of(mutation.namespace, pod)
@@ -102,7 +114,7 @@ class RunBook:
             placed.discard(name)
         elif section(pod, "spec").get("nodeName"):
             placed.add(name)
-            if group in self._owners and len(placed) >= self._minima[group]:
+            if group in self._owners and len(placed) >= self._gangs[group].size:
                 self.started.setdefault(self._owners[group], at)
 
 

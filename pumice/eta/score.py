@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from core.objects.metadata import parse_time, section
+from core.objects.metadata import section
 from pumice.eta.estimate import MEDIAN, Estimate, FutureSampling, estimates_of
-from pumice.eta.futures import PodsOfFork
+from pumice.eta.futures import Lasting, PodsOfFork, tasks_of
 from pumice.eta.runs import RunBook, group_of, owner_of
 from pumice.replay.amounts import Amount, allocatable_of, request_of
 
 if TYPE_CHECKING:
+    from pumice.eta.durations import Beliefs
     from pumice.whatif.state import Fork
 
 Object = dict[str, Any]
@@ -108,31 +109,54 @@ def score(
 
 def naive_of(fork: Fork, book: RunBook) -> dict[str, float | None]:
     """By job that waits: the work before it, in seconds of the whole cluster; None where some of it is not known."""
-    lives = PodsOfFork(fork, book.ended)
-    beliefs = lives.knowledge.drawn()
-    whole: dict[str, float] = {}
-    for obj in fork.objects:
-        if obj["kind"] == "Node":
-            for name, value in allocatable_of(section(obj, "status")).items():
-                whole[name] = whole.get(name, 0.0) + value
-    groups = {_key(obj): obj for obj in fork.objects if obj["kind"] == "PodGroup"}
-    running, waiting = 0.0, dict[str, float]()
-    unknown = False
-    for place, pod in lives.pods.items():
-        obj = fork.objects[place]
-        lasts_s = beliefs.lasts(pod.keys, MEDIAN, pod.elapsed_s, pod.deadline_s)
-        unknown = unknown or (pod.runs and lasts_s is None)
-        work = max((lasts_s or 0.0) - pod.elapsed_s, 0.0) * _part(request_of(section(obj, "spec")), whole)
+    pods = PodsOfFork(fork, book.ended)
+    work = _Work(pods.fork, pods.knowledge.drawn())
+    running = 0.0
+    waiting = dict[str, float | None]()
+    groups = {_key(obj): owner_of(obj) for obj in pods.fork.objects if obj["kind"] == "PodGroup"}
+    for place, pod in pods.pods.items():
+        obj = pods.fork.objects[place]
+        needs = work.of(pod, section(obj, "spec"), 1)
         if section(obj, "spec").get("nodeName"):
-            running += work
-        elif (group := groups.get(group_of(str(obj["metadata"].get("namespace") or "default"), obj))) is not None:
-            waiting[_key(group)] = waiting.get(_key(group), 0.0) + work
+            running += needs or 0.0
+        elif owner := groups.get(group_of(str(obj["metadata"].get("namespace") or "default"), obj)):
+            waiting[owner] = _sum(waiting.get(owner, 0.0), needs)
+    begun = set(waiting) | {owner for owner, at in book.started.items() if at <= fork.now}
+    jobs = {_key(obj): obj for obj in pods.fork.objects if obj["kind"] == "Job"}
+    for name in jobs.keys() - begun:  # its pods are still to be made
+        waiting[name] = 0.0
+        for pod, task in tasks_of(jobs[name]):
+            spec = section(section(task, "template"), "spec")
+            waiting[name] = _sum(waiting[name], work.of(pod, spec, int(task.get("replicas") or 0)))
+    before: float | None = None if pods.unknown() else running
     found: dict[str, float | None] = {}
-    for key, group in sorted(groups.items(), key=lambda each: (_created(each[1]), each[0])):
-        if key in waiting:
-            found[owner_of(group)] = None if unknown else running
-            running += waiting[key]
+    for name in sorted(waiting, key=lambda each: (book.asked.get(each, 0.0), each)):
+        found[name] = before
+        before = _sum(before, waiting[name])
     return found
+
+
+class _Work:
+    """What pods need of the whole cluster: seconds, at the median of what is known."""
+
+    def __init__(self, fork: Fork, beliefs: Beliefs) -> None:
+        self._beliefs = beliefs
+        self._whole: dict[str, float] = {}
+        for obj in fork.objects:
+            if obj["kind"] == "Node":
+                for name, value in allocatable_of(section(obj, "status")).items():
+                    self._whole[name] = self._whole.get(name, 0.0) + value
+
+    def of(self, pod: Lasting, spec: Object, count: int) -> float | None:
+        """None: nobody knows how long."""
+        lasts_s = self._beliefs.lasts(pod.keys, MEDIAN, pod.elapsed_s, pod.deadline_s)
+        if lasts_s is None:
+            return None
+        return max(lasts_s - pod.elapsed_s, 0.0) * _part(request_of(spec), self._whole) * count
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 def _part(request: Amount, whole: Amount) -> float:
@@ -144,7 +168,3 @@ def _part(request: Amount, whole: Amount) -> float:
 
 def _key(obj: Object) -> str:
     return f"{obj['metadata'].get('namespace') or 'default'}/{obj['metadata']['name']}"
-
-
-def _created(obj: Object) -> float:
-    return parse_time(obj["metadata"].get("creationTimestamp"))

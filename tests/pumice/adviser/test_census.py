@@ -102,6 +102,19 @@ def test_who_is_not_admitted_comes_behind_who_is_and_who_has_no_turn_has_no_posi
     assert waiting[1].finding.because == "overcommit does not admit it: asks 90 cpu, 9600m left of 9600m"
 
 
+def test_a_job_whose_pods_are_made_once_it_is_admitted_waits_too() -> None:
+    """So Volcano's Job controller does."""
+    objects = [node("n0", cpu="4"), pod_group("g", min_member=2, min_resources={"cpu": "90", "memory": "1Gi"})]
+    found = job_of(census_of(scene(*objects)))
+    assert found is not None
+    assert (found.finding.reason, found.pods, found.needed) == (WaitReason.OVERCOMMIT, 0, 2)
+    assert found.asks == {"cpu": 90.0, "memory": GIB}
+    admitted = job_of(census_of(scene(node("n0"), pod_group("g", min_member=2, phase="Inqueue"))))
+    assert admitted is not None
+    assert (admitted.finding.reason, admitted.position) == (WaitReason.PODS_MISSING, None)
+    assert not census_of(scene(node("n0"), pod_group("g", phase="Completed"))).waiting
+
+
 def test_a_queue_that_has_more_than_it_deserves_borrows_the_difference() -> None:
     objects = [
         node("n0", cpu="8"), queue("q1", deserved={"cpu": "2"}, capability={"cpu": "6"}), queue("q2"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pumice.eta.durations import Knowledge, Survival
 from pumice.eta.runs import EndedRun, RunKeys
 
-KEYS = RunKeys("default/train/worker", "t1", "q1")
+KEYS = RunKeys("default/train/worker", "2×t1", "t1", "q1")
 SECONDS = st.floats(0.1, 1e6)
 PARTS = st.floats(0.0, 0.999)
 
@@ -66,8 +66,8 @@ def test_so_many_of_the_runs_are_shorter(ended: list[float], part: float) -> Non
 def test_the_nearest_kind_of_which_there_are_enough() -> None:
     of_job, of_template, of_queue = (
         runs(KEYS, 1, 1, 1),
-        runs(RunKeys("default/other/worker", "t1", "q2"), 5, 5, 5, 5, 5),
-        runs(RunKeys("default/x/", "t9", "q1"), *[9.0] * 10),
+        runs(RunKeys("default/other/worker", "4×t1", "t1", "q2"), 5, 5, 5, 5, 5),
+        runs(RunKeys("default/x/", "1×t9", "t9", "q1"), *[9.0] * 10),
     )
     knows = Knowledge([*of_job, *of_template, *of_queue], [])
     assert (knows.source(KEYS), knows.drawn().lasts(KEYS, 0.5)) == ("job", 1.0)
@@ -98,9 +98,9 @@ def test_few_runs_may_mean_many_things_and_many_hardly_more_than_one() -> None:
 
 
 def test_a_template_without_runs_may_be_like_any_one_of_the_others() -> None:
-    short, long = (RunKeys(f"default/{name}/", name, "q1") for name in ("short", "long"))
+    short, long = (RunKeys(f"default/{name}/", f"1×{name}", name, "q1") for name in ("short", "long"))
     knows = Knowledge([*runs(short, *[10.0] * 20), *runs(long, *[1000.0] * 20)], [])
-    asked = RunKeys("default/new/", "new", "q1")
+    asked = RunKeys("default/new/", "1×new", "new", "q1")
     parts = [sum(knows.drawn(seed).lasts(asked, part / 20) == 10.0 for part in range(20)) / 20 for seed in range(40)]
     assert min(parts) < 0.2
     assert max(parts) > 0.8

@@ -11,7 +11,7 @@ from core.objects.metadata import parse_time
 from pumice.bench.cycle import stock_config
 from pumice.eta.estimate import Estimate, FutureSampling, estimates_of, quantile
 from pumice.eta.futures import without_the_past
-from pumice.eta.runs import EndedRun, RunBook, keys_of
+from pumice.eta.runs import EndedRun, GangFacts, RunBook, keys_of
 from pumice.eta.score import Scored, calibration_of, naive_of
 from pumice.whatif.state import Fork
 from tests.kit.jobs import gang, job_task, vcjob
@@ -40,7 +40,7 @@ def cluster(*objects: Object) -> Fork:
 def ended(*lasted: float, at: float = NOW - 1) -> list[EndedRun]:
     """Runs of pods like those of these tests."""
     made = gang("r", pods=1, cpu="3")[1]
-    keys = keys_of("default", made["metadata"], made["spec"], "default")
+    keys = keys_of("default", made["metadata"], made["spec"], GangFacts("default", 2))
     return [EndedRun(keys, each, at, f"default/e{number}") for number, each in enumerate(lasted)]
 
 
@@ -150,8 +150,11 @@ def test_coverage_widths_and_errors() -> None:
 
 
 def test_the_naive_estimate_is_the_work_before_it() -> None:
-    book = RunBook(ended=ended(100, 100, 100, 100, 100))
+    book = RunBook(ended=ended(100, 100, 100, 100, 100), asked={"default/g": 0.0, "default/h": 1.0, "default/i": 2.0})
     later = gang("h", pods=2, cpu="3", phase="Inqueue", created="2026-01-01T00:00:30Z")
-    naive = naive_of(cluster(*running("r", 2), *WAITING, *later), book)
-    assert naive == {"default/g": pytest.approx(30.0), "default/h": pytest.approx(105.0)}
+    made_later = vcjob("i", job_task(replicas=2, cpu="3"))
+    naive = naive_of(cluster(*running("r", 2), *WAITING, *later, made_later), book)
+    assert naive == {
+        job: pytest.approx(at) for job, at in (("default/g", 30.0), ("default/h", 105.0), ("default/i", 180.0))
+    }
     assert naive_of(cluster(*running("r", 2), *WAITING), RunBook())["default/g"] is None
