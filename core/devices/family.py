@@ -87,6 +87,10 @@ class Family(Protocol):
         """How well it fits on each node, 0 on one that has none, float64 [len(rows)] (ScoreNode)."""
         ...
 
+    def score(self, task: Task, row: int) -> float:
+        """How well it fits on one node."""
+        return float(self.scores(task, slice(row, row + 1))[0])
+
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
         """Count what the notes say that the pod has (AddResource)."""
         ...

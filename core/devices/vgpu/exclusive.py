@@ -6,7 +6,7 @@ Source: Volcano `plugins/deviceshare/gpuexclusive.go`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -26,6 +26,9 @@ def read_rules(listed: object) -> Rules:
     return tuple(rule for rule in found if rule)
 
 
+NO_RULES: Final = frozenset[int]()
+
+
 class Reserved:
     """Which cards of which nodes a rule's pods have: reserved while any pod that matches a rule uses them."""
 
@@ -36,6 +39,8 @@ class Reserved:
 
     def rules_of(self, labels: Mapping[str, str]) -> frozenset[int]:
         """The rules that a pod matches."""
+        if not self._rules:
+            return NO_RULES
         matching = (number for number, rule in enumerate(self._rules) if all(labels.get(k) == v for k, v in rule))
         return frozenset(matching)
 

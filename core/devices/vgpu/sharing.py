@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, is_all, numbers_of
-from core.devices.vgpu.asking import MODE, READ, UNSAID, WHOLE, CardRequest, asked_of, asks_any, kept_apart
+from core.devices.vgpu.asking import GROUPS, MODE, READ, UNSAID, WHOLE, CardRequest, asked_of, asks_any, kept_apart
 from core.devices.vgpu.choosing import CardRow, Choosing, Wanted, has_room
 from core.devices.vgpu.codec import ASSIGNED, BIND_PHASE, BIND_TIME, IDS, NODE, TIME, TO_ALLOCATE, assigned, encoded
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from core.objects.pod_template import PodTemplate
 
 REFUSAL: Final = Refusal("hami-vgpuDeviceSharing error")
+CHOOSY: Final = frozenset(READ) - frozenset(GROUPS)
+"""Without one of these annotations any card will do."""
 FEW: Final = 4
 """Up to so many nodes are looked at one by one."""
 
@@ -51,8 +53,10 @@ class Vgpu(Choosing, Family):
         """The annotations that say which cards will do."""
         if self._asks(task.template) is None:
             return None
-        said = tuple(task.annotations.get(name) for name in READ)
         rules = self.reserved.rules_of(task.labels)
+        if CHOOSY.isdisjoint(task.annotations):
+            return rules
+        said = tuple([task.annotations.get(name) for name in READ])
         return rules, ((task.namespace, *said) if kept_apart(task.namespace, task.annotations) else said[:3])
 
     def _wanted(self, task: Task) -> Wanted:
@@ -80,6 +84,14 @@ class Vgpu(Choosing, Family):
             scored = self._scored(task, [numbers[place] for place in places.tolist()])
             fits[places] = [score is not None for score in scored]
         return fits
+
+    def fits(self, task: Task, row: int) -> bool:
+        """See `Family`."""
+        return self._scored(task, (row,))[0] is not None
+
+    def score(self, task: Task, row: int) -> float:
+        """See `Family`."""
+        return self._scored(task, (row,))[0] or 0.0
 
     def _usable(self, asked: CardRequest, wanted: Wanted, rows: Rows) -> BoolArray:
         cards = self.cards

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -42,6 +43,13 @@ class DeviceCheck(RowsCheck):
                 codes[places] = [self._code(family, row) for row in asked[places].tolist()]
         return codes
 
+    def reject_one(self, row: int, /) -> int:
+        """See `NodeCheck`: asked for every node that something is placed on, without columns of one."""
+        for family in self._families:
+            if family.present[row] and not family.fits(self._task, row):
+                return self._code(family, row)
+        return 0
+
     def _code(self, family: Family, row: int) -> int:
         text, is_error = family.refusal(self._task, row)
         return self._session.reasons.intern(Reason(NAME, Code.ERROR if is_error else Code.UNSCHEDULABLE, text))
@@ -60,6 +68,11 @@ class DeviceScore(RowsScore):
             total = total + family.scores(self._task, rows)
         scores: FloatArray = np.floor(total + 0.5) * self._weight
         return scores
+
+    def score_one(self, row: int, /) -> float:
+        """See `NodeScore`: in the same way as `DeviceCheck.reject_one`."""
+        total = sum([family.score(self._task, row) for family in self._families])
+        return floor(total + 0.5) * float(self._weight)
 
 
 class Looking:
