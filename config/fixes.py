@@ -234,6 +234,12 @@ FIXES: Final[tuple[Fix, ...]] = (
         "With false they do not.",
     ),
     Fix(
+        "terminating-pods-keep-cards",
+        "deviceshare",
+        "The shares of a pod that is being deleted are given to others while it still uses them.",
+        "They are free when it is gone.",
+    ),
+    Fix(
         "extender-job-ready",
         "extender",
         "A job about which the extender gives no answer to jobReady is ready, and with ignorable it is not.",

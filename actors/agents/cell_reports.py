@@ -47,6 +47,8 @@ class CellReportsMachine:
 
     def __init__(self) -> None:
         self._nodes: dict[str, tuple[NumaCells, Topology]] = {}
+        self._known: set[str] = set()  # nodes
+        self._early: dict[PodKey, Object] = {}  # pods on nodes that are away
         self._reported: set[str] = set()
         self._held: dict[PodKey, Held] = {}
         self._stale: dict[str, None] = {}
@@ -73,21 +75,31 @@ class CellReportsMachine:
                 del self._nodes[name]
                 self._stale.pop(name, None)
                 self._gone[name] = None
-                self._held = {pod: held for pod, held in self._held.items() if held.node != name}
         elif known is None or known[0] != wanted:
             self._nodes[name] = wanted, topology_of(wanted)
             self._stale[name] = None
             self._gone.pop(name, None)
+        (self._known.discard if deleted else self._known.add)(name)
+        if name in self._known:
+            for key, pod in [(key, pod) for key, pod in self._early.items() if pod["spec"]["nodeName"] == name]:
+                del self._early[key]
+                self._pod(key, pod, deleted=False)
 
     def _pod(self, key: PodKey, pod: Object, *, deleted: bool) -> None:
-        held = self._held.get(key)
         node = section(pod, "spec").get("nodeName")
         if deleted or section(pod, "status").get("phase") in _OVER:
-            if held is not None:
-                del self._held[key]
-                self._stale[held.node] = None
-        elif held is None and node in self._nodes:
+            self.pod_ended(key)
+        elif key not in self._held and node in self._nodes:
             self._give(key, pod, node)
+        elif node and node not in self._known:
+            self._early[key] = pod
+
+    def pod_ended(self, key: PodKey) -> None:
+        """What it held is free. What runs on a node that is away for a while keeps it."""
+        self._early.pop(key, None)
+        held = self._held.pop(key, None)
+        if held is not None and held.node in self._nodes:
+            self._stale[held.node] = None
 
     def _give(self, key: PodKey, pod: Object, node: str) -> None:
         """What the kubelet gives the pod; or it is refused."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from actors.agents.pod_life import PodState, PodTrigger, move
@@ -21,6 +21,12 @@ USER: Final = "node-agents"
 ORPHAN_S: Final = 40.0
 """Seconds after which a pod whose node is gone is removed (Kubernetes' pod garbage collector)."""
 
+
+def nobody_hears(key: PodKey) -> None:
+    """Of the end of a pod."""
+    del key
+
+
 _WAITS_FOR: Final = {
     PodState.STARTING: PodTrigger.STARTED,
     PodState.RUNNING: PodTrigger.TIME_UP,
@@ -31,12 +37,19 @@ _ORDER: Final = tuple(PodState)
 
 class NodeAgentsMachine:
     """See `actors.runtime.reconciler.Machine`. `start_delay_s`: from the binding to Running; `default_duration_s`: how
-    long a pod runs that does not say (0: for ever).
+    long a pod runs that does not say (0: for ever). `ended` hears of pods that have ended: the watch does not tell.
     """
 
     kinds = ("Node", POD_PLACED)
 
-    def __init__(self, *, start_delay_s: float = 0.0, default_duration_s: float = DEFAULT_DURATION_S) -> None:
+    def __init__(
+        self,
+        *,
+        start_delay_s: float = 0.0,
+        default_duration_s: float = DEFAULT_DURATION_S,
+        ended: Callable[[PodKey], None] = nobody_hears,
+    ) -> None:
+        self._ended = ended
         self._start_delay_s = start_delay_s
         self._default_duration_s = default_duration_s
         self._nodes: set[str] = set()
@@ -121,6 +134,7 @@ class NodeAgentsMachine:
                 self._set_timer((run.namespace, run.name), run, now)
                 return [self._status(run, running_status(run, now))]
             case PodState.ENDED:
+                self._ended((run.namespace, run.name))
                 return [self._status(run, ended_status(run, now))]
             case _:
                 return [self._deletion(run)]

@@ -39,6 +39,9 @@ class NodeAgents(Reconciler):
         start_delay_s: float = 0.0,
         default_duration_s: float = DEFAULT_DURATION_S,
     ) -> None:
-        agents = NodeAgentsMachine(start_delay_s=start_delay_s, default_duration_s=default_duration_s)
-        machines = (agents, DevicePluginMachine(), CellReportsMachine())
+        cells = CellReportsMachine()
+        agents = NodeAgentsMachine(
+            start_delay_s=start_delay_s, default_duration_s=default_duration_s, ended=cells.pod_ended
+        )
+        machines = (agents, DevicePluginMachine(), cells)
         super().__init__(name, mailbox, context, api=api, machines=machines)

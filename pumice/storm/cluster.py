@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pumice.storm.script.claims import claimed, classes, offers, own_claims
 from pumice.storm.script.events import Event
+from pumice.storm.script.shares import limits, policy, reported
 
 Object = dict[str, Any]
 NAMESPACE: Final = "default"
@@ -49,7 +50,11 @@ def node(name: str, details: Object) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "metadata": {
+            "name": name,
+            "labels": {"kubernetes.io/hostname": name},
+            **({"annotations": annotations} if (annotations := reported(details)) else {}),
+        },
         "spec": {},
         "status": {
             "allocatable": quantities,
@@ -112,7 +117,7 @@ def pods(job: str, details: Object, numbers: range, *, grouped: bool = True) -> 
     cpu, memory (neither: best effort), gpus, port, seconds (0: it never ends), priority.
     """
     labels = {JOB: job}
-    annotations = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"}
+    annotations = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"} | policy(details)
     if grouped:
         annotations |= {"scheduling.k8s.io/group-name": job, "volcano.sh/task-spec": "worker"}
     spec = {"schedulerName": "volcano", **_pod_spec(ASKED | details if grouped else details)}
@@ -129,6 +134,11 @@ def _pod_spec(details: Object) -> Object:
     if details.get("gpus"):
         requests[GPU] = str(details["gpus"])
         resources["limits"] = {GPU: str(details["gpus"])}
+    if details.get("share"):
+        resources["limits"] = resources.get("limits", {}) | limits(details)
+        requests |= limits(details)
+    if details.get("whole"):
+        resources["limits"] = resources.get("limits", {}) | requests
     container: Object = {"name": "c", "image": "busybox", "resources": resources}
     if details.get("port"):
         container["ports"] = [{"containerPort": int(details["port"]), "hostPort": int(details["port"])}]
@@ -143,7 +153,7 @@ def _pod_spec(details: Object) -> Object:
 
 def vcjob(name: str, details: Object) -> Object:
     """A Volcano Job of one task; its controller makes the PodGroup and the pods."""
-    annotations = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"}
+    annotations = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"} | policy(details)
     metadata = {"labels": {JOB: name}, "annotations": annotations}
     template = {"metadata": metadata, "spec": {**_pod_spec(ASKED | details), "restartPolicy": "OnFailure"}}
     replicas = int(details["pods"])

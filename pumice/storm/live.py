@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from actors.api.faults.strikes import Faults, SeededFaults
+from actors.api.faults.strikes import OUTSIDE, Faults, SeededFaults
 from actors.api.store import Store
 from actors.scheduling.core_decider import core_decider
 from actors.system.roles import CRASHABLE
@@ -35,8 +35,8 @@ REST_S: Final = 120.0
 INTERRUPTED_S: Final = 2.0
 PERIOD_S: Final = 1.0
 """Volcano's time between two cycles."""
-FATAL: Final = frozenset(("journal-failing", "journal-unsure"))
-"""They end the process; a simulated one is started again."""
+NOT_LIVE: Final = frozenset(("journal-failing", "journal-unsure", *OUTSIDE))
+"""They end the process, and a simulated one is started again; or strike an extender, which is a real one here."""
 
 GIVEN_UP_S: Final = 3 * ANSWER_TIMEOUT_S - 1.0
 """Until then no outcome is given up."""
@@ -61,14 +61,14 @@ class LiveMonitor(Monitor):
 
 def live_rates(chosen: Profile) -> dict[str, float]:
     """Of the faults that can strike on the real clock."""
-    return {what: rate for what, rate in chosen.rates.items() if rate and what not in FATAL}
+    return {what: rate for what, rate in chosen.rates.items() if rate and what not in NOT_LIVE}
 
 
 def simulated_only(chosen: Profile) -> list[str]:
     """What else the profile asks for, by name: it happens under `pumice stress` and not here."""
-    names = [what for what in chosen.rates if what in FATAL]
+    names = [what for what in chosen.rates if what in NOT_LIVE]
     names += chosen.disturbances
-    names += ["claims"] if chosen.claims else []
+    names += [name for name in ("claims", "shares") if getattr(chosen, name)]
     return names + (["its scheduler configuration"] if chosen.config else [])
 
 

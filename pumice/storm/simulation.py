@@ -22,6 +22,7 @@ from actors.system.system import System
 from pumice.runtime.determinism import deterministic, held
 from pumice.storm.clock import Bell, JumpingClock, LeapingClock
 from pumice.storm.driver import Driver, PowerCutError
+from pumice.storm.extender import StormExtender
 from pumice.storm.invariants.books import final_problems
 from pumice.storm.invariants.group_status import phases
 from pumice.storm.invariants.monitor import Monitor
@@ -200,6 +201,7 @@ class Storm:
             stopwatch=_no_time,
             alarm=self.alarm,
             budgets=any(event.what == "budget" for event in self.script.events),
+            post=StormExtender(self.faults, anyio.sleep),
         )
 
 

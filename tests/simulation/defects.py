@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import numpy as np
+import pytest
 from msgspec import structs
 
 from actors.agents.machine import NodeAgentsMachine
@@ -24,21 +25,47 @@ from actors.scheduling.cache import Cache
 from actors.scheduling.commit import Commit
 from actors.scheduling.cycle_memory import CycleMemory, Unsent
 from actors.scheduling.resync import LONGEST_S
+from core.devices.vgpu import choosing, sharing
 from core.kube.devices import Allocator
 from core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, PodGroupPhase
 from core.messages.commands import BindPod
 from core.messages.events import BindTimedOut, Bound, Mutation
 from core.messages.recording import Append, Entry
 from core.messages.watch import ReadRevision, RevisionRead
+from core.objects.pod import Task
+from core.plugins.extender import Extender
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
 from core.session.points.batches import TaskBatch
 from core.state.assumed import AssumedPods
 from core.state.nodes import NodeTable
+from core.state.snapshot import Snapshot
 from core.state.view import View
 
 LATE_FROM_S = 8.0
+
+
+def as_the_api_has_it(_: Snapshot, task: Task) -> Any:
+    """What its bind is still to write is not known."""
+    return task.annotations
+
+
+def has_any_memory(patch: pytest.MonkeyPatch) -> None:
+    real = choosing.has_room
+
+    def patched(asked: Any, memory: Any, split: Any, size: Any, sharers: Any, used: Any, cores: Any) -> Any:
+        return real(asked, memory * 0, split, size, sharers, used * 0, cores)
+
+    for module in (choosing, sharing):
+        patch.setattr(module, "has_room", patched)
+
+
+def ignores_silence(made: Any) -> Any:
+    def patched(self: Extender, arguments: dict[str, Any]) -> None:
+        made(self, {**arguments, "extender.ignorable": True})
+
+    return patched
 
 
 def counts_retries_twice(assume: Any) -> Any:

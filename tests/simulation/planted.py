@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from actors.agents.cell_reports import CellReportsMachine
+from actors.agents.device_plugin import DevicePluginMachine
 from actors.agents.machine import NodeAgentsMachine
 from actors.api.faults.faulty_server import FaultyApiServer
 from actors.api.server import ApiServer
@@ -21,6 +23,7 @@ from actors.runtime.watcher import Watcher
 from actors.scheduling import resync
 from actors.scheduling.cache import Cache
 from actors.scheduling.commit import Commit
+from core.plugins.extender import Extender
 from core.plugins.gang import Gang
 from core.plugins.pdb import Pdb
 from core.plugins.predicates.dynamic_resources import DynamicResources
@@ -29,6 +32,7 @@ from core.plugins.proportion.plugin import Proportion
 from core.session.closing import close
 from core.state.assumed import AssumedPods
 from core.state.nodes import NodeTable
+from core.state.snapshot import Snapshot
 from core.state.view import View
 from pumice.storm.script.workload import Size
 from tests.simulation import defects
@@ -142,6 +146,19 @@ BUGS: dict[str, Bug] = {
     ),
     "a failed bind waits as long as can be": Bug(
         replace(resync, "delay_s", defects.longest_at_once), invariants=("looks-again",)
+    ),
+    "cards that are promised to a pod on its way are given to another": Bug(
+        replace(Snapshot, "annotations_of", defects.as_the_api_has_it), "cards", invariants=("within-cards",)
+    ),
+    "cards have as much memory as anybody asks for": Bug(defects.has_any_memory, "cards", invariants=("within-cards",)),
+    "cards are never handed out": Bug(
+        replace(DevicePluginMachine, "_hand_out", asks_nothing), "cards", invariants=("cards-handed-out",)
+    ),
+    "CPUs of a pod that has ended stay taken": Bug(
+        replace(CellReportsMachine, "pod_ended", nothing), "cards", invariants=("cells-come-back",)
+    ),
+    "an extender that does not answer says yes": Bug(
+        wrap(Extender, "__init__", defects.ignores_silence), "outside", invariants=("extender-heeded",)
     ),
     "a second try takes its room twice": Bug(
         wrap(View, "assume", defects.counts_retries_twice), invariants=VIEW_BROKEN

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.storm.script.events import Event, Script
+from pumice.storm.script.profiles import profile
 from pumice.storm.simulation import simulate
 
 NODE = Event("node", target="n7", details={"cpu": 8, "memory": "16Gi"})
@@ -95,6 +96,28 @@ def test_a_bind_of_a_worker_that_crashed_may_still_come_true() -> None:
         outcome = simulate(Script(worker, (NODE, job, touch, *elsewhere, late, *refused, crash)))
         assert outcome.violations == []
         assert outcome.pods["default/j-0"] == ("n7", "Running")
+
+
+CARDS = profile("cards").config
+CELLS = Event("node", target="n7", details={"cpu": 8, "memory": "16Gi", "cards": 2, "cells": 2})
+WHOLE = {"pods": 2, "cpu": "2", "memory": "1Gi", "whole": 1}
+
+
+def test_pods_whose_node_has_gone_have_no_shares_there() -> None:
+    """What a job's cards amount to was looked up in the last row of no rows, and the cycle was lost."""
+    gone = Event("bind-node-removed", on="bind default/j-1 #1", amount=1.5837)
+    job = Event("job", 3.6, target="j", details=WHOLE | {"seconds": 0})
+    for seed in range(4):
+        assert simulate(Script(seed, (CELLS, job, gone), config=CARDS)).violations == []
+
+
+@pytest.mark.parametrize("seconds", [0, 5])
+def test_pods_keep_their_cpus_while_their_node_is_away(seconds: int) -> None:
+    """The node agents forgot them, and died of those that ended meanwhile."""
+    job = Event("job", 3.6, target="j", details=WHOLE | {"seconds": seconds})
+    away = (Event("remove-node", 6.0, target="n7"), Event("restore-node", 12.0, target="n7"))
+    for seed in range(4):
+        assert simulate(Script(seed, (CELLS, job, *away), config=CARDS)).violations == []
 
 
 def test_a_pod_that_asks_for_nothing_may_join_a_node_that_was_made_smaller_than_its_pods() -> None:

@@ -39,10 +39,12 @@ CLAIM: Final = ("claim-conflict", "claim-lost", "claim-delayed")
 WATCH: Final = ("watch-broken", "watch-replayed", "watch-gone")
 CRASH: Final = "crash"
 JOURNAL: Final = ("journal-slow", "journal-failing", "journal-unsure")
+OUTSIDE: Final = ("outside-refused", "outside-late", "outside-garbage", "outside-failing")
+"""What an extender does instead of an answer: nobody listens, it takes too long, says nonsense, or 500."""
 TURN: Final = ("held",)
 """An actor that could go on is passed over for so many turns of the loop: others run before it, however often."""
 
-KINDS: Final = frozenset((*BIND, *EVICT, *STATUS, *CLAIM, *WATCH, *JOURNAL, *TURN, CRASH))
+KINDS: Final = frozenset((*BIND, *EVICT, *STATUS, *CLAIM, *WATCH, *JOURNAL, *OUTSIDE, *TURN, CRASH))
 MOST_TURNS: Final = 60
 LONGEST_S: Final = 8.0
 """Delays stay below the time after which an answer is given up: a bind that comes later than that is another world."""
@@ -75,6 +77,10 @@ class Faults(Protocol):
 
     def strike_append(self) -> Fault | None:
         """What happens to this write to the journal."""
+        ...
+
+    def strike_outside(self, asked: str) -> Fault | None:
+        """What happens to this question to an extender: the verb, and whom it is about."""
         ...
 
     @property
@@ -136,6 +142,13 @@ class SeededFaults:
         odds = self._odds["append"]
         return self._first(odds, self._occasions.count("append")) if odds else None
 
+    def strike_outside(self, asked: str) -> Fault | None:
+        """See `Faults`."""
+        if self._stopped:
+            return None
+        odds = self._odds["outside"]
+        return self._first(odds, self._occasions.count(f"outside {asked}")) if odds else None
+
     @property
     def holds(self) -> bool:
         """See `Faults`."""
@@ -196,6 +209,10 @@ class ListedFaults:
         """See `Faults`."""
         return self._take(self._occasions.count("append"))
 
+    def strike_outside(self, asked: str) -> Fault | None:
+        """See `Faults`."""
+        return self._take(self._occasions.count(f"outside {asked}"))
+
     @property
     def holds(self) -> bool:
         """See `Faults`."""
@@ -231,6 +248,7 @@ POSSIBLE: Final = {
     "watch": (*WATCH, CRASH),
     "append": JOURNAL,
     "turn": TURN,
+    "outside": OUTSIDE,
     "submit": (),
     "other": (CRASH,),
 }

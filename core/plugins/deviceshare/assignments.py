@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from core.session.session import Session
 
 ASSIGNER: Final = "predicates"
+KEPT: Final = "terminating-pods-keep-cards"
 UNCOUNTED: Final = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
 BACK: Final = (TaskStatus.RUNNING, TaskStatus.BOUND)
 
@@ -40,10 +41,11 @@ class Assignments:
 
     def _count_residents(self) -> None:
         snapshot, nodes = self._session.snapshot, self._session.nodes
+        uncounted = (TaskStatus.PIPELINED,) if KEPT in self._session.config.pumice.fix else UNCOUNTED
         for family in self._families:
             for row in family.present.nonzero()[0].tolist():
                 for task in snapshot.node_tasks.get(nodes.names[row], {}).values():
-                    leaves = nodes.seen_status[task.row] in UNCOUNTED
+                    leaves = nodes.seen_status[task.row] in uncounted
                     family.resident(row, task, snapshot.annotations_of(task), leaves=leaves)
 
     def _of(self, task: Task, row: int) -> list[Family]:
@@ -104,6 +106,8 @@ class Assignments:
         for job in jobs.in_order:
             for status in ALLOCATED_STATUSES:
                 for task in jobs.tasks_in(job, status):
+                    if jobs.node[task.row] < 0:  # its node is gone
+                        continue
                     for family in self._of(task, jobs.node[task.row]):
                         amounts = family.owned(jobs.node[task.row], snapshot.annotations_of(task))
                         if amounts:

@@ -17,6 +17,7 @@ from core.objects.pod import Task, read_task
 from core.state.tasks import NOWHERE
 from core.state.volumes import attachable_on
 from pumice.storm.invariants.budget_books import BUDGET
+from pumice.storm.invariants.card_books import miscounted_cells, without_cards
 from pumice.storm.invariants.group_status import wrong_statuses
 from pumice.storm.invariants.pod_book import unscheduled
 from pumice.storm.invariants.truth import SCHEDULER
@@ -48,6 +49,9 @@ def final_problems(system: System, monitor: Monitor, view: View | None) -> list[
     found += [("reasons", words) for words in without_reason(system.store, monitor)]
     gang = system.source.loaded.config.plugin("gang") is not None
     found += [("group-status", words) for words in wrong_statuses(monitor.truth, gang=gang)]
+    truth = monitor.truth
+    found += [("cards-handed-out", words) for words in without_cards(truth.all_of("Pod"))]
+    found += [("cells-come-back", words) for words in miscounted_cells(truth.all_of("Numatopology"), truth.on)]
     found += monitor.truth.claims.left_over({pod.uid for pod in monitor.truth.pods.values() if not pod.ended})
     return found
 

@@ -33,7 +33,7 @@ from pumice.storm.invariants.budget_books import BUDGET, BudgetBooks
 from pumice.storm.invariants.failures import Failures
 from pumice.storm.invariants.gangs import broken_gangs, partial_gangs
 from pumice.storm.invariants.truth import StormTruth
-from pumice.storm.invariants.upheld import ALL, BUDGETS, GANGS, VICTIMS, upheld_by
+from pumice.storm.invariants.upheld import BUDGETS, EVERY, GANGS, VICTIMS, upheld_by
 from pumice.storm.invariants.violation import Violation, ViolationFoundError
 from storage import codec
 from storage.shared_objects import SharedObjects
@@ -106,7 +106,7 @@ class Monitor:
         self.truth = StormTruth(objects)
         self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time, self.truth.read)
         self.failures = Failures()
-        self.upheld = ALL
+        self.upheld = EVERY
         self.began = 0.0
         self.events = 0
         self.cycles = 0

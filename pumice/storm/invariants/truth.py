@@ -5,24 +5,24 @@ Sums over nodes and queues are kept up to date, so that judging a pod that fits 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from core.messages.events import Mutation
 from core.objects.metadata import section
+from pumice.storm.extender import admits
+from pumice.storm.invariants.card_books import over_assigned
 from pumice.storm.invariants.claim_books import KINDS as CLAIM_KINDS
 from pumice.storm.invariants.claim_books import ClaimBooks
 from pumice.storm.invariants.pod_book import Amounts, BookedPodReader, Object, PodBook, amounts, share_port
-from pumice.storm.invariants.upheld import ALL, CAPABILITY, CLAIMS, POD_COUNT, PORTS
+from pumice.storm.invariants.sums import add_up, greatest, no_sums, what_is_over
+from pumice.storm.invariants.upheld import ALL, CAPABILITY, CARDS, CLAIMS, EXTENDER, KEPT_CARDS, POD_COUNT, PORTS
 from storage.shared_objects import SharedObjects
 
 if TYPE_CHECKING:
     from actors.api.store import Store
 
-
-Sums = defaultdict[str, defaultdict[str, int]]
 
 SCHEDULER: Final = "volcano"
 
@@ -67,8 +67,8 @@ class StormTruth:
         self._specs: dict[tuple[str, str, str], Object | None] = {}
         self._members: dict[str, dict[str, None]] = {}
         self._on: dict[str, dict[str, None]] = {}
-        self._used = _sums()
-        self._held = _sums()
+        self._used = no_sums()
+        self._held = no_sums()
         self._losses: dict[str, list[tuple[int, str]]] = {}
         self._deleted_at: dict[str, int] = {}
         self._reader = BookedPodReader()
@@ -121,8 +121,8 @@ class StormTruth:
         after = self._queue_of(job)
         if before != after:
             for pod in self._staying(self._members.get(job, ())):
-                _add(self._held, before, pod.requests, -1)
-                _add(self._held, after, pod.requests, 1)
+                add_up(self._held, before, pod.requests, -1)
+                add_up(self._held, after, pod.requests, 1)
 
     def _pod(self, mutation: Mutation, obj: Object | None) -> tuple[PodBook, str] | None:
         key = f"{mutation.namespace}/{mutation.name}"
@@ -155,6 +155,19 @@ class StormTruth:
         obj: Object = self.read(self.blobs["Pod", namespace, name])
         return obj
 
+    def on(self, node: str, *, leaving: bool = True) -> Iterator[Object]:
+        """The pods on a node, those that have ended left out; `leaving`: with those that are being deleted."""
+        there = [self.pods[key] for key in self._on.get(node, ())]
+        return (self.object_of(pod) for pod in there if leaving or not pod.deleting)
+
+    def _object(self, kind: str, namespace: str, name: str) -> Object | None:
+        blob = self.blobs.get((kind, namespace, name))
+        return None if blob is None else self.read(blob)
+
+    def all_of(self, kind: str) -> Iterator[Object]:
+        """All objects of a kind."""
+        return (self.read(blob) for (each, _, _), blob in self.blobs.items() if each == kind)
+
     def _replace(self, key: str, before: PodBook | None, after: PodBook | None) -> None:
         """In the table and in all sums."""
         if after is None:
@@ -178,9 +191,9 @@ class StormTruth:
             there[pod.key] = None
         else:
             there.pop(pod.key, None)
-        _add(self._used, pod.node, pod.requests, sign)
+        add_up(self._used, pod.node, pod.requests, sign)
         if not pod.deleting:
-            _add(self._held, self._queue_of(pod.job), pod.requests, sign)
+            add_up(self._held, self._queue_of(pod.job), pod.requests, sign)
 
     def _lost(self, pod: PodBook | None) -> None:
         if pod is not None:
@@ -209,13 +222,19 @@ class StormTruth:
         allowed = [each for each in history.since(revision) if each is not None] if history is not None else []
         if allowed:
             asked = {name: self._used[pod.node][name] for name, amount in pod.requests.items() if amount}
-            for resource, excess in _over(asked, _most(allowed), 0):
+            for resource, excess in what_is_over(asked, greatest(allowed), 0):
                 if resource != POD_COUNT or POD_COUNT in upheld:
                     yield "within-allocatable", f"node {pod.node}: {excess} by {', '.join(sorted(self._on[pod.node]))}"
         if pod.ports and PORTS in upheld:
             yield from self._judge_ports(pod)
         if CLAIMS in upheld:
             yield from self.claims.judge(self.object_of(pod))
+        if CARDS in upheld:
+            yield from over_assigned(
+                self._object("Node", "", pod.node), self.on(pod.node, leaving=KEPT_CARDS in upheld)
+            )
+        if EXTENDER in upheld and not admits(pod.key, pod.node):
+            yield "extender-heeded", f"pod {pod.key} is on {pod.node}, where the extender would not have it"
         if CAPABILITY in upheld:
             yield from self._judge_queue(pod, revision, leaving)
 
@@ -229,16 +248,16 @@ class StormTruth:
         capabilities: list[Amounts] = self.queues[name].since(revision) if name in self.queues else []
         if not capabilities or not all(capabilities):
             return
-        allowed = _most(capabilities)
-        if not any(_over(self._held.get(name, {}), allowed, None)):
+        allowed = greatest(capabilities)
+        if not any(what_is_over(self._held.get(name, {}), allowed, None)):
             return
         members = [
             each for each in self._staying(self.pods) if each.uid not in leaving and self._queue_of(each.job) == name
         ]
-        totals = _sums()
+        totals = no_sums()
         for each in members:
-            _add(totals, name, each.requests, 1)
-        for _, excess in _over(totals.get(name, {}), allowed, None):
+            add_up(totals, name, each.requests, 1)
+        for _, excess in what_is_over(totals.get(name, {}), allowed, None):
             yield "within-capability", f"queue {name}: {excess} by {', '.join(sorted(each.key for each in members))}"
 
     def _staying(self, keys: Collection[str]) -> list[PodBook]:
@@ -256,32 +275,6 @@ class StormTruth:
     def stayed(self, uid: str, revision: int) -> bool:
         """Whether nobody had begun to delete a pod at `revision`."""
         return self._deleted_at.get(uid, revision + 1) > revision
-
-
-def _sums() -> Sums:
-    return defaultdict(lambda: defaultdict(int))
-
-
-def _add(sums: Sums, name: str, requests: Amounts, sign: int) -> None:
-    totals = sums[name]
-    for resource, amount in requests.items():
-        totals[resource] += sign * amount
-
-
-def _over(totals: Amounts, allowed: Amounts, unnamed: int | None) -> Iterator[tuple[str, str]]:
-    """What is too much, and in words. `unnamed`: the limit of what `allowed` does not name; None: there is none."""
-    for resource, amount in totals.items():
-        limit = allowed.get(resource, unnamed)
-        if limit is not None and amount > limit:
-            yield resource, f"{resource} {amount / 1000:g} of {limit / 1000:g}"
-
-
-def _most(all_of: list[Amounts]) -> Amounts:
-    """Of each amount the greatest."""
-    if len(all_of) == 1:
-        return all_of[0]
-    names = {name for each in all_of for name in each}
-    return {name: max(each.get(name, 0) for each in all_of) for name in sorted(names)}
 
 
 def _allocatable(node: Object) -> Amounts:

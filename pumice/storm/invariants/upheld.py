@@ -25,7 +25,15 @@ PORTS: Final = "host ports"
 """Of `within-allocatable`."""
 POD_COUNT: Final = "pods"
 """Of `within-allocatable`: backfill places what asks for nothing without a look at the room."""
+CARDS: Final = "within-cards"
+KEPT_CARDS: Final = "cards of terminating pods"
+"""Of `within-cards`: without the fix they are given to others, as Volcano does."""
+EXTENDER: Final = "extender-heeded"
+STORM_URL: Final = "http://extender"
+"""Where the extender is asked whose rule the monitor knows."""
 ALL: Final = frozenset((GANGS, VICTIMS, CAPABILITY, BUDGETS, CLAIMS, PORTS, POD_COUNT))
+"""What the stock configuration upholds."""
+EVERY: Final = ALL | {CARDS, KEPT_CARDS, EXTENDER}
 
 ASKING: Final = frozenset(("enqueue", "allocate", "preempt", "reclaim", "backfill"))
 """Actions that name no victims, or ask the plugins of the tiers about them."""
@@ -33,12 +41,12 @@ ASKING: Final = frozenset(("enqueue", "allocate", "preempt", "reclaim", "backfil
 
 @lru_cache(maxsize=16)
 def upheld_by(text: str) -> frozenset[str]:
-    """Those of ALL that a configuration upholds, from the text of its record in the journal."""
+    """Those of EVERY that a configuration upholds, from the text of its record in the journal."""
     return upheld(parse_scheduler_config(text, source="the journal", lenient=True))
 
 
 def upheld(config: SchedulerConfig) -> frozenset[str]:
-    """Those of ALL that a configuration upholds."""
+    """Those of EVERY that a configuration upholds."""
     holds = {
         GANGS: _asked(config, ("gang",), "JobReady"),
         VICTIMS: asks_gangs(config),
@@ -47,6 +55,9 @@ def upheld(config: SchedulerConfig) -> frozenset[str]:
         CLAIMS: _filtered(config, "VolumeBindingEnable", "DynamicResourceAllocationEnable"),
         PORTS: _filtered(config, "NodePortsEnable"),
         POD_COUNT: _filtered(config),
+        CARDS: _asked(config, ("deviceshare",), "Predicate"),
+        KEPT_CARDS: "terminating-pods-keep-cards" in config.pumice.fix,
+        EXTENDER: any(map(_must_be_heeded, _options(config))),
     }
     return frozenset(name for name, held in holds.items() if held)
 
@@ -85,6 +96,15 @@ def _filtered(config: SchedulerConfig, *switches: str) -> bool:
         for option in _options(config)
         if option.name == "predicates" and option.is_enabled("Predicate")
     )
+
+
+def _must_be_heeded(option: PluginOption) -> bool:
+    """Whether the storm's own extender is asked about nodes and its silence counts as a no."""
+    arguments = Arguments(option.name, option.arguments)
+    if arguments.get_string("extender.urlPrefix", "") != STORM_URL:
+        return False
+    asked = option.name == "extender" and bool(arguments.get_string("extender.predicateVerb", ""))
+    return asked and option.is_enabled("Predicate") and not arguments.get_bool("extender.ignorable", default=False)
 
 
 def _options(config: SchedulerConfig) -> list[PluginOption]:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from actors.api.faults.strikes import BIND, CLAIM, CRASH, EVICT, JOURNAL, KINDS, STATUS, TURN, WATCH
+from actors.api.faults.strikes import BIND, CLAIM, CRASH, EVICT, JOURNAL, KINDS, OUTSIDE, STATUS, TURN, WATCH
 from actors.system.roles import CRASHABLE
 from config.errors import ConfigError, WrongTypeError, describe, nearest_name
 from config.load import parse_scheduler_config
 from core.actions import ACTIONS
 from core.errors import QuantityError
+from core.objects.node_devices import MOST_CARDS
 from core.plugins import PLUGINS
 from core.quantity import quantity_of
 from pumice.storm.script.claims import MOST_DEVICES
@@ -32,6 +33,7 @@ WORDS: Final = (
     (WATCH, ("watch",)),
     (JOURNAL, ("append",)),
     (TURN, ("turn",)),
+    (OUTSIDE, ("outside",)),
 )
 """How the occasions begin at which faults can strike (see `actors.api.faults.strikes.subject`)."""
 
@@ -90,6 +92,9 @@ JOB: Final = {
     "storage": TEXT,
     "shared": TEXT,
     "claim": TEXT,
+    "share": whole(0),
+    "cores": whole(0, 100),
+    "whole": whole(0, 1),
 }
 LOOSE: Final = {key: check for key, check in JOB.items() if key not in ("min", "queue")}
 JOBS: Final = ("job", "vcjob")
@@ -109,7 +114,11 @@ class Happening:
 
 
 HAPPENINGS: Final = {
-    "node": Happening(details=NODE | {"devices": whole(0, MANY), "volumes": whole(0, MANY)}, needs=("cpu", "memory")),
+    "node": Happening(
+        details=NODE
+        | {"devices": whole(0, MANY), "volumes": whole(0, MANY), "cards": whole(0, MOST_CARDS), "cells": whole(0, 64)},
+        needs=("cpu", "memory"),
+    ),
     "queue": Happening(details={"weight": whole(1), "capability": Check("quantities by resource", _quantities)}),
     "priority": Happening(amount=whole(-(2**31))),
     "job": Happening(details=JOB, needs=("pods",)),

@@ -29,8 +29,9 @@ class Profile(Struct, frozen=True):
     """`rates`: probability by kind of fault; `disturbances`: how many of each; `include`: profiles to start from.
 
     `varied`: the seed says how much of the rates a storm has, from nothing to all of them.
-    Of simulated storms only: `claims`, the share of the jobs that claim devices or volumes; `config`, the scheduler
-    configuration ("" is the stock one). `place`: where it stands, for errors (nowhere, once composed).
+    Of simulated storms only: `claims`, the share of the jobs that claim devices or volumes; `shares`, of those that ask
+    for shares of cards or NUMA cells; `config`, the scheduler configuration ("" is the stock one). `place`: where it
+    stands, for errors (nowhere, once composed).
     """
 
     rates: dict[str, float] = field(default_factory=dict[str, float])
@@ -38,6 +39,7 @@ class Profile(Struct, frozen=True):
     include: tuple[str, ...] = ()
     varied: bool = False
     claims: float = 0.0
+    shares: float = 0.0
     config: str = ""
     place: ValuePlace = NOWHERE
 
@@ -71,6 +73,7 @@ def _profile(place: ValuePlace, value: object) -> Profile:
         include=tuple(text(place.at("include").at(index), name) for index, name in includes),
         varied=_switch(place.at("varied"), found.get("varied", False)),
         claims=_share(place.at("claims"), found.get("claims", 0.0)),
+        shares=_share(place.at("shares"), found.get("shares", 0.0)),
         config=_config(place.at("config"), found.get("config")),
         place=place,
     )

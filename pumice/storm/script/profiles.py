@@ -19,7 +19,7 @@ from pumice.storm.script.profile_file import NOWHERE, Profile, read_profiles
 FILE: Final = Path(__file__).with_name("profiles.yaml")
 PACKAGED: Final = (
     "calm", "binds", "evictions", "statuses", "claims", "watches", "nodes", "pods", "crashes", "journal", "clock",
-    "turns", "half", "live", "storm", "victims",
+    "turns", "cards", "outside", "half", "live", "storm", "victims",
 )  # fmt: skip
 """The names in `profiles.yaml`, for the help of commands, which read no file to be shown."""
 ROUNDING: Final = 1e-9
@@ -75,6 +75,7 @@ def _include(name: str, known: Mapping[str, Profile], whole: dict[str, Profile],
         disturbances=basis.disturbances | chosen.disturbances,
         varied=chosen.varied or basis.varied,
         claims=max(basis.claims, chosen.claims),
+        shares=max(basis.shares, chosen.shares),
         config=chosen.config or basis.config,
     )
     _check_sums(whole[name], chosen.place.at("rates"), name)
@@ -111,6 +112,7 @@ def _together(parts: Sequence[Profile], place: ValuePlace, names: str) -> Profil
         disturbances=_greatest([each.disturbances for each in parts]),
         varied=any(each.varied for each in parts),
         claims=max((each.claims for each in parts), default=0.0),
+        shares=max((each.shares for each in parts), default=0.0),
         config=next(iter(configs), ""),
     )
 

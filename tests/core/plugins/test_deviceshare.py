@@ -42,11 +42,12 @@ def share(
     beside: tuple[str, ...] = ("predicates",),
     action: str = "allocate",
     configurations: Sequence[Object] = (),
+    fix: Sequence[str] = (),
     **switches: Any,
 ) -> Session:
     arguments = {f"deviceshare.{name}": value for name, value in switches.items()}
     tier: list[Any] = ["priority", "gang", *beside, {"name": "deviceshare", "arguments": arguments}]
-    config = configuration(tier, configurations=configurations)
+    config = configuration(tier, configurations=configurations, fix=fix)
     session = open_world(config, queue("q"), *parts)
     run_action(session, action)
     return session
@@ -102,6 +103,16 @@ def test_running_pods_hold_their_cards() -> None:
     (status,) = [each for each in close_session(session).queues if each.name == "q"]
     assert status.allocated["volcano.sh/vgpu-memory"] == "80"
     assert status.allocated["volcano.sh/vgpu-cores"] == "0"  # named by what the pod has
+
+
+@pytest.mark.parametrize("fix", [[], ["terminating-pods-keep-cards"]])
+def test_the_card_of_a_pod_that_is_being_deleted_is_given_away_unless_mended(fix: list[str]) -> None:
+    going = asks(gang("a", queue="q", pods=1, nodes=["n0"], phase="Running"), vgpu_number=1, vgpu_memory=80)
+    going[1]["metadata"]["annotations"]["volcano.sh/vgpu-ids-new"] = "n0-0,NVIDIA,80,0:"
+    going[1]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    coming = asks(gang("b", queue="q", pods=1, phase="Inqueue"), vgpu_number=1, vgpu_memory=50)
+    session = share(vgpu_node("n0", [(9, 100, A100)]), going, coming, fix=fix, VGPUEnable=True)
+    assert list(told(session)) == ([] if fix else ["b-0"])
 
 
 def test_the_scores_count_by_their_weight() -> None:
