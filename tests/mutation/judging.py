@@ -22,7 +22,6 @@ from tests.mutation.watch import End, Watched
 
 FRESH_TESTS: Final = 120
 """Tests for a mutant of what runs at import, whose process has to collect them anew: the nearest ones."""
-NOT_CHANGED: Final = 70
 
 
 class Trial(msgspec.Struct):
@@ -51,23 +50,20 @@ class Judge:
         return True
 
     def _judged(self, session: pytest.Session, items: dict[str, pytest.Item], folder: str, mutant: Mutant) -> Row:
+        """In a fork where there is a function to be changed; what also runs at import, and survives that, anew."""
         lines = range(mutant.line, mutant.line + mutant.before.count("\n") + 1)
-        names = [name for name in self._tests(mutant, lines) if name in items]
-        if not names:
-            return Row(mutant.key, folder, f"{name_of(mutant)} @{mutant.line}", "unreached")
-        end = None
-        if mutant.function and not self.reach.at_import(mutant.path, lines):
-            end = self._forked(session, [items[name] for name in names], mutant)
-        if end is None or end.code == NOT_CHANGED:
-            names = names[:FRESH_TESTS]
-            end = self._fresh(names, mutant)
-        return _row(folder, mutant, end, len(names))
+        row = Row(mutant.key, folder, f"{name_of(mutant)} @{mutant.line}", "unreached")
+        names = self._tests(items, mutant.path, lines)
+        if mutant.function and names:
+            row = _row(folder, mutant, self._forked(session, [items[name] for name in names], mutant), len(names))
+        if row.verdict == "killed" or (mutant.function and not self.reach.at_import(mutant.path, lines)):
+            return row
+        everywhere = range(1, Path(mutant.path).read_text("utf-8").count("\n") + 2)
+        near = self._tests(items, mutant.path, everywhere)[:FRESH_TESTS]
+        return _row(folder, mutant, self._fresh(near, mutant), len(near)) if near else row
 
-    def _tests(self, mutant: Mutant, lines: range) -> list[str]:
-        """Those that reach it; for what runs at import, those that reach anything of its file."""
-        if not mutant.function or self.reach.at_import(mutant.path, lines):
-            lines = range(1, Path(mutant.path).read_text("utf-8").count("\n") + 2)
-        return self.reach.tests_of(mutant.path, lines)
+    def _tests(self, items: dict[str, pytest.Item], path: str, lines: range) -> list[str]:
+        return [name for name in self.reach.tests_of(path, lines) if name in items]
 
     def _forked(self, session: pytest.Session, items: Sequence[pytest.Item], mutant: Mutant) -> End:
         ours, theirs = os.pipe()
@@ -116,8 +112,7 @@ def _try_in_child(session: pytest.Session, items: Sequence[pytest.Item], mutant:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nowhere, descriptor)
-        if not exchange(mutant):
-            os._exit(NOT_CHANGED)
+        exchange(mutant)
         session.config.pluginmanager.register(Naming(pipe))
         for item, following in zip(items, [*items[1:], None], strict=True):
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
