@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import cast
 
 import pytest
 
 from actors.effects.status_writer import ATTEMPTS
-from core.messages.commands import BindPod, Create, Delete, Get, Patch, ReportStatus, StoreRequest
-from core.messages.decisions import PodGroupEvent
+from actors.system.ports import StatusPort
+from core.messages.commands import ApiRequest, BindPod, Create, Delete, Get, Patch, ReportStatus, StoreRequest
+from core.messages.decisions import PodGroupEvent, PodGroupStatus
 from core.messages.events import BindRefused, Bound, Outcome, StatusRefused
 from core.messages.orders import WriteStatus
 from core.messages.replies import ApiReply, Refused
@@ -117,6 +119,30 @@ async def test_a_status_that_was_given_up_is_said_anew_by_a_later_cycle(monkeypa
     assert [each["type"] for each in group["status"]["conditions"]] == ["Unschedulable"]
     given_up = [each for each in await journaled(journal, "outcome", Outcome) if isinstance(each, StatusRefused)]
     assert given_up
+
+
+async def test_an_answer_is_waited_for_twice_as_long_each_time_and_its_loss_is_no_crash() -> None:
+    """Not even where the api has never said how far it is."""
+    waited: list[float] = []
+    journal = MemoryJournal()
+    async with started(journal) as system:
+        await system.submit([pod_group("g")])
+        await idle(system)
+        ask_each = system.api.ask_each
+
+        async def lost(messages: Sequence[ApiRequest], timeout_s: float) -> list[ApiReply | None]:
+            if any(isinstance(each, ReportStatus) for each in messages):
+                waited.append(timeout_s)
+            return [None for _ in messages]
+
+        setattr(system.api, "ask_each", lost)  # noqa: B010
+        status = cast("StatusPort", system.switchboard.mailboxes["status-writer"])
+        said = PodGroupStatus("default", "g", "Inqueue", (), 0, 0, 0)
+        await status.ask(WriteStatus(7, pod_groups=(said,)))
+        setattr(system.api, "ask_each", ask_each)  # noqa: B010
+    assert waited == [1.0, 2.0, 4.0, 8.0, 16.0]
+    (refused,) = [each for each in await journaled(journal, "outcome", Outcome) if isinstance(each, StatusRefused)]
+    assert (refused.cycle, refused.name, refused.code) == (7, "g", 409)
 
 
 async def test_a_status_is_written_without_being_read_first() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.errors import InvalidTransition
 from core.life.pod_group import PodGroupPhase
-from core.life.task import TaskStatus
+from core.life.task import ALLOCATED_STATUSES, READY_STATUSES, TaskStatus
 from core.session.session import Session
 from core.session.statement import Statement, save
 from tests.core.plugins.world import configuration, open_world, task_of
@@ -100,6 +100,36 @@ def test_what_is_discarded_leaves_every_column_as_it_was(plan: list[Step]) -> No
     assert len(statement) == 0
     assert session.binds == []
     assert session.evicts == []
+
+
+@given(steps)
+def test_what_is_known_of_jobs_follows_every_step(plan: list[Step]) -> None:
+    """Counted anew from the tasks, each column is what it was kept at, and so is what is read from it."""
+    session = world()
+    statement = session.statement()
+    for step in plan:
+        do(session, statement, [step])
+        jobs = session.jobs
+        for job in jobs.in_order:
+            row, tasks = job.row, list(job.tasks.values())
+            statuses = [TaskStatus(jobs.status[task.row]) for task in tasks]
+            assert [int(jobs.counts[status][row]) for status in TaskStatus] == [statuses.count(s) for s in TaskStatus]
+            waits = [
+                task.template.best_effort and s == TaskStatus.PENDING for task, s in zip(tasks, statuses, strict=True)
+            ]
+            ready = sum(status in READY_STATUSES for status in statuses)
+            assert jobs.best_effort[row] == sum(waits)
+            assert jobs.ready_count(job) == ready
+            assert jobs.is_ready(job) == (ready + sum(waits) >= jobs.min_member[row])
+            pipelined = statuses.count(TaskStatus.PIPELINED)
+            assert jobs.is_pipelined(job) == (ready + pipelined + sum(waits) >= jobs.min_member[row])
+            assert jobs.is_starving(job) == (ready + pipelined < jobs.min_member[row])
+            cpu = sum(
+                task.template.items[0][1]
+                for task, s in zip(tasks, statuses, strict=True)
+                if s in ALLOCATED_STATUSES and task.template.items
+            )
+            assert jobs.allocated_at[0][row] == cpu
 
 
 @given(steps)
