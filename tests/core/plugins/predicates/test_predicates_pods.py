@@ -259,3 +259,17 @@ def test_a_trial_of_affinity_is_the_filter_after_the_moves(crowd: Crowd, moves: 
         return
     expected = [slow_pods.affinity_reason(story.cluster, story.pod, n) for n in story.cluster.nodes]
     assert [trial.refusal(row) or "" for row in range(nodes.count)] == expected
+
+
+def test_a_trial_counts_who_minds_the_pods_company_as_they_come_and_go() -> None:
+    """Nothing but the others' own terms refuses it here, and without one of them at the opening nobody asks at all."""
+    session = opened(*zones("a", "b"), hermit("h", "n0"), hermit("i"), pod("j"), web())
+    trial = AffinityTrial(session, placed_pods(session), task_named(session, "default/p"))
+    refused = [slow_pods.UNWELCOME, None]
+    assert [trial.refusal(row) for row in range(2)] == refused
+    trial.move(task_named(session, "default/j"), 1, 1)
+    assert [trial.refusal(row) for row in range(2)] == refused
+    trial.move(task_named(session, "default/i"), 1, 1)
+    assert [trial.refusal(row) for row in range(2)] == [slow_pods.UNWELCOME, slow_pods.UNWELCOME]
+    trial.move(task_named(session, "default/h"), 0, -1)
+    assert [trial.refusal(row) for row in range(2)] == [None, slow_pods.UNWELCOME]
