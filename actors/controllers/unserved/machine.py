@@ -26,6 +26,8 @@ Object = dict[str, Any]
 USER: Final = "workload-controller"
 REPORTER: Final = "unserved-controller"
 """Who the events are from."""
+LONGEST: Final = 230
+"""So much of an object's name stands in that of an event, which has at most 253 characters."""
 
 
 class UnservedMachine:
@@ -86,5 +88,6 @@ def _event(about: Object, reason: str, message: str, now: float) -> ApiRequest:
     said = event(about, reason, message, now, source=REPORTER, warning=True)
     meta = about["metadata"]
     mark = blake2b(f"{meta['uid']} {message}".encode(), digest_size=8).hexdigest()
-    said["metadata"] = {"name": f"{meta['name']}.{mark}", "namespace": said["metadata"]["namespace"]}
+    name = f"{meta['name'][:LONGEST].rstrip('.-')}.{mark}"
+    said["metadata"] = {"name": name, "namespace": said["metadata"]["namespace"]}
     return Create(repack(said), user=USER)

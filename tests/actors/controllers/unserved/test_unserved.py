@@ -53,6 +53,13 @@ def test_a_pod_of_another_scheduler_is_told() -> None:
     assert cluster.all("Event")[0]["message"] == text
 
 
+def test_a_long_name_is_no_hindrance() -> None:
+    cluster = Cluster(UnservedMachine())
+    cluster.create(stranger("p" * 253))
+    cluster.settle()
+    assert len(events(cluster)) == 1
+
+
 def test_it_is_said_once_whoever_starts_anew() -> None:
     cluster = Cluster(UnservedMachine())
     cluster.create(stranger())
