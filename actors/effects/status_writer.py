@@ -1,12 +1,15 @@
 """The status writer: what a cycle says about pods, PodGroups and queues, written to the api.
 
-Owns: what it last said about each PodGroup.
+Owns: what it last said about each PodGroup, and the statuses that it has just written.
 Accepts: `WriteStatus`.
 Sends: asks the api (`ReportStatus`, which says up to which revision the object is known; after a conflict, which says
 where the object is by now, or when no answer comes, it retries); tells the recorder what could not be written, and the
 cache (`LookLater`) that there is something to be said once more: nothing in the view says so.
 When full: the session runner waits.
 Stops: after what is queued. After a crash the next instance writes what was in hand again.
+
+A cycle that has not yet seen what was written for the one before says the same again: of ten thousand pods, each in a
+group of its own, three reports in five. What was written after all that a cycle saw is not written for it once more.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ if TYPE_CHECKING:
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
     from actors.system.ports import ApiPort, CachePort, RecorderPort, StatusPort
-    from core.messages.decisions import PodGroupEvent
+    from core.messages.decisions import PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
+
+    Status = PodCondition | PodGroupStatus | QueueStatus
 
 ATTEMPTS = 5
 FIRST_WAIT_S = 1.0
@@ -40,6 +45,8 @@ FIRST_WAIT_S = 1.0
 To write again what may still arrive is harmless, since nothing is laid over what is newer than what was known of it.
 """
 SOURCE = "volcano"
+Where = tuple[str, str, str]
+"""Kind, namespace and name."""
 REMEMBERED = 10_000
 """PodGroups of which it is known what was said last; of one that is forgotten the same may be said again."""
 CONFLICT, GONE = 409, 404
@@ -70,13 +77,14 @@ class StatusWriter(Actor[WriteStatus, Done]):
         self._recorder = recorder
         self._objects = context.objects
         self._said: dict[tuple[str, str], str] = {}
+        self._written: dict[Where, tuple[Status, int]] = {}
         self._known = 0
         self._given_up = 0
 
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
         """Of several statuses for one object only the newest is written."""
-        newest = {(each.kind, each.namespace, each.name): each for item in batch for each in _reports(item.message)}
-        left = list(newest.values())
+        newest = {_where(each): (each, item.message.seen) for item in batch for each in _reports(item.message)}
+        left = [report for report, seen in newest.values() if not self._stands(report, seen)]
         for attempt in range(ATTEMPTS):
             if not left:
                 break
@@ -85,6 +93,11 @@ class StatusWriter(Actor[WriteStatus, Done]):
         await self._announce([event for item in batch for event in item.message.events])
         for item in batch:
             item.reply(Done())
+
+    def _stands(self, report: ReportStatus, seen: int) -> bool:
+        """Whether just this was written after what the cycle saw: who has changed it since is seen by a later one."""
+        written, revision = self._written.get(_where(report), (None, 0))
+        return 0 < seen < revision and written == report.wanted
 
     async def _leave_to_later(self, left: Sequence[ReportStatus]) -> None:
         """Have a later cycle say anew what is true then: written late it would overtake what was decided since."""
@@ -117,6 +130,8 @@ class StatusWriter(Actor[WriteStatus, Done]):
         refused: list[tuple[ReportStatus, Refused]] = []
         known = await self._newest()
         reports = [replace(report, as_of=max(report.as_of, known)) for report in reports]
+        for report in reports:
+            self._written.pop(_where(report), None)  # until there is an answer nobody knows
         for report, reply in zip(reports, await self._api.ask_each(reports, wait_s), strict=True):
             if reply is None:
                 again.append(report)
@@ -124,6 +139,10 @@ class StatusWriter(Actor[WriteStatus, Done]):
                 again.append(replace(report, as_of=reply.revision))
             elif isinstance(reply, Refused) and reply.code != GONE:
                 refused.append((report, reply))
+            elif isinstance(reply, Accepted):
+                self._written[_where(report)] = report.wanted, reply.revision
+        while len(self._written) > REMEMBERED:
+            del self._written[next(iter(self._written))]
         await self._refused(refused)
         return again
 
@@ -141,6 +160,10 @@ class StatusWriter(Actor[WriteStatus, Done]):
         ]
         if events:
             await self._recorder.tell(Append(tuple(Entry("outcome", codec.encode(event)) for event in events)))
+
+
+def _where(report: ReportStatus) -> Where:
+    return report.kind, report.namespace, report.name
 
 
 def _reports(message: WriteStatus) -> Iterator[ReportStatus]:

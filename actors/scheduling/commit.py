@@ -9,6 +9,8 @@ from itertools import cycle as rotation
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec.structs import replace
+
 from actors.scheduling.cycle_memory import Unsent
 from core.messages.commands import Assume
 from core.messages.message import Message
@@ -64,7 +66,7 @@ class Commit:
         appended = await self._recorder.ask(Append(entries), through=True)
         memory.cycle = record.cycle
         memory.carry = record.carry
-        memory.unsent = Unsent(result, record.statuses, appended.first + 1, record.now)
+        memory.unsent = Unsent(result, record.statuses, appended.first + 1, record.now, record.revision)
 
     async def carry_out(self, memory: CycleMemory) -> None:
         """Assume, then hand out, what is recorded and not yet sent: once, whoever crashes in between."""
@@ -86,17 +88,22 @@ class Commit:
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
             await next(self._evictors).tell(order, through=True)
         if result.events:
-            statuses = WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues, result.events)
-            await self._status.tell(statuses, through=True)
+            await self._status.tell(replace(_statuses(result, unsent.seen), events=result.events), through=True)
         elif unsent.statuses:
             await self._status.tell(unsent.statuses, through=True)
 
 
-def statuses_of(result: CycleResult) -> bytes:
-    """What a cycle writes beside its decisions, as the journal keeps it; empty when that is nothing."""
+def statuses_of(result: CycleResult, seen: int) -> bytes:
+    """What a cycle that saw the api's revision `seen` writes beside its decisions, as the journal keeps it; empty when
+    that is nothing.
+    """
     if not (result.pod_conditions or result.pod_groups or result.queues):
         return b""
-    return codec.encode(WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues))
+    return codec.encode(_statuses(result, seen))
+
+
+def _statuses(result: CycleResult, seen: int) -> WriteStatus:
+    return WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues, seen=seen)
 
 
 def _writes(bind: Bind) -> bool:

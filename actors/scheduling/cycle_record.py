@@ -37,7 +37,7 @@ def record_of(
         carry_before=carry,
         carry=result.carry,
         operations=taken.operations,
-        statuses=statuses_of(result),
+        statuses=statuses_of(result, taken.revision),
         wake_at=result.wake_at,
         rules=rules.VERSION,
         digest_version=digest.VERSION,

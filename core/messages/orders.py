@@ -28,13 +28,17 @@ class EvictOrder(Message, frozen=True):
 
 
 class WriteStatus(Message, frozen=True):
-    """Write what a cycle says about pods, PodGroups and queues; an event that was said before is not said again."""
+    """Write what a cycle says about pods, PodGroups and queues; an event that was said before is not said again.
+
+    `seen`: the api's revision up to which the cycle saw it; 0: nobody says.
+    """
 
     cycle: int
     pod_conditions: tuple[PodCondition, ...] = ()
     pod_groups: tuple[PodGroupStatus, ...] = ()
     queues: tuple[QueueStatus, ...] = ()
     events: tuple[PodGroupEvent, ...] = ()
+    seen: int = 0
 
 
 BindWorkerCommand = BindOrder

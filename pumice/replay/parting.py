@@ -146,7 +146,7 @@ class _Follower:
                 digest=result.digest,
                 digest_version=digests.VERSION,
                 carry=result.carry,
-                statuses=statuses_of(result),
+                statuses=statuses_of(result, record.revision),
                 wake_at=result.wake_at,
             )
             said = [(CYCLE, codec.encode(ours))]

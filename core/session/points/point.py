@@ -18,42 +18,51 @@ class Point(Generic[R]):
     point's flag on.
     """
 
-    __slots__ = ("__dict__", "_listed", "_registered", "name")
+    __slots__ = ("__dict__", "_listed", "_named", "_registered", "_rules", "name")
 
     def __init__(self, name: str, listed: Listed) -> None:
         self.name = name
         self._listed = listed[name]
         self._registered: dict[str, R] = {}
+        self._named: tuple[tuple[str, R], ...] | None = None  # nothing is derived from the rules before these are
+        self._rules: tuple[R, ...] = ()
 
     def add(self, plugin: str, rule: R) -> None:
         """Register a plugin's rule; a second one replaces the first."""
         self._registered[plugin] = rule
-        self.__dict__.clear()  # nothing but what is derived from the rules stands there
+        if self._named is not None:
+            self._named = None
+            self.__dict__.clear()  # what else is derived from the rules stands there, and nothing besides
+
+    @property
+    def named(self) -> tuple[tuple[str, R], ...]:
+        """Plugins and their rules in one line of pairs, in the order in which they are asked."""
+        named = self._named
+        if named is None:
+            rules = self._registered
+            named = tuple([(name, rules[name]) for tier in self._listed for name in tier if name in rules])
+            self._named, self._rules = named, tuple([rule for _, rule in named])
+        return named
+
+    @property
+    def rules(self) -> tuple[R, ...]:
+        """Their rules."""
+        return self._rules if self._named is not None or self.named else ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The consulted plugins."""
+        return tuple([name for name, _ in self.named])
 
     @cached_property
     def tiers(self) -> tuple[tuple[tuple[str, R], ...], ...]:
         """The consulted plugins with their rules, tier by tier; tiers without one are left out."""
-        rules = self._registered
+        rules = dict(self.named)
         tiers = [tuple([(name, rules[name]) for name in tier if name in rules]) for tier in self._listed]
         return tuple([tier for tier in tiers if tier])
 
     @cached_property
     def tier_numbers(self) -> tuple[int, ...]:
         """Of each of them: the how manieth tier of the configuration it is."""
-        tiers = enumerate(self._listed, 1)
-        return tuple([number for number, tier in tiers if any(name in self._registered for name in tier)])
-
-    @cached_property
-    def named(self) -> tuple[tuple[str, R], ...]:
-        """Plugins and their rules in one line of pairs, in the order in which they are asked."""
-        return tuple([each for tier in self.tiers for each in tier])
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The consulted plugins."""
-        return tuple([name for name, _ in self.named])
-
-    @cached_property
-    def rules(self) -> tuple[R, ...]:
-        """Their rules."""
-        return tuple([rule for _, rule in self.named])
+        rules, tiers = dict(self.named), enumerate(self._listed, 1)
+        return tuple([number for number, tier in tiers if any(name in rules for name in tier)])
