@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from core.actions.enqueue import is_strict
 from core.actions.placing.domains import Decisions, DomainAllocator
 from core.actions.placing.nomination import allocate_as_nominated
+from core.actions.placing.plainly import PlainRoom
 from core.actions.placing.task_loop import allocate_tasks
 from core.actions.placing.worksheet import Worksheet, organize
 from core.life.pod_group import PodGroupPhase
@@ -34,6 +35,17 @@ class AllocateContext:
     queues: PriorityQueue[Queue]
     jobs: dict[str, JobQueue] = field(default_factory=dict[str, "JobQueue"])
     worksheets: dict[int, Worksheet] = field(default_factory=dict[int, Worksheet])
+    plainly: PlainRoom | None = None
+
+    def try_job(self, session: Session, job: Job, worksheet: Worksheet, *, cache_errors: bool) -> Statement | None:
+        """See `_allocate_job`; of jobs that plainly come to nothing, nothing."""
+        plainly = self.plainly
+        if plainly is not None and plainly.has_failed(job):
+            return None
+        statement = _allocate_job(session, job, worksheet, self.decisions, cache_errors=cache_errors)
+        if plainly is not None:
+            plainly.failed(job) if statement is None else plainly.placed()
+        return statement
 
 
 def execute(session: Session) -> None:
@@ -62,7 +74,7 @@ def _drain(session: Session, context: AllocateContext) -> None:
         job = jobs.pop()
         session.trail.job_turn(job, jobs)
         worksheet = context.worksheets[job.row]
-        statement = _allocate_job(session, job, worksheet, context.decisions, cache_errors=cache_errors)
+        statement = context.try_job(session, job, worksheet, cache_errors=cache_errors)
         # A statement of a job that is only promised room is neither committed nor undone: it holds its room to the
         # session's end.
         if statement is not None and session.job_ready(job):
@@ -84,7 +96,8 @@ def _drain(session: Session, context: AllocateContext) -> None:
 
 def build_context(session: Session, only: frozenset[int] | None = None) -> AllocateContext:
     """Every valid, admitted job with tasks to place, in job order; `only`: of these rows."""
-    context = AllocateContext(Decisions(session), PriorityQueue(session.points.queue_order.before))
+    plainly = PlainRoom(session) if session.options.wordless else None
+    context = AllocateContext(Decisions(session), PriorityQueue(session.points.queue_order.before), plainly=plainly)
     if "enqueue" not in session.config.actions:
         for job in session.jobs.where(session.snapshot.jobs.phase <= PodGroupPhase.PENDING.value):
             if only is None or job.row in only:
@@ -96,6 +109,8 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Alloc
             continue
         if not session.topology.is_ready and session.topology.is_asked_for(job):
             session.trail.job_ended(job, Ending.TOPOLOGY_UNFIT, session.topology.tree.problem)
+            continue
+        if plainly is not None and plainly.has_none(job):
             continue
         worksheet = organize(session, job)
         if worksheet.empty:

@@ -58,7 +58,7 @@ class SessionOptions:
 
     `percentage_of_nodes`: how many feasible nodes are enough; 0 is Volcano's adaptive default, 100 looks at all.
     `shard`: (mode "hard" or "soft", names of this scheduler's nodes). `explain`: pods ("namespace/name") whose filters
-    and scores at opening go into the report.
+    and scores at opening go into the report. `wordless`: nobody reads why tasks wait, so that need not be found out.
     """
 
     percentage_of_nodes: int | None = None
@@ -69,3 +69,4 @@ class SessionOptions:
     hyper_nodes: dict[str, Any] | None = None
     node_usage: dict[str, Any] | None = None
     explain: tuple[str, ...] = ()
+    wordless: bool = False

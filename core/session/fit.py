@@ -170,6 +170,8 @@ class JobFit:
 
         4 Unschedulable``, and the first failure (FitError).
         """
+        if self._session.options.wordless:
+            return ""
         generation = self._session.jobs.generation
         cached = self._sentence.get(job.row)
         if cached and cached[0] == generation:

@@ -21,6 +21,7 @@ from pumice.bench import (
     steady,
     storm,
     topology,
+    whatif,
 )
 from pumice.bench.figures import Advance, Parameters, Samples
 from pumice.bench.hostile import fuzz
@@ -49,6 +50,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "asking": Scenario("who waits and why, on a full house", asking.DEFAULTS, asking.measure),
     "replay": Scenario("a journal decided again, and a restart from it", replay.DEFAULTS, replay.measure),
     "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
+    "whatif": Scenario("two futures of a full cluster, an hour ahead", whatif.DEFAULTS, whatif.measure),
     "api": Scenario("the HTTP gateway: creates, gets, watches, a long list", api.DEFAULTS, api.measure),
     "fuzz": Scenario("how long one hostile request holds the event loop", fuzz.DEFAULTS, fuzz.measure),
     "storm": Scenario("simulated bind storms a second", storm.DEFAULTS, storm.measure),

@@ -18,6 +18,7 @@ from pumice.cli.sources import Certificate, Db, ServerUrl, Token, server_of
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.whatif.ask import what_if
+from pumice.whatif.beside import another_process
 from pumice.whatif.changes import changed
 from pumice.whatif.saving import save
 
@@ -78,8 +79,13 @@ def whatif(
         return search(changed(fork, changes), wanted, terminal)
     if not changes:
         raise UsageError("nothing is changed: name a change, such as --add-nodes 4:like=NODE or --submit job.yaml")
-    with terminal.progress("what if: seconds lived", int(2 * horizon_s)) as advance, rarely():
-        found = what_if(fork, changes, horizon_s, against=instead, seed=seed, advance=WholeSeconds(advance))
+    with (
+        terminal.progress("what if: seconds lived", int(2 * horizon_s)) as advance,
+        another_process(len(fork.objects), plugins_dir) as beside,
+        rarely(),
+    ):
+        lived = WholeSeconds(advance)
+        found = what_if(fork, changes, horizon_s, against=instead, seed=seed, advance=lived, executor=beside)
     for who, why in found.before.refused:
         terminal.warn(f"{who} is left out: {why}")
     if save_as is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 
 from core.messages.commands import RequestEviction
 from pumice.errors import InputError
@@ -26,25 +27,44 @@ def what_if(
     against: Sequence[ForkChange] = (),
     seed: int = 0,
     advance: Advance = ignored,
+    executor: Executor | None = None,
 ) -> FutureDifference:
-    """Both futures, from the fork with `against` and with `changes`, by the same seed to the same horizon.
+    """Both futures, from the fork with `against` and with `changes`, by the same seed to the same horizon; the first of
+    them by the executor, where there is one.
 
     Raises InputError for a change that is impossible.
     """
-    before, after = (lived_with(fork, each, horizon_s, seed, advance) for each in (against, changes))
-    return difference(before, after)
+    instead = changed(fork, against)
+    if executor is None:
+        before = lived(instead, _fresh(instead, fork), horizon_s, seed, advance)
+        return difference(before, lived_with(fork, changes, horizon_s, seed, advance))
+    other = executor.submit(lived, instead, _fresh(instead, fork), horizon_s, seed)
+    after = lived_with(fork, changes, horizon_s, seed, advance)
+    return difference(other.result(), after)
 
 
 def lived_with(
     fork: Fork, changes: Sequence[ForkChange], horizon_s: float, seed: int = 0, advance: Advance = ignored
 ) -> Future:
     """The future with these changes. Raises InputError for what the api does not take of them."""
-    witness = Witness(changed(fork, changes), horizon_s, seed)
-    given = set(map(id, fork.objects))
+    other = changed(fork, changes)
+    return lived(other, _fresh(other, fork), horizon_s, seed, advance)
+
+
+def lived(fork: Fork, fresh: frozenset[int], horizon_s: float, seed: int = 0, advance: Advance = ignored) -> Future:
+    """The future of a fork. Raises InputError where the api does not take its `fresh` objects, by their places."""
+    witness = Witness(fork, horizon_s, seed)
+    mine = {id(fork.objects[place]) for place in fresh}
     for obj, reply in witness.life.refused:
-        if id(obj) not in given:
+        if id(obj) in mine:
             raise InputError(f"the api refuses {named(obj)}: {reply.message}")
     for ask, reply in witness.life.denied:
         if not isinstance(ask, RequestEviction):  # which a budget may forbid
             raise InputError(f"the api refuses it: {reply.message}")
     return witness.live(advance)
+
+
+def _fresh(fork: Fork, origin: Fork) -> frozenset[int]:
+    """The places of what has come, or has become otherwise."""
+    given = set(map(id, origin.objects))
+    return frozenset(place for place, obj in enumerate(fork.objects) if id(obj) not in given)

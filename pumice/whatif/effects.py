@@ -30,14 +30,17 @@ class Waiting:
 class Effects:
     """On a store, for the view of the scheduler that decided: what comes to nothing is taken back there.
 
-    Words alone (why something waits) are remembered and not written: nobody decides by them.
+    Words alone (why something waits) are remembered and not written: nobody decides by them. `quiet`: revisions that
+    brought nothing to decide by. `wordless`: words are always the same, so that they may as well be written.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, wordless: bool) -> None:
         self._store = store
+        self.wordless = wordless
         self._waiting: dict[str, Waiting] = {}
         self._said: dict[tuple[str, str, str], Any] = {}
         self._written: dict[tuple[str, str], Any] = {}
+        self.quiet: set[int] = set()
 
     def carry_out(self, result: CycleResult, view: View, now: float) -> bool:
         """All of it. Whether there were words that are news."""
@@ -142,14 +145,17 @@ class Effects:
 
     def _group(self, group: PodGroupStatus, cycle: int, now: float) -> bool:
         name = (group.namespace, group.name)
-        words = (group.conditions, group.running, group.succeeded, group.failed)
-        news = self._is_new("PodGroup", *name, words)
+        counts = (group.running, group.succeeded, group.failed)
+        news = self._is_new("PodGroup", *name, (group.conditions, counts))
         standing = (group.phase, group.annotations)
-        if self._written.get(name) == standing:
+        known = self._written.get(name)
+        if known == (standing, counts) and not self.wordless:
             return news
-        self._written[name] = standing
-        self._store.apply(ReportStatus("PodGroup", *name, group, cycle, self._store.revision), now)
-        return False
+        self._written[name] = (standing, counts)
+        report = ReportStatus("PodGroup", *name, group, cycle, self._store.revision)
+        if isinstance(self._store.apply(report, now), Accepted) and known is not None and known[0] == standing:
+            self.quiet.add(self._store.revision)
+        return news
 
     def _is_new(self, kind: str, namespace: str, name: str, words: Any) -> bool:
         key = (kind, namespace, name)

@@ -16,11 +16,12 @@ from actors.api.store import Store
 from actors.api.verbs.creation import SUBMIT
 from core.cycle import Trail, close_session, open_session, run_action, run_cycle
 from core.fold.shown import Shown
+from core.life.task import TaskStatus
 from core.messages.commands import BindPod, Create, EvictPod, StoreRequest
 from core.messages.decisions import Bind, CycleResult, Evict
 from core.messages.events import Mutation
 from core.messages.replies import Refused
-from core.session.carry import Carry, CycleClock
+from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.view import View
 from core.state.volumes import volume_rules
 from core.state.watched import WATCHED
@@ -31,6 +32,8 @@ from pumice.whatif.state import Fork, Object
 from storage import codec
 from storage.shared_objects import SharedObjects
 
+PLACING: Final = frozenset(("enqueue", "allocate", "backfill"))
+"""Actions for which it is no matter why a task did not find a node before."""
 ROUNDS: Final = 10_000
 """Rounds in one moment; more is a world that talks to itself."""
 
@@ -53,10 +56,11 @@ class Life:
         self._config, self._told, self._seed = fork.config, fork.told, seed
         self._default_duration_s = fork.default_duration_s
         self._hears, self._decided = hears, decided
+        self._options = SessionOptions(wordless=PLACING.issuperset(fork.config.actions))
         self._objects = SharedObjects()
         self.store = Store(seed=seed, written=self._objects)
         self._shown: Shown[View] = Shown(View)
-        self._effects = Effects(self.store)
+        self._effects = Effects(self.store, wordless=self._options.wordless)
         self._controllers = controllers(self.store, self._objects, fork.default_duration_s)
         self._later = sorted(fork.later, key=lambda each: each[0], reverse=True)
         self._began = fork.now
@@ -187,7 +191,11 @@ class Life:
         for mutation in self.store.drain():
             self._hears(mutation, self.now)
             if mutation.kind in _WATCHED:
+                before = self.view.version
                 self._shown.see(mutation.type, self._objects.unpack(mutation.blob))
+                if mutation.revision in self._effects.quiet:
+                    self._effects.quiet.discard(mutation.revision)
+                    self._seen += self.view.version - before
 
     def _decide(self) -> None:
         """A cycle; where nothing has changed but words, what it comes to is known, and it only takes its time."""
@@ -211,7 +219,8 @@ class Life:
         self._seen = self.view.version
         before = self.carry.to_dict()
         snapshot = self.view.snapshot(volume_rules(self._config))
-        result = run_cycle(snapshot, self._config, CycleClock(self.cycle, self.now, self._seed), self.carry)
+        clock = CycleClock(self.cycle, self.now, self._seed)
+        result = run_cycle(snapshot, self._config, clock, self.carry, self._options)
         self._decided(result, self.now)
         self.carry, self._wake_at = Carry.from_dict(result.carry), result.wake_at
         for bind in result.binds:
@@ -219,6 +228,7 @@ class Life:
         for evict in result.evicts:
             self.view.evicting(evict.namespace, evict.name, evict.uid)
         words = self._effects.carry_out(result, self.view, self.now)
+        words |= self._options.wordless and bool(self.view.jobs.counts[TaskStatus.PENDING].any())
         # what was only said wakes the scheduler; it comes to the same again unless it goes on from elsewhere
         self._again = words
         self._echo = words and result.carry == before and self._config.pumice.ties != "hash"

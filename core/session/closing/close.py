@@ -96,7 +96,7 @@ def pod_conditions(session: Session) -> list[PodCondition]:
     """
     jobs, fit = session.jobs, session.fit
     written: list[PodCondition] = []
-    for job in jobs_with_waiting_tasks(session):
+    for job in promised_jobs(session) if session.options.wordless else jobs_with_waiting_tasks(session):
         otherwise = fit.job_sentence(job) or ALL_NODES_UNAVAILABLE
         for task in [task for status in EXPLAINED for task in jobs.tasks_in(job, status) if not task.gated]:
             reason, message, nominated = fit.task_reason(job, task)
@@ -114,6 +114,11 @@ def jobs_with_waiting_tasks(session: Session) -> list[Job]:
     waits = np.add.reduce(session.jobs.counts_in_order().take(OF_EXPLAINED, axis=0))
     in_order = session.jobs.in_order
     return [in_order[i] for i in waits.nonzero()[0].tolist()]
+
+
+def promised_jobs(session: Session) -> list[Job]:
+    """Jobs with tasks for which there will be room: these are nominated, which is more than words."""
+    return session.jobs.where(session.jobs.columns.counts[TaskStatus.PIPELINED] > 0)
 
 
 def let_go(session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -127,6 +128,15 @@ def test_the_given_objects_stay_as_they_are() -> None:
     before = repr(FORK.objects)
     changed(FORK, [changes.cordon("n1"), changes.scale("job/job=7"), changes.add_nodes("1:like=n0")])
     assert repr(FORK.objects) == before
+
+
+def test_who_lives_through_a_future_makes_no_difference() -> None:
+    change, twice = [changes.scale("job/job=3")], [changes.cordon("n1")]
+    with ThreadPoolExecutor(1) as executor:
+        beside = what_if(FORK, change, 60.0, against=twice, executor=executor)
+        assert beside == what_if(FORK, change, 60.0, against=twice)
+        with pytest.raises(InputError, match="must be between 1 and 65535"):
+            what_if(FORK, change, 60.0, against=[changes.set_field("queue/q1:spec.weight=-4")], executor=executor)
 
 
 def test_a_change_without_effect_changes_nothing() -> None:

@@ -1,0 +1,72 @@
+"""Where nobody reads why tasks wait, what plainly cannot start is not tried, and nothing else is decided."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from config.load import parse_scheduler_config
+from core.actions import allocate
+from core.cycle import run_cycle
+from core.messages.decisions import CycleResult
+from core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.oneshot.cycles import fill
+from tests.kit.jobs import gang
+from tests.kit.nodes import nodes
+from tests.kit.queues import queue
+
+CONFIG = parse_scheduler_config(
+    """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+""",
+    source="test",
+)
+
+
+def decided(objects: list[dict[str, Any]], *, wordless: bool) -> CycleResult:
+    snapshot = fill(objects).snapshot()
+    return run_cycle(snapshot, CONFIG, CycleClock(1, 1.7e9), Carry(), SessionOptions(wordless=wordless))
+
+
+def tried(objects: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The jobs for whose tasks nodes were looked for."""
+    found: list[str] = []
+    real = allocate._allocate_job
+
+    def watched(session: Any, job: Any, *more: Any, **others: Any) -> Any:
+        found.append(job.name)
+        return real(session, job, *more, **others)
+
+    monkeypatch.setattr(allocate, "_allocate_job", watched)
+    decided(objects, wordless=True)
+    return found
+
+
+def test_a_gang_without_room_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = [*nodes(2, cpu="4"), queue("default"), *gang("large", pods=3, cpu="3"), *gang("small", pods=2, cpu="1")]
+    assert tried(objects, monkeypatch) == ["small"]
+
+
+def test_of_gangs_alike_that_come_to_nothing_one_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = queue("default", capability={"cpu": "3"})
+    twins = [each for name in ("a", "b", "c") for each in gang(name, pods=4, cpu="1")]
+    assert tried([*nodes(4, cpu="4"), limited, *twins], monkeypatch) == ["a"]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_same_is_decided(seed: int) -> None:
+    chance = random.Random(seed)
+    objects: list[dict[str, Any]] = [*nodes(chance.randint(1, 5), cpu="4"), queue("q1", weight=2), queue("default")]
+    for place in range(chance.randint(1, 12)):
+        size = chance.randint(1, 5)
+        where = chance.choice(("q1", "default"))
+        low, cpu = chance.randint(1, size), str(chance.randint(1, 4))
+        objects += gang(f"g{place}", pods=size, min_member=low, cpu=cpu, queue=where)
+    said, unsaid = (decided(objects, wordless=wordless) for wordless in (False, True))
+    assert (unsaid.binds, unsaid.evicts, unsaid.carry) == (said.binds, said.evicts, said.carry)
+    assert [(one.name, one.phase) for one in unsaid.pod_groups] == [(one.name, one.phase) for one in said.pod_groups]
