@@ -1,9 +1,9 @@
 """Rules over columns: stated once as an expression over cells, read for many nodes or for one.
 
 What is asked of all nodes at once costs nanoseconds a node with numpy; what is asked of the one node that was just
-touched costs least with plain numbers. A rule is therefore given as an expression: it is told how to read columns, and
-answers with a function of where to read them. `MANY` reads arrays, `ONE` reads numbers; the operators are the same,
-and so, to the last bit, is the outcome.
+touched costs least with plain numbers (LeastAllocated: half a microsecond, more than ten with arrays of one). A rule is
+therefore given as an expression: it is told how to read columns, and answers with a function of where to read them.
+`MANY` reads arrays, `ONE` reads numbers; the operators are the same, and so, to the last bit, is the outcome.
 """
 
 from __future__ import annotations

@@ -62,12 +62,17 @@ class Filters:
 
     def _add(self, codes: IntArray, answer: IntArray) -> None:
         """Put the answer behind what the same plugin's earlier filters said."""
-        table, fresh = self._table, codes == 0
+        fresh = codes == 0
         further: npt.NDArray[np.bool_] = ~fresh & (answer != 0)
         for i in np.flatnonzero(further).tolist():
-            if not table.is_terminal(int(codes[i])):
-                codes[i] = table.join(int(codes[i]), int(answer[i]))
+            codes[i] = self._joined(int(codes[i]), int(answer[i]))
         codes[fresh] = answer[fresh]
+
+    def _joined(self, code: int, answer: int) -> int:
+        """What a plugin says of a node after one more of its filters; 0 for what is content."""
+        if not (code and answer):
+            return code or answer
+        return code if self._table.is_terminal(code) else self._table.join(code, answer)
 
     def reject_one(self, row: int) -> int:
         """Reason number of one row, 0 where it passes: what `reject` says of it."""
@@ -77,7 +82,7 @@ class Filters:
             for check in checks:
                 answer = check.reject_one(row)
                 if answer:
-                    code = table.join(code, answer) if code else answer
+                    code = self._joined(code, answer)
                     if table.is_terminal(answer):
                         return code
             if code:
