@@ -15,6 +15,7 @@ from actors.agents.pod_statuses import refused_status
 from actors.kube.times import timestamp
 from actors.runtime.timers import Timers
 from core.devices.gpushare import cards as shared
+from core.devices.vgpu import Vgpu
 from core.devices.vgpu import codec as vgpu
 from core.devices.vgpu.settings import CORES, MEMORY, NUMBER
 from core.messages.commands import ApiRequest, Patch, UpdateStatus
@@ -30,7 +31,8 @@ PodKey = tuple[str, str]
 USER: Final = "device-plugin"
 ALIVE_S: Final = 30.0
 """Seconds between two reports."""
-LOCK: Final = "volcano.sh/mutex.lock"
+LOCKS: Final = ("volcano.sh/mutex.lock", shared.LOCK, Vgpu.name)
+"""HAMi's own, and those that Volcano sets."""
 HANDSHAKE: Final = "volcano.sh/node-vgpu-handshake"
 ASSIGNED: Final = "volcano.sh/gpu-assigned"
 NEVER: Final = str(2**64 - 1)
@@ -49,7 +51,7 @@ class DevicePluginMachine:
     def __init__(self) -> None:
         self._nodes: dict[str, NodeDevices] = {}
         self._stated: dict[str, bool] = {}  # by node: whether it has what is to be reported
-        self._locked: dict[str, bool] = {}  # by node: whether a scheduler waits for a pod to have its cards
+        self._locked: dict[str, tuple[str, ...]] = {}  # by node: by what a scheduler waits for a pod to have its cards
         self._alive: Timers[str] = Timers()
         self._fresh: dict[str, None] = {}
         self._pods: dict[PodKey, Object] = {}
@@ -72,7 +74,8 @@ class DevicePluginMachine:
             self._locked.pop(name, None)
             self._alive.cancel(name)
             return
-        self._locked[name] = LOCK in text_map(node["metadata"].get("annotations"))
+        annotations = text_map(node["metadata"].get("annotations"))
+        self._locked[name] = tuple(lock for lock in LOCKS if lock in annotations)
         self._stated[name] = _has(node, _amounts(wanted))
         if self._nodes.get(name) != wanted or not self._stated[name]:
             self._nodes[name] = wanted
@@ -103,11 +106,16 @@ class DevicePluginMachine:
             self._alive.set(name, now + ALIVE_S)
         return requests
 
+    def _unlock(self, node: str) -> list[ApiRequest]:
+        locks = self._locked.pop(node, ())
+        return [_annotate("Node", "", node, dict.fromkeys(locks))] if locks else []
+
     def _hand_out(self, pod: Object) -> list[ApiRequest]:
         meta, wanted = pod["metadata"], self._nodes[pod["spec"]["nodeName"]]
         annotations = text_map(meta.get("annotations"))
         if annotations.get(vgpu.BIND_PHASE) != ALLOCATING:
-            return [_annotate("Pod", meta["namespace"], meta["name"], {ASSIGNED: "true"})]
+            handed = _annotate("Pod", meta["namespace"], meta["name"], {ASSIGNED: "true"})
+            return [handed, *self._unlock(pod["spec"]["nodeName"])]
         given = vgpu.assigned(annotations.get(vgpu.TO_ALLOCATE, ""))
         there = {card.uuid for card in _cards(pod["spec"]["nodeName"], wanted.vgpu)}
         fits = all(card.uuid.partition("[")[0] in there for devices in given for card in devices)
@@ -116,8 +124,7 @@ class DevicePluginMachine:
         if phase == SUCCESS:
             said[vgpu.TO_ALLOCATE] = ";" * (len(given) - 1)
         requests: list[ApiRequest] = [_annotate("Pod", meta["namespace"], meta["name"], said)]
-        if self._locked.pop(pod["spec"]["nodeName"], False):
-            requests.append(_annotate("Node", "", pod["spec"]["nodeName"], {LOCK: None}))
+        requests += self._unlock(pod["spec"]["nodeName"])
         if phase == FAILED:
             status = pack(refused_status("Allocate failed: the node has no such cards"))
             requests.append(UpdateStatus("Pod", meta["namespace"], meta["name"], status, user=USER))

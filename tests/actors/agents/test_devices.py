@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actors.agents.cell_reports import CellReportsMachine, topology_of
-from actors.agents.device_plugin import ALIVE_S, ASSIGNED, HANDSHAKE, LOCK, NEVER, DevicePluginMachine
+from actors.agents.device_plugin import ALIVE_S, ASSIGNED, HANDSHAKE, LOCKS, NEVER, DevicePluginMachine
 from core.devices.vgpu import codec as vgpu
 from core.messages.commands import Create, Delete, Patch, UpdateStatus
 from core.messages.replies import Refused
@@ -98,24 +98,25 @@ def test_a_node_that_lost_what_was_reported_is_told_again_and_others_are_left_al
 @pytest.mark.parametrize(("card", "phase"), [("GPU-n0-1", "success"), ("GPU-elsewhere-0", "failed")])
 def test_a_pod_gets_its_cards_or_fails_and_the_lock_is_let_go(card: str, phase: str) -> None:
     machine = DevicePluginMachine()
-    machine.observe("Node", having("n0", CARDS, **{LOCK: "now"}), 1)
+    machine.observe("Node", having("n0", CARDS, **dict.fromkeys(LOCKS[:2], "now")), 1)
     machine.step(0.0)
     machine.observe("Pod", on(pod("p"), "n0", **assigned(card)), 2)
     handed, unlocked, *failed = machine.step(1.0)
     expected = {vgpu.BIND_PHASE: phase, vgpu.TIME: NEVER, **({vgpu.TO_ALLOCATE: ""} if phase == "success" else {})}
     assert said(handed) == {"metadata": {"annotations": expected}}
-    assert said(unlocked) == {"metadata": {"annotations": {LOCK: None}}}
+    assert said(unlocked) == {"metadata": {"annotations": dict.fromkeys(LOCKS[:2])}}
     assert [said(each)["phase"] for each in failed] == (["Failed"] if phase == "failed" else [])
     assert machine.step(2.0) == []
 
 
 def test_a_pod_with_a_share_of_a_plain_card_is_marked_and_pods_elsewhere_are_not() -> None:
     machine = DevicePluginMachine()
-    machine.observe("Node", having("n0", {"gpu": {"cards": 1, "memory": 100}}), 1)
+    machine.observe("Node", having("n0", {"gpu": {"cards": 1, "memory": 100}}, gpu="now"), 1)
     machine.step(0.0)
     machine.observe("Pod", on(pod("p"), "n0", **{"volcano.sh/gpu-index": "0"}), 2)
     machine.observe("Pod", on(pod("q"), "else", **{"volcano.sh/gpu-index": "0"}), 3)
-    (marked,) = machine.step(1.0)
+    marked, unlocked = machine.step(1.0)
+    assert said(unlocked) == {"metadata": {"annotations": {"gpu": None}}}
     assert isinstance(marked, Patch)
     assert (marked.name, said(marked)["metadata"]["annotations"]) == ("p", {ASSIGNED: "true"})
 
