@@ -39,7 +39,7 @@ def closing_promptly(server: Any) -> Any:
         closes_promptly = True
 
         async def _read_data(self) -> None:
-            await super()._read_data()
+            await server._read_data(self)
             await self.idle_task.stop()
 
     return PromptServer

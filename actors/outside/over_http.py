@@ -89,7 +89,7 @@ async def _answer(client: httpx.AsyncClient, request: ExtenderRequest) -> Outsid
     headers = {"Content-Type": "application/json"}
     async with client.stream("POST", request.url, content=request.content, headers=headers) as response:
         body = bytearray()
-        if response.status_code == httpx.codes.OK:
+        if response.status_code == int(httpx.codes.OK):
             async for part in response.aiter_bytes():
                 body += part
                 if len(body) >= MOST_BYTES:

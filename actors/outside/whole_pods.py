@@ -8,6 +8,7 @@ import msgspec
 
 from core.messages.commands import Get
 from core.messages.replies import Accepted
+from core.objects.metadata import section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,8 +37,8 @@ class WholePods:
             return
         replies = await self._api.ask_many([Get("Pod", pod.namespace, pod.name) for pod in missing])
         for pod, reply in zip(missing, replies, strict=True):
-            found = self._objects.unpack(reply.blob) if isinstance(reply, Accepted) else {}
-            same = (found.get("metadata") or {}).get("uid") == pod.uid
+            found: Object = self._objects.unpack(reply.blob) if isinstance(reply, Accepted) else {}
+            same = section(found, "metadata").get("uid") == pod.uid
             self._known[pod.uid] = found if same else gone(pod)
 
     def json(self, pod: AskedPod) -> bytes:
@@ -52,7 +53,7 @@ def gone(pod: AskedPod) -> Object:
 
 def as_json(whole: Object, pod: AskedPod) -> bytes:
     """The pod on the node where the cycle has put it."""
-    spec = whole.get("spec") or {}
+    spec = section(whole, "spec")
     if pod.node and spec.get("nodeName") != pod.node:
         whole = {**whole, "spec": {**spec, "nodeName": pod.node}}
     return msgspec.json.encode(whole)

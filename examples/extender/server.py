@@ -17,7 +17,7 @@ UNSCHEDULABLE = 2  # Volcano's code: evictions could help; 3 would say that they
 
 def predicate(asked: dict[str, Any]) -> dict[str, Any]:
     """May the task go to the node? A `status` that is not empty says why not."""
-    labels = asked["node"]["Node"]["metadata"].get("labels") or {}
+    labels: dict[str, str] = asked["node"]["Node"]["metadata"].get("labels") or {}
     if labels.get("maintenance") == "true":
         return {"status": "node(s) were in maintenance", "code": UNSCHEDULABLE}
     return {"status": ""}
@@ -25,9 +25,11 @@ def predicate(asked: dict[str, Any]) -> dict[str, Any]:
 
 def prioritize(asked: dict[str, Any]) -> dict[str, Any]:
     """A score for each node; it is added to what the plugins say."""
-    annotations = asked["task"]["Pod"]["metadata"].get("annotations") or {}
+    annotations: dict[str, str] = asked["task"]["Pod"]["metadata"].get("annotations") or {}
     zone = annotations.get("example.com/zone")
-    nodes = {node["Name"]: node["Node"]["metadata"].get("labels") or {} for node in asked["nodes"]}
+    nodes: dict[str, dict[str, str]] = {
+        node["Name"]: node["Node"]["metadata"].get("labels") or {} for node in asked["nodes"]
+    }
     return {"nodeScore": {name: 100.0 * (labels.get("zone") == zone) for name, labels in nodes.items()}}
 
 

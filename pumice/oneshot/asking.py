@@ -36,9 +36,6 @@ def over_http(objects: Sequence[Object]) -> Ask:
             pods.update({_uid(obj): obj for obj in objects if obj["kind"] == "Pod"})
         return as_json(pods.get(pod.uid) or gone(pod), pod)
 
-    def body_of(question: OutsideQuestion) -> bytes:
-        return filled(question, list(map(whole, question.pods)))
-
     def ask(questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
         bodies = [filled(each, list(map(whole, each.pods))) for each in questions]
         return at_once(

@@ -86,7 +86,7 @@ def nodes_like(name: str, count: int) -> ForkChange:
 def _node_like(model: Object, name: str) -> Object:
     obj = copy.deepcopy(model)
     metadata = {key: value for key, value in obj["metadata"].items() if key in _KEPT}
-    labels = metadata.get("labels") or {}
+    labels = section(metadata, "labels")
     if HOSTNAME in labels:
         metadata["labels"] = {**labels, HOSTNAME: name}
     obj["metadata"] = {**metadata, "name": name}

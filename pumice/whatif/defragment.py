@@ -18,10 +18,9 @@ from pumice.whatif.life import Life
 from pumice.whatif.packing import Move, Stock, fewest_moves, fits
 from pumice.whatif.searches import StartAnswer
 from pumice.whatif.starting import StartQuestion
-from pumice.whatif.state import Fork
+from pumice.whatif.state import Fork, Object
 from storage import codec
 
-Object = dict[str, Any]
 WHOLLY: Final = 6
 """On so many nodes every plan is tried, the smaller first."""
 MOST: Final = 4
@@ -187,7 +186,10 @@ def _taken_in(question: StartQuestion, moves: Sequence[Move]) -> bool:
 
 
 def _on(node: str) -> Any:
-    return lambda pod: {**pod, "spec": {**pod["spec"], "nodeName": node}}
+    def placed(pod: Object) -> Object:
+        return {**pod, "spec": {**pod["spec"], "nodeName": node}}
+
+    return placed
 
 
 def _pinned(node: str) -> Any:

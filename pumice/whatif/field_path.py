@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import yaml
 
@@ -62,13 +62,13 @@ class Assignment:
         if step.index >= 0 and is_list(place) and step.index == len(place) and self.value is not None:
             place.append(self.value)
             return
-        where = self._where(place, step)
+        where, there = self._where(place, step), cast("dict[str | int, Any]", place)
         if self.value is not None:
-            place[where] = self.value
+            there[where] = self.value
         elif isinstance(where, int):
-            del place[where]
+            del there[where]
         else:
-            place.pop(where, None)
+            there.pop(where, None)
 
     def _where(self, place: Any, step: Step) -> str | int:
         if step.key:

@@ -75,8 +75,8 @@ class Witness:
     def _votes(self, evicts: Sequence[Evict]) -> dict[str, tuple[str, ...]]:
         """By uid, what each plugin said of the pod when it was chosen."""
         names = {evict.uid: f"{evict.namespace}/{evict.name}" for evict in evicts}
-        trail = Trail(frozenset(names.values()), frozenset())
-        gauges, view = gauges_of(self.life.look_again(trail)), self.life.view
+        trail = Trail(frozenset(names.values()), frozenset[str]())
+        view, gauges = self.life.view, gauges_of(self.life.look_again(trail))
         found: dict[str, tuple[str, ...]] = {}
         for evict in evicts:
             election = trail.elections.of(names[evict.uid], evict.preemptor)

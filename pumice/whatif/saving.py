@@ -23,7 +23,12 @@ from storage.memory import MemoryJournal
 def save(fork: Fork, horizon_s: float, seed: int, file: Path) -> None:
     """From the fork to the horizon, into a file that is made. Raises OpenError."""
     records: list[Record] = []
-    Life(fork, seed, lambda mutation, at: records.append(Record(API, codec.encode(mutation), 0, at)), lambda *_: None)
+    Life(
+        fork,
+        seed,
+        lambda mutation, at: records.append(Record(API, codec.encode(mutation), 0, at)),
+        lambda result, at: None,
+    )
     memory, options = MemoryJournal(), {"clock": MockClock(autojump_threshold=0)}
     with deterministic(seed):
         anyio.run(_lived, fork, horizon_s, seed, memory, records, backend="trio", backend_options=options)

@@ -83,8 +83,9 @@ def sorts(fork: Fork) -> list[str]:
     seen: dict[str, str] = {}
     for obj in fork.objects:
         if obj["kind"] == "Node":
-            amounts, taints = section(obj, "status").get("allocatable"), section(obj, "spec").get("taints")
-            seen.setdefault(repr((amounts, taints or [])), obj["metadata"]["name"])
+            amounts: Any = section(obj, "status").get("allocatable")
+            taints: Any = section(obj, "spec").get("taints") or []
+            seen.setdefault(repr((amounts, taints)), obj["metadata"]["name"])
     return list(seen.values())[:MOST_SORTS]
 
 

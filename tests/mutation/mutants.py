@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -117,7 +117,8 @@ def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     for name, value in ast.iter_fields(node):
         if name in {"annotation", "returns", "decorator_list", "bases", "pattern", "type_comment"}:
             continue
-        for child in value if isinstance(value, list) else (value,):
+        children = cast("Iterable[Any]", value if isinstance(value, list) else (value,))
+        for child in children:
             if isinstance(child, ast.AST):
                 yield name, child
 

@@ -122,7 +122,7 @@ def _chip(said: object) -> Chip | None:
         return None
     if not all(isinstance(fields.get(name) or "", str) for name in _TEXTS):
         return None
-    custom = fields.get("custominfo") or {}
+    custom: object = fields.get("custominfo") or {}
     if not isinstance(custom, dict) or not isinstance(fields.get("health") or False, bool):
         return None
     more = cast("dict[str, object]", custom)

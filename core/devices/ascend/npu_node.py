@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -120,7 +120,10 @@ def _registered(text: str | None) -> list[str] | None:
         said: Any = msgspec.json.decode(text) if text is not None else None
     except msgspec.DecodeError:
         return None
-    return [str(name) for name in said if str(name).count("-") <= 1] if isinstance(said, dict) else None
+    if not isinstance(said, dict):
+        return None
+    names = map(str, cast("dict[str, Any]", said))
+    return [name for name in names if name.count("-") <= 1]
 
 
 def _kind_and_type(node: NpuNode, spec: NodeSpec, notes: Mapping[str, str]) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ Source: Volcano `api/devices/config` (VNPUConfig).
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 
 class CutTemplate(NamedTuple):
@@ -55,7 +55,9 @@ def chip_models(config: dict[str, Any] | None) -> tuple[ChipModel, ...]:
     if config is None:
         return DEFAULT
     said: Any = config.get("vnpus") or []
-    listed: list[dict[str, Any]] = (said.get("configs") or []) if isinstance(said, dict) else said
+    listed: list[dict[str, Any]] = (
+        (cast("dict[str, Any]", said).get("configs") or []) if isinstance(said, dict) else said
+    )
     return tuple(_model(each) for each in listed)
 
 

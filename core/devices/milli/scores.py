@@ -53,9 +53,9 @@ def packing(states: NodeStates, ask: CardAsk) -> FloatArray:
     idle_node = ((states.left == FULL) | ~states.there).all(axis=1)
     fits = fitting(states, ask)
     left = np.sort(np.where(fits, states.left, 2 * FULL), axis=1)[:, : ask.cards]
-    idle = (left == FULL).sum(axis=1)
+    idle: IntArray = (left == FULL).sum(axis=1)
     spread = np.where(left <= FULL, left // (FULL // 100), 0).sum(axis=1)
-    shared = np.maximum(100 - spread // 10, SHARED)
-    worth = np.where(idle > 0, np.maximum(SHARED - idle, IDLE_CARDS), shared)
-    found: FloatArray = np.where(idle_node, np.maximum(IDLE_CARDS - count, count), worth).astype(np.float64)
-    return found
+    shared: IntArray = np.asarray(np.maximum(100 - spread // 10, SHARED))
+    worth: IntArray = np.asarray(np.where(idle > 0, np.maximum(SHARED - idle, IDLE_CARDS), shared))
+    found: IntArray = np.asarray(np.where(idle_node, np.maximum(IDLE_CARDS - count, count), worth))
+    return found.astype(np.float64)

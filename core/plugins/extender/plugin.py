@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from core.plugins.extender.bodies import Bodies
 from core.plugins.extender.calls import Calls
@@ -164,4 +164,5 @@ def _uid(victim: object) -> str:
     """Of a victim as the answer has it, whatever the case of its field names."""
     if not isinstance(victim, dict):
         return ""
-    return next((str(value) for name, value in victim.items() if str(name).lower() == "uid"), "")
+    fields = cast("dict[object, object]", victim).items()
+    return next((str(value) for name, value in fields if str(name).lower() == "uid"), "")

@@ -67,7 +67,7 @@ def read_answer(answer: OutsideAnswer, verb: str, url: str, shape: ReplyShape | 
     if not isinstance(value, dict):
         raise ExtenderError(f"json: cannot unmarshal {_name(value)} into Go value of type extender.{shape.name}")
     found: dict[str, Any] = {}
-    for said, each in value.items():
+    for said, each in cast("dict[str, Any]", value).items():
         field = _field(said, shape)
         if field is not None and each is not None:
             found[field] = _checked(each, shape, field)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from config.arguments import Arguments
 from core.objects.metadata import section
@@ -66,5 +66,5 @@ def read_settings(values: dict[str, Any]) -> ExtenderSettings:
         timeout_s=arguments.get_duration_s("extender.httpTimeout", TIMEOUT_S),
         verbs={verb: path for verb, path in named.items() if path},
         ignorable=arguments.get_bool("extender.ignorable", default=False),
-        managed=frozenset(str(each) for each in managed) if isinstance(managed, list) else frozenset(),
+        managed=frozenset(map(str, cast("list[object]", managed))) if isinstance(managed, list) else frozenset(),
     )

@@ -80,12 +80,12 @@ class Balance(NamedTuple):
 
 def _of_two(read: RowReader[V], fractions: list[Callable[[At], V]], weight: float) -> Callable[[At], V]:
     """100 * (1 - distance / 2), as -50 * (distance - 2): twice, half and signs are exact, so both round alike."""
-    (cpu, memory), floor = fractions, read.floor
+    (cpu, memory), floor, magnitude = fractions, read.floor, read.magnitude
 
     def score(at: At) -> V:
         distance = cpu(at)
         distance -= memory(at)
-        distance = abs(distance)
+        distance = magnitude(distance)
         distance -= 2.0
         distance *= -50.0
         floored = floor(distance)
@@ -98,13 +98,13 @@ def _of_present(read: RowReader[V], fractions: list[Callable[[At], V]], presence
     """Over the resources that are present, node by node."""
     pairs = [(i, j, read.of(nodes)) for i, j, nodes in presence.pairs]
     three = None if presence.three is None else read.of(presence.three)
-    choose, sqrt = read.choose, read.sqrt
+    choose, sqrt, magnitude = read.choose, read.sqrt, read.magnitude
 
     def balance(at: At) -> V:
         taken = [fraction(at) for fraction in fractions]
         deviation: V = taken[0] * 0.0
         for i, j, nodes in pairs:
-            deviation = choose(nodes[at], abs((taken[i] - taken[j]) / 2), deviation)
+            deviation = choose(nodes[at], magnitude((taken[i] - taken[j]) / 2), deviation)
         if three is not None:
             # added one by one, as Go does
             mean = (taken[0] + taken[1] + taken[2]) / 3

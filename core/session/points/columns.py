@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from core.session.reasons import IntArray
     from core.state.scalars import CellColumn
 
+if TYPE_CHECKING:
+    once = property
+else:
+    once = cached_property
+"""Made when it is asked for, and kept; type checkers match protocols with properties only."""
+
 V = TypeVar("V", float, FloatArray)
 V_co = TypeVar("V_co", covariant=True)
 At = int | Rows
@@ -48,6 +54,8 @@ class RowReader(ABC, Generic[V]):
     most: Callable[[V, float | V], V]
     """The larger of two."""
     sqrt: Callable[[V], V]
+    magnitude: Callable[[V], V]
+    """Without its sign."""
     zero_where: Callable[[V, Any], V]
     """0.0 where the second holds, else the first."""
     choose: Callable[[Any, V, V], V]
@@ -65,7 +73,7 @@ class ManyRows(RowReader[FloatArray]):
         self.floor = lambda value: np.floor(value, out=value)
         self.least = lambda value, bound: np.minimum(value, bound, out=value)
         self.most = lambda value, bound: np.maximum(value, bound, out=value)
-        self.sqrt = np.sqrt
+        self.sqrt, self.magnitude = np.sqrt, np.abs
         self.zero_where = _zeroed
         self.choose = np.where
 
@@ -79,7 +87,7 @@ class OneRow(RowReader[float]):
 
     def __init__(self) -> None:
         self.floor = (1.0).__rfloordiv__
-        self.least, self.most, self.sqrt = min, max, sqrt
+        self.least, self.most, self.sqrt, self.magnitude = min, max, sqrt, abs
         self.zero_where = lambda value, where: 0.0 if where else value
         self.choose = lambda where, then, other: then if where else other
 
@@ -171,12 +179,12 @@ class ColumnScore:
         self.volatility = volatility
         self._rule = rule
 
-    @cached_property
+    @once
     def score(self) -> Callable[[Rows], FloatArray]:
         """Score per row, float64 [len(rows)], a new array."""
         return self._rule(MANY)
 
-    @cached_property
+    @once
     def score_one(self) -> Callable[[int], float]:
         """Score of one row."""
         return self._rule(ONE)

@@ -22,12 +22,12 @@ S = TypeVar("S")
 
 def lifted_filters(plugin: str, rule: NodeTest | Sequence[NodeFilter]) -> Sequence[NodeFilter]:
     """A plugin's filters: a plain function of a task and a node becomes one that shares no answers."""
-    return rule if isinstance(rule, Sequence) else [PerNodeFilter(plugin, rule)]
+    return [PerNodeFilter(plugin, rule)] if callable(rule) else rule
 
 
 def lifted_scorers(plugin: str, rule: NodeRate | Sequence[NodeScorer]) -> Sequence[NodeScorer]:
     """A plugin's scorers, likewise."""
-    return rule if isinstance(rule, Sequence) else [PerNodeScorer(plugin, rule)]
+    return [PerNodeScorer(plugin, rule)] if callable(rule) else rule
 
 
 class FilterPoint(Point[Sequence[NodeFilter]]):

@@ -115,11 +115,13 @@ class NodeScore(Protocol):
     normalised: bool
     constant: float | None
 
-    def score(self, rows: Rows, /) -> FloatArray:
+    @property
+    def score(self) -> Callable[[Rows], FloatArray]:
         """Raw score per row, shape [len(rows)]. Weighted already unless `normalised`."""
         ...
 
-    def score_one(self, row: int, /) -> float:
+    @property
+    def score_one(self) -> Callable[[int], float]:
         """Score of one row, bit for bit what `score` says of it."""
         ...
 

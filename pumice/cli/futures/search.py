@@ -40,7 +40,7 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
     job = known_job(fork, asked.job)
     with terminal.progress("futures tried", GUESS) as advance, rarely():
         question = StartQuestion(
-            fork, job, asked.within_s, asked.seed, lambda *_: advance(1), lambda: time.monotonic() > deadline
+            fork, job, asked.within_s, asked.seed, lambda job, seconds: advance(1), lambda: time.monotonic() > deadline
         )
         starts_s = question.starts()
         answers = [] if starts_s is not None else [*searched(question, asked.like), *plans(question)]

@@ -18,8 +18,14 @@ NODES = st.lists(st.tuples(LEFT, st.integers(0, 12) | st.just(64), st.integers(0
 SHARED = st.tuples(st.integers(0, 12), st.sampled_from([100, 460, 500, 1000]), st.just(1))
 WHOLE = st.tuples(st.integers(0, 12), st.just(1000), st.integers(2, 4))
 NONE = st.tuples(st.integers(0, 12), st.just(0), st.just(0))
+
+
+def card_class(ask: tuple[int, int, int], models: str) -> CardClass:
+    return CardClass(*ask, models)
+
+
 PODS = st.builds(
-    lambda ask, models: CardClass(ask[0], ask[1], ask[2], models),
+    card_class,
     SHARED | WHOLE | NONE,
     st.sampled_from(["", "G2", "T4", "G2|T4"]),
 )

@@ -26,6 +26,7 @@ from core.messages.questions import OutsideAnswer, OutsideQuestion
 from core.outside import AskedOutside, Recorded, filled
 from core.plugins import PLUGINS
 from pumice.oneshot.cycles import fill
+from pumice.shapes import is_list, is_mapping
 
 Raw = dict[str, Any]
 RECORDED = Path(__file__).with_name("recorded.json")
@@ -69,7 +70,8 @@ class Extender:
 
 
 def _name(body: Raw, field: str) -> str:
-    return str((body.get(field) or {}).get("Name", ""))
+    named: Raw = body.get(field) or {}
+    return str(named.get("Name", ""))
 
 
 def decide(case: Raw, ask: Any) -> tuple[CycleResult, dict[str, str]]:
@@ -98,15 +100,15 @@ def asking(case: Raw) -> Extender:
 
 def without_goes_own(value: Any) -> Any:
     """Of a body: what was recorded of it; lists of nodes, which Volcano leaves in any order, by name."""
-    if isinstance(value, list):
+    if is_list(value):
         return sorted(map(without_goes_own, value), key=lambda each: str(each.get("Name")))
-    if not isinstance(value, dict):
+    if not is_mapping(value):
         return value
     kept = {key: without_goes_own(each) for key, each in value.items() if key != "ScheduleStartTimestamp"}
     if "Tasks" in kept and "Node" in kept:
         kept["Node"] = None
     pod = value.get("Pod")
-    if isinstance(pod, dict):
+    if is_mapping(pod):
         kept["Pod"] = {name: pod[name] for name in ("metadata", "spec")}
         for container in kept["Pod"]["spec"]["containers"]:
             container.setdefault("resources", {})
