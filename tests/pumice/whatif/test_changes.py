@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -109,8 +110,7 @@ def test_deleted_and_scaled_jobs() -> None:
         (lambda: changes.submit(OBJECTS[:1], "--submit x"), "is there already"),
     ],
 )  # fmt: skip
-def test_what_is_impossible_is_said(make: object, said: str) -> None:
-    assert callable(make)
+def test_what_is_impossible_is_said(make: Callable[[], ForkChange], said: str) -> None:
     with pytest.raises(InputError) as caught:
         lived_with(FORK, [make()], 1.0)
     assert said in str(caught.value)
