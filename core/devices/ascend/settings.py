@@ -51,9 +51,16 @@ DEFAULT: Final = (
 
 
 def chip_models(config: dict[str, Any] | None) -> tuple[ChipModel, ...]:
-    """The part `vnpus` of the ConfigMap, as plain data; the usual where there is no ConfigMap (None)."""
-    if config is None:
+    """The part `vnpus` of the ConfigMap, as plain data; the usual where there is no ConfigMap (None), or something in
+    it is of another type than Volcano can read.
+    """
+    try:
+        return DEFAULT if config is None else _models(config)
+    except (AttributeError, TypeError, ValueError):
         return DEFAULT
+
+
+def _models(config: dict[str, Any]) -> tuple[ChipModel, ...]:
     said: Any = config.get("vnpus") or []
     listed: list[dict[str, Any]] = (
         (cast("dict[str, Any]", said).get("configs") or []) if isinstance(said, dict) else said

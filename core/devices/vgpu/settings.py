@@ -51,9 +51,16 @@ DEFAULT: Final = VgpuSettings()
 
 
 def settings_of(nvidia: dict[str, Any] | None) -> VgpuSettings:
-    """The part `nvidia` of the ConfigMap, as plain data; the usual where there is no ConfigMap (None)."""
-    if nvidia is None:
+    """The part `nvidia` of the ConfigMap, as plain data; the usual where there is no ConfigMap (None), or something in
+    it is of another type than Volcano can read.
+    """
+    try:
+        return DEFAULT if nvidia is None else _settings(nvidia)
+    except (AttributeError, TypeError, ValueError):
         return DEFAULT
+
+
+def _settings(nvidia: dict[str, Any]) -> VgpuSettings:
     listed: list[dict[str, Any]] = nvidia.get("knownMigGeometries") or []
     return VgpuSettings(
         number=str(nvidia.get("resourceCountName") or ""),

@@ -139,3 +139,8 @@ def test_the_configuration_lists_models_in_two_ways() -> None:
     assert [each.name for each in ascend.chip_models({"vnpus": listed})[0].templates] == ["a", "b"]
     assert [model.word for model in ascend.chip_models(None)] == ["Ascend310P"]
     assert ascend.chip_models({}) == ()
+
+
+@pytest.mark.parametrize("listed", [7, [7], [{"templates": 7}], [{"memoryCapacity": "much"}], [{"templates": ["x"]}]])
+def test_what_cannot_be_read_is_as_if_nothing_were_said(listed: object) -> None:
+    assert ascend.chip_models({"vnpus": listed}) == ascend.chip_models(None)

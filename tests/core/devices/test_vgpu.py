@@ -195,3 +195,8 @@ def test_the_table_says_how_much_of_which_card_is_in_use() -> None:
         ("n0-0", "b", 40, 0),
         ("n2-1", "a", 20, 30),
     ]
+
+
+@pytest.mark.parametrize("said", [{"gpuMemoryFactor": "x"}, {"knownMigGeometries": 7}, {"knownMigGeometries": ["x"]}])
+def test_what_cannot_be_read_is_as_if_nothing_were_said(said: dict[str, Any]) -> None:
+    assert settings_of(said) == settings_of(None)
