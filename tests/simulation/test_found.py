@@ -150,3 +150,14 @@ def test_a_bind_that_was_given_up_does_not_come_true_over_the_next_decision(seed
     outcome = simulate(Script(seed, (*small, job, *late, *again, *away), faults_end_s=40.0))
     assert outcome.violations == []
     assert all(node for node, _ in outcome.pods.values())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_status_could_not_say_is_said_when_it_can_be(seed: int) -> None:
+    """It was given up after five conflicts, and nobody looked again: a pod waited for good without a reason."""
+    conflicts = [
+        Event("status-conflict", on=f"status {what} by scheduler #{number}")
+        for what in ("Pod default/j-0", "Pod default/j-1", "PodGroup default/j")
+        for number in range(1, 11)
+    ]
+    assert simulate(Script(seed, (JOB, *conflicts))).violations == []
