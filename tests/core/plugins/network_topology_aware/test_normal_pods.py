@@ -1,0 +1,39 @@
+"""Pods that ask for no topology are put where domains are full already, by the tiers' weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from core.session.search.node_search import ErrorCache
+from tests.core.plugins.network_topology_aware.test_topology_occupancy import rack
+from tests.core.plugins.world import configuration, open_world, task_of
+from tests.kit import node, pod, pod_group, queue
+
+
+def scores(arguments: dict[str, object]) -> list[float]:
+    """Of a pod of 2 cpu on n0 and n1 of rack r0, of which 6 of 16 cpu are taken, n2 and n3 of r1, which is empty."""
+    plugin = {"name": "network-topology-aware", "arguments": arguments}
+    session = open_world(
+        configuration([plugin, "gang"], ["predicates"]),
+        [node(f"n{i}", cpu="8", memory="32Gi") for i in range(4)],
+        [rack("r0", "n0", "n1"), rack("r1", "n2", "n3")],
+        queue("q"),
+        pod_group("g", queue="q", phase="Running"),
+        pod("r", group="g", node="n0", phase="Running", cpu="6", memory="8Gi"),
+        pod("w", group="g", cpu="2", memory="8Gi"),
+    )
+    search = session.search_for(task_of(session, "w"))
+    search.refresh(ErrorCache(enabled=False))
+    found: list[float] = search.scoring.totals(np.arange(4)).tolist()
+    return found
+
+
+def test_a_fuller_rack_is_better_and_its_nodes_are_equal() -> None:
+    first, second, third, fourth = scores({"weight": 10})
+    assert first == second > third == fourth > 0
+
+
+@pytest.mark.parametrize("weight", [1, 7])
+def test_scores_rise_with_the_weight(weight: int) -> None:
+    assert scores({"weight": weight}) == pytest.approx([weight * each for each in scores({"weight": 1})])
