@@ -18,6 +18,7 @@ AT_ONCE: Final = 16
 """As many questions are asked at a time: as many nodes Volcano looks at."""
 MOST_BYTES: Final = (10 << 20) + 1
 """No answer is read further: a longer one is refused."""
+OK: Final = 200
 LATE: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 
 
@@ -89,7 +90,7 @@ async def _answer(client: httpx.AsyncClient, request: ExtenderRequest) -> Outsid
     headers = {"Content-Type": "application/json"}
     async with client.stream("POST", request.url, content=request.content, headers=headers) as response:
         body = bytearray()
-        if response.status_code == int(httpx.codes.OK):
+        if response.status_code == OK:
             async for part in response.aiter_bytes():
                 body += part
                 if len(body) >= MOST_BYTES:

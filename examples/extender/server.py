@@ -15,9 +15,14 @@ from typing import Any
 UNSCHEDULABLE = 2  # Volcano's code: evictions could help; 3 would say that they cannot
 
 
+def labels_of(node: dict[str, Any]) -> dict[str, str]:
+    """Of a NodeInfo."""
+    return node["Node"]["metadata"].get("labels") or {}
+
+
 def predicate(asked: dict[str, Any]) -> dict[str, Any]:
     """May the task go to the node? A `status` that is not empty says why not."""
-    labels: dict[str, str] = asked["node"]["Node"]["metadata"].get("labels") or {}
+    labels = labels_of(asked["node"])
     if labels.get("maintenance") == "true":
         return {"status": "node(s) were in maintenance", "code": UNSCHEDULABLE}
     return {"status": ""}
@@ -27,9 +32,7 @@ def prioritize(asked: dict[str, Any]) -> dict[str, Any]:
     """A score for each node; it is added to what the plugins say."""
     annotations: dict[str, str] = asked["task"]["Pod"]["metadata"].get("annotations") or {}
     zone = annotations.get("example.com/zone")
-    nodes: dict[str, dict[str, str]] = {
-        node["Name"]: node["Node"]["metadata"].get("labels") or {} for node in asked["nodes"]
-    }
+    nodes = {node["Name"]: labels_of(node) for node in asked["nodes"]}
     return {"nodeScore": {name: 100.0 * (labels.get("zone") == zone) for name, labels in nodes.items()}}
 
 

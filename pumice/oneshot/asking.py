@@ -37,9 +37,8 @@ def over_http(objects: Sequence[Object]) -> Ask:
         return as_json(pods.get(pod.uid) or gone(pod), pod)
 
     def ask(questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
-        bodies = [filled(each, list(map(whole, each.pods))) for each in questions]
         return at_once(
-            [ExtenderRequest(each.url, body, each.timeout_s) for each, body in zip(questions, bodies, strict=True)]
+            [ExtenderRequest(each.url, filled(each, list(map(whole, each.pods))), each.timeout_s) for each in questions]
         )
 
     return ask

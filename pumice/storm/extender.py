@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 from actors.outside.over_http import LATE, ExtenderRequest
@@ -37,8 +37,8 @@ class StormExtender:
 
     async def _one(self, request: ExtenderRequest) -> OutsideAnswer:
         verb = request.url.rpartition("/")[2]
-        asked = json.loads(request.content)
-        task, node = asked.get("task") or {}, asked.get("node") or {}
+        asked: dict[str, Any] = json.loads(request.content)
+        task: dict[str, Any] = asked.get("task") or {}
         pod = f"{task.get('Namespace', '')}/{task.get('Name', '')}"
         fault = self._faults.strike_outside(f"{verb} {pod}")
         match fault.what if fault is not None else "":
@@ -56,4 +56,4 @@ class StormExtender:
         if verb == "prioritize":
             scores = {each["Name"]: crc32(f"{pod} {each['Name']}".encode()) % 100 for each in asked["nodes"]}
             return OutsideAnswer(200, json.dumps({"nodeScore": scores}).encode())
-        return CONTENT if verb != "predicate" or admits(pod, node["Name"]) else REFUSAL
+        return CONTENT if verb != "predicate" or admits(pod, asked["node"]["Name"]) else REFUSAL

@@ -164,5 +164,5 @@ def _uid(victim: object) -> str:
     """Of a victim as the answer has it, whatever the case of its field names."""
     if not isinstance(victim, dict):
         return ""
-    fields = cast("dict[object, object]", victim).items()
-    return next((str(value) for name, value in fields if str(name).lower() == "uid"), "")
+    fields = cast("dict[str, Any]", victim)
+    return next((str(value) for name, value in fields.items() if name.lower() == "uid"), "")

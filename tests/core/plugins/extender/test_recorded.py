@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -26,7 +26,6 @@ from core.messages.questions import OutsideAnswer, OutsideQuestion
 from core.outside import AskedOutside, Recorded, filled
 from core.plugins import PLUGINS
 from pumice.oneshot.cycles import fill
-from pumice.shapes import is_list, is_mapping
 
 Raw = dict[str, Any]
 RECORDED = Path(__file__).with_name("recorded.json")
@@ -70,8 +69,8 @@ class Extender:
 
 
 def _name(body: Raw, field: str) -> str:
-    named: Raw = body.get(field) or {}
-    return str(named.get("Name", ""))
+    about: Raw = body.get(field) or {}
+    return str(about.get("Name", ""))
 
 
 def decide(case: Raw, ask: Any) -> tuple[CycleResult, dict[str, str]]:
@@ -100,15 +99,16 @@ def asking(case: Raw) -> Extender:
 
 def without_goes_own(value: Any) -> Any:
     """Of a body: what was recorded of it; lists of nodes, which Volcano leaves in any order, by name."""
-    if is_list(value):
-        return sorted(map(without_goes_own, value), key=lambda each: str(each.get("Name")))
-    if not is_mapping(value):
+    if isinstance(value, list):
+        return sorted(map(without_goes_own, cast("list[Raw]", value)), key=lambda each: str(each.get("Name")))
+    if not isinstance(value, dict):
         return value
-    kept = {key: without_goes_own(each) for key, each in value.items() if key != "ScheduleStartTimestamp"}
+    fields = cast("Raw", value)
+    kept: Raw = {key: without_goes_own(each) for key, each in fields.items() if key != "ScheduleStartTimestamp"}
     if "Tasks" in kept and "Node" in kept:
         kept["Node"] = None
-    pod = value.get("Pod")
-    if is_mapping(pod):
+    pod: Raw | None = fields.get("Pod")
+    if pod is not None:
         kept["Pod"] = {name: pod[name] for name in ("metadata", "spec")}
         for container in kept["Pod"]["spec"]["containers"]:
             container.setdefault("resources", {})
