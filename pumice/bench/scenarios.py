@@ -21,9 +21,9 @@ from pumice.bench import (
     steady,
     storm,
     topology,
-    whatif,
 )
 from pumice.bench.figures import Advance, Parameters, Samples
+from pumice.bench.futures import whatif
 from pumice.bench.hostile import fuzz
 
 

@@ -36,7 +36,7 @@ def decided(objects: list[dict[str, Any]], *, wordless: bool) -> CycleResult:
 def tried(objects: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The jobs for whose tasks nodes were looked for."""
     found: list[str] = []
-    real = allocate._allocate_job
+    real: Any = vars(allocate)["_allocate_job"]
 
     def watched(session: Any, job: Any, *more: Any, **others: Any) -> Any:
         found.append(job.name)

@@ -1,0 +1,1 @@
+"""Measurements of futures lived through."""
