@@ -67,6 +67,10 @@ class Seen(NamedTuple):
     ended: list[bool]
     templates: list[str]
 
+    def and_one_longer(self) -> Seen:
+        """With a run beside them that outlasts all: of n and the next, each is as likely to be the longest (Hill)."""
+        return Seen([*self.lasted_s, max(self.lasted_s)], [*self.ended, False], [*self.templates, ""])
+
 
 class Knowledge:
     """`ended`: runs that had ended by then; `going_on`: pods that run, and for how long they have. The pods of one job
@@ -106,7 +110,7 @@ class Knowledge:
         key = self._key(keys)
         if key is None:
             return None
-        seen = self._seen[key]
+        seen = self._seen[key].and_one_longer()
         weights = None if seed is None else _weights(f"{seed}/{self.same(keys)}", seen.templates)
         return Survival.of(seen.lasted_s, seen.ended, weights)
 

@@ -106,6 +106,13 @@ def test_a_template_without_runs_may_be_like_any_one_of_the_others() -> None:
     assert max(parts) > 0.8
 
 
+def test_the_next_run_may_be_the_longest_of_all() -> None:
+    """Of nine runs one in ten is longer than all of them."""
+    drawn = Knowledge(runs(KEYS, *range(10, 100, 10)), []).drawn()
+    assert [drawn.lasts(KEYS, part) for part in (0.05, 0.55, 0.89)] == [10.0, 60.0, 90.0]
+    assert (drawn.lasts(KEYS, 0.95) or 0.0) == pytest.approx(180.0)
+
+
 def test_a_deadline_bounds_what_is_known_and_is_all_that_is_known_else() -> None:
     knows = Knowledge(runs(KEYS, 100, 100, 100), [])
     assert knows.drawn().lasts(KEYS, 0.5, 0.0, 60.0) == 60.0
