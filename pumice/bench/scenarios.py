@@ -9,7 +9,6 @@ from typing import Final
 from pumice.bench import (
     allocate,
     api,
-    asking,
     cards,
     journal,
     openb,
@@ -25,6 +24,7 @@ from pumice.bench import (
 from pumice.bench.figures import Advance, Parameters, Samples
 from pumice.bench.futures import whatif
 from pumice.bench.hostile import fuzz
+from pumice.bench.questions import asking
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Measurements of questions about a cluster."""
