@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cycle import close_session, run_action
-from core.life.task import TaskStatus
+from core.life.task import TaskStatus, TaskTrigger
 from core.session.points.votes import Vote
 from core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
@@ -69,13 +69,29 @@ def test_enough_groups() -> None:
 # ------------------------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.sampled_from(list(TaskStatus)), max_size=5), st.integers(0, 5))
+ON_NODE: dict[str, Any] = {"node": "n"}
+COMES_TO: dict[TaskStatus, tuple[dict[str, Any], tuple[TaskTrigger, ...]]] = {
+    TaskStatus.PENDING: ({}, ()),
+    TaskStatus.ALLOCATED: ({}, (TaskTrigger.ALLOCATE,)),
+    TaskStatus.PIPELINED: ({}, (TaskTrigger.PIPELINE,)),
+    TaskStatus.BINDING: ({}, (TaskTrigger.ASSUME,)),
+    TaskStatus.BOUND: (ON_NODE, ()),
+    TaskStatus.RUNNING: ({**ON_NODE, "phase": "Running"}, ()),
+    TaskStatus.RELEASING: ({**ON_NODE, "phase": "Running"}, (TaskTrigger.EVICT,)),
+    TaskStatus.SUCCEEDED: ({**ON_NODE, "phase": "Succeeded"}, ()),
+    TaskStatus.FAILED: ({**ON_NODE, "phase": "Failed"}, ()),
+}
+"""Status -> the pod as it comes, and what happens to its task in the session."""
+
+
+@given(st.lists(st.sampled_from(list(COMES_TO)), max_size=5), st.integers(0, 5))
 def test_ready_pipelined_and_starving_by_counts(statuses: list[TaskStatus], needed: int) -> None:
-    session = world(pod_group("j", queue="q", min_member=needed), pods("j", *["w"] * len(statuses)))
+    made = [pod(f"j-{i}", group="j", task="w", **COMES_TO[status][0]) for i, status in enumerate(statuses)]
+    session = world(pod_group("j", queue="q", min_member=needed), made)
     job = job_of(session, "j")
-    columns: Any = session.jobs
     for i, status in enumerate(statuses):
-        columns._count(job, task_of(session, f"j-{i}"), TaskStatus.PENDING, status)
+        for trigger in COMES_TO[status][1]:
+            session.jobs.move(job, task_of(session, f"j-{i}"), trigger)
     ready = sum(s.name in ("BOUND", "BINDING", "RUNNING", "ALLOCATED", "SUCCEEDED") for s in statuses)
     promised = statuses.count(TaskStatus.PIPELINED)
     assert session.job_ready(job) is (ready >= needed)
