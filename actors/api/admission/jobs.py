@@ -8,7 +8,7 @@ from actors.api.admission.amounts import settle_amounts
 from actors.api.admission.job_policies import policy_problems
 from actors.api.admission.pod_groups import default_topology, topology_problems
 from actors.api.admission.pod_spec import pod_spec_problems
-from actors.api.admission.rules import Lookup
+from actors.api.admission.rules import MOST_PODS, Lookup
 from actors.api.admission.run_annotations import run_problems
 from actors.api.fields import annotations_of, containers_of, rows, section
 from actors.api.names import label_problem, qualified_name_problem
@@ -121,6 +121,8 @@ def _number_problems(spec: dict[str, Any]) -> list[Cause]:
     if (success := spec.get("minSuccess")) is not None and success < 1:
         found.append(invalid_value("spec.minSuccess", success, "must be greater than or equal to 1"))
     total = sum(task["replicas"] for task in rows(spec, "tasks"))
+    if total > MOST_PODS:
+        found.append(invalid_value("spec.tasks", total, f"must not have more than {MOST_PODS} replicas in all"))
     if (least := spec.get("minAvailable") or 0) > total:
         why = f"job 'minAvailable' should not be greater than total replicas in tasks ({total})"
         found.append(invalid_value("spec.minAvailable", least, why))

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from actors.api.refusals import Cause
 from core.objects.metadata import Object
+
+MOST_PODS: Final = 150_000
+"""Pods of one object; more than a cluster of Kubernetes holds nobody makes in earnest.
+
+Source: https://kubernetes.io/docs/setup/best-practices/cluster-large/
+"""
 
 
 class Lookup(Protocol):

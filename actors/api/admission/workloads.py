@@ -6,7 +6,7 @@ from typing import Any
 
 from actors.api.admission.amounts import settle_amounts
 from actors.api.admission.pod_spec import pod_spec_problems
-from actors.api.admission.rules import Lookup
+from actors.api.admission.rules import MOST_PODS, Lookup
 from actors.api.admission.run_annotations import run_problems
 from actors.api.fields import annotations_of, containers_of, labels_of, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value, required
@@ -35,6 +35,8 @@ def validate(workload: Object, lookup: Lookup) -> list[Cause]:
     found: list[Cause] = []
     if spec["replicas"] < 0:
         found.append(invalid_value("spec.replicas", spec["replicas"], "must be greater than or equal to 0"))
+    elif spec["replicas"] > MOST_PODS:
+        found.append(invalid_value("spec.replicas", spec["replicas"], f"must not be greater than {MOST_PODS}"))
     template = section(spec, "template")
     try:
         label_selector(spec.get("selector"))

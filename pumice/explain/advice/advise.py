@@ -110,13 +110,18 @@ def _key(who: tuple[str, str, str]) -> str:
 
 
 def _told(search: AdviceSearch, tasks: int, seconds: float) -> Advice:
-    sentences = [_sentence(found, tasks) for found in search.found]
+    told: dict[str, Found] = {}
+    for found in search.found:
+        told.setdefault(_sentence(found, tasks), found)  # several may say the same
+    sentences, helpful = [*told], [*told.values()]
     remark = ""
     if search.tried < search.known:
         remark = f"the {seconds:g} s for trying were over after {search.tried} of {search.known} changes (--budget)"
     elif not sentences:
         remark = "no change that was tried helps, nor any two of the nearest together"
-    return Advice(sentences, remark, [_plain(found, tasks) for found in search.found])
+    elif tasks and not any(found.result.kept for found in helpful):
+        remark = "nothing that was tried has any of its pods start"
+    return Advice(sentences, remark, [_plain(found, tasks) for found in helpful])
 
 
 def _sentence(found: Found, tasks: int) -> str:
@@ -141,6 +146,7 @@ def _plain(found: Found, tasks: int) -> dict[str, object]:
     return {
         "changes": [change.words for change in found.changes],
         "fit": result.kept,
+        "would_fit": max(result.found, result.kept),
         "of": max(tasks, result.pods),
         "admitted": result.admitted,
         "evicted": -result.spared,

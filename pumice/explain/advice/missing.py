@@ -24,7 +24,8 @@ def about_claims(task: Task, objects: Mapping[Identity, Object]) -> Iterator[Cha
             made = f"made-for-{claim}"
             bound, held = _bound(made), _volume(task.namespace, str(claim))
             volume_who = ("PersistentVolume", "", made)
-            yield single(0, f"create PersistentVolumeClaim {claim}", Edit(volume_who, held), Edit(who, bound))
+            words = f"create PersistentVolumeClaim {claim}, bound to a volume that all nodes reach"
+            yield single(0, words, Edit(volume_who, held), Edit(who, bound))
 
 
 def _bound(volume: str) -> Callable[[Object], None]:

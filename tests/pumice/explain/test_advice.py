@@ -121,7 +121,7 @@ FOUND = {
             pod_group("g"),
             claiming(pod("g-0", group="g"), "data"),
         ],
-        ["1 of 1 fit with: create PersistentVolumeClaim data"],
+        ["1 of 1 fit with: create PersistentVolumeClaim data, bound to a volume that all nodes reach"],
     ),
     "both": (
         [cordoned("n0", taints=[TAINT]), *gang("g", pods=2)],

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from actors.api.admission.rules import MOST_PODS
 from core.messages.replies import Accepted, Refused
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import job_task, vcjob
@@ -225,3 +226,10 @@ def test_nothing_else_may_change(cluster: Cluster, patch: Object, field: str) ->
     reply = cluster.patch("Job", "j", {"spec": patch})
     assert isinstance(reply, Refused)
     assert [name for name, _ in causes(reply)] == [field]
+
+
+@pytest.mark.parametrize("counts", [(MOST_PODS, 1), (2_000_000_000,)])
+def test_a_job_has_no_more_pods_than_a_cluster_holds(cluster: Cluster, counts: tuple[int, ...]) -> None:
+    tasks = [job_task(f"t{number}", replicas=count) for number, count in enumerate(counts)]
+    assert causes(cluster.refused(vcjob("huge", *tasks, min_available=1))) == [("spec.tasks", "Invalid")]
+    cluster.create(vcjob("most", job_task(replicas=MOST_PODS), min_available=1))
