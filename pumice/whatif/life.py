@@ -58,7 +58,7 @@ class Life:
         self._hears, self._decided = hears, decided
         self._options = SessionOptions(wordless=PLACING.issuperset(fork.config.actions))
         self._objects = SharedObjects()
-        self.store = Store(seed=seed, written=self._objects)
+        self.store = Store(seed=fork.uid_seed(seed), written=self._objects)
         self._shown: Shown[View] = Shown(View)
         self._effects = Effects(self.store, wordless=self._options.wordless)
         self._controllers = controllers(self.store, self._objects, fork.default_duration_s)

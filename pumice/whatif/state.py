@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Final
 
 from config.schema import SchedulerConfig
@@ -37,3 +38,12 @@ class Fork:
     default_duration_s: float = 0.0
     later: tuple[tuple[float, Object], ...] = ()
     asks: tuple[StoreRequest, ...] = ()
+
+    def uid_seed(self, seed: int) -> int:
+        """From which uids and generated names are drawn: where objects have theirs already, perhaps from that seed,
+        none of these may be drawn again, so it follows from all of them.
+        """
+        uids = sorted(uid for obj in self.objects if (uid := obj["metadata"].get("uid")))
+        if not uids:
+            return seed
+        return seed + int.from_bytes(blake2b("".join(uids).encode(), digest_size=6).digest())

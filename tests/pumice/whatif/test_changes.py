@@ -16,6 +16,7 @@ from pumice.whatif import changes
 from pumice.whatif.ask import lived_with, what_if
 from pumice.whatif.changes import ForkChange, changed
 from pumice.whatif.field_path import assignment_of
+from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
 from tests.kit.budgets import budget
 from tests.kit.jobs import gang, job_task, vcjob
@@ -141,3 +142,17 @@ def test_who_lives_through_a_future_makes_no_difference() -> None:
 
 def test_a_change_without_effect_changes_nothing() -> None:
     assert what_if(FORK, [changes.set_field("queue/q1:metadata.labels.a=b")], 60.0).same
+
+
+def test_what_was_there_keeps_its_uids_when_more_comes_by_the_same_seed() -> None:
+    """New nodes are handed in before jobs and pods, whose uids may have been drawn from that seed, too."""
+
+    def living(fork: Fork) -> Life:
+        return Life(fork, 0, lambda mutation, at: None, lambda result, at: None)
+
+    before = living(FORK).fork()
+    after = living(changed(before, [changes.nodes_like("n1", len(before.objects))])).fork()
+    uids = {(obj["kind"], obj["metadata"]["name"]): obj["metadata"]["uid"] for obj in after.objects}
+    for obj in before.objects:
+        assert uids[obj["kind"], obj["metadata"]["name"]] == obj["metadata"]["uid"]
+    assert len(set(uids.values())) == len(uids)

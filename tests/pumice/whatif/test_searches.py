@@ -14,7 +14,7 @@ from pumice.errors import InputError
 from pumice.whatif import changes
 from pumice.whatif.ask import lived_with
 from pumice.whatif.belongings import belongings
-from pumice.whatif.changes import nodes_like
+from pumice.whatif.changes import ForkChange, nodes_like
 from pumice.whatif.defragment import plans, stock_of, works
 from pumice.whatif.packing import Move
 from pumice.whatif.searches import StartAnswer, searched
@@ -69,9 +69,7 @@ def _again(cluster: Fork, job: str, answer: StartAnswer) -> None:
     match answer.code:
         case "Nodes":
             (name,) = answer.of
-            does = [
-                lived_with(cluster, [nodes_like(name, n)], WITHIN_S).jobs[job].start_s for n in range(answer.amount + 1)
-            ]
+            does = [_start(cluster, nodes_like(name, n), job) for n in range(answer.amount + 1)]
             assert does[-1] is not None
             assert does[-2] is None
             if answer.least:
@@ -87,6 +85,12 @@ def _again(cluster: Fork, job: str, answer: StartAnswer) -> None:
             assert lived_with(cluster, asked, WITHIN_S).jobs[job].start_s is not None
         case _:
             assert answer.starts_s <= WITHIN_S
+
+
+def _start(cluster: Fork, change: ForkChange, job: str) -> float | None:
+    """None for a job that has not even pods."""
+    found = lived_with(cluster, [change], WITHIN_S).jobs.get(job)
+    return None if found is None else found.start_s
 
 
 def _without(cluster: Fork, places: Sequence[int], job: str) -> float | None:
