@@ -7,7 +7,7 @@ from typing import Final
 
 from config.arguments import Arguments
 from config.errors import describe
-from config.known import FLAGS
+from config.known import FLAGS, PLUGIN_CONFIGURATIONS, PUMICE
 from config.schema import PluginOption, SchedulerConfig
 from core.plugins.deviceshare.plugin import SWITCH_NAMES
 from pumice.check.words import IN_A_TREE, LISTENS, VERBS, listens
@@ -115,10 +115,14 @@ def _placing(config: SchedulerConfig, places: Places) -> Iterator[str]:
         yield "proportion and capacity both divide the cluster: a queue has what both of them allow; use one"
 
 
+SECTIONS: Final = frozenset((PUMICE, *PLUGIN_CONFIGURATIONS))
+"""Read by others than actions."""
+
+
 def _arguments(config: SchedulerConfig, places: Places) -> Iterator[str]:
     del places
     for name in config.configurations:
-        if name not in config.actions:
+        if name not in config.actions and name not in SECTIONS:
             yield f"configurations: {name} is without effect: the action is not among the actions"
 
 

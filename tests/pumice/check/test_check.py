@@ -166,3 +166,10 @@ def test_who_names_victims_for_gangs_is_who_registers() -> None:
         if "unified_evictable.add(self" in path.read_text("utf-8")
     }
     assert registering == set(NAMES_VICTIMS_OF_GANGS)
+
+
+@pytest.mark.parametrize("name", ["pumice", "init-params"])
+def test_settings_that_others_than_actions_read_have_their_effect(name: str) -> None:
+    text = FULL.replace("{name: nodeorder}]\n", f"{{name: nodeorder}}]\nconfigurations: [{{name: {name}}}]\n", 1)
+    assert text != FULL
+    assert not any("the action is not among the actions" in each for each in warnings(text))
