@@ -26,6 +26,9 @@ BLOCK: Final = re.compile(r"(<!-- ci: \w+ -->\n)?^```sh\n(.*?)^```", re.MULTILIN
 SERVER: Final = re.compile(r"^pumice run .*--http (\S+)")
 CLIENT: Final = re.compile(r"^(kubectl|pumice kubeconfig) ")
 DIFFERS: Final = re.compile(r"^pumice (replay .*--config|whatif) ")
+BESIDE: Final = " &"
+"""At the end of a command that runs beside those after it in its block."""
+LISTENS_S: Final = 2.0
 LONGEST_S: Final = 300.0
 START_S: Final = 60.0
 
@@ -59,7 +62,13 @@ def run_block(lines: list[str], place: Path, environment: dict[str, str]) -> lis
     """The lines of one block that failed."""
     failed: list[str] = []
     server: subprocess.Popen[bytes] | None = None
+    beside: list[subprocess.Popen[bytes]] = []
     for line in lines:
+        if line.endswith(BESIDE):
+            words = line.removesuffix(BESIDE).split()
+            beside.append(subprocess.Popen(words, cwd=place, env=environment))
+            time.sleep(LISTENS_S)
+            continue
         if server is not None and not CLIENT.match(line):
             stop(server)
             server = None
@@ -73,8 +82,8 @@ def run_block(lines: list[str], place: Path, environment: dict[str, str]) -> lis
             good = ran(line, place, environment)
         print(f"{'ok  ' if good else 'BAD '} {time.monotonic() - began:6.1f} s  {line}", flush=True)
         failed += [] if good else [line]
-    if server is not None:
-        stop(server)
+    for each in (*beside, *([server] if server is not None else [])):
+        stop(each)
     return failed
 
 
