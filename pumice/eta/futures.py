@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from actors.agents.pod_runs import DURATION
 from core.messages.events import Mutation
 from core.objects.metadata import parse_time, section, text_map
+from pumice.belonging import group_of, job_of, owner_of
 from pumice.eta.durations import Knowledge
-from pumice.eta.runs import ENDED, JOB, TASK, EndedRun, GangFacts, RunKeys, gang_of, group_of, keys_of, owner_of
+from pumice.eta.runs import ENDED, TASK, EndedRun, GangFacts, RunKeys, gang_of, keys_of
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
 from storage import codec
@@ -158,7 +159,7 @@ def without_the_past(fork: Fork) -> Fork:
             return f"{_namespace(obj)}/{_name(obj)}" not in over
         if obj["kind"] != PLAIN or section(obj, "status").get("phase") not in ENDED:
             return True
-        return f"{_namespace(obj)}/{text_map(obj['metadata'].get('annotations')).get(JOB)}" not in over
+        return job_of(_namespace(obj), obj) not in over
 
     return replace(fork, objects=tuple([obj for obj in fork.objects if stays(obj)])) if over else fork
 

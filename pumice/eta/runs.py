@@ -9,15 +9,15 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from actors.controllers.job_keys import GROUP_NAME, JOB_NAME
 from core.messages.events import Mutation
 from core.objects.metadata import section, text_map
+from pumice.belonging import group_of, owner_of
 from storage import codec
 from storage.journal import API
 from storage.sqlite import SqliteJournal
 
 Object = dict[str, Any]
-GROUP: Final = "scheduling.k8s.io/group-name"
-JOB: Final = "volcano.sh/job-name"
 TASK: Final = "volcano.sh/task-spec"
 ENDED: Final = ("Succeeded", "Failed")
 ALIKE: Final = ("image", "command", "args", "resources")
@@ -53,7 +53,7 @@ class EndedRun(NamedTuple):
 def keys_of(namespace: str, meta: Object, spec: Object, gang: GangFacts, job: str = "") -> RunKeys:
     """Of a pod, or of a template for pods of `job`."""
     annotations = text_map(meta.get("annotations"))
-    owner = job or annotations.get(JOB) or annotations.get(GROUP) or str(meta.get("name") or "")
+    owner = job or annotations.get(JOB_NAME) or annotations.get(GROUP_NAME) or str(meta.get("name") or "")
     template = template_of(spec)
     return RunKeys(f"{namespace}/{owner}/{annotations.get(TASK, '')}", f"{gang.size}×{template}", template, gang.queue)
 
@@ -116,20 +116,6 @@ class RunBook:
             placed.add(name)
             if group in self._owners and len(placed) >= self._gangs[group].size:
                 self.started.setdefault(self._owners[group], at)
-
-
-def group_of(namespace: str, pod: Object) -> str:
-    """Its PodGroup, "" for none."""
-    group = text_map(pod["metadata"].get("annotations")).get(GROUP)
-    return f"{namespace}/{group}" if group else ""
-
-
-def owner_of(group: Object) -> str:
-    """What controls a PodGroup, or itself: "namespace/name"."""
-    meta = section(group, "metadata")
-    owners: list[Object] = meta.get("ownerReferences") or []
-    name = next((owner["name"] for owner in owners if owner.get("controller")), meta.get("name"))
-    return f"{meta.get('namespace') or 'default'}/{name}"
 
 
 async def runs_in(file: Path, until: float | None = None) -> RunBook:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.objects.metadata import section
+from pumice.belonging import group_of, owner_of
 from pumice.eta.estimate import MEDIAN, Estimate, FutureSampling, estimates_of
 from pumice.eta.futures import Lasting, PodsOfFork, tasks_of
-from pumice.eta.runs import RunBook, group_of, owner_of
+from pumice.eta.runs import RunBook
 from pumice.replay.amounts import Amount, allocatable_of, request_of
 
 if TYPE_CHECKING:

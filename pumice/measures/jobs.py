@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from core.objects.metadata import section
+from pumice.belonging import queue_of
 from pumice.measures.fairness import bounded_slowdown
 from pumice.measures.lives import Listener
 
@@ -117,7 +118,7 @@ class Jobs(Listener):
             return
         life, spec = self._job(name, at), section(job, "spec")
         life.owners.add("")
-        life.row.queue = life.row.queue or str(spec.get("queue") or "default")
+        life.row.queue = life.row.queue or queue_of(job)
         life.row.min_available = int(spec.get("minAvailable") or 1)
         life.phase = str(section(section(job, "status"), "state").get("phase") or "Pending")
 

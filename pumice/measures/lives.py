@@ -13,6 +13,7 @@ from core.errors import QuantityError
 from core.messages.decisions import Decision, Evict
 from core.messages.events import Evicted, EvictRefused, Mutation, Outcome
 from core.objects.metadata import section
+from pumice.belonging import group_of, job_of, owner_of, queue_of
 from pumice.replay.amounts import allocatable_of, request_of
 from storage import codec
 from storage.journal import API, DECISION, OUTCOME
@@ -21,12 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.replay.amounts import Amount
+    from storage.checkpoint import CheckpointState
     from storage.journal import Stored
 
 Object = dict[str, Any]
 
-GROUP: Final = "scheduling.k8s.io/group-name"
-JOB: Final = "volcano.sh/job-name"
 USER: Final = "pumice.dev/user"
 ENDED: Final = ("Succeeded", "Failed")
 
@@ -216,15 +216,10 @@ class Lives:
 
     def _belongs(self, pod: PodLife, obj: Object) -> None:
         """Its job: what it names itself, who owns its PodGroup, that group, or nobody but itself."""
-        annotations = section(section(obj, "metadata"), "annotations")
-        if group := annotations.get(GROUP):
-            pod.group = f"{pod.namespace}/{group}"
+        pod.group = group_of(pod.namespace, obj) or pod.group
         known = self.groups.get(pod.group)
         pod.queue = known.queue if known else ""
-        if job := annotations.get(JOB):
-            pod.job = f"{pod.namespace}/{job}"
-        else:
-            pod.job = known.job if known else pod.group or pod.full_name
+        pod.job = job_of(pod.namespace, obj) or (known.job if known else pod.group or pod.full_name)
 
     def _phases(self, pod: PodLife, obj: Object, at: float) -> None:
         node, phase = section(obj, "spec").get("nodeName"), str(section(obj, "status").get("phase") or "Pending")
@@ -263,8 +258,7 @@ class Lives:
             return
         spec, phase = section(obj, "spec"), section(obj, "status").get("phase")
         group = self.groups.get(name) or GroupLife(mutation.namespace, mutation.name, "", "", at)
-        group.job = f"{mutation.namespace}/{_owner(obj) or mutation.name}"
-        group.queue = str(spec.get("queue") or "default")
+        group.job, group.queue = owner_of(obj), queue_of(obj)
         group.min_member = int(spec.get("minMember") or 1)
         group.priority_class = str(spec.get("priorityClassName") or "")
         if group.admitted is None and phase not in (None, "", "Pending"):
@@ -274,17 +268,18 @@ class Lives:
             listener.group(group)
 
 
+def there_at(state: CheckpointState) -> list[Mutation]:
+    """What a state holds, groups first, since pods are counted with them."""
+    there = [Mutation(held.revision, "ADDED", kind, *name, held.blob) for kind, name, held in state.truth.rows()]
+    return sorted(there, key=lambda one: one.kind == "Pod")
+
+
 def _name(mutation: Mutation) -> str:
     return f"{mutation.namespace}/{mutation.name}" if mutation.namespace else mutation.name
 
 
 def _unless_gone(mutation: Mutation) -> Object | None:
     return None if mutation.type == "DELETED" else codec.unpack(mutation.blob)
-
-
-def _owner(obj: Object) -> str:
-    owners: list[Object] = section(obj, "metadata").get("ownerReferences") or []
-    return next((str(owner["name"]) for owner in owners if owner.get("controller")), "")
 
 
 def _readable(read: Any, obj: Object, part: str) -> Amount:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from core.messages.events import Mutation
 from core.objects.metadata import section
 from pumice.measures.fairness import jain, quantile
 from pumice.measures.jobs import Jobs
-from pumice.measures.lives import Listener, Lives
+from pumice.measures.lives import Listener, Lives, there_at
 from pumice.measures.over_time import Grid
 from pumice.measures.resource_use import ResourceUse
 from storage.checkpoint import read_checkpoint
@@ -220,10 +219,8 @@ class Beginning:
     state: CheckpointState | None = None
 
     def tell(self, lives: Lives) -> None:
-        """What was there, groups first, since pods are counted with them."""
-        rows = () if self.state is None else self.state.truth.rows()
-        there = [Mutation(held.revision, "ADDED", kind, *name, held.blob) for kind, name, held in rows]
-        for mutation in sorted(there, key=lambda one: one.kind == "Pod"):
+        """What was there."""
+        for mutation in () if self.state is None else there_at(self.state):
             lives.note(mutation, self.at)
 
 

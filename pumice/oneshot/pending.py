@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.messages.decisions import CycleReport, CycleResult, PendingReason
 from core.objects.metadata import section
+from core.objects.pod import GROUP_NAME
 from core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from pumice.oneshot.between import Object, object_key
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from core.session.trail.records import Ended
     from core.session.trail.trail import Trail
 
-GROUP: Final = "scheduling.k8s.io/group-name"
 SCHEDULER: Final = "volcano"
 
 
@@ -75,7 +75,7 @@ def _said(ended: Ended) -> str:
 
 def group_of(pod: Object) -> str:
     """The PodGroup that a pod names; empty when it names none."""
-    return str(section(pod["metadata"], "annotations").get(GROUP) or "")
+    return str(section(pod["metadata"], "annotations").get(GROUP_NAME) or "")
 
 
 def _unseen(pod: Object, groups: Mapping[str, Object], queues: set[str]) -> PendingReason:
@@ -84,7 +84,7 @@ def _unseen(pod: Object, groups: Mapping[str, Object], queues: set[str]) -> Pend
     if not name:
         return PendingReason(
             "NoPodGroup",
-            f"the pod names no PodGroup (annotation {GROUP}), and no controller runs here to make one",
+            f"the pod names no PodGroup (annotation {GROUP_NAME}), and no controller runs here to make one",
         )
     key = f"{pod['metadata'].get('namespace') or ''}/{name}"
     group = groups.get(key)

@@ -4,42 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from core.errors import QuantityError
 from core.messages.decisions import Decision, Evict
 from core.messages.events import Mutation
-from core.objects.metadata import section
-from pumice.replay.amounts import (
-    Amount,
-    ClusterFigures,
-    NodeCapacity,
-    ResourceFigures,
-    add,
-    allocatable_of,
-    cluster_figures,
-    figures,
-    request_of,
-)
+from pumice.measures.lives import GroupLife, Listener, Lives, PodLife
+from pumice.replay.amounts import Amount, ClusterFigures, NodeCapacity, ResourceFigures, add, cluster_figures, figures
 from storage import codec
 from storage.journal import API, DECISION, Stored
-
-Object = dict[str, Any]
-GROUP = "scheduling.k8s.io/group-name"
-JOB = "volcano.sh/job-name"
-
-
-@dataclass
-class PodStory:
-    """Times in seconds since the epoch; 0.0: never. `job` is what the pod itself names, "" where its group tells."""
-
-    job: str
-    group: str
-    request: Amount
-    created: float
-    bound: float = 0.0
-    node: str = ""
-    ended: float = 0.0
 
 
 @dataclass
@@ -69,21 +40,13 @@ class QueueFigures:
     resources: dict[str, ResourceFigures] = field(default_factory=dict[str, ResourceFigures])
 
 
-@dataclass(frozen=True)
-class Group:
-    """A PodGroup: its queue, and the job it stands for: who owns it, or itself."""
-
-    queue: str
-    job: str
-
-
-class Measurer:
+class Measurer(Listener):
     """Takes a journal record by record. Nothing counts that is later than `horizon`, where all that goes on is cut."""
 
     def __init__(self, horizon: float) -> None:
-        self._pods: dict[str, PodStory] = {}
-        self._gone: list[tuple[str, PodStory]] = []
-        self._groups: dict[str, Group] = {}
+        self._lives = Lives((self,))
+        self._gone: list[PodLife] = []
+        self._groups: dict[str, GroupLife] = {}
         self._evicted: dict[str, int] = {}
         self._capacity = NodeCapacity()
         self._began = 0.0
@@ -104,63 +67,45 @@ class Measurer:
 
     def note(self, mutation: Mutation, at: float) -> None:
         """A change of the api's truth at a time."""
-        obj: Object = codec.unpack(mutation.blob)
-        at = round(at, 3)  # which is finer than anything here, and coarser than what a float loses of a time
-        self._began = self._began or at
-        match mutation.kind:
-            case "Pod":
-                self._pod(mutation, obj, at)
-            case "PodGroup":
-                self._groups[f"{mutation.namespace}/{mutation.name}"] = group_of(mutation, obj)
-            case "Node":
-                there = mutation.type != "DELETED"
-                self._capacity.node(
-                    mutation.name, _readable(allocatable_of, section(obj, "status")) if there else {}, at
-                )
-            case _:
-                pass
+        self._began = self._began or round(at, 3)
+        self._lives.note(mutation, at)
 
-    def _pod(self, mutation: Mutation, pod: Object, at: float) -> None:
-        name = f"{mutation.namespace}/{mutation.name}"
-        story = self._pods.get(name)
-        if story is None:
-            story = self._pods[name] = PodStory("", "", _readable(request_of, section(pod, "spec")), at)
-        if not story.group:  # a plain pod is told its group by a controller
-            story.job, story.group = job_and_group(mutation.namespace, pod)
-        node = section(pod, "spec").get("nodeName")
-        if node and not story.node:
-            story.node, story.bound = str(node), at
-        if section(pod, "status").get("phase") in ("Succeeded", "Failed") and not story.ended:
-            story.ended = at
-        if mutation.type == "DELETED":
-            story.ended = story.ended or at
-            self._gone.append((name, self._pods.pop(name)))
+    def pod_gone(self, pod: PodLife) -> None:
+        """It is remembered."""
+        self._gone.append(pod)
 
-    def stories(self) -> list[tuple[str, PodStory]]:
+    def group(self, group: GroupLife) -> None:
+        """It is remembered when it is gone."""
+        self._groups[f"{group.namespace}/{group.name}"] = group
+
+    def node(self, name: str, allocatable: Amount, at: float) -> None:
+        """What there is, over time."""
+        self._capacity.node(name, allocatable, at)
+
+    def pods(self) -> list[PodLife]:
         """Every pod that ever was; a name may come twice."""
-        return [*self._gone, *self._pods.items()]
+        return [*self._gone, *self._lives.pods.values()]
 
     def jobs(self) -> dict[str, JobFigures]:
-        """By "namespace/name" of the job: what the pod names, who owns its PodGroup, else the PodGroup itself."""
+        """By "namespace/name" of the job (see `pumice.belonging`)."""
         jobs: dict[str, JobFigures] = {}
-        for job_name, stories in self.by_job().items():
-            groups = {story.group for _, story in stories}
-            job = jobs[job_name] = JobFigures(self._queue(stories[0][1].group), len(stories))
-            job.placements = {name: story.node for name, story in stories if story.bound}
-            job.bound = sum(1 for _, story in stories if story.bound)
-            job.evicted = sum(self._evicted.get(group, 0) for group in groups)
+        for name, pods in self.by_job().items():
+            bound = [pod.bound for pod in pods if pod.bound is not None]
+            ended = [pod.ended for pod in pods if pod.ended is not None]
+            job = jobs[name] = JobFigures(self._queue(pods[0].group), len(pods), len(bound))
+            job.placements = {pod.full_name: pod.node for pod in pods if pod.node}
+            job.evicted = sum(self._evicted.get(group, 0) for group in {pod.group for pod in pods})
             if job.bound == job.pods:
-                first = min(story.created for _, story in stories)
-                job.wait_s = round(max(story.bound for _, story in stories) - first, 3)
-            if all(story.ended for _, story in stories):
-                job.finished_s = round(max(story.ended for _, story in stories) - self._began, 3)
+                job.wait_s = round(max(bound) - min(pod.created for pod in pods), 3)
+            if len(ended) == job.pods:
+                job.finished_s = round(max(ended) - self._began, 3)
         return dict(sorted(jobs.items()))
 
-    def by_job(self) -> dict[str, list[tuple[str, PodStory]]]:
-        """Every pod that ever was, by the name of its job (see `jobs`)."""
-        found: dict[str, list[tuple[str, PodStory]]] = {}
-        for name, story in self.stories():
-            found.setdefault(story.job or self.job_of(story.group) or name, []).append((name, story))
+    def by_job(self) -> dict[str, list[PodLife]]:
+        """Every pod that ever was, by the name of its job."""
+        found: dict[str, list[PodLife]] = {}
+        for pod in self.pods():
+            found.setdefault(pod.job, []).append(pod)
         return found
 
     def job_of(self, group: str) -> str:
@@ -177,57 +122,33 @@ class Measurer:
         queues: dict[str, QueueFigures] = {}
         waits: dict[str, list[float]] = {}
         capacity = self._capacity.through(self._horizon)
-        for name, stories in self._by_queue().items():
-            queue = queues[name] = QueueFigures(pods=len(stories))
-            waits[name] = [story.bound - story.created for story in stories if story.bound]
+        for name, pods in self._by_queue().items():
+            queue = queues[name] = QueueFigures(pods=len(pods))
+            waits[name] = [pod.bound - pod.created for pod in pods if pod.bound is not None]
             queue.bound = len(waits[name])
             queue.mean_wait_s = round(sum(waits[name]) / queue.bound, 3) if queue.bound else 0.0
-            queue.resources = figures(*self._amounts(stories), capacity)
+            queue.resources = figures(*self._amounts(pods), capacity)
         for group, count in self._evicted.items():
             queues.setdefault(self._queue(group), QueueFigures()).evicted += count
         return dict(sorted(queues.items()))
 
     def cluster(self) -> dict[str, ClusterFigures]:
         """By resource."""
-        amounts = self._amounts(story for _, story in self.stories())
-        return cluster_figures(*amounts, self._capacity.through(self._horizon))
+        return cluster_figures(*self._amounts(self.pods()), self._capacity.through(self._horizon))
 
-    def _by_queue(self) -> dict[str, list[PodStory]]:
-        found: dict[str, list[PodStory]] = {}
-        for _, story in self.stories():
-            found.setdefault(self._queue(story.group), []).append(story)
+    def _by_queue(self) -> dict[str, list[PodLife]]:
+        found: dict[str, list[PodLife]] = {}
+        for pod in self.pods():
+            found.setdefault(self._queue(pod.group), []).append(pod)
         return found
 
-    def _amounts(self, stories: Iterable[PodStory]) -> tuple[Amount, Amount]:
+    def _amounts(self, pods: Iterable[PodLife]) -> tuple[Amount, Amount]:
         """What they asked for and what they held, times seconds."""
         requested: dict[str, float] = {}
         allocated: dict[str, float] = {}
-        for story in stories:
-            end = story.ended or self._horizon
-            add(requested, story.request, end - story.created)
-            if story.bound:
-                add(allocated, story.request, end - story.bound)
+        for pod in pods:
+            end = self._horizon if pod.ended is None else pod.ended
+            add(requested, pod.request, end - pod.created)
+            if pod.bound is not None:
+                add(allocated, pod.request, end - pod.bound)
         return requested, allocated
-
-
-def group_of(mutation: Mutation, obj: Object) -> Group:
-    """What a PodGroup says of itself."""
-    owners: list[Object] = section(obj, "metadata").get("ownerReferences") or []
-    name = next((owner["name"] for owner in owners if owner.get("controller")), mutation.name)
-    return Group(str(section(obj, "spec").get("queue") or "default"), f"{mutation.namespace}/{name}")
-
-
-def job_and_group(namespace: str, pod: Object) -> tuple[str, str]:
-    """Job and group as the pod itself names them; "" where it does not."""
-    annotations = section(section(pod, "metadata"), "annotations")
-    job, group = (f"{namespace}/{annotations[key]}" if annotations.get(key) else "" for key in (JOB, GROUP))
-    return job, group
-
-
-def _readable(read: Any, of: Object) -> Amount:
-    """Nothing, of quantities that nobody can read."""
-    try:
-        found: Amount = read(of)
-    except QuantityError:
-        return {}
-    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from core.messages.events import ActorEvent, ActorStarted, CycleRecord, Mutation
+from pumice.measures.lives import there_at
 from pumice.replay.handover import Beginnings
 from pumice.replay.measure import Measurer
 from pumice.replay.processes import ProcessReader
@@ -74,5 +75,5 @@ async def checkpoint_at(journal: Journal, sequence: int) -> Checkpoint:
 
 def begin_with(measured: Measurer, state: CheckpointState) -> None:
     """What was there when the record begins."""
-    for kind, (namespace, name), held in state.truth.rows():
-        measured.note(Mutation(held.revision, "ADDED", kind, namespace, name, held.blob), state.recovered.now)
+    for mutation in there_at(state):
+        measured.note(mutation, state.recovered.now)

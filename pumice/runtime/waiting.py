@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from actors.controllers.unserved.kinds import other_scheduler
 from core.objects.metadata import key_of, section
+from core.objects.pod import GROUP_NAME
 
 Object = dict[str, Any]
 
-GROUP: Final = "scheduling.k8s.io/group-name"
 UNKNOWN: Final = "no reason was written"
 
 
@@ -32,7 +32,9 @@ async def left_waiting(listed: Callable[[str], Awaitable[list[Object]]]) -> Left
     groups = {_key(group): group for group in await listed("PodGroup")}
     said = dict(_remarks(await listed("Event")))
     for pod in sorted(await listed("Pod"), key=_key):
-        group = key_of(pod["metadata"].get("namespace") or "", section(pod["metadata"], "annotations").get(GROUP) or "")
+        group = key_of(
+            pod["metadata"].get("namespace") or "", section(pod["metadata"], "annotations").get(GROUP_NAME) or ""
+        )
         peopled.add(group)
         if section(pod, "spec").get("nodeName") or section(pod, "status").get("phase", "Pending") != "Pending":
             continue

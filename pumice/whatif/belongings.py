@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.objects.metadata import section
+from pumice.belonging import group_of, job_of, owner_of, queue_of
 from pumice.oneshot.prepare import stored_as
 from pumice.replay.amounts import Amount, request_of
-from pumice.replay.measure import job_and_group
 from pumice.whatif.state import Fork
 
 Object = dict[str, Any]
@@ -34,22 +34,22 @@ class Belongings:
 def belongings(objects: Sequence[Object]) -> dict[str, Belongings]:
     """By "namespace/name" of the job: as the pods name it, who owns their PodGroup, or the PodGroup or pod itself."""
     found: dict[str, Belongings] = {}
-    owner_of: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for place, obj in enumerate(objects):
         kind = stored_as(obj)
         if kind == "PodGroup":
-            own, job = _name(obj), _owner(obj)
-            owner_of[own] = job
+            job = owners[_name(obj)] = owner_of(obj)
             one = found.setdefault(job, Belongings())
             one.groups.append(place)
-            one.queue = str(section(obj, "spec").get("queue") or "default")
+            one.queue = queue_of(obj)
         elif kind == "Job":
             one = found.setdefault(_name(obj), Belongings())
-            one.job, one.queue = place, one.queue or str(section(obj, "spec").get("queue") or "default")
+            one.job, one.queue = place, one.queue or queue_of(obj)
     for place, obj in enumerate(objects):
         if obj["kind"] == "Pod":
-            job, group = job_and_group(obj["metadata"].get("namespace") or "default", obj)
-            name = job or owner_of.get(group) or group or _name(obj)
+            namespace = str(obj["metadata"].get("namespace") or "default")
+            group = group_of(namespace, obj)
+            name = job_of(namespace, obj) or owners.get(group) or group or _name(obj)
             found.setdefault(name, Belongings(queue="default")).pods.append(place)
     return found
 
@@ -78,9 +78,3 @@ def asked_by(fork: Fork, one: Belongings) -> list[Amount]:
 
 def _name(obj: Object) -> str:
     return f"{obj['metadata'].get('namespace') or 'default'}/{obj['metadata'].get('name')}"
-
-
-def _owner(group: Object) -> str:
-    owners: list[Object] = group["metadata"].get("ownerReferences") or []
-    name = next((owner["name"] for owner in owners if owner.get("controller")), None)
-    return _name(group) if name is None else f"{group['metadata'].get('namespace') or 'default'}/{name}"

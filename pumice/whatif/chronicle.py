@@ -10,12 +10,12 @@ from actors.agents.pod_runs import DURATION
 from core.messages.decisions import Evict
 from core.messages.events import Mutation
 from core.objects.metadata import section, text_map
-from pumice.replay.measure import Measurer, PodStory
+from pumice.measures.lives import PodLife
+from pumice.replay.measure import Measurer
 from pumice.whatif.future import EvictedPod, JobFuture
 from storage import codec
 
 Object = dict[str, Any]
-Story = tuple[str, PodStory]
 
 
 class Chronicle:
@@ -54,23 +54,23 @@ class Chronicle:
         figures, by_job = self.measured.jobs(), self.measured.by_job()
         found: dict[str, JobFuture] = {}
         for name, figure in figures.items():
-            stories = by_job[name]
-            last = max((story.ended for _, story in stories), default=0.0)
+            pods = by_job[name]
+            ended = [pod.ended for pod in pods if pod.ended is not None]
             found[name] = JobFuture(
                 figure.queue,
                 figure.pods,
                 figure.bound,
-                self._start(stories),
-                self._since(last) if all(story.ended for _, story in stories) else None,
+                self._start(pods),
+                self._since(max(ended)) if len(ended) == len(pods) else None,
                 figure.evicted,
-                not any(pod in self.unknown for pod, _ in stories),
+                not any(pod.full_name in self.unknown for pod in pods),
             )
         return found
 
-    def _start(self, stories: Sequence[Story]) -> float | None:
+    def _start(self, pods: Sequence[PodLife]) -> float | None:
         """When the minimum of the job's PodGroup (of the largest, where there are more) was on nodes."""
-        minimum = max((self.minima.get(story.group, 1) for _, story in stories), default=1)
-        bound = sorted(story.bound for _, story in stories if story.bound)
+        minimum = max((self.minima.get(pod.group, 1) for pod in pods), default=1)
+        bound = sorted(pod.bound for pod in pods if pod.bound is not None)
         return self._since(bound[minimum - 1]) if len(bound) >= minimum else None
 
     def _since(self, at: float) -> float:
@@ -102,26 +102,26 @@ class Chronicle:
 
     def _jobs_by_pod_and_group(self) -> dict[str, str]:
         by_job = self.measured.by_job()
-        groups = {story.group: job for job, stories in by_job.items() for _, story in stories}
-        return {**groups, **{pod: job for job, stories in by_job.items() for pod, _ in stories}}
+        groups = {pod.group: job for job, pods in by_job.items() for pod in pods}
+        return {**groups, **{pod.full_name: job for job, pods in by_job.items() for pod in pods}}
 
     def placements(self) -> dict[str, str]:
         """Pod -> the node it came to last, of those that found one in this future or had it."""
-        return {name: story.node for name, story in self.measured.stories() if story.node}
+        return {pod.full_name: pod.node for pod in self.measured.pods() if pod.node}
 
 
 class _Returns:
     """Who came in whose place: of the same name, else the next of the job that was made after."""
 
-    def __init__(self, by_job: dict[str, list[Story]]) -> None:
-        self._left: defaultdict[str, list[Story]] = defaultdict(list)
-        for job, stories in by_job.items():
-            self._left[job] = sorted(stories, key=lambda each: (each[1].created, each[0]))
+    def __init__(self, by_job: dict[str, list[PodLife]]) -> None:
+        self._left: defaultdict[str, list[PodLife]] = defaultdict(list)
+        for job, pods in by_job.items():
+            self._left[job] = sorted(pods, key=lambda pod: (pod.created, pod.full_name))
 
     def take(self, job: str, pod: str, at: float) -> float | None:
-        later = [each for each in self._left[job] if each[1].created > at]
-        chosen = next((each for each in later if each[0] == pod), next(iter(later), None))
+        later = [each for each in self._left[job] if each.created > at]
+        chosen = next((each for each in later if each.full_name == pod), next(iter(later), None))
         if chosen is None:
             return None
         self._left[job].remove(chosen)
-        return chosen[1].bound or None
+        return chosen.bound

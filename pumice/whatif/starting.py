@@ -10,8 +10,8 @@ from typing import Any, Final
 from config.errors import nearest_names
 from core.messages.events import Mutation
 from core.objects.metadata import section
+from pumice.belonging import group_of, job_of, owner_of
 from pumice.errors import InputError
-from pumice.replay.measure import group_of, job_and_group
 from pumice.whatif.changes import ForkChange, changed
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
@@ -48,7 +48,7 @@ class StartWatch:
 
     def _group(self, mutation: Mutation, group: Object) -> None:
         name = f"{mutation.namespace}/{mutation.name}"
-        owner = group_of(mutation, group).job
+        owner = owner_of(group)
         self._owners[name] = owner
         self._minima[name] = max(int(section(group, "spec").get("minMember") or 1), 1)
         self.seen.add(owner)
@@ -57,8 +57,7 @@ class StartWatch:
 
     def _pod(self, mutation: Mutation, pod: Object) -> None:
         own = f"{mutation.namespace}/{mutation.name}"
-        job, group = job_and_group(mutation.namespace, pod)
-        group = group or own
+        job, group = job_of(mutation.namespace, pod), group_of(mutation.namespace, pod) or own
         self.seen.add(job or self._owners.get(group, group))
         if self.job in (job, group, own):
             self.groups.add(group)

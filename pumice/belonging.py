@@ -1,0 +1,40 @@
+"""Whose a pod is, as it and its PodGroup say: one rule for all that tells or counts."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.controllers.job_keys import JOB_NAME
+from core.objects.metadata import section, text_map
+from core.objects.pod import GROUP_NAME
+
+Object = dict[str, Any]
+DEFAULT_QUEUE: Final = "default"
+
+
+def group_of(namespace: str, pod: Object) -> str:
+    """Its PodGroup, "namespace/name"; "" for none."""
+    return _named(namespace, pod, GROUP_NAME)
+
+
+def job_of(namespace: str, pod: Object) -> str:
+    """The Volcano Job that it names itself, "namespace/name"; "" for none."""
+    return _named(namespace, pod, JOB_NAME)
+
+
+def owner_of(group: Object) -> str:
+    """What controls a PodGroup, "namespace/name"; itself where nobody does."""
+    meta = section(group, "metadata")
+    owners: list[Object] = meta.get("ownerReferences") or []
+    name = next((owner["name"] for owner in owners if owner.get("controller")), meta.get("name"))
+    return f"{meta.get('namespace') or 'default'}/{name}"
+
+
+def queue_of(group: Object) -> str:
+    """The queue of a PodGroup or a Job."""
+    return str(section(group, "spec").get("queue") or DEFAULT_QUEUE)
+
+
+def _named(namespace: str, pod: Object, key: str) -> str:
+    name = text_map(section(pod, "metadata").get("annotations")).get(key)
+    return f"{namespace}/{name}" if name else ""
