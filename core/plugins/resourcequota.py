@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.objects.metadata import section
 from core.quantity import Quantity, quantity_of
@@ -17,6 +17,24 @@ if TYPE_CHECKING:
 Quantities = dict[str, Quantity]
 
 
+class QuotaLimits(NamedTuple):
+    """A quota's name, and its status."""
+
+    name: str
+    hard: Quantities
+    used: Quantities
+
+
+class QuotaShortage(NamedTuple):
+    """Of what a quota has too little for a job: how much it asks for, and how much is `left` of `hard`."""
+
+    quota: str
+    resource: str
+    asked: Quantity
+    left: Quantity
+    hard: Quantity
+
+
 class ResourceQuotas:
     """No arguments. Scopes are ignored; what the job's pods use already counts in used and in minResources."""
 
@@ -24,15 +42,16 @@ class ResourceQuotas:
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._pending: dict[str, Quantities] = {}
-        self._quotas: dict[str, list[tuple[Quantities, Quantities]]] = {}
+        self._quotas: dict[str, list[QuotaLimits]] = {}
 
     def on_session_open(self, session: Session) -> None:
         """Read the quotas' statuses: (hard, used) by namespace."""
         self._session = session
         for obj in (session.objects.get("ResourceQuota") or {}).values():
-            namespace, status = section(obj, "metadata").get("namespace") or "", section(obj, "status")
-            limits = _quantities(section(status, "hard")), _quantities(section(status, "used"))
-            self._quotas.setdefault(namespace, []).append(limits)
+            metadata, status = section(obj, "metadata"), section(obj, "status")
+            hard, used = _quantities(section(status, "hard")), _quantities(section(status, "used"))
+            limits = QuotaLimits(str(metadata.get("name")), hard, used)
+            self._quotas.setdefault(metadata.get("namespace") or "", []).append(limits)
         charge_on_admission = "enqueue-charges-once" in session.config.pumice.fix
         vote = self._vote if charge_on_admission else self._vote_and_charge
         session.points.job_enqueueable.add(self.name, vote)
@@ -42,15 +61,26 @@ class ResourceQuotas:
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""
 
-    def _vote(self, job: Job) -> Vote:
-        """used + pending + minResources within hard, on what both name."""
+    def shortages(self, job: Job) -> list[QuotaShortage]:
+        """Where used + pending + minResources is not within hard, on what both name: of the first such quota."""
         pending, wanted = self._pending.get(job.namespace, {}), _minimum(job)
-        for hard, used in self._quotas.get(job.namespace, ()):
-            for name in wanted.keys() & hard.keys():
-                if _sum(wanted[name], pending.get(name), used.get(name)).compare(hard[name]) > 0:
-                    self._session.fit.remark(job, "resource quota insufficient", "limited", [name])
-                    return Vote.REJECT
-        return Vote.PERMIT
+        for name, hard, used in self._quotas.get(job.namespace, ()):
+            found: list[QuotaShortage] = []
+            for resource in sorted(wanted.keys() & hard.keys()):
+                asked, most = wanted[resource], hard[resource]
+                left = _less(_less(most, used.get(resource)), pending.get(resource))
+                if asked.compare(left) > 0:
+                    found.append(QuotaShortage(name, resource, asked, left, most))
+            if found:
+                return found
+        return []
+
+    def _vote(self, job: Job) -> Vote:
+        short = self.shortages(job)
+        if not short:
+            return Vote.PERMIT
+        self._session.fit.remark(job, "resource quota insufficient", "limited", [short[0].resource])
+        return Vote.REJECT
 
     def _vote_and_charge(self, job: Job) -> Vote:
         vote = self._vote(job)
@@ -74,8 +104,11 @@ def _quantities(texts: Mapping[str, Any]) -> Quantities:
     return {name: quantity_of(value) for name, value in texts.items()}
 
 
-def _sum(first: Quantity, *others: Quantity | None) -> Quantity:
-    for other in others:
-        if other is not None:
-            first = first.plus(other)
-    return first
+def _sum(first: Quantity, other: Quantity | None) -> Quantity:
+    return first if other is None else first.plus(other)
+
+
+def _less(first: Quantity, other: Quantity | None) -> Quantity:
+    if other is None:
+        return first
+    return first.plus(Quantity(-other.unscaled, other.exponent, other.format, other.wide))

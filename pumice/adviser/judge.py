@@ -10,7 +10,7 @@ from core.resources import MIN_RESOURCE
 from core.session.trail.records import Ending
 from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.adviser.ground import NodeRoom
-from pumice.explain.room_left import KEYS, amounts, of_cluster, of_queue, sentence
+from pumice.explain.room_left import KEYS, amounts, of_cluster, of_namespace, of_queue, sentence
 from pumice.units import amount
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ class Judge:
         asked = amounts(job.pod_group.min_resources) if job.pod_group.min_resources is not None else {}
         if plugin == "overcommit":
             told = sentence(asked, *self._cluster)
+        elif plugin == "resourcequota":
+            told = of_namespace(self._session, job)
         else:
             told = sentence(asked, *of_queue(self._gauges.get(job.pod_group.queue, {}), asked))
         remark = told or self._session.fit.remarks.get(job.row, "")

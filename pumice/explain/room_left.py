@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from core.plugins.overcommit import DEFAULT_FACTOR, FACTOR_KEY
+from core.plugins.resourcequota import ResourceQuotas
 from core.session.demand import admitted, outstanding, over_all, without_gated
 from pumice.units import amount
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from core.resources import Resource
     from core.session.session import Session
+    from core.state.jobs import Job
 
 Amounts = dict[str, float]
 KEYS: Final = {"cpu": "milli_cpu", "memory": "memory_bytes"}
@@ -47,6 +49,18 @@ def of_queue(gauges: Mapping[str, float], resources: Mapping[str, float]) -> tup
     total = {name: told("real_capacity", name) for name in resources}
     taken = {name: told("allocated", name) + told("inqueue", name) - told("elastic", name) for name in resources}
     return {name: total[name] - taken[name] for name in resources}, total
+
+
+def of_namespace(session: Session, job: Job) -> str:
+    """What the quotas of its namespace have too little of, as `sentence` says it, and which quota it is."""
+    plugin = session.plugins.get("resourcequota")
+    if not isinstance(plugin, ResourceQuotas):
+        return ""
+    return "; ".join(
+        f"asks {short.asked.canonical()} {short.resource}, {short.left.canonical()} left of {short.hard.canonical()}"
+        f" in quota {short.quota}"
+        for short in plugin.shortages(job)
+    )
 
 
 def sentence(asked: Amounts, left: Amounts, total: Amounts) -> str:

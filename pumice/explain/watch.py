@@ -11,7 +11,7 @@ from core.outside import Ask, nobody
 from core.resources import MIN_RESOURCE
 from pumice.explain.cards import cards_against
 from pumice.explain.jobs import JobLook, conclude, look_at_jobs
-from pumice.explain.room_left import Amounts, amounts, of_cluster, of_queue, sentence
+from pumice.explain.room_left import Amounts, amounts, of_cluster, of_namespace, of_queue, sentence
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
@@ -90,17 +90,19 @@ def watch_cycle(
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
     session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail, ask=ask)
     jobs = look_at_jobs(session, sorted(asked.jobs))
-    minima = {job.key: job.pod_group.min_resources for job in session.jobs.in_order if job.key in jobs}
+    handles = {job.key: job for job in session.jobs.in_order if job.key in jobs}
     cluster = of_cluster(session) if "overcommit" in session.plugins else None
     for action in config.actions:
         run_action(session, action)
     _look_for_others(session, trail)
     room, cards = Room.of(session), cards_against(session, trail)
+    quotas = {key: of_namespace(session, job) for key, job in handles.items()}
     result = close_session(session)
     conclude(jobs, result, trail)
     gauges = gauges_of(result)
     for look in jobs.values():
-        look.short = _short(look, minima.get(look.name), cluster, gauges)
+        minimum = handles[look.name].pod_group.min_resources if look.name in handles else None
+        look.short = _short(look, minimum, cluster, gauges, quotas.get(look.name, ""))
     return Watched(result, trail, jobs, room, gauges, cards)
 
 
@@ -109,6 +111,7 @@ def _short(
     minimum: Resource | None,
     cluster: tuple[Amounts, Amounts] | None,
     gauges: dict[str, dict[str, float]],
+    quotas: str,
 ) -> str:
     """What the job asked of whoever did not admit it, and what was left there."""
     against = [plugin for plugin, vote in look.admission.items() if vote == "rejects"]
@@ -119,7 +122,7 @@ def _short(
         return sentence(asked, *cluster)
     if against[0] in ("proportion", "capacity"):
         return sentence(asked, *of_queue(gauges.get(look.queue, {}), asked))
-    return ""
+    return quotas if against[0] == "resourcequota" else ""
 
 
 def gauges_of(result: CycleResult) -> dict[str, dict[str, float]]:

@@ -28,7 +28,7 @@ def about_overcommit(config: SchedulerConfig) -> Iterator[ChangeFamily]:
     def of(size: int) -> Change:
         greater = round(factor + size / 10, 3)
         words = f"{OVERCOMMIT}: {FACTOR_KEY} {greater:g} instead of {factor:g}"
-        return Change(words, config=lambda before: _with_factor(before, greater))
+        return Change(words, config=lambda before: _with_factor(before, greater), amount=greater / factor - 1)
 
     yield ChangeFamily(2, STEPS, of)
 

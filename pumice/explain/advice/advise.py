@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import gcd
 from typing import TYPE_CHECKING
 
 from core.life.task import TaskStatus
 from pumice.explain.advice.admission import about_overcommit
-from pumice.explain.advice.changes import ChangeFamily
+from pumice.explain.advice.changes import ChangeFamily, Group, in_words
 from pumice.explain.advice.deadline import Spent, TimeOverError, budget
 from pumice.explain.advice.groups import WaitingGroup, about_group, amounts_in
+from pumice.explain.advice.limits import about_limits, joint_limits
 from pumice.explain.advice.missing import about_claims, about_priority_class
 from pumice.explain.advice.nodes import NodeRefusals, about_nodes, against_each
 from pumice.explain.advice.search import AdviceSearch, Found
 from pumice.explain.advice.trial import WAITING, Bench, TrialResult
+from pumice.explain.advice.victims import about_victims
 from pumice.explain.scene import Scene, jobs_of
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-
-EVICTING = frozenset(("preempt", "reclaim", "gangpreempt", "gangreclaim"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ def _searched(scene: Scene, job: str, spent: Spent) -> AdviceSearch | None:
     if (tasks and before.kept >= tasks) or (not tasks and before.admitted and not _lacks_pods(bench)):
         return None
     search = AdviceSearch(bench, before)
-    search.run(candidates(bench))
+    families, joint = candidates(bench)
+    search.run(families, joint)
     return search
 
 
@@ -67,8 +69,10 @@ def _waiting(bench: Bench) -> list[Task]:
     return [task for task in tasks if status[task.row] == TaskStatus.PENDING]
 
 
-def candidates(bench: Bench) -> list[ChangeFamily]:
-    """All that might bring the job further, out of what refused its pods that wait, and out of its objects."""
+def candidates(bench: Bench) -> tuple[list[ChangeFamily], list[Group]]:
+    """All that might bring the job further, out of what refused its pods that wait, and out of its objects; and what of
+    it may be needed together.
+    """
     waiting = _waiting(bench)
     alike: dict[int, list[Task]] = {}
     for task in waiting:
@@ -86,20 +90,34 @@ def candidates(bench: Bench) -> list[ChangeFamily]:
     found += about_priority_class(group.pod_group, bench.objects)
     if bench.view.jobs.by_key[bench.job].pod_group.phase in WAITING:
         found += about_overcommit(bench.scene.config)
-    return [*found, *about_group(group)]
+    return [*found, *about_group(group), *about_limits(group), *about_victims(group)], [*joint_limits(group)]
 
 
 def _group(bench: Bench, waiting: Sequence[Task]) -> WaitingGroup:
     spec = bench.view.jobs.by_key[bench.job].pod_group
     pod_group = next(obj for who, obj in bench.objects.items() if who[0] == "PodGroup" and _key(who) == bench.job)
-    least = amounts_in(spec.min_resources) if spec.min_resources is not None else {}
+    asked: dict[str, float] = {}
     if waiting:
-        step, steps = amounts_in(waiting[0].template.request), len(waiting)
-    else:
-        steps = max(spec.min_member, 1)
-        step = {name: value / steps for name, value in least.items()}
-    preempts = bool(EVICTING & set(bench.scene.config.actions))
-    return WaitingGroup(bench.objects, pod_group, [task.key for task in waiting], step, steps, preempts)
+        for task in waiting:
+            for name, value in amounts_in(task.template.request).items():
+                asked[name] = asked.get(name, 0.0) + value
+    elif spec.min_resources is not None:
+        asked = amounts_in(spec.min_resources)
+    actions = bench.scene.config.actions
+    return WaitingGroup(bench.objects, pod_group, [task.key for task in waiting], asked, _grain(bench, asked), actions)
+
+
+def _grain(bench: Bench, names: Iterable[str]) -> dict[str, int]:
+    """Of what all that pods and PodGroups ask for is a multiple, by resource."""
+    view, grain = bench.view, dict.fromkeys(names, 0)
+    asked = [*{task.template.number: task.template.request for task in view.tasks.by_key.values()}.values()]
+    groups = (job.pod_group for job in view.jobs.by_key.values() if job.spec is not None)
+    asked += [group.min_resources for group in groups if group.min_resources is not None]
+    for request in asked:
+        for name, value in amounts_in(request).items():
+            if name in grain:
+                grain[name] = gcd(grain[name], round(value))
+    return grain
 
 
 def _key(who: tuple[str, str, str]) -> str:
@@ -119,23 +137,19 @@ def _told(search: AdviceSearch, tasks: int, seconds: float) -> Advice:
         remark = f"the {seconds:g} s for trying were over after {search.tried} of {search.known} changes (--budget)"
     elif not sentences:
         remark = "no change that was tried helps, nor any two of the nearest together"
-    elif tasks and not any(found.result.kept for found in helpful):
-        remark = "nothing that was tried has any of its pods start"
     return Advice(sentences, remark, [_plain(found, tasks) for found in helpful])
 
 
 def _sentence(found: Found, tasks: int) -> str:
-    words = "; also ".join(change.words for change in found.changes)
+    of = max(tasks, found.result.pods)
+    alone = [f" (alone {kept} of {of})" if kept else "" for kept in found.alone or [0] * len(found.changes)]
     unsure = "" if found.least else " (less may do: the time was over)"
-    return f"{_how_far(found.result, tasks)} with: {words}{unsure}"
+    return f"{_how_far(found.result, of)} with: {in_words(found.changes, alone)}{unsure}"
 
 
-def _how_far(result: TrialResult, tasks: int) -> str:
-    of = max(tasks, result.pods)
-    if result.found > result.kept:
-        return f"{result.found} of {of} would fit, too few to start,"
+def _how_far(result: TrialResult, of: int) -> str:
     if not result.kept:
-        return f"admitted, though none of {of} fits yet," if of else "admitted"
+        return "admitted"
     evicted = -result.spared
     price = f" ({evicted} pod{'s are' if evicted > 1 else ' is'} evicted for it)" if evicted else ""
     return f"{result.kept} of {of} fit{price}"
@@ -146,7 +160,7 @@ def _plain(found: Found, tasks: int) -> dict[str, object]:
     return {
         "changes": [change.words for change in found.changes],
         "fit": result.kept,
-        "would_fit": max(result.found, result.kept),
+        "alone": list(found.alone),
         "of": max(tasks, result.pods),
         "admitted": result.admitted,
         "evicted": -result.spared,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,22 +30,45 @@ class Edit:
 @dataclass(frozen=True, slots=True)
 class Change:
     """What people would do, and what it does to objects and to the configuration. `remade`: controllers then make of
-    the objects what they could not make before.
+    the objects what they could not make before. `amount`: how much it adds or takes, as a part of what the job asks
+    for, or of what there was; 0 where nothing is counted. `subject`: what `words` begin with, where a change of the
+    same thing can go on from there.
     """
 
     words: str
     edits: tuple[Edit, ...] = ()
     config: Callable[[SchedulerConfig], SchedulerConfig] | None = None
     remade: bool = False
+    amount: float = 0.0
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeFamily:
-    """A change that can be made smaller or greater: `of` 1 … `most`. `rank` orders families: the smaller the sooner."""
+    """A change that can be made smaller or greater: `of` `least` … `most`. `rank` orders families: the smaller the
+    sooner. `least` 0: it may turn out not to be needed beside others.
+    """
 
     rank: int
     most: int
     of: Callable[[int], Change]
+    least: int = 1
+
+
+Group = tuple[ChangeFamily, ...]
+"""Families that are changed together."""
+
+
+def in_words(changes: Sequence[Change], more: Sequence[str]) -> str:
+    """All of them; those of one subject that follow each other share it. `more` follows each."""
+    said = ""
+    for place, change in enumerate(changes):
+        if place and change.subject and change.subject == changes[place - 1].subject:
+            said += f", {change.words.removeprefix(change.subject)}"
+        else:
+            said += ("; also " if place else "") + change.words
+        said += more[place]
+    return said
 
 
 def single(rank: int, words: str, *edits: Edit) -> ChangeFamily:

@@ -1,4 +1,4 @@
-"""Changes about the job itself and its queue: minAvailable, priority, capability, deserved, weight, quotas."""
+"""Changes about the job itself and whether there is a queue for it: minAvailable, priority, preemption policy."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ from typing import Final
 from core.objects.metadata import section
 from core.quantity import quantity_of
 from core.resources import Resource
-from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, identity_of, single
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
 from pumice.explain.advice.nodes import on_pods, pod_called
 
-OTHERS: Final = 4
-"""A limit is raised by up to so many times what the job asks for: others that wait come first."""
-HEAVIEST: Final = 100
-"""More than so much is no weight that people give."""
+EVICTING: Final = frozenset(("preempt", "reclaim", "gangpreempt", "gangreclaim"))
 
 
 @dataclass(frozen=True)
 class WaitingGroup:
-    """The job as its objects say it. `step`: how much a limit is raised at a time (resource -> amount in the
-    scheduler's units), `steps`: how often it may be; `waiting`: its pods that wait.
+    """The job as its objects say it. `asked`: what its pods that wait ask for together (resource -> amount in the
+    scheduler's units), else its minimum; `grain`: of what all amounts that pods ask for are multiples; `waiting`: its
+    pods that wait; `actions`: those of the cycle.
     """
 
     objects: Mapping[Identity, Object]
     pod_group: Object
     waiting: Sequence[str]
-    step: Mapping[str, float]
-    steps: int
-    preempts: bool
+    asked: Mapping[str, float]
+    grain: Mapping[str, int]
+    actions: Sequence[str]
+
+    @property
+    def preempts(self) -> bool:
+        """Whether anybody may be evicted for it."""
+        return bool(EVICTING & set(self.actions))
 
     @property
     def who(self) -> Identity:
@@ -47,7 +50,7 @@ class WaitingGroup:
 def amounts_in(resource: Resource) -> dict[str, float]:
     """What it consists of: cpu in milli-cores, memory in bytes, scalars as the scheduler counts them."""
     found = {"cpu": resource.milli_cpu, "memory": resource.memory, **(resource.scalars or {})}
-    return {name: value for name, value in found.items() if value > 0 and name != "pods"}
+    return {name: value for name, value in found.items() if value > 0}
 
 
 def about_group(group: WaitingGroup) -> Iterator[ChangeFamily]:
@@ -57,12 +60,10 @@ def about_group(group: WaitingGroup) -> Iterator[ChangeFamily]:
     if queue is None:
         name = group.queue[2]
         yield single(0, f"create queue {name}", Edit(group.queue, _new_queue))
-    else:
-        if section(queue, "status").get("state", "Open") != "Open":
-            yield single(0, f"open queue {group.queue[2]}", Edit(group.queue, _open))
-        yield from _limits(group, queue)
-    yield from _quotas(group)
+    elif section(queue, "status").get("state", "Open") != "Open":
+        yield single(0, f"open queue {group.queue[2]}", Edit(group.queue, _open))
     yield from _priorities(group)
+    yield from _gates(group)
 
 
 def _new_queue(queue: Object) -> None:
@@ -87,7 +88,8 @@ def _fewer(group: WaitingGroup) -> Iterator[ChangeFamily]:
                 share = (needed - size) / needed
                 spec["minResources"] = {name: _scaled(name, value, share) for name, value in minimum.items()}
 
-        return Change(f"minAvailable {needed - size} instead of {needed}", (Edit(group.who, change),))
+        words = f"minAvailable {needed - size} instead of {needed}"
+        return Change(words, (Edit(group.who, change),), amount=size / needed)
 
     yield ChangeFamily(2, needed - 1, of)
 
@@ -99,95 +101,6 @@ def _scaled(name: str, value: str, share: float) -> str:
         if name in ("memory", "pods")
         else f"{ceil(quantity.milli_value() * share)}m"
     )
-
-
-# --- limits
-
-
-def _limits(group: WaitingGroup, queue: Object) -> Iterator[ChangeFamily]:
-    """Its queue's, and those of the queues above."""
-    for who in _upwards(group, queue):
-        spec = section(group.objects[who], "spec")
-        for field in ("capability", "deserved"):
-            if listed := _raisable(group.step, spec.get(field)):
-                what = f"queue {who[2]}: {field}"
-                yield from _raised(group, who, (("spec", field),), listed, what, group.step)
-    weight = int(queue["spec"].get("weight") or 1)
-    if weight < HEAVIEST:
-
-        def heavier(size: int) -> Change:
-            words = f"queue {group.queue[2]}: weight {weight + size} instead of {weight}"
-            return Change(words, (Edit(group.queue, lambda obj: obj["spec"].update(weight=weight + size)),))
-
-        yield ChangeFamily(3, HEAVIEST - weight, heavier)
-
-
-def _upwards(group: WaitingGroup, queue: Object) -> Iterator[Identity]:
-    seen = set[Identity]()
-    who = identity_of(queue)
-    while who in group.objects and who not in seen:
-        yield who
-        seen.add(who)
-        who = ("Queue", "", str(section(group.objects[who], "spec").get("parent") or ""))
-
-
-def _quotas(group: WaitingGroup) -> Iterator[ChangeFamily]:
-    """Of its namespace: what limits what the job asks for at least, by the names that quotas have for it."""
-    minimum: dict[str, str] = section(section(group.pod_group, "spec"), "minResources")
-    step = {name: _in_thousandths(name, text) / group.steps for name, text in minimum.items()}
-    for who, quota in group.objects.items():
-        if who[:2] == ("ResourceQuota", group.who[1]):
-            hard = section(section(quota, "status"), "hard") or section(section(quota, "spec"), "hard")
-            if listed := _raisable(step, hard):
-                paths = (("spec", "hard"), ("status", "hard"))
-                yield from _raised(group, who, paths, listed, f"quota {who[2]}: hard", step)
-
-
-def _in_thousandths(name: str, text: str) -> float:
-    """Memory in bytes, all else in thousandths."""
-    quantity = quantity_of(text)
-    return float(quantity.value() if name.endswith("memory") else quantity.milli_value())
-
-
-def _raisable(step: Mapping[str, float], limits: Mapping[str, str] | None) -> dict[str, str]:
-    """The entries that limit what the job asks for."""
-    return {name: str(text) for name, text in (limits or {}).items() if step.get(name)}
-
-
-def _raised(
-    group: WaitingGroup,
-    who: Identity,
-    paths: Sequence[tuple[str, str]],
-    listed: dict[str, str],
-    what: str,
-    step: Mapping[str, float],
-) -> Iterator[ChangeFamily]:
-    """Each entry by itself, and all together."""
-
-    def family(rank: int, names: Sequence[str]) -> ChangeFamily:
-        def of(size: int) -> Change:
-            after = {name: _more(name, listed[name], step[name] * size) for name in names}
-
-            def change(obj: Object) -> None:
-                for part, field in paths:
-                    held = obj.setdefault(part, {})
-                    held[field] = {**(held.get(field) or {}), **after}
-
-            said = ", ".join(f"{name} {text} instead of {listed[name]}" for name, text in after.items())
-            return Change(f"{what} {said}", (Edit(who, change),))
-
-        return ChangeFamily(rank, OTHERS * group.steps, of)
-
-    for name in listed:
-        yield family(2, [name])
-    if len(listed) > 1:
-        yield family(3, list(listed))
-
-
-def _more(name: str, text: str, added: float) -> str:
-    """The quantity and so much more: of memory in bytes, of all else in thousandths."""
-    more = f"{ceil(added)}" if name.endswith("memory") else f"{ceil(added)}m"
-    return quantity_of(text).plus(quantity_of(more)).canonical()
 
 
 # --- priority
@@ -203,6 +116,18 @@ def _priorities(group: WaitingGroup) -> Iterator[ChangeFamily]:
     never = [pod for pod in group.waiting if _spec(group, pod).get("preemptionPolicy") == "Never"]
     if never and group.preempts:
         yield on_pods(1, "preemptionPolicy PreemptLowerPriority", never, _preempting)
+
+
+def _gates(group: WaitingGroup) -> Iterator[ChangeFamily]:
+    """Pods that are held back until somebody takes their scheduling gates away."""
+    gated = {pod: gates for pod in group.waiting if (gates := _spec(group, pod).get("schedulingGates"))}
+    if gated:
+        names = sorted({str(gate.get("name")) for gates in gated.values() for gate in gates})
+        yield on_pods(0, f"remove scheduling gates ({', '.join(names)})", [*gated], _without_gates)
+
+
+def _without_gates(pod: Object) -> None:
+    pod["spec"].pop("schedulingGates")
 
 
 def _spec(group: WaitingGroup, pod: str) -> Object:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from core.kube.taints import HARD_EFFECTS, UNSCHEDULABLE_TAINT, tolerated
+from core.objects.metadata import section
 from core.objects.pod import Task
 from core.quantity import quantity_of
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 TAINTED, CORDONED, ELSEWHERE, SHORT = "TaintToleration", "NodeUnschedulable", "NodeAffinity", "resources"
 PODS: Final = "pods"
+KINDS: Final = 3
+"""So many kinds of nodes are tried by themselves, of those that lack different resources."""
 
 
 @dataclass(frozen=True)
@@ -142,14 +145,32 @@ def _labels(refused: NodeRefusals) -> Iterator[ChangeFamily]:
         return
     if selector := template.node_selector:
         text = ", ".join(f"{key}={value}" for key, value in sorted(selector.items()))
-
-        def label(node: Object) -> None:
-            node["metadata"]["labels"] = {**(node["metadata"].get("labels") or {}), **selector}
-
-        yield _on_nodes(1, names, lambda chosen: f"label {_named(chosen)} with {text}", label)
+        yield _labelled(names, dict(selector))
         yield on_pods(1, f"no node selector ({text})", refused.waiting, _without("nodeSelector"))
     if template.affinity.get("nodeAffinity"):
+        if wanted := _asked_of_nodes(template.affinity):
+            yield _labelled(names, wanted)
         yield on_pods(1, "no required node affinity", refused.waiting, _without_node_affinity)
+
+
+def _labelled(names: Sequence[str], labels: dict[str, str]) -> ChangeFamily:
+    text = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+    def label(node: Object) -> None:
+        node["metadata"]["labels"] = {**(node["metadata"].get("labels") or {}), **labels}
+
+    return _on_nodes(1, names, lambda chosen: f"label {_named(chosen)} with {text}", label)
+
+
+def _asked_of_nodes(affinity: dict[str, Any]) -> dict[str, str]:
+    """Labels that the first term of a required node affinity asks for, where it is only of In and Exists."""
+    required = section(section(affinity, "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
+    terms: list[dict[str, Any]] = required.get("nodeSelectorTerms") or [{}]
+    term = terms[0]
+    asked: list[dict[str, Any]] = term.get("matchExpressions") or []
+    if term.get("matchFields") or any(each.get("operator") not in ("In", "Exists") for each in asked):
+        return {}
+    return {str(each["key"]): str(next(iter(each.get("values") or ("",)))) for each in asked}
 
 
 def _without(field: str) -> Callable[[Object], None]:
@@ -172,25 +193,46 @@ def _more_room(refused: NodeRefusals) -> Iterator[ChangeFamily]:
     names = sorted((name for name, lack in lacks.items() if lack), key=lambda name: _hardness(lacks[name]))
     if not names:
         return
-
-    def spread(size: int) -> Change:
-        per_node = max(1, ceil(size / len(names)))
-        chosen, more = names[:size], dict[str, float]()
-        for name in chosen:
-            for resource, value in refused.room.lacks(refused.task, name, per_node).items():
-                more[resource] = max(value, more.get(resource, 0.0))
-        each = "" if len(chosen) == 1 else "each of "
-        return Change(f"{_amounts(more)} more on {each}{_named(chosen)}", _adding(chosen, more))
-
-    yield ChangeFamily(3, waiting, spread)
+    yield ChangeFamily(3, waiting, _spread(refused, names))
+    for alike in _by_what_lacks(names, lacks):
+        yield ChangeFamily(3, waiting, _spread(refused, alike))
     first = names[0]
     if waiting > 1:
 
         def all_on_one(size: int) -> Change:
             more = refused.room.lacks(refused.task, first, size)
-            return Change(f"{_amounts(more)} more on node {first}", _adding([first], more))
+            return _more_on(refused, [first], more)
 
         yield ChangeFamily(4, waiting, all_on_one)
+
+
+def _by_what_lacks(names: Sequence[str], lacks: dict[str, dict[str, float]]) -> list[list[str]]:
+    """Nodes that lack the same resources; none when all do."""
+    found: dict[frozenset[str], list[str]] = defaultdict(list)
+    for name in names:
+        found[frozenset(lacks[name])].append(name)
+    return list(found.values())[:KINDS] if len(found) > 1 else []
+
+
+def _spread(refused: NodeRefusals, names: Sequence[str]) -> Callable[[int], Change]:
+    """So many of the tasks more, on as many of these nodes."""
+
+    def of(size: int) -> Change:
+        per_node = max(1, ceil(size / len(names)))
+        chosen, more = names[:size], dict[str, float]()
+        for name in chosen:
+            for resource, value in refused.room.lacks(refused.task, name, per_node).items():
+                more[resource] = max(value, more.get(resource, 0.0))
+        return _more_on(refused, chosen, more)
+
+    return of
+
+
+def _more_on(refused: NodeRefusals, names: Sequence[str], more: dict[str, float]) -> Change:
+    asked = {refused.room.resources[place]: value for place, value in refused.task.template.items}
+    part = sum(value / asked[resource] for resource, value in more.items()) * len(names) / len(refused.waiting)
+    each = "" if len(names) == 1 else "each of "
+    return Change(f"{_amounts(more)} more on {each}{_named(names)}", _adding(names, more), amount=part)
 
 
 def _with_room_only(refused: NodeRefusals) -> list[str]:

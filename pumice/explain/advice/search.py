@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final, Protocol
 
-from pumice.explain.advice.changes import Change, ChangeFamily
+from pumice.explain.advice.changes import Change, ChangeFamily, Group
 from pumice.explain.advice.deadline import TimeOverError
 from pumice.explain.advice.trial import TrialResult
 
 NEAREST: Final = 10
-"""So many families are tried in pairs when none helps by itself."""
-Group = tuple[ChangeFamily, ...]
+"""So many families are tried in pairs when none brings all of the job by itself."""
 Sizes = tuple[int, ...]
 
 
@@ -25,18 +24,21 @@ class TrialBench(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Changes (one, or two together) that help, and how far. `least`: with one less of any it is not as far; when the
-    time was over first, nobody knows.
+    """Changes (one, or several together) that help, and how far. `least`: with one less of any it is not as far; when
+    the time was over first, nobody knows. `alone`: how many tasks each of several has stay by itself.
     """
 
     changes: tuple[Change, ...]
     result: TrialResult
     least: bool
+    alone: tuple[int, ...] = ()
 
     @property
-    def size(self) -> tuple[int, int]:
-        """How many changes, and of how many objects."""
-        return len(self.changes), sum(len(change.edits) for change in self.changes)
+    def size(self) -> tuple[int, float, int]:
+        """How many changes, how much is added in all, and of how many objects; pods come of one template."""
+        changes = self.changes
+        objects = {edit.who if edit.who[0] != "Pod" else ("Pod", "", "") for each in changes for edit in each.edits}
+        return len(changes), sum(each.amount for each in changes), len(objects)
 
 
 @dataclass(slots=True)
@@ -48,25 +50,40 @@ class AdviceSearch:
     found: list[Found] = field(default_factory=list[Found])
     tried: int = 0
     known: int = 0
+    _reached: dict[int, TrialResult] = field(default_factory=dict[int, TrialResult])
 
-    def run(self, families: Sequence[ChangeFamily]) -> None:
-        """One by one, each as far as it goes; then not as far, for more of a change may help less; in pairs if nothing
-        single lets more of the job stay where it is put.
+    def run(self, families: Sequence[ChangeFamily], joint: Sequence[Group] = ()) -> None:
+        """One by one, each as far as it goes; then not as far, for more of a change may help less; `joint` ones where
+        no member brings all of the job; in pairs if nothing does, first with those by which it came further.
         """
         ordered = sorted(families, key=lambda family: family.rank)
         try:
             failed = self._all([(family,) for family in ordered], at_most)
-            if not self._helped():
-                self._all([group for group in failed if group[0].most > 1], in_between)
-            if not self._helped():
-                self._all(list(combinations(ordered[:NEAREST], 2)), at_most)
+            if not self.found:
+                failed = self._all([group for group in failed if group[0].most > 1], in_between)
+            self._all([group for group in joint if not any(map(self._brings_all, group))], at_most)
+            if not any(self._is_all(one.result) for one in self.found):
+                self._all(self._pairs(ordered), at_most)
         except TimeOverError:
             pass
-        self.found.sort(key=lambda one: ((-one.result.kept, -one.result.found), -one.result.spared, one.size))
+        self.found.sort(key=lambda one: (-one.result.kept, -one.result.spared, one.size))
 
-    def _helped(self) -> bool:
-        before = self.before
-        return any(one.result.kept > before.kept or one.result.admitted > before.admitted for one in self.found)
+    def _is_all(self, result: TrialResult) -> bool:
+        return result.kept >= result.pods if result.pods else result.admitted
+
+    def _brings_all(self, family: ChangeFamily) -> bool:
+        return self._is_all(self._after((family,)))
+
+    def _after(self, group: Group) -> TrialResult:
+        """The best that is known of any of them by itself."""
+        return max((self._reached.get(id(family), self.before) for family in group), key=lambda result: result[:3])
+
+    def _pairs(self, ordered: Sequence[ChangeFamily]) -> list[Group]:
+        """Among the nearest: those by which the job came further, though it did not start, or not all of it."""
+        closer = [family for family in ordered if self._after((family,))[:3] > self.before[:3]]
+        nearest = sorted(ordered, key=lambda family: tuple(-part for part in self._after((family,))[:3]))[:NEAREST]
+        pairs = combinations(nearest, 2)
+        return [pair for pair in pairs if not closer or any(family in closer for family in pair)]
 
     def _all(self, groups: Sequence[Group], starts: Callable[[Group], Iterable[Sizes]]) -> list[Group]:
         """Those that did not help."""
@@ -75,18 +92,29 @@ class AdviceSearch:
 
     def _try(self, group: Group, starts: Iterable[Sizes]) -> bool:
         descent = Descent(self.bench, group)
+        known = self._after(group)
         for sizes in starts:
             result = descent.result(sizes)
-            if _helps(result, self.before):
+            if len(group) == 1:
+                self._reached[id(group[0])] = max(self._after(group), result, key=lambda one: one[:3])
+            if _helps(result, self.before) and (len(group) == 1 or result.kept > known.kept):
                 break
         else:
             self.tried += 1
             return False
         self.tried += 1
         sizes, least = descent.smallest(sizes)
-        changes = tuple(family.of(size) for family, size in zip(group, sizes, strict=True))
-        self.found.append(Found(changes, descent.result(sizes), least))
+        chosen = [(family, size) for family, size in zip(group, sizes, strict=True) if size]
+        changes = tuple(family.of(size) for family, size in chosen)
+        self.found.append(Found(changes, descent.result(sizes), least, self._alone(changes) if least else ()))
         return True
+
+    def _alone(self, changes: Sequence[Change]) -> tuple[int, ...]:
+        """How far each of several comes by itself, where there is time to try."""
+        try:
+            return tuple(self.bench.attempt(change).kept for change in changes) if len(changes) > 1 else ()
+        except TimeOverError:
+            return ()
 
 
 def at_most(group: Group) -> Iterable[Sizes]:
@@ -113,7 +141,7 @@ class Descent:
     def result(self, sizes: Sizes) -> TrialResult:
         """Tried once."""
         if sizes not in self._known:
-            changes = [family.of(size) for family, size in zip(self._group, sizes, strict=True)]
+            changes = [family.of(size) for family, size in zip(self._group, sizes, strict=True) if size]
             self._known[sizes] = self._bench.attempt(*changes)
         return self._known[sizes]
 
@@ -124,7 +152,7 @@ class Descent:
         goal, best = self.result(sizes), sizes
         try:
             for place in range(len(sizes)):
-                low = 1
+                low = self._group[place].least
                 while low < best[place]:
                     middle = _with(best, place, (low + best[place]) // 2)
                     if self._reaches(middle, goal):
@@ -139,7 +167,10 @@ class Descent:
 
     def _less(self, sizes: Sizes, goal: TrialResult) -> Sizes | None:
         """One less of one of them, when that does as well."""
-        fewer = (_with(sizes, place, size - 1) for place, size in enumerate(sizes) if size > 1)
+        lowest = (family.least for family in self._group)
+        fewer = (
+            _with(sizes, at, size - 1) for at, (size, low) in enumerate(zip(sizes, lowest, strict=True)) if size > low
+        )
         return next((less for less in fewer if self._reaches(less, goal)), None)
 
     def _reaches(self, sizes: Sizes, goal: TrialResult) -> bool:
@@ -151,5 +182,7 @@ def _with(sizes: Sizes, place: int, size: int) -> Sizes:
 
 
 def _helps(after: TrialResult, before: TrialResult) -> bool:
-    """Whether the job comes further: more that may stay, or else more that find a place, or admission."""
-    return after.kept >= before.kept and after[:3] > before[:3]
+    """Whether more of the job may stay; of a job without pods, whether it is admitted."""
+    if after.kept != before.kept:
+        return after.kept > before.kept
+    return not before.pods and after.admitted > before.admitted

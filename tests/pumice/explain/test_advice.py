@@ -50,6 +50,22 @@ def claiming(one: Object, claim: str) -> Object:
     return one
 
 
+def affine(objects: list[Object], key: str, value: str) -> list[Object]:
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    for obj in objects:
+        if obj["kind"] == "Pod":
+            obj["spec"]["affinity"] = {"nodeAffinity": required}
+    return objects
+
+
+def gated(objects: list[Object], gate: str) -> list[Object]:
+    for obj in objects:
+        if obj["kind"] == "Pod":
+            obj["spec"]["schedulingGates"] = [{"name": gate}]
+    return objects
+
+
 TAINT = taint("dedicated", "gpu")
 FOUND = {
     "room": (
@@ -123,6 +139,14 @@ FOUND = {
         ],
         ["1 of 1 fit with: create PersistentVolumeClaim data, bound to a volume that all nodes reach"],
     ),
+    "affinity": (
+        [*nodes(2, cpu="2"), *affine(gang("g", pods=2), "zone", "a")],
+        ["2 of 2 fit with: label node n0 with zone=a", "2 of 2 fit with: no required node affinity"],
+    ),
+    "gates": (
+        [node("n0"), *gated(gang("g", pods=2), "hold")],
+        ["2 of 2 fit with: remove scheduling gates (hold)"],
+    ),
     "both": (
         [cordoned("n0", taints=[TAINT]), *gang("g", pods=2)],
         ["2 of 2 fit with: tolerate taint dedicated=gpu:NoSchedule; also uncordon node n0"],
@@ -141,6 +165,39 @@ def test_what_does_not_help_is_not_said() -> None:
     """A node that is cordoned and tainted is no use when only one of the two is mended."""
     found = advised(*FOUND["both"][0])
     assert all("; also " in each for each in found.sentences)
+
+
+def test_the_smallest_change_comes_first_by_its_amounts() -> None:
+    """Two cores on each of three nodes are fewer than eight on one."""
+    found = advised(*FOUND["room"][0])
+    rooms = [each.split("with: ")[1] for each in found.sentences if " more on " in each]
+    assert rooms == ["2 cpu more on each of 3 nodes (n0, n1, n2)", "8 cpu more on node n0"]
+
+
+def test_what_would_let_too_few_fit_is_no_help() -> None:
+    """Four of eight would find a place on the cordoned node: the gang starts with neither it nor a label alone."""
+    objects = [cordoned("n0", cpu="4"), node("n1", cpu="4", taints=[TAINT]), *gang("g", pods=8)]
+    found = advised(*objects)
+    assert all(each.startswith("8 of 8") for each in found.sentences if "minAvailable" not in each)
+    assert "8 of 8 fit with: tolerate taint dedicated=gpu:NoSchedule; also uncordon node n0" in found.sentences
+
+
+def test_what_brings_only_some_is_told_with_what_brings_all() -> None:
+    """Of pods that need not start together four fit once the node is there for them."""
+    objects = [cordoned("n0", cpu="4"), node("n1", cpu="4", taints=[TAINT]), *gang("g", pods=8, min_member=1)]
+    found = advised(*objects)
+    both = (
+        "8 of 8 fit with: tolerate taint dedicated=gpu:NoSchedule (alone 4 of 8); also uncordon node n0 (alone 4 of 8)"
+    )
+    assert found.sentences[0] == both
+    assert "4 of 8 fit with: uncordon node n0" in found.sentences
+
+
+def test_more_is_added_only_of_what_a_node_lacks() -> None:
+    objects = [node("n0", cpu="1", memory="64Gi"), node("n1", cpu="64", memory="1Gi")]
+    found = advised(*objects, *gang("g", pods=1, cpu="2", memory="2Gi"))
+    rooms = {each.split("with: ")[1] for each in found.sentences}
+    assert {"1 cpu more on node n0", "1Gi memory more on node n1"} <= rooms
 
 
 def test_there_may_be_nothing() -> None:
@@ -175,7 +232,7 @@ def test_trying_on_one_view_comes_out_as_on_a_fresh_one(case: str) -> None:
         return Bench.of(scene(*objects), "default/g", budget(30.0))
 
     used = bench()
-    families = candidates(used)
+    families, _ = candidates(used)
     tried = [used.attempt(family.of(family.most)) for family in families]
     again = [used.attempt(family.of(family.most)) for family in families]
     fresh = [

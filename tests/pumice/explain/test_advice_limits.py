@@ -8,6 +8,7 @@ import pytest
 
 from config.load import parse_scheduler_config
 from core.session.carry import Carry, CycleClock
+from pumice.explain.account import account_of
 from pumice.explain.advice.advise import Advice, advise
 from pumice.explain.scene import Scene
 from pumice.oneshot.cycles import fill
@@ -67,12 +68,10 @@ def test_a_greater_factor_of_overcommit_where_that_admits_the_job() -> None:
     assert "admitted with: overcommit: overcommit-factor 1.3 instead of 1.2" in found.sentences
 
 
-def test_admission_alone_is_not_called_a_fit() -> None:
+def test_admission_alone_is_no_help_to_pods_that_do_not_fit() -> None:
     waiting = [pod_group("g", min_resources={"cpu": "13"}), pod("g-0", group="g", cpu="13")]
-    objects = [node("n0", cpu="10"), *waiting]
-    found = advised(*objects, plugins="{name: overcommit}")
-    said = "admitted, though none of 1 fits yet, with: overcommit: overcommit-factor 1.3 instead of 1.2"
-    assert said in found.sentences
+    found = advised(node("n0", cpu="10"), *waiting, plugins="{name: overcommit}")
+    assert found.sentences == ["1 of 1 fit with: 3 cpu more on node n0"]
 
 
 def test_no_factor_is_offered_to_a_job_that_is_admitted() -> None:
@@ -165,6 +164,18 @@ def test_the_quota_of_a_namespace(
     assert f"admitted with: quota most: hard {words}" in found.sentences
 
 
+def test_a_quota_says_what_it_has_left() -> None:
+    """With what others were promised in the same cycle taken off, in the units people wrote."""
+    first = pod_group("first", min_resources={"cpu": "6", "memory": "1Gi"})
+    waiting = pod_group("g", min_member=4, min_resources={"cpu": "54", "memory": "3Gi"})
+    limits = quota({"cpu": "60", "memory": "4608Mi"}, {"cpu": "30", "memory": "1Gi"})
+    told = account_of(
+        scene(node("n0"), limits, first, waiting, plugins="{name: resourcequota}"), "podgroup", "default/g"
+    )
+    said = "asks 54 cpu, 24 left of 60 in quota most; asks 3Gi memory, 2560Mi left of 4608Mi in quota most"
+    assert said in told.message
+
+
 def test_a_preemption_policy() -> None:
     objects = [
         node("n0", cpu="2"),
@@ -175,3 +186,52 @@ def test_a_preemption_policy() -> None:
     ]
     said = "1 of 1 fit (1 pod is evicted for it) with: preemptionPolicy PreemptLowerPriority"
     assert said in advised(*objects).sentences
+
+
+def test_a_limit_is_raised_by_no_more_than_is_needed() -> None:
+    """Half a core of it can be used by nobody: four cores are enough, not two and a half and two more."""
+    tight = queue("small", capability={"cpu": "2500m"})
+    found = advised(node("n0"), tight, *gang("g", pods=4, queue="small", phase="Inqueue"))
+    assert "4 of 4 fit with: queue small: capability cpu 4 instead of 2500m" in found.sentences
+
+
+def test_of_two_limits_that_are_too_tight_each_is_raised_by_what_it_lacks() -> None:
+    tight = queue("small", capability={"cpu": "2", "memory": "7Gi", "nvidia.com/gpu": "8"})
+    objects = [node("n0", gpus=8), tight, *gang("g", pods=4, queue="small", phase="Inqueue", memory="3Gi", gpus=1)]
+    said = "4 of 4 fit with: queue small: capability cpu 4 instead of 2, memory 12Gi instead of 7Gi"
+    found = advised(*objects, plugins="{name: capacity}")
+    assert found.sentences[0] == said
+    assert not [each for each in found.sentences if "gpu" in each]
+
+
+def test_queues_that_give_nothing_back() -> None:
+    """That one of them does is enough; what the others have is of no use."""
+    objects = [
+        node("n0", cpu="4", memory="64Gi"),
+        queue("mine"),
+        queue("more", reclaimable=False),
+        queue("unused", reclaimable=False),
+        *running("r", 4, queue="more"),
+        *gang("g", pods=2, queue="mine", phase="Inqueue"),
+    ]
+    found = advised(*objects)
+    assert "2 of 2 fit (2 pods are evicted for it) with: queue more: reclaimable true instead of false" in (
+        found.sentences
+    )
+    assert not [each for each in found.sentences if "unused" in each]
+
+
+def test_an_action_that_the_configuration_does_not_have() -> None:
+    objects = [
+        queue("default"),
+        node("n0", cpu="2"),
+        priority_class("low", 1),
+        priority_class("high", 9),
+        *running("r", 2, priority_class="low"),
+        *gang("g", pods=1, phase="Inqueue", priority_class="high"),
+    ]
+    config = parse_scheduler_config(CONFIG.replace("preempt, reclaim", "backfill") % "{name: proportion}", source="t")
+    here = Scene(fill(objects), config, CycleClock(1, NOW, 0), Carry(), objects=lambda: objects)
+    found = advise(here, "podgroup", "default/g", 30.0)
+    assert "1 of 1 fit (1 pod is evicted for it) with: action preempt in the configuration" in found.sentences
+    assert not [each for each in found.sentences if "action reclaim" in each]
