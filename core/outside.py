@@ -20,6 +20,8 @@ HOLE: Final = b"\0"
 """Around the number of a pod in a question; JSON has no such byte."""
 NOT_RECORDED: Final = OutsideAnswer(error="nobody was asked this when it was recorded")
 NOBODY: Final = OutsideAnswer(error="there is nobody to ask here")
+SUPPOSED: Final = OutsideAnswer(error="it was not asked, and is supposed to agree")
+"""Where something is only tried: who is not asked has no objection and no wish."""
 
 Ask = Callable[[Sequence[OutsideQuestion]], Sequence[OutsideAnswer]]
 """Asks all of them, in any order or at once; the answers in the order of the questions."""
@@ -114,3 +116,19 @@ class Recorded:
         if left is None:
             return NOT_RECORDED
         return left.pop() if len(left) > 1 else left[0]
+
+
+class Supposing:
+    """For what is only tried, and asks nobody: the same question gets the answers of a record, any other SUPPOSED.
+    `unasked`: questions of the second kind.
+    """
+
+    def __init__(self, answers: OutsideAnswers | None = None) -> None:
+        self._recorded = Recorded(answers)
+        self.unasked = 0
+
+    def __call__(self, questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
+        """The answers."""
+        found = [SUPPOSED if answer is NOT_RECORDED else answer for answer in self._recorded(questions)]
+        self.unasked += sum(answer is SUPPOSED for answer in found)
+        return found

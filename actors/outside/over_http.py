@@ -12,7 +12,7 @@ import anyio
 import httpx
 
 from core.messages.questions import OutsideAnswer
-from core.outside import NOT_RECORDED
+from core.outside import SUPPOSED
 
 AT_ONCE: Final = 16
 """As many questions are asked at a time: as many nodes Volcano looks at."""
@@ -57,9 +57,9 @@ async def standing_still(requests: Sequence[ExtenderRequest]) -> Sequence[Outsid
     return at_once(requests)
 
 
-async def recorded_only(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
-    """Nobody is asked what is not in the record."""
-    return [NOT_RECORDED] * len(requests)
+async def supposing(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
+    """Nobody is asked, for what only might be is not to be taken for what is."""
+    return [SUPPOSED] * len(requests)
 
 
 def at_once(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:

@@ -102,7 +102,7 @@ def _standings(sources: Sources, question: AdviserQuestion) -> Plain:
 
 def _classes(sources: Sources, question: AdviserQuestion) -> Plain:
     census = census_of(sources.cycle(dict(question.query).get("cycle", "")))
-    return {"cycle": census.cycle, "classes": census.classes()}
+    return {"cycle": census.cycle, "classes": census.classes(), "supposed": census.supposed}
 
 
 def _cycle(sources: Sources, question: AdviserQuestion) -> Plain:

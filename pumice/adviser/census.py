@@ -24,6 +24,7 @@ from pumice.adviser.judge import FreeAtOpening, Judge, WaitFinding
 from pumice.adviser.order import Place, places_of
 from pumice.adviser.queues import QueueStanding, count_waiting, lineage, standings_of, told
 from pumice.explain.room_left import amounts
+from pumice.oneshot.supposing import supposed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,12 +76,15 @@ class WaitingJob:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """`cycle` that was decided, at the time `now`. `waiting`: in order, those without a position last."""
+    """`cycle` that was decided, at the time `now`. `waiting`: in order, those without a position last. `supposed`: what
+    was not asked of processes outside, in sentences.
+    """
 
     cycle: int
     now: float
     queues: dict[str, QueueStanding]
     waiting: list[WaitingJob]
+    supposed: list[str]
 
     def within(self, queue: str) -> Census:
         """Only that queue and those below it. Raises NoSuchQueueError."""
@@ -89,7 +93,7 @@ class Census:
             raise NoSuchQueueError(f"no queue {queue!r}" + (f"; near: {', '.join(near)}" if near else ""))
         inside = lineage(self.queues, queue)
         queues = {name: standing for name, standing in self.queues.items() if name in inside}
-        return Census(self.cycle, self.now, queues, [job for job in self.waiting if job.queue in inside])
+        return Census(self.cycle, self.now, queues, [job for job in self.waiting if job.queue in inside], self.supposed)
 
     def classes(self) -> dict[WaitClass, dict[str, int]]:
         """How many jobs wait, by class and queue; every class is there."""
@@ -106,6 +110,7 @@ class Census:
             "queues": {name: standing.to_dict() for name, standing in self.queues.items()},
             "waiting": [job.to_dict() for job in self.waiting],
             "classes": {kind.value: sum(jobs.values()) for kind, jobs in self.classes().items()},
+            "supposed": self.supposed,
         }
 
 
@@ -129,7 +134,7 @@ def census_of(scene: Scene) -> Census:
     close_session(session)
     count_waiting(queues, ((job.queue, job.pods) for job in waiting))
     order = sorted(waiting, key=lambda job: (job.place.rank < 0, job.place.rank, job.queue, job.job))
-    return Census(scene.clock.cycle, scene.clock.now, queues, list(_numbered(order)))
+    return Census(scene.clock.cycle, scene.clock.now, queues, list(_numbered(order)), supposed(ask, scene.config))
 
 
 def _who_waits(session: Session) -> list[Job]:

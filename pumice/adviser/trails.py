@@ -12,6 +12,7 @@ from core.life.task import TaskStatus
 from core.state.volumes import volume_rules
 from pumice.explain.account import NotFoundError
 from pumice.explain.scene import near
+from pumice.oneshot.supposing import supposed
 
 if TYPE_CHECKING:
     from core.messages.decisions import CycleResult
@@ -39,7 +40,8 @@ def trail_of(scene: Scene, task: str = "") -> Plain:
     if looked_for is not None and not trail.looks and session.jobs.status[looked_for.row] == TaskStatus.PENDING:
         trail.look_anyway(looked_for)
     result = close_session(session)
-    return {**_decided(scene, result), **_followed(trail), **(_about(trail, task) if task else {})}
+    decided = {**_decided(scene, result), "supposed": supposed(ask, scene.config)}
+    return {**decided, **_followed(trail), **(_about(trail, task) if task else {})}
 
 
 def _decided(scene: Scene, result: CycleResult) -> Plain:

@@ -140,6 +140,7 @@ def result_of(decided: Sequence[Cycle]) -> dict[str, Any]:
         "queues": queues_of(last.result.report),
         "pending": pending,
         "cards": {name: cards for cycle in decided for name, cards in cards_of(cycle.result)},
+        "supposed": list({sentence: None for cycle in decided for sentence in cycle.supposed}),
         "ended": {} if last.trail is None else endings(last.trail, pending, last.objects),
     }
 

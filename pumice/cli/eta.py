@@ -87,6 +87,8 @@ def show(console: Console, found: dict[str, Estimate], asked: frozenset[str] | N
     console.print(table if table.row_count else "No job waits.")
     for job in sorted((asked or frozenset()) - found.keys()):
         console.print(f"{job}: does not wait, or there is no such job", markup=False)
+    for sentence in {sentence: None for each in found.values() for sentence in each.supposed}:
+        console.print(sentence, markup=False, soft_wrap=True)
 
 
 def _show_score(console: Console, told: dict[str, Any]) -> None:

@@ -158,6 +158,8 @@ def show_advice(console: Console, account: Account) -> None:
         console.print(advice, markup=False, soft_wrap=True)
     if remark := account.tried.get("remark"):
         console.print(f"advice: {remark}", markup=False, soft_wrap=True)
+    for sentence in account.supposed:
+        console.print(sentence, markup=False, soft_wrap=True)
 
 
 def show_steps(console: Console, told: dict[str, Any]) -> None:

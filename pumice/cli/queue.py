@@ -70,6 +70,9 @@ def estimate_of(starts: dict[str, Estimate], group: str) -> Estimate | None:
 def show(console: Console, census: Census, starts: dict[str, Estimate]) -> None:
     """The tree, then who waits."""
     console.print(_tree(census))
+    said = [census.supposed, *(each.supposed for each in starts.values())]
+    for sentence in {sentence: None for each in said for sentence in each}:
+        console.print(sentence, markup=False, soft_wrap=True)
     if not census.waiting:
         console.print("No job waits.")
         return

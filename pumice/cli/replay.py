@@ -20,6 +20,7 @@ from pumice.cli.inputs import load_config
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, PluginsDir, Quiet, Workers
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
+from pumice.oneshot.supposing import unasked
 from pumice.plugins.loader import identities
 from pumice.replay.parallel import CycleRange, shares, verify_shares
 from pumice.replay.plugins import demand_plugins
@@ -62,12 +63,14 @@ def replay(
         raise UsageError("--config lives through all of the journal", path="--from" if first != 1 else "--to")
     if save is not None and save.exists():
         raise UsageError("there is a file already; name one that is to be made", path=f"--save {save}")
-    load_config(config, lenient, terminal)
-    return otherwise(terminal, file, Other(read_text(config), str(config), identities()), save)
+    supposed = unasked(load_config(config, lenient, terminal))
+    return otherwise(terminal, file, Other(read_text(config), str(config), identities()), save, supposed)
 
 
-def otherwise(terminal: Terminal, file: Path, other: Other, save: Path | None) -> int:
-    """The record beside the same under another configuration; exit code 1 when anything differs."""
+def otherwise(terminal: Terminal, file: Path, other: Other, save: Path | None, supposed: Sequence[str]) -> int:
+    """The record beside the same under another configuration; exit code 1 when anything differs. `supposed`: what is
+    not asked of processes outside.
+    """
     records = anyio.run(_records, file)
     if not records:
         raise UsageError("the journal is empty", path=str(file))
@@ -87,8 +90,9 @@ def otherwise(terminal: Terminal, file: Path, other: Other, save: Path | None) -
         "first_difference": None if same or parting is None else parting.difference.to_dict(),
         "parted_at": None if parting is None else parting.at,
         **second.comparison.to_dict(),
+        "supposed": supposed,
     }
-    terminal.emit(found, lambda console: show_comparison(console, second))
+    terminal.emit(found, lambda console: show_comparison(console, second, supposed))
     return Exit.DONE if same else Exit.DIFFERS
 
 
@@ -98,12 +102,14 @@ async def _records(file: Path) -> int:
         return head.sequence - head.cut
 
 
-def show_comparison(console: Console, second: Second) -> None:
+def show_comparison(console: Console, second: Second, supposed: Sequence[str]) -> None:
     """Where the decisions part, and a table by job, by queue and by resource of what differs."""
     if second.parting is None:
         console.print("Every cycle decides the same: what was recorded is what would have happened.")
     else:
         console.print(f"The decisions part in cycle {second.parting.cycle}, at {timestamp(second.parting.at)}.")
+    for sentence in supposed:
+        console.print(sentence, markup=False, soft_wrap=True)
     for what, changed in second.comparison.changed.items():
         if not changed:
             console.print(f"No figure of the {what} differs.")

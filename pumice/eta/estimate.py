@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.eta.futures import PodsOfFork, starts_in
+from pumice.oneshot.supposing import unasked
 
 if TYPE_CHECKING:
     from pumice.eta.runs import EndedRun
@@ -23,7 +24,7 @@ class Estimate:
     """Seconds from now. `low_s` and `high_s` hold 80 of 100 sampled futures between them; `high_s` None: beyond the
     horizon. Not `known`: in half of the futures it does not start at all, and `why` says what is missing. `basis`:
     running pods by what is known of them. `said_s`: the start when every pod runs as long as it says itself; None: not
-    all say so, or it is beyond the horizon.
+    all say so, or it is beyond the horizon. `supposed`: what was not asked of processes outside, in sentences.
     """
 
     known: bool
@@ -33,11 +34,18 @@ class Estimate:
     why: str = ""
     basis: dict[str, int] = field(default_factory=dict[str, int])
     said_s: float | None = None
+    supposed: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `pumice eta` for one job."""
         range_of = {"known": self.known, "low_s": self.low_s, "median_s": self.median_s, "high_s": self.high_s}
-        return {**range_of, "from": self.basis, "why": self.why, "with_known_durations_s": self.said_s}
+        return {
+            **range_of,
+            "from": self.basis,
+            "why": self.why,
+            "with_known_durations_s": self.said_s,
+            "supposed": self.supposed,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +74,11 @@ def estimates_of(
         advance(1)
     said = {} if lives.unsaid() else starts_in(lives.fork, sampling.horizon_s, asked)
     names = {name for each in drawn for name in each if asked is None or name in asked}
-    found: dict[str, Estimate] = {}
+    supposed, found = tuple(unasked(fork.config)), dict[str, Estimate]()
     for name in sorted(names):
         starts = [each.get(name) for each in drawn]
         if any(start is None or start > 0 for start in starts):
-            found[name] = _estimate(starts, lives, sampling.horizon_s, said.get(name))
+            found[name] = replace(_estimate(starts, lives, sampling.horizon_s, said.get(name)), supposed=supposed)
     return found
 
 

@@ -18,6 +18,7 @@ from pumice.explain.ended import ENDS
 from pumice.explain.scene import Scene, jobs_of, near, pods_of
 from pumice.explain.steps import steps_of
 from pumice.explain.watch import Subjects, Watched, watch_cycle
+from pumice.oneshot.supposing import supposed
 from pumice.replay.compare import compare
 
 Plain = dict[str, Any]
@@ -40,7 +41,8 @@ class Account:
     more. `votes`: of an evicted pod, what each plugin that was asked said when it was chosen, tier by tier; `job`: its
     job as the cycle found it. `differs`: the first decision of a recorded cycle that came out otherwise now; then what
     is told is not what happened. `cards`: by node, of a pod that was bound the cards that it is given, of one that was
-    refused for want of cards a sentence for each card, what speaks against it.
+    refused for want of cards a sentence for each card, what speaks against it. `supposed`: what was not asked of
+    processes outside, in sentences.
     """
 
     kind: str
@@ -58,11 +60,13 @@ class Account:
     job: Plain = field(default_factory=dict[str, Any])
     differs: Plain = field(default_factory=dict[str, Any])
     cards: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
+    supposed: list[str] = field(default_factory=list[str])
 
     def take(self, advice: Advice) -> None:
         """What was tried."""
         self.unblock = advice.sentences
         self.tried = {"helps": advice.data, "remark": advice.remark}
+        self.supposed = list(dict.fromkeys([*self.supposed, *advice.supposed]))
 
     def add_cause(self, state: str, reason: str, message: str) -> None:
         """What the controller of the job says of its state, where that is the end of it or there are no pods."""
@@ -88,10 +92,11 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     asked = Subjects(frozenset(pods), frozenset(jobs))
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot = view.snapshot(volume_rules(scene.config, ignored))
-    watched = watch_cycle(snapshot, scene.config, scene.clock, scene.carry, asked, scene.options, scene.ask())
+    ask = scene.ask()
+    watched = watch_cycle(snapshot, scene.config, scene.clock, scene.carry, asked, scene.options, ask)
     tasks = {pod: watched.trail.statuses[pod] for pod in pods}
     told = _worth_telling(pods, tasks, watched)
-    account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks)
+    account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks, supposed=supposed(ask, scene.config))
     if told:
         _tell(account, told, watched, view.tasks.by_key[told].scheduler)
     _tell_job(account, watched, scene)

@@ -10,7 +10,7 @@ from typing import Any
 from config.errors import RequestError, nearest_names
 from config.schema import SchedulerConfig
 from core.messages.decisions import Bind, Evict
-from core.outside import Ask, Recorded, nobody
+from core.outside import Ask, Supposing
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.view import View
 from pumice.history.rewind import Rewound
@@ -37,7 +37,7 @@ class Scene:
     options: SessionOptions | None = None
     objects: Callable[[], list[dict[str, Any]]] = list
     in_flight: tuple[Bind | Evict, ...] = ()
-    ask: Callable[[], Ask] = lambda: nobody
+    ask: Callable[[], Ask] = Supposing
 
 
 def scene_of(past: Rewound) -> Scene:
@@ -54,7 +54,7 @@ def scene_of(past: Rewound) -> Scene:
         past.cycle,
         objects=lambda: past.objects,
         in_flight=past.in_flight,
-        ask=lambda: Recorded(record.answers),
+        ask=lambda: Supposing(record.answers),
     )
 
 

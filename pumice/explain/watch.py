@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.cycle import Trail, close_session, open_session, run_action
 from core.life.task import TaskStatus
-from core.outside import Ask, nobody
+from core.outside import Ask, Supposing
 from core.resources import MIN_RESOURCE
 from pumice.explain.cards import cards_against
 from pumice.explain.jobs import JobLook, conclude, look_at_jobs
@@ -84,11 +84,13 @@ def watch_cycle(
     carry: Carry,
     asked: Subjects,
     options: SessionOptions | None = None,
-    ask: Ask = nobody,
+    ask: Ask | None = None,
 ) -> Watched:
-    """Run the cycle. Pods that wait and for which no action looked are looked for when the last action is over."""
+    """Run the cycle. Pods that wait and for which no action looked are looked for when the last action is over. `ask`:
+    without it nobody outside is asked.
+    """
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
-    session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail, ask=ask)
+    session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail, ask=ask or Supposing())
     jobs = look_at_jobs(session, sorted(asked.jobs))
     handles = {job.key: job for job in session.jobs.in_order if job.key in jobs}
     cluster = of_cluster(session) if "overcommit" in session.plugins else None

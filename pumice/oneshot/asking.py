@@ -9,7 +9,7 @@ from actors.outside.over_http import ExtenderRequest, at_once
 from actors.outside.whole_pods import as_json, gone
 from core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
 from core.objects.metadata import object_key, section
-from core.outside import Ask, Recorded, filled, nobody
+from core.outside import Ask, Supposing, filled, nobody
 
 Object = dict[str, Any]
 AskAbout = Callable[[Sequence[Object]], Ask]
@@ -23,8 +23,8 @@ def of_nobody(objects: Sequence[Object]) -> Ask:
 
 
 def as_recorded(answers: OutsideAnswers | None) -> AskAbout:
-    """The answers of a record, from the beginning for each cycle."""
-    return lambda _: Recorded(answers)
+    """The answers of a record, from the beginning for each cycle; what it has none for is supposed."""
+    return lambda _: Supposing(answers)
 
 
 def over_http(objects: Sequence[Object]) -> Ask:

@@ -17,6 +17,7 @@ from pumice.oneshot.asking import AskAbout, of_nobody
 from pumice.oneshot.between import Object, next_objects
 from pumice.oneshot.outcome import Outcome, outcome_of
 from pumice.oneshot.standing import standings_of
+from pumice.oneshot.supposing import supposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,15 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One cycle: the objects it saw, what core returned, and the same as an OUTCOME. `trail`: if one was asked for."""
+    """One cycle: the objects it saw, what core returned, and the same as an OUTCOME. `trail`: if one was asked for.
+    `supposed`: of what it was not told, in sentences.
+    """
 
     objects: Sequence[Object]
     result: CycleResult
     outcome: Outcome
     trail: Trail | None = None
+    supposed: Sequence[str] = ()
 
 
 def fill(objects: Iterable[Object], in_flight: Sequence[Bind | Evict] = ()) -> View:
@@ -75,7 +79,7 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
         trail = None if setup.trail is None else setup.trail()
         clock, ask = CycleClock(number, setup.now, setup.seed), setup.ask(objects)
         result = _run(setup, view, clock, carry, trail or SILENCE, ask)
-        yield Cycle(objects, result, outcome_of(result, standings_of(objects)), trail)
+        yield Cycle(objects, result, outcome_of(result, standings_of(objects)), trail, supposed(ask, setup.config))
         objects, carry, in_flight = (
             next_objects(objects, result, setup.now),
             Carry.from_dict(result.carry),

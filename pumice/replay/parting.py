@@ -16,6 +16,7 @@ from core.messages.decisions import Bind, CycleResult, Decision
 from core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from core.messages.orders import WriteStatus
 from core.objects.metadata import section
+from core.outside import AskedOutside, Supposing
 from pumice.replay.compare import CycleDifference, compare
 from pumice.replay.processes import ProcessReader
 from pumice.replay.replayer import Replayer, start
@@ -105,7 +106,8 @@ class _Follower:
         record = structs.replace(cycle.record, config_digest=self._told.digest)
         if self._carry is not None:
             record = structs.replace(record, carry_before=self._carry)
-        result = self._replayer.decide(record)
+        ask = AskedOutside(Supposing(record.answers))
+        result = self._replayer.decide(record, ask=ask)
         difference = self._other_times(cycle.record) or _other_decisions(cycle, result)
         difference = difference or _other_phases(cycle.record, result, self._replayer)
         if difference is not None:
@@ -113,7 +115,7 @@ class _Follower:
             unseen = (row for row in range(self._closed, place) if self._revisions[row] > record.revision)
             self._part(next(unseen, place), cycle.record.now, difference)
             return True
-        self._keep(cycle, record, result)
+        self._keep(cycle, structs.replace(record, answers=ask.answers()), result)
         return False
 
     def end(self) -> None:

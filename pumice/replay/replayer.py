@@ -12,7 +12,7 @@ from config.load import default_text, parse_scheduler_config
 from core.actions import ACTIONS
 from core.cycle import run_cycle
 from core.fold.past import Past
-from core.outside import Recorded
+from core.outside import Ask, Recorded
 from core.plugins import PLUGINS
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.volumes import volume_rules
@@ -82,9 +82,14 @@ class Replayer:
         return cycle
 
     def decide(
-        self, record: CycleRecord, *, options: SessionOptions | None = None, report: bool = False
+        self,
+        record: CycleRecord,
+        *,
+        options: SessionOptions | None = None,
+        report: bool = False,
+        ask: Ask | None = None,
     ) -> CycleResult:
-        """Decide the cycle again on the view as it is now."""
+        """Decide the cycle again on the view as it is now. `ask`: whom else but the record."""
         if self.past.view is None:
             self.past.materialised()
         assert self.past.view is not None
@@ -92,7 +97,7 @@ class Replayer:
         clock = CycleClock(record.cycle, record.now, record.seed)
         carry = Carry.from_dict(record.carry_before)
         snapshot = self.past.view.snapshot(volume_rules(config))
-        return run_cycle(snapshot, config, clock, carry, options, report=report, ask=Recorded(record.answers))
+        return run_cycle(snapshot, config, clock, carry, options, report=report, ask=ask or Recorded(record.answers))
 
 
 async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:

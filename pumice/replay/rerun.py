@@ -17,7 +17,7 @@ import anyio
 from msgspec import structs
 from trio.testing import MockClock
 
-from actors.outside.over_http import recorded_only
+from actors.outside.over_http import supposing
 from actors.runtime.clock import VirtualClock
 from actors.scheduling.core_decider import core_decider
 from actors.system.settings import SystemSettings, config_source
@@ -53,7 +53,7 @@ class Other:
     def settings(self) -> SystemSettings:
         """Of the system that goes on."""
         return SystemSettings(
-            config_text=self.text, lenient=True, checkpoint_every=0, user_plugins=self.plugins, post=recorded_only
+            config_text=self.text, lenient=True, checkpoint_every=0, user_plugins=self.plugins, post=supposing
         )
 
     def told(self) -> ConfigLoaded:

@@ -65,6 +65,11 @@ class FutureDifference:
             and (before.queues, before.resources, before.pending) == (after.queues, after.resources, after.pending)
         )
 
+    @property
+    def supposed(self) -> list[str]:
+        """Of both."""
+        return list(dict.fromkeys([*self.before.supposed, *self.after.supposed]))
+
     def to_dict(self) -> Plain:
         """For `pumice whatif`."""
         before, after = self.before, self.after
@@ -85,6 +90,7 @@ class FutureDifference:
             "moved": self.moved,
             "cycles": {"before": before.cycles, "after": after.cycles},
             "unknown": {"running": after.unknown_running, "waiting": after.unknown_waiting},
+            "supposed": self.supposed,
         }
 
     def _evicted(self, each: EvictedPod) -> Plain:

@@ -56,7 +56,8 @@ class Future:
     """One future of `horizon_s` seconds. `refused`: objects that the api would not have: who, and what it said;
     `denied`: what was asked of it in vain.
 
-    `unknown_running`, `unknown_waiting`: pods that do not say how long they run.
+    `unknown_running`, `unknown_waiting`: pods that do not say how long they run. `supposed`: what was not asked of
+    processes outside, in sentences.
     """
 
     horizon_s: float
@@ -71,3 +72,4 @@ class Future:
     denied: tuple[tuple[str, str], ...] = ()
     unknown_running: int = 0
     unknown_waiting: int = 0
+    supposed: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ from core.messages.commands import BindPod, Create, EvictPod, StoreRequest
 from core.messages.decisions import Bind, CycleResult, Evict
 from core.messages.events import Mutation
 from core.messages.replies import Refused
+from core.outside import Supposing
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.view import View
 from core.state.volumes import volume_rules
@@ -210,7 +211,7 @@ class Life:
         """The cycle that has just been decided, decided once more and followed. To be called by `decided` only."""
         clock = CycleClock(self.cycle, self.now, self._seed)
         snapshot = self.view.snapshot(volume_rules(self._config))
-        session = open_session(snapshot, self._config, clock, self.carry, report=True, trail=trail)
+        session = open_session(snapshot, self._config, clock, self.carry, report=True, trail=trail, ask=Supposing())
         for action in self._config.actions:
             run_action(session, action)
         return close_session(session)
@@ -220,7 +221,7 @@ class Life:
         before = self.carry.to_dict()
         snapshot = self.view.snapshot(volume_rules(self._config))
         clock = CycleClock(self.cycle, self.now, self._seed)
-        result = run_cycle(snapshot, self._config, clock, self.carry, self._options)
+        result = run_cycle(snapshot, self._config, clock, self.carry, self._options, ask=Supposing())
         self._decided(result, self.now)
         self.carry, self._wake_at = Carry.from_dict(result.carry), result.wake_at
         for bind in result.binds:

@@ -15,6 +15,7 @@ from core.state.volumes import volume_rules
 from pumice.explain.victims import opinions_of
 from pumice.explain.watch import Subjects, gauges_of, watch_cycle
 from pumice.oneshot.between import object_key
+from pumice.oneshot.supposing import unasked
 from pumice.whatif.chronicle import Chronicle
 from pumice.whatif.future import Future, PendingJob
 from pumice.whatif.life import Life
@@ -59,6 +60,7 @@ class Witness:
             tuple((_asked(ask), reply.message) for ask, reply in life.denied),
             sum(unknown),
             len(unknown) - sum(unknown),
+            tuple(unasked(self._fork.config)),
         )
 
     def _decided(self, result: CycleResult, at: float) -> None:

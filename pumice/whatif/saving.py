@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 from trio.testing import MockClock
 
+from actors.outside.over_http import supposing
 from actors.runtime.clock import VirtualClock
 from actors.system.settings import SystemSettings
 from actors.system.system import System
@@ -45,6 +46,7 @@ async def _lived(fork: Fork, horizon_s: float, seed: int, memory: MemoryJournal,
         default_duration_s=fork.default_duration_s,
         user_plugins=fork.told.plugins,
         arrivals=bool(fork.later),
+        post=supposing,
     )
     async with System(settings, memory, VirtualClock(fork.now)).running() as system:
         if fork.later:

@@ -7,7 +7,10 @@ of the first value.
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from core.outside import SUPPOSED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,19 +26,24 @@ class ExtenderError(Exception):
 
 
 class ReplyShape(NamedTuple):
-    """A struct of the answer: its name, and the fields with their Go types."""
+    """A struct of the answer: its name, and the fields with their Go types. `agreed`: what it says who has no objection
+    and no wish.
+    """
 
     name: str
     fields: Mapping[str, str]
+    agreed: Mapping[str, Any] = MappingProxyType({})
 
 
 PREDICATE: Final = ReplyShape("PredicateResponse", {"status": "string", "code": "int"})
-PRIORITIZE: Final = ReplyShape("PrioritizeResponse", {"nodeScore": "map[string]float64", "errorMessage": "string"})
+PRIORITIZE: Final = ReplyShape(
+    "PrioritizeResponse", {"nodeScore": "map[string]float64", "errorMessage": "string"}, {"nodeScore": {}}
+)
 VICTIMS: Final = ReplyShape("PreemptableResponse", {"status": "int", "victims": "[]*api.TaskInfo"})
 RECLAIMED: Final = ReplyShape("ReclaimableResponse", VICTIMS.fields)
 ENQUEUEABLE: Final = ReplyShape("JobEnqueueableResponse", {"status": "int"})
 OVERUSED: Final = ReplyShape("QueueOverusedResponse", {"overused": "bool"})
-READY: Final = ReplyShape("JobReadyResponse", {"status": "bool"})
+READY: Final = ReplyShape("JobReadyResponse", {"status": "bool"}, {"status": True})
 EVENT: Final = ReplyShape("EventHandlerResponse", {"errorMessage": "string"})
 
 _LITERAL: Final = {"f": "false", "n": "null", "t": "true"}
@@ -53,6 +61,8 @@ def read_answer(answer: OutsideAnswer, verb: str, url: str, shape: ReplyShape | 
     """The fields that the answer has, by their names in `shape` (None: nobody reads what is said). Raises
     ExtenderError.
     """
+    if answer == SUPPOSED:
+        return {} if shape is None else dict(shape.agreed)
     if answer.error:
         raise ExtenderError(answer.error)
     if answer.code != OK:

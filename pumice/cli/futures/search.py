@@ -14,6 +14,7 @@ from pumice.cli.exits import Exit
 from pumice.cli.futures.tables import span
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
+from pumice.oneshot.supposing import unasked
 from pumice.whatif.defragment import plans
 from pumice.whatif.searches import StartAnswer, searched
 from pumice.whatif.starting import StartQuestion, known_job
@@ -52,6 +53,7 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
         "answers": [asdict(answer) for answer in answers],
         "tried": question.tries,
         "complete": complete,
+        "supposed": unasked(fork.config),
     }
     terminal.emit(found, lambda console: show_answers(console, question, starts_s, answers, complete=complete))
     return Exit.DONE if starts_s is not None else Exit.DIFFERS
@@ -61,6 +63,8 @@ def show_answers(
     console: Console, question: StartQuestion, starts_s: float | None, answers: Sequence[StartAnswer], *, complete: bool
 ) -> None:
     """A sentence each, with when the job starts then."""
+    for sentence in unasked(question.fork.config):
+        console.print(sentence, markup=False, soft_wrap=True)
     if starts_s is not None:
         console.print(f"{question.job} starts after {span(starts_s)} as it is.", markup=False)
         return

@@ -42,6 +42,8 @@ def show(console: Console, found: FutureDifference) -> None:
     _show_used(console, found)
     _show_pending(console, found)
     _show_unknown(console, found)
+    for sentence in found.supposed:
+        console.print(sentence, markup=False, soft_wrap=True)
 
 
 def _show_jobs(console: Console, found: FutureDifference) -> None:

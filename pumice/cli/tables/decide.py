@@ -48,6 +48,8 @@ def show(console: Console, decided: Sequence[Cycle], result: dict[str, Any]) -> 
     _show_cards(console, result["cards"])
     waiting = len(result["pending"])
     console.print(f"{waiting} left pending" if waiting else "No task is left pending.")
+    for sentence in result["supposed"]:
+        console.print(sentence, markup=False, soft_wrap=True)
 
 
 def _show_cards(console: Console, cards: Mapping[str, Sequence[str]]) -> None:

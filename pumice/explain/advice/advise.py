@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from pumice.explain.advice.search import AdviceSearch, Found
 from pumice.explain.advice.trial import WAITING, Bench, TrialResult
 from pumice.explain.advice.victims import about_victims
 from pumice.explain.scene import Scene, jobs_of
+from pumice.oneshot.supposing import unasked
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -26,11 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Sentences, the best first; `remark`: why there are none, or not all. `data`: the same to compute with."""
+    """Sentences, the best first; `remark`: why there are none, or not all. `data`: the same to compute with.
+    `supposed`: what was not asked of processes outside.
+    """
 
     sentences: list[str] = field(default_factory=list[str])
     remark: str = ""
     data: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    supposed: list[str] = field(default_factory=list[str])
 
 
 def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
@@ -43,7 +47,7 @@ def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
         search = _searched(scene, job, budget(seconds))
     except TimeOverError:
         return Advice(remark=f"the {seconds:g} s for trying were over before anything was tried (--budget)")
-    return Advice() if search is None else _told(search, tasks, seconds)
+    return Advice() if search is None else replace(_told(search, tasks, seconds), supposed=unasked(scene.config))
 
 
 def _searched(scene: Scene, job: str, spent: Spent) -> AdviceSearch | None:

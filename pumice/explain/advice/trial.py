@@ -16,6 +16,7 @@ from pumice.explain.advice.deadline import Spent, TimedTrail, demand_time, while
 from pumice.explain.watch import Subjects, Watched, watch_cycle
 from pumice.oneshot.cycles import fill
 from pumice.oneshot.expand import expanded
+from pumice.oneshot.supposing import AskedOnce
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
@@ -58,7 +59,7 @@ class Bench:
         """On a view of its own, for the scene's is not to be changed."""
         demand_time(spent)
         given = scene.objects()
-        own = replace(scene, view=fill(while_time(given, spent), scene.in_flight))
+        own = replace(scene, view=fill(while_time(given, spent), scene.in_flight), ask=AskedOnce(scene.ask))
         return cls(own, {identity_of(obj): obj for obj in given}, job, spent)
 
     @property

@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from actors.outside.over_http import LATE, MOST_BYTES, ExtenderRequest, at_once, over_http, recorded_only
+from actors.outside.over_http import LATE, MOST_BYTES, ExtenderRequest, at_once, over_http, supposing
 from core.messages.questions import OutsideAnswer
-from core.outside import NOT_RECORDED
+from core.outside import SUPPOSED
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -80,5 +80,5 @@ def test_where_nothing_else_goes_on_and_no_further_than_the_limit(server: str) -
 
 
 @pytest.mark.anyio
-async def test_a_replay_asks_nobody() -> None:
-    assert await recorded_only([ExtenderRequest("http://e", b"{}", 1.0)]) == [NOT_RECORDED]
+async def test_a_future_asks_nobody() -> None:
+    assert await supposing([ExtenderRequest("http://e", b"{}", 1.0)]) == [SUPPOSED]
