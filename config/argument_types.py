@@ -6,7 +6,7 @@ says what was expected and found; the readers keep their default, as there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from config.durations import EXPECTED, parse_duration
 
@@ -57,6 +57,21 @@ def _is_list(value: object) -> bool:
     return isinstance(value, list)
 
 
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 100
+
+
+def _are_classes_of_pods(value: object) -> bool:
+    classes = cast("list[object]", value) if isinstance(value, list) else []
+    return bool(classes) and all(isinstance(each, dict) and _is_class(cast("dict[str, Any]", each)) for each in classes)
+
+
+def _is_class(said: dict[str, Any]) -> bool:
+    numbers = {name: value for name, value in said.items() if name != "models"}
+    counts = all(type(value) is int and value >= 0 for value in numbers.values())
+    return counts and numbers.keys() <= {"cpu", "milli", "cards", "pods"} and isinstance(said.get("models", ""), str)
+
+
 INTEGER: Final = ArgumentKind("an integer", _is_integer)
 NUMBER: Final = ArgumentKind("a number", _is_number)
 SWITCH: Final = ArgumentKind("true or false", _is_switch)
@@ -64,6 +79,11 @@ TEXT: Final = ArgumentKind("a text", _is_text)
 DURATION: Final = ArgumentKind(EXPECTED, _is_duration)
 MAPPING: Final = ArgumentKind("a mapping", _is_mapping)
 LIST: Final = ArgumentKind("a list", _is_list)
+SHARE: Final = ArgumentKind("a number above 0, at most 100", _is_share)
+CLASSES: Final = ArgumentKind(
+    "a list of classes of pods, each of some of cpu, milli, cards, pods (whole numbers) and models (a text)",
+    _are_classes_of_pods,
+)
 
 KINDS: Final[dict[str, ArgumentKind]] = {
     "allowWholeBundle": SWITCH,
@@ -75,6 +95,8 @@ KINDS: Final[dict[str, ArgumentKind]] = {
     "capacity.DynamicResourceAllocationEnable": SWITCH,
     "enablePreferredOrder": SWITCH,
     "enableTopologyAwarePreemption": SWITCH,
+    "fgd.coverage": SHARE,
+    "fgd.typicalPods": CLASSES,
     "hypernode.binpack.cpu": INTEGER,
     "hypernode.binpack.memory": INTEGER,
     "hypernode.binpack.normal-pod.enable": SWITCH,

@@ -17,6 +17,14 @@ class Flag(NamedTuple):
     on_by_default: bool = True
 
 
+class OwnArgument(NamedTuple):
+    """An argument of a plugin of ours, its default in words, and what it is for."""
+
+    name: str
+    default: str
+    what: str
+
+
 FLAGS: Final = (
     Flag("JobOrder", "enableJobOrder"),
     Flag("Hierarchy", "enableHierarchy", on_by_default=False),
@@ -76,12 +84,21 @@ PLUGIN_CONFIGURATIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Configurations that are no action's: MindCluster's, which deviceshare reads."""
 
-OWN_PLUGIN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
-    "fgd": ("fgd.weight", "fgd.typicalPods", "fgd.coverage"),
-    "bestfit": ("bestfit.weight",),
-    "dotprod": ("dotprod.weight",),
-    "gpuclustering": ("gpuclustering.weight",),
-    "gpupacking": ("gpupacking.weight",),
+OWN_PLUGIN_ARGUMENTS: Final[dict[str, tuple[OwnArgument, ...]]] = {
+    "fgd": (
+        OwnArgument("fgd.weight", "1", "What its scores count."),
+        OwnArgument(
+            "fgd.typicalPods",
+            "the pods of the session",
+            "By which fragments are reckoned: cpu in milli-cores, milli in thousandths of each card, cards, models "
+            "such as `A100|V100`, and how many pods are of that class.",
+        ),
+        OwnArgument("fgd.coverage", "95", "The most frequent classes count, until so many per cent of the pods are."),
+    ),
+    "bestfit": (OwnArgument("bestfit.weight", "1", "What its scores count."),),
+    "dotprod": (OwnArgument("dotprod.weight", "1", "What its scores count."),),
+    "gpuclustering": (OwnArgument("gpuclustering.weight", "1", "What its scores count."),),
+    "gpupacking": (OwnArgument("gpupacking.weight", "1", "What its scores count."),),
 }
 """Plugins that Volcano does not have."""
 
@@ -175,7 +192,7 @@ PLUGIN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "task-topology": ("task-topology.weight",),
     "tdm": ("tdm.revocable-zone.*", "tdm.evict.period"),
     "usage": ("usage.weight", "cpu.weight", "memory.weight", "thresholds"),
-    **OWN_PLUGIN_ARGUMENTS,
+    **{name: tuple(each.name for each in own) for name, own in OWN_PLUGIN_ARGUMENTS.items()},
 }
 """Every plugin and the arguments it reads; a trailing ``*`` stands for any ending."""
 

@@ -4,10 +4,13 @@ A test writes it again and compares.
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from config import pumice_arguments, settings
+from config.argument_types import kind_of
+from config.known import OWN_PLUGIN_ARGUMENTS, OwnArgument
 from pumice.cli.commands import load
 
 PAGE: Final = Path(__file__).with_name("settings.md")
@@ -30,6 +33,12 @@ configurations:
 ```
 """
 
+PLUGINS: Final = """\
+### Of plugins that Volcano does not have
+
+Arguments of the plugin where the tiers list it. They place pods that share cards as `deviceshare` keeps them.
+"""
+
 PROCESS: Final = """\
 ## Of the process
 
@@ -46,6 +55,9 @@ def write() -> str:
         [
             HEAD,
             *table("argument | expected | default | what", (row(f"`{s.key}`", s) for s in ours)),
+            "",
+            PLUGINS,
+            *table("argument | expected | default | what", map(own, chain(*OWN_PLUGIN_ARGUMENTS.values()))),
             "",
             PROCESS,
             *table(
@@ -65,6 +77,14 @@ def run_options() -> set[str]:
 def row(first: str, setting: pumice_arguments.Setting | settings.ProcessSetting) -> str:
     """One row without its outer bars."""
     return f"{first} | {setting.expected} | {setting.default} | {setting.description}"
+
+
+def own(argument: OwnArgument) -> str:
+    """The row of an argument of a plugin of ours."""
+    kind = kind_of(argument.name)
+    assert kind is not None
+    what = argument.what.replace("|", "\\|")
+    return f"`{argument.name}` | {kind.expected} | {argument.default} | {what}"
 
 
 def table(head: str, rows: Iterable[str]) -> list[str]:

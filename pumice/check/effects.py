@@ -20,6 +20,8 @@ VICTIMS: Final = {"preempt": "Preemptable", "reclaim": "Reclaimable", "shuffle":
 WHOLE_GANGS: Final = ("gangpreempt", "gangreclaim")
 NAMES_VICTIMS_OF_GANGS: Final = ("capacity", "conformance", "gang", "priority")
 SWITCHES: Final = {"deviceshare": SWITCH_NAMES}
+RESERVES: Final = "reserve-without-filters"
+"""The fix that has pods placed that predicates did not look at."""
 STARVING: Final = ("preempt", "reclaim", *WHOLE_GANGS)
 
 
@@ -48,7 +50,6 @@ def _twice(config: SchedulerConfig, places: Places) -> Iterator[str]:
 
 def _flags(config: SchedulerConfig, places: Places) -> Iterator[str]:
     """A flag is on where nobody says otherwise, but for two: what differs was written."""
-    del config
     for number, option in places:
         known = LISTENS.get(option.name)
         if known is None:
@@ -58,9 +59,19 @@ def _flags(config: SchedulerConfig, places: Places) -> Iterator[str]:
             if flag.point not in known and option.enabled.get(flag.point, flag.on_by_default) != flag.on_by_default:
                 yield f"{where}: {flag.key} is without effect: the plugin says nothing there"
         if not any(option.is_enabled(flag.point) for flag in FLAGS if flag.point in known and flag.on_by_default):
-            yield f"{where}: all that it does is switched off"
+            yield f"{where}: {_switched_off(config, option)}"
         if option.name in IN_A_TREE and not option.is_enabled("Hierarchy"):
             yield f"{where}: enableHierarchy is off unless it is said to be on: nothing is said about queues"
+
+
+def _switched_off(config: SchedulerConfig, option: PluginOption) -> str:
+    """Of a plugin that is asked nothing."""
+    if option.name != "predicates" or RESERVES in config.pumice.fix:
+        return "all that it does is switched off"
+    return (
+        "enablePredicate is off: no pod is bound at all, for volumes are reserved only for pods that it has looked at "
+        f"(the fix {RESERVES} has them placed wherever there is room)"
+    )
 
 
 def _later_tiers(config: SchedulerConfig, places: Places) -> Iterator[str]:

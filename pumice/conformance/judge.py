@@ -13,6 +13,7 @@ from core.session.carry import Carry
 from pumice.conformance.case import Raw, setup_of
 from pumice.conformance.compare import GROUP_OF, Difference, Group, compare_outcome, compare_value
 from pumice.conformance.inheritance import ActionArguments
+from pumice.conformance.shape import misshapen, name_of
 from pumice.conformance.upstream import EXPECTED, compare_expect
 from pumice.oneshot.cycles import Cycle, run_cycles
 from pumice.oneshot.outcome import Outcome, at_open
@@ -52,11 +53,15 @@ class Verdict:
         return self.reason or "; ".join(str(one) for one in self.differences)
 
 
-def judge(suite: str, case: Raw, kept: ActionArguments | None = None) -> Verdict:
+def judge(suite: str, case: Raw, kept: ActionArguments | None = None, number: int = 1) -> Verdict:
     """Run one case. It never raises: a case that cannot be run fails, with the reason.
 
-    `kept`: arguments that actions hold already, from an earlier configuration of the process (`inheritance`).
+    `kept`: arguments that actions hold already, from an earlier configuration of the process (`inheritance`). `number`:
+    of the case in its suite.
     """
+    wrong = misshapen(case)
+    if wrong:
+        return Verdict(suite, name_of(case, number), frozenset(), reason=f"refused: {wrong}")
     checked = checked_groups(case)
     unknown = unknown_keys(case)
     if unknown:

@@ -16,6 +16,7 @@ from pumice.conformance.case import SuiteFile, read_cases, read_raw
 from pumice.conformance.inheritance import ActionArguments
 from pumice.conformance.judge import Verdict, judge
 from pumice.conformance.resources import run_resource_cases
+from pumice.conformance.shape import name_of
 
 SLICE_BYTES: Final = 150_000
 """A slice is about this much of a case file: small enough to balance two processes, large enough not to be felt."""
@@ -78,8 +79,12 @@ def run_slice(piece: Slice) -> list[Verdict]:
             for one in verdicts
             if piece.wanted in f"{suite}: {one.name}"
         ]
-    cases = read_cases(piece.file.path)[piece.first : piece.last]
-    return [judge(suite, case, piece.kept) for case in cases if piece.wanted in f"{suite}: {case['name']}"]
+    cases = enumerate(read_cases(piece.file.path)[piece.first : piece.last], piece.first + 1)
+    return [
+        judge(suite, case, piece.kept, number)
+        for number, case in cases
+        if piece.wanted in f"{suite}: {name_of(case, number)}"
+    ]
 
 
 def _run_all(slices: Sequence[Slice], workers: int) -> Iterator[tuple[int, list[Verdict]]]:

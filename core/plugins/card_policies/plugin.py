@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from config.argument_types import CLASSES, SHARE
 from config.arguments import Arguments
 from core.devices.milli.typical import CardClass, typical_of
 from core.devices.vgpu.asking import USE
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from core.plugins.card_policies.keeping import Policy
     from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
+
+
+COVERAGE = 95.0
 
 
 class CardScore(RowsScore):
@@ -103,7 +107,8 @@ class Fgd(CardPolicy):
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__(arguments)
-        self._coverage = Arguments(self.name, arguments).get_float("fgd.coverage", 95.0)
+        coverage = Arguments(self.name, arguments).get_float("fgd.coverage", COVERAGE)
+        self._coverage = coverage if SHARE.holds(coverage) else COVERAGE
         self._classes = read_classes(arguments.get("fgd.typicalPods"))
 
     def policy(self, session: Session, columns: CardColumns) -> Policy:
@@ -112,16 +117,12 @@ class Fgd(CardPolicy):
 
 
 def read_classes(listed: object) -> dict[CardClass, int]:
-    """The classes that an argument lists, with how many pods each stands for; what is no class is passed over."""
+    """The classes that an argument lists, with how many pods each stands for; none when one of them is no class."""
     found: dict[CardClass, int] = {}
-    for each in cast("list[object]", listed) if isinstance(listed, list) else []:
-        if isinstance(each, dict):
-            said = cast("dict[str, Any]", each)
-            cpu, milli, cards = (said.get(name, 0) for name in ("cpu", "milli", "cards"))
-            pods = said.get("pods", 1)
-            if all(type(number) is int and number >= 0 for number in (cpu, milli, cards, pods)):
-                pod = CardClass(cpu, milli, cards, str(said.get("models") or ""))
-                found[pod] = found.get(pod, 0) + pods
+    for said in cast("list[dict[str, Any]]", listed) if CLASSES.holds(listed) else []:
+        cpu, milli, cards = (said.get(name, 0) for name in ("cpu", "milli", "cards"))
+        pod = CardClass(cpu, milli, cards, said.get("models", ""))
+        found[pod] = found.get(pod, 0) + said.get("pods", 1)
     return found
 
 

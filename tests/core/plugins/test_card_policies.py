@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from config.load import parse_scheduler_config
 from core.cycle import run_action
 from core.plugins import PLUGINS
 from core.plugins.card_policies.columns import CardColumns
 from core.plugins.card_policies.keeping import KeptScores
-from core.plugins.card_policies.plugin import CardPolicy, CardScorer, read_classes
+from core.plugins.card_policies.plugin import CardPolicy, CardScorer, Fgd, read_classes
 from pumice.load.openb import OpenbRow
 from pumice.load.openb_cards import card_node, card_pod, class_of, typical_pods
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import queue
 
 if TYPE_CHECKING:
+    from config.schema import SchedulerConfig
     from core.session.session import Session
     from tests.core.plugins.world import Option
 
@@ -122,4 +125,38 @@ def test_classes_are_listed_as_they_are_read() -> None:
     assert read_classes(typical_pods(classes)) == classes
     assert next(iter(classes)).milli == 0
     assert read_classes([{"cpu": "x"}, 7, {"cpu": -1}]) == {}
+    assert read_classes([{"cpu": 1}, {"cpu": 1, "gpus": 1}]) == {}, "one that cannot be read leaves out all"
     assert read_classes("x") == {}
+
+
+def parsed(arguments: dict[str, Any]) -> SchedulerConfig:
+    tiers = [{"plugins": [{"name": "fgd", "arguments": arguments}]}]
+    return parse_scheduler_config(json.dumps({"actions": "allocate", "tiers": tiers}), source="s.conf")
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("fgd.weight", "much"),
+        ("fgd.coverage", 0),
+        ("fgd.coverage", 101),
+        ("fgd.coverage", True),
+        ("fgd.typicalPods", []),
+        ("fgd.typicalPods", [{"cpu": 1.5}]),
+        ("fgd.typicalPods", [{"models": 5}]),
+        ("fgd.typicalPods", [{"pod": 1}]),
+    ],
+)
+def test_an_argument_of_another_kind_is_told_and_the_default_stays(argument: str, value: object) -> None:
+    config = parsed({argument: value})
+    assert [("the default stays" in said, argument in said) for said in map(str, config.warnings)] == [(True, True)]
+    assert vars(Fgd({argument: value})) == vars(Fgd({}))
+
+
+def test_arguments_of_the_right_kind_are_read() -> None:
+    asked = [{"cpu": 1000, "milli": 500, "cards": 1, "models": "A|B", "pods": 2}]
+    arguments = {"fgd.weight": 2, "fgd.coverage": 50.5, "fgd.typicalPods": asked}
+    config = parsed(arguments)
+    assert not config.warnings
+    assert vars(Fgd(arguments)).keys() == vars(Fgd({})).keys()
+    assert all(value != vars(Fgd({}))[name] for name, value in vars(Fgd(arguments)).items())

@@ -81,6 +81,7 @@ tiers:
         ("{name: gang}", "{name: gang, enableNodeOrder: false}", "plugin gang: enableNodeOrder is without effect"),
         ("{name: gang}", "{name: gang, enableHierarchy: true}", "plugin gang: enableHierarchy is without effect"),
         ("{name: nodeorder}", "{name: nodeorder, enableNodeOrder: false}", "all that it does is switched off"),
+        ("{name: predicates}", "{name: predicates, enablePredicate: false}", "enablePredicate is off: no pod is bound"),
         ("{name: proportion}", "{name: drf}", "plugin drf: enableHierarchy is off unless it is said to be on"),
         ("{name: proportion}", "{name: proportion}, {name: capacity}", "proportion and capacity both divide"),
         ("{name: proportion}, ", "", "queues have neither shares nor limits"),
@@ -105,6 +106,13 @@ def test_what_has_no_effect_is_said(old: str, new: str, sentence: str) -> None:
     assert old in FULL
     assert not any(sentence in each for each in warnings(FULL))
     assert any(sentence in each for each in warnings(FULL.replace(old, new, 1)))
+
+
+def test_predicates_switched_off_with_the_fix_only_looks_at_nothing() -> None:
+    off = FULL.replace("{name: predicates}", "{name: predicates, enablePredicate: false}")
+    mended = off + "configurations: [{name: pumice, arguments: {fix: [reserve-without-filters]}}]\n"
+    assert any("all that it does is switched off" in each for each in warnings(mended))
+    assert not any("no pod is bound" in each for each in warnings(mended))
 
 
 def test_admission_without_a_judge() -> None:

@@ -46,3 +46,29 @@ def test_the_other_cases_are_judged_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text(json.dumps({"suite": "s", "cases": cases}))
     verdicts = run_suites(find_suites([tmp_path]))
     assert [(each.case, each.passed) for each in verdicts] == [("good", True), ("bad", False), ("fine", True)]
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        ("a text", "Expected `object`, got `str`"),
+        ({"name": "c", "confYaml": CONF, "objects": []}, "Object missing required field `expect`"),
+        ({**case(), "expect": None}, "Expected `object`, got `null` - at `$.expect`"),
+        ({**case(), "expect": {}}, "expect: expected cycles or anyOf, found neither"),
+        (case(cycles={"binds": {}}), "Expected `array | null`, got `object` - at `$.expect.cycles`"),
+        (case(cycles=[7]), "Expected `object`, got `int` - at `$.expect.cycles[0]`"),
+        (case(cycles=[{}, {}]), "expect.cycles: expected 1 outcomes (cycles: 1), found 2"),
+        (case(anyOf=[]), "Expected `array` of length >= 1 - at `$.expect.anyOf`"),
+        (case(anyOf=[[]]), "expect.anyOf[0]: expected 1 outcomes (cycles: 1), found 0"),
+        (case(atOpen=[]), "Expected `object | null`, got `array` - at `$.expect.atOpen`"),
+        ({**case(), "cycles": "1"}, "Expected `int`, got `str` - at `$.cycles`"),
+        ({**case(), "name": 5}, "Expected `str`, got `int` - at `$.name`"),
+        ({**case(), "objects": {}}, "Expected `array`, got `object` - at `$.objects`"),
+        ({**case(), "documentedOrder": [], "expect": {}}, "Expected `object`, got `array` - at `$.documentedOrder`"),
+    ],
+)
+def test_what_has_not_the_shape_of_a_case_is_refused_alone(broken: Any, why: str, tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text(json.dumps({"suite": "s", "cases": [case("good"), broken]}))
+    good, bad = run_suites(find_suites([tmp_path]))
+    assert (good.passed, bad.passed, bad.trace) == (True, False, "")
+    assert bad.reason == f"refused: {why}"
