@@ -8,6 +8,7 @@ What a new version covers is told apart from what was decided before it existed,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
@@ -86,17 +87,23 @@ def digest(
 ) -> str:
     """All that a cycle writes, in order, as 32 hexadecimal digits. Raises NewerVersionError."""
     written = (binds, evicts, pods, pod_groups, queues)
-    rows = _as_encoded_each if version == 1 else _as_rows
     order: _Order = None if version == 1 else "deterministic"
-    said = [_pieces(rows(fields), each, order) for fields, each in zip(covered(version), written, strict=True)]
     found = blake2b(b"[", digest_size=16)
-    for number, pieces in enumerate(said):
-        found.update(b",[" if number else b"[")
-        for piece in pieces:
+    start = b"["
+    for rows, records in zip(_rows_of(version), written, strict=True):
+        found.update(start)
+        for piece in _pieces(rows, records, order):
             found.update(piece)
-        found.update(b"]")
-    found.update(b"]")
+        start = b"],["
+    found.update(b"]]")
     return found.hexdigest()
+
+
+@lru_cache(maxsize=len(COVERED))
+def _rows_of(version: int) -> tuple[_Rows, ...]:
+    """What makes the rows of each kind, once a process. Raises NewerVersionError."""
+    rows = _as_encoded_each if version == 1 else _as_rows
+    return tuple([rows(fields) for fields in covered(version)])
 
 
 def _pieces(rows: _Rows, records: Sequence[Any], order: _Order) -> Iterator[bytes]:

@@ -84,7 +84,7 @@ def step(status: int, trigger: TaskTrigger) -> TaskStatus | None:
 
 def move(status: int, trigger: TaskTrigger, who: str = "task") -> TaskStatus:
     """Next status, or :class:`InvalidTransition` naming the task, its status and the trigger."""
-    after = step(status, trigger)
+    after = TRANSITIONS.get((status, trigger))
     if after is None:
         raise InvalidTransition(who, LABELS[status], str(trigger))
     return after

@@ -6,7 +6,6 @@ Sources: Volcano `plugins/util` (GetInqueueResource), `api/job_info.go` (GetElas
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from core.life.pod_group import PodGroupPhase
 from core.life.task import ALLOCATED_STATUSES
+from core.once import once
 from core.session.jobs import gated_request
 
 if TYPE_CHECKING:
@@ -76,13 +76,13 @@ class QueueDemand:
         self.allocated, self.request = self._sums(columns.allocated, columns.allocated + columns.pending)
         self.present: BoolArray = np.bincount(by_queue.rows, minlength=by_queue.count) > 0
 
-    @cached_property
+    @once
     def inqueue(self) -> FloatArray:
         """What admitted jobs have not taken yet. Asked for at admissions, and by readers."""
         rows = np.logical_or(*admitted(self._columns))
         return self._sums(outstanding(self._columns, self._dims, rows))[0]
 
-    @cached_property
+    @once
     def elastic(self) -> FloatArray:
         """max(allocated - minResources, 0) of the jobs (GetElasticResources). Asked for as seldom."""
         return self._sums(np.maximum(self._columns.allocated - self._columns.minimum, 0.0))[0]

@@ -6,12 +6,12 @@ collect leaves it.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from config.arguments import Arguments
 from core.life.task import TaskStatus, TaskTrigger
 from core.messages.decisions import Bind, Evict
+from core.once import once
 from core.outside import nobody
 from core.session.action_arguments import argument_of
 from core.session.closing.report import Opening
@@ -106,7 +106,7 @@ class Session:
         self.ask: Ask = nobody  # processes outside
         trail.begin(self)
 
-    @cached_property
+    @once
     def residents(self) -> Residents:
         """What is asked about the tasks of many nodes, as columns."""
         return Residents(self)

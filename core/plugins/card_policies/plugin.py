@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from config.argument_types import CLASSES, SHARE
 from config.arguments import Arguments
 from core.devices.milli.typical import CardClass, typical_of
 from core.devices.vgpu.asking import USE
+from core.once import once
 from core.plugins.card_policies.columns import CardColumns
 from core.plugins.card_policies.keeping import KeptScores
 from core.plugins.card_policies.policies import FragmentationGradient, GpuClustering, bestfit, dotprod, gpupacking
@@ -47,17 +47,17 @@ class CardScorer:
         self.reads = Reads(kind=_models)
         self._plugin, self._session = plugin, session
 
-    @cached_property
+    @once
     def columns(self) -> CardColumns:
         """The session's cards."""
         return CardColumns(self._session)
 
-    @cached_property
+    @once
     def policy(self) -> Policy:
         """The policy over them."""
         return self._plugin.policy(self._session, self.columns)
 
-    @cached_property
+    @once
     def kept(self) -> KeptScores:
         """The scores; from now on the policy says which card goes first."""
         kept, columns = KeptScores(self._session, self.columns, self.policy), self.columns

@@ -10,24 +10,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from core.once import once
 from core.session.points.nodes import FloatArray, Rows, Volatility
 
 if TYPE_CHECKING:
     from core.session.points.batches import BoolArray
     from core.session.reasons import IntArray
     from core.state.scalars import CellColumn
-
-if TYPE_CHECKING:
-    once = property
-else:
-    once = cached_property
-"""Made when it is asked for, and kept; type checkers match protocols with properties only."""
 
 V = TypeVar("V", float, FloatArray)
 V_co = TypeVar("V_co", covariant=True)

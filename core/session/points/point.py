@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from core.once import once
 
 if TYPE_CHECKING:
     from core.session.points.listed import Listed
@@ -18,50 +19,43 @@ class Point(Generic[R]):
     point's flag on.
     """
 
-    __slots__ = ("__dict__", "_listed", "_named", "_registered", "_rules", "name")
+    __slots__ = ("__dict__", "_listed", "_registered", "name")
 
     def __init__(self, name: str, listed: Listed) -> None:
         self.name = name
         self._listed = listed[name]
         self._registered: dict[str, R] = {}
-        self._named: tuple[tuple[str, R], ...] | None = None  # nothing is derived from the rules before these are
-        self._rules: tuple[R, ...] = ()
 
     def add(self, plugin: str, rule: R) -> None:
         """Register a plugin's rule; a second one replaces the first."""
         self._registered[plugin] = rule
-        if self._named is not None:
-            self._named = None
-            self.__dict__.clear()  # what else is derived from the rules stands there, and nothing besides
+        if self.__dict__:
+            self.__dict__.clear()  # what is derived from the rules stands there, and nothing besides
 
-    @property
+    @once
     def named(self) -> tuple[tuple[str, R], ...]:
         """Plugins and their rules in one line of pairs, in the order in which they are asked."""
-        named = self._named
-        if named is None:
-            rules = self._registered
-            named = tuple([(name, rules[name]) for tier in self._listed for name in tier if name in rules])
-            self._named, self._rules = named, tuple([rule for _, rule in named])
-        return named
+        rules = self._registered
+        return tuple([(name, rules[name]) for tier in self._listed for name in tier if name in rules])
 
-    @property
+    @once
     def rules(self) -> tuple[R, ...]:
         """Their rules."""
-        return self._rules if self._named is not None or self.named else ()
+        return tuple([rule for _, rule in self.named])
 
     @property
     def names(self) -> tuple[str, ...]:
         """The consulted plugins."""
         return tuple([name for name, _ in self.named])
 
-    @cached_property
+    @once
     def tiers(self) -> tuple[tuple[tuple[str, R], ...], ...]:
         """The consulted plugins with their rules, tier by tier; tiers without one are left out."""
         rules = dict(self.named)
         tiers = [tuple([(name, rules[name]) for name in tier if name in rules]) for tier in self._listed]
         return tuple([tier for tier in tiers if tier])
 
-    @cached_property
+    @once
     def tier_numbers(self) -> tuple[int, ...]:
         """Of each of them: the how manieth tier of the configuration it is."""
         rules, tiers = dict(self.named), enumerate(self._listed, 1)

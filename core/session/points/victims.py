@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
 
 import numpy as np
 
+from core.once import once
 from core.session.points.point import Point
 from core.session.points.votes import Vote
 
@@ -99,7 +99,7 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
                 return victims
         return []
 
-    @cached_property
+    @once
     def _masks(self) -> list[list[tuple[str, Mask[S]]]] | None:
         tiers = [[(name, rule) for name, rule in tier if isinstance(rule, Mask)] for tier in self.tiers]
         plain = [len(masks) < len(tier) for masks, tier in zip(tiers, self.tiers, strict=True)]

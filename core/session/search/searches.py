@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from core.once import once
 from core.session.points.nodes import labels_of
 from core.session.reasons import Code, Reason
 from core.session.search.node_search import NodeSearch
@@ -132,7 +133,7 @@ class Searches:
         """Under soft sharding one's own nodes, then the others'; else the group as it is."""
         return [group] if self.soft_shard is None else [group & self.soft_shard, group & ~self.soft_shard]
 
-    @cached_property
+    @once
     def readings(self) -> Readings:
         """What the session's filters and scorers read; they have registered by the time somebody asks."""
         return Readings(self._session.points)
