@@ -162,7 +162,9 @@ def test_actors_are_kept_apart() -> None:
     rooms = {name: [each for each in apart if name == each or name.startswith(f"{each}.")] for name in actors()}
     assert {name: len(found) for name, found in rooms.items() if len(found) != 1} == {}, "stands in one room each"
     inhabited = {found[0] for found in rooms.values()}
-    machines = {each for each in apart if (source.ROOT / each.replace(".", "/") / "machine.py").exists()}
+    folders = {each: source.ROOT / each.replace(".", "/") for each in apart}
+    files = ("machine.py", "rule.py")
+    machines = {each for each, folder in folders.items() if any((folder / name).exists() for name in files)}
     assert apart - inhabited - machines == {"actors.runtime.supervisor"}
 
 

@@ -21,10 +21,13 @@ EVERY: Final[View] = object()
 POD_PLACED: Final = "Pod:placed"
 """Pods on a node."""
 POD_OF_JOB: Final = "Pod:of-job"
+"""Pods of Volcano's Jobs."""
+POD_OF_WORKLOAD: Final = "Pod:of-workload"
+"""Pods of the kinds of Kubernetes that make pods: ReplicaSets, Jobs of batch/v1 and so on."""
 POD_WITH_CLAIMS: Final = "Pod:with-claims"
 """Pods that bring claims of volumes along, or use devices."""
 POD_UNGROUPED: Final = "Pod:ungrouped"
-"""Pods of Volcano that need a PodGroup, until they have one, and those of ReplicaSets."""
+"""Pods of Volcano that need a PodGroup, until they have one."""
 POD_OF_OTHERS: Final = "Pod:of-others"
 """Pods without a node that wait for another scheduler than Volcano's."""
 JOB_OF_OTHERS: Final = "Job:of-others"
@@ -44,6 +47,17 @@ QUEUE_COUNTS: Final = "Queue:counts"
 COUNTED: Final = ("pending", "running", "unknown", "inqueue", "completed")
 """Phases of PodGroups that a queue's status counts."""
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
+VOLCANO_JOB: Final = ("batch.volcano.sh/v1alpha1", "Job")
+WORKLOADS: Final = frozenset(
+    (
+        ("apps/v1", "DaemonSet"),
+        ("apps/v1", "ReplicaSet"),
+        ("apps/v1", "StatefulSet"),
+        ("batch/v1", "Job"),
+        ("v1", "ReplicationController"),
+    )
+)
+"""Controllers of pods, as owner references name them."""
 _GROUP_NAME: Final = "scheduling.k8s.io/group-name"
 _MADE: Final = "podgroup-"
 
@@ -96,14 +110,23 @@ def kind_of(topic: str) -> str:
 
 def _pod(pod: Object) -> Views:
     meta, spec = pod["metadata"], section(pod, "spec")
-    owners = [each["kind"] for each in meta.get("ownerReferences") or () if each.get("controller")]
+    references = meta.get("ownerReferences")
+    controller = _controller(references) if references else None
     return (
         EVERY if spec.get("nodeName") else None,
-        EVERY if "Job" in owners else None,
+        EVERY if controller == VOLCANO_JOB else None,
+        EVERY if controller in WORKLOADS else None,
         EVERY if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
-        EVERY if "ReplicaSet" in owners else _grouping(meta, spec),
+        _grouping(meta, spec),
         None if spec.get("schedulerName") == "volcano" or spec.get("nodeName") else True,
     )
+
+
+def _controller(references: Sequence[Object]) -> tuple[str, str] | None:
+    for each in references:
+        if each.get("controller"):
+            return each.get("apiVersion") or "", each["kind"]
+    return None
 
 
 def _has_ephemeral(spec: Object) -> bool:
@@ -142,7 +165,7 @@ def _queue(queue: Object) -> Views:
 PARTS: Final = {
     "Pod": KindParts(
         "Pod",
-        (POD_PLACED, POD_OF_JOB, POD_WITH_CLAIMS, POD_UNGROUPED, POD_OF_OTHERS),
+        (POD_PLACED, POD_OF_JOB, POD_OF_WORKLOAD, POD_WITH_CLAIMS, POD_UNGROUPED, POD_OF_OTHERS),
         _pod,
         {"node-agents": POD_PLACED},
     ),

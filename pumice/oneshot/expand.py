@@ -1,4 +1,4 @@
-"""What controllers make of Jobs, Deployments, ReplicaSets and plain pods: pods and PodGroups, for one cycle to see.
+"""What controllers make of Jobs, Deployments, other workloads and plain pods: pods and PodGroups, for one cycle to see.
 
 The controllers' own machines do it, on the objects that were handed in, with an API that only takes note. What is there
 already is not made again, nothing is taken away, and no time passes. A PodGroup stays Pending: to admit it is the
@@ -17,9 +17,9 @@ from actors.controllers.jobs.life import FINISHED, JobPhase
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.jobs.state import controlling_job
 from actors.controllers.jobs.status import troubled
-from actors.controllers.workloads.machine import WorkloadMachine
 from actors.kube.merge_patch import merge_patch
 from actors.runtime.reconciler import Machine
+from actors.system.roles.controllers import workload_machines
 from core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section
@@ -57,7 +57,7 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
     if not any(map(_is_expanded, objects)):
         return Expansion(list(objects))
     bench = _Bench(objects, now)
-    machines = (WorkloadMachine(), JobMachine(), PodGroupMachine())
+    machines = (*workload_machines(), JobMachine(), PodGroupMachine())
     for _ in range(ROUNDS):
         turns = [bench.turn(machine) for machine in machines]
         if not any(turns):
@@ -167,7 +167,7 @@ class _Bench:
 
     def _created(self, meta: dict[str, Any]) -> str:
         for owner in meta.get("ownerReferences") or ():
-            known = self._objects.get((owner["kind"], meta["namespace"], owner["name"]))
+            known = self._objects.get((stored_as(owner), meta["namespace"], owner["name"]))
             if known is not None and known["metadata"].get("creationTimestamp"):
                 return str(known["metadata"]["creationTimestamp"])
         return format_moment(self._now)

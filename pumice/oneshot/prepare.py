@@ -26,7 +26,7 @@ from pumice.oneshot.between import Object, object_key
 Identity = tuple[str, str, str]
 """Kind, namespace and name; the kind as objects are stored by."""
 
-CONTROLLED: Final = frozenset(("Job", "Deployment", "ReplicaSet"))
+CONTROLLED: Final = frozenset(("Job", "Deployment", "ReplicaSet", "Job.batch"))
 """Kinds of which controllers make pods and PodGroups (see `pumice.oneshot.expand`)."""
 VALIDATED: Final = ("Pod", "Node", *STATED, *CONTROLLED)
 """Kinds that are validated; a PodGroup without a queue is no error here but a reason to stay pending."""
@@ -106,7 +106,7 @@ def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
     """The object with what its author left out, and what is wrong with it. A queue is open and weighs 1, a volume can
     be had.
     """
-    kind: str = given["kind"]
+    kind = stored_as(given)
     if causes := shape_problems(kind, given):
         return given, _said(causes)
     if problems := _time_problems(section(given, "metadata")):
@@ -149,6 +149,8 @@ def _complete(obj: Object, lookup: GivenObjects) -> list[str]:
     status = copy.deepcopy(obj["status"])
     if rules.default is not None:
         rules.default(obj, lookup)
+    if rules.settle is not None and kind in CONTROLLED:
+        rules.settle(obj, lookup, "")
     obj["status"] = {**obj["status"], **status}
     forbidden = rules.forbid(obj, lookup) if rules.forbid is not None else None
     if forbidden:

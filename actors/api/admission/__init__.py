@@ -21,6 +21,7 @@ from actors.api.admission import (
     queues,
     workloads,
 )
+from actors.api.admission.made import batch_jobs
 from actors.api.admission.rules import Admission, Lookup
 from actors.api.admission.stated_amounts import STATED
 
@@ -34,6 +35,12 @@ ADMISSION: Final[dict[str, Admission]] = {
         settle=definitions.settle,
     ),
     "Job": Admission(default=jobs.default, validate=jobs.validate, validate_update=jobs.validate_update),
+    "Job.batch": Admission(
+        default=batch_jobs.default,
+        validate=batch_jobs.validate,
+        validate_update=batch_jobs.validate_update,
+        settle=batch_jobs.settle,
+    ),
     "LimitRange": Admission(
         default=limit_ranges.default,
         validate=limit_ranges.validate,

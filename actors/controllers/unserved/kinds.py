@@ -8,7 +8,7 @@ from core.objects.metadata import section
 
 Object = dict[str, Any]
 
-UNSERVED: Final = ("CronJob", "CronJob.batch", "DaemonSet", "Job.batch", "JobFlow", "StatefulSet")
+UNSERVED: Final = ("CronJob", "CronJob.batch", "DaemonSet", "JobFlow", "StatefulSet")
 """Kinds (as they are stored) that become pods somewhere, and nothing here. A controller that comes takes its kinds out:
 a test finds those that are served and stand here.
 """

@@ -17,7 +17,7 @@ from actors.kube.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section, text_map
-from core.objects.parts import POD_UNGROUPED
+from core.objects.parts import POD_OF_WORKLOAD
 from storage.codec import pack, unpack
 
 Object = dict[str, Any]
@@ -43,7 +43,7 @@ class OwnedPod(Struct):
 class WorkloadMachine:
     """See `actors.runtime.reconciler.Machine`."""
 
-    kinds = ("Deployment", "ReplicaSet", POD_UNGROUPED)
+    kinds = ("Deployment", "ReplicaSet", POD_OF_WORKLOAD)
 
     def __init__(self) -> None:
         self._deployments: dict[Key, Object] = {}

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from actors.controllers.batch.rule import JobRule
 from actors.controllers.configuration.watcher import ConfigWatcher
 from actors.controllers.devices.machine import DeviceMachine
 from actors.controllers.disruptions.machine import BUDGET, DisruptionMachine
 from actors.controllers.events.machine import PodEventsMachine
+from actors.controllers.family import FamilyMachine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
@@ -74,11 +76,16 @@ DISRUPTION_CONTROLLER: Final = _controller(
     "disruption-controller", lambda _: [DisruptionMachine()], lambda settings: settings.budgets, waits_for=BUDGET
 )
 
+
+def workload_machines() -> list[Machine]:
+    """What looks after Kubernetes' own kinds that make pods."""
+    return [WorkloadMachine(), FamilyMachine(JobRule())]
+
+
 # Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there.
 WORKLOAD_CONTROLLER: Final = _controller(
     "workload-controller",
-    lambda wiring: [WorkloadMachine(), UnservedMachine(scheduler=wiring.settings.scheduler)],
-    controlling,
+    lambda wiring: [*workload_machines(), UnservedMachine(scheduler=wiring.settings.scheduler)],
     crashes=False,
 )
 CONFIG_WATCHER: Final = Role(

@@ -27,6 +27,7 @@ from core.objects.parts import (
     JOB_OF_OTHERS,
     PARTS,
     POD_OF_JOB,
+    POD_OF_WORKLOAD,
     POD_PLACED,
     POD_UNGROUPED,
     POD_WITH_CLAIMS,
@@ -102,7 +103,9 @@ EPHEMERAL = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"]}}
         (with_volume(pod("x", group="g"), ephemeral=EPHEMERAL), POD_WITH_CLAIMS),
         (with_volume(pod("x", group="g"), persistentVolumeClaim={"claimName": "c"}), None),
         (pod("x"), POD_UNGROUPED),
-        (owned(pod("x", group="g"), "ReplicaSet", "apps/v1"), POD_UNGROUPED),
+        (owned(pod("x", group="g"), "ReplicaSet", "apps/v1"), POD_OF_WORKLOAD),
+        (owned(pod("x", group="g"), "Job", "batch/v1"), POD_OF_WORKLOAD),
+        (owned(pod("x", group="g"), "Job", "mine.example/v1"), None),
     ],
 )
 def test_who_hears_of_a_pod(obj: Object, part: str | None) -> None:

@@ -78,7 +78,7 @@ def test_an_actor_is_handed_the_mailboxes_of_its_row_and_no_others() -> None:
                 "action-worker", "arrivals", "bind-worker", "cache", "config-watcher", "disruption-controller",
                 "dry-run-worker", "evict-worker", "extender-client", "job-controller", "pod-group-controller",
                 "pre-bind-worker", "queue-controller",
-                "session-runner", "status-writer", "usage-collector", "workload-controller",
+                "session-runner", "status-writer", "usage-collector",
             },
         ),
     ],

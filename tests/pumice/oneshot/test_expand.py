@@ -122,10 +122,22 @@ def test_a_job_that_is_refused_says_why_and_the_others_go_on(decide: Any) -> Non
 
 
 def test_kinds_that_nothing_comes_of_are_named(decide: Any) -> None:
-    plain = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}, "spec": {"template": TEMPLATE}}
-    said = decide([node("n0"), plain, job("j")])
-    assert "Job (batch/v1): 1; no controller for it runs here" in said.err
+    flow = {"apiVersion": "flow.volcano.sh/v1alpha1", "kind": "JobFlow", "metadata": {"name": "f"}, "spec": {}}
+    said = decide([node("n0"), flow, job("j")])
+    assert "JobFlow (flow.volcano.sh/v1alpha1): 1; no controller for it runs here" in said.err
     assert len(said.json["cycles"][0]["binds"]) == 2
+
+
+def test_pods_of_kubernetes_own_jobs_are_decided_about(decide: Any) -> None:
+    template = {"spec": {**VOLCANO["spec"], "restartPolicy": "Never"}}
+    spec = {"completions": 3, "parallelism": 2, "template": template}
+    plain = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}, "spec": spec}
+    said = decide([node("n0", cpu="8"), plain, job("plain")])
+    assert sorted(said.json["cycles"][0]["binds"]) == [
+        "default/plain-0", "default/plain-1", "default/plain-worker-0", "default/plain-worker-1",
+    ]  # fmt: skip
+    refused = decide([node("n0"), {**plain, "spec": {"template": VOLCANO}}])
+    assert "spec.template.spec.restartPolicy" in refused.err
 
 
 def test_the_same_input_twice_gives_the_same_answer(decide: Any) -> None:

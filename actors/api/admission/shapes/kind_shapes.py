@@ -13,6 +13,7 @@ import msgspec
 from actors.api.admission.shapes.cluster_shapes import CLUSTER_SHAPES
 from actors.api.admission.shapes.definition_shapes import Definition
 from actors.api.admission.shapes.limit_shapes import LimitRange
+from actors.api.admission.shapes.made_shapes import MADE_SHAPES
 from actors.api.admission.shapes.pod_shapes import (
     Amounts,
     Anything,
@@ -215,6 +216,7 @@ SHAPES: Final[dict[str, type[Shape]]] = {
     "CustomResourceDefinition": Definition,
     "LimitRange": LimitRange,
     **CLUSTER_SHAPES,
+    **MADE_SHAPES,
 }
 
 _PLACE: Final = re.compile(r"(.*?)(?: - at `(?:key in )?\$\.?(.*)`)?", re.DOTALL)

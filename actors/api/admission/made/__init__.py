@@ -1,0 +1,1 @@
+"""Kinds of which controllers make pods, other than Deployments and ReplicaSets."""

@@ -1,0 +1,65 @@
+"""What the kinds that make pods have in common: numbers, selectors and templates (source: Kubernetes' validation)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from actors.api.admission.amounts import settle_amounts
+from actors.api.admission.pod_spec import pod_spec_problems
+from actors.api.admission.rules import MOST_PODS
+from actors.api.admission.run_annotations import run_problems
+from actors.api.fields import annotations_of, containers_of, labels_of, section
+from actors.api.refusals import Cause, invalid_value, required, unsupported
+from actors.api.selectors import matches, selector_of
+from core.kube.selectors import SelectorError, label_selector
+from core.objects.metadata import Object
+
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+
+
+def settle_template(template: Object) -> None:
+    """Amounts in one form, as a pod has them."""
+    for container in containers_of(section(template, "spec")):
+        for part in ("requests", "limits"):
+            settle_amounts(section(section(container, "resources"), part))
+
+
+def number_problems(holder: dict[str, Any], names: Sequence[str], path: str) -> list[Cause]:
+    """Numbers that are below zero, or of more pods than there may be."""
+    found: list[Cause] = []
+    for name in names:
+        number = holder.get(name)
+        if isinstance(number, int) and number < 0:
+            found.append(invalid_value(f"{path}.{name}", number, NOT_NEGATIVE))
+        elif isinstance(number, int) and name in ("replicas", "parallelism", "completions") and number > MOST_PODS:
+            found.append(invalid_value(f"{path}.{name}", number, f"must not be greater than {MOST_PODS}"))
+    return found
+
+
+def template_problems(template: Object, path: str, restarts: Sequence[str]) -> list[Cause]:
+    """What is wrong with a template whose pods may have these restart policies."""
+    spec = section(template, "spec")
+    found = run_problems(annotations_of(template), f"{path}.metadata")
+    found += pod_spec_problems(spec, f"{path}.spec")
+    policy, where = spec.get("restartPolicy"), f"{path}.spec.restartPolicy"
+    if not policy and "Always" not in restarts:
+        found.append(required(where, "valid values: " + ", ".join(f'"{name}"' for name in restarts)))
+    elif policy in ("Always", "OnFailure", "Never") and policy not in restarts:
+        found.append(unsupported(where, policy, restarts))
+    return found
+
+
+def selector_problems(spec: dict[str, Any]) -> list[Cause]:
+    """Whether a selector is one, and selects its own template."""
+    try:
+        label_selector(spec.get("selector"))
+    except SelectorError as error:
+        return [invalid_value("spec.selector", spec["selector"], str(error))]
+    selector, labels = selector_of(spec.get("selector")), labels_of(section(spec, "template"))
+    if not selector:
+        return [required("spec.selector")]
+    if matches(selector, labels):
+        return []
+    why = "`selector` does not match template `labels`"
+    return [invalid_value("spec.template.metadata.labels", labels, why)]

@@ -1,0 +1,62 @@
+"""Field types of the kinds that make pods: see `actors.api.admission.shapes.kind_shapes`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.api.admission.shapes.pod_shapes import (
+    Anything,
+    LabelSelector,
+    Long,
+    Metadata,
+    Number,
+    Shape,
+    Template,
+    Text,
+)
+
+
+class BatchJobSpec(Shape):
+    """Of a Job of batch/v1."""
+
+    parallelism: Number = None
+    completions: Number = None
+    backoff_limit: Number = None
+    backoff_limit_per_index: Number = None
+    max_failed_indexes: Number = None
+    ttl_seconds_after_finished: Number = None
+    active_deadline_seconds: Long = None
+    completion_mode: Text = None
+    pod_replacement_policy: Text = None
+    managed_by: Text = None
+    suspend: bool | None = None
+    manual_selector: bool | None = None
+    selector: LabelSelector | None = None
+    template: Template | None = None
+    pod_failure_policy: dict[str, Any] | None = None
+    success_policy: dict[str, Any] | None = None
+
+
+class BatchJobStatus(Shape):
+    """What its controller reads again."""
+
+    active: Number = None
+    ready: Number = None
+    succeeded: Number = None
+    failed: Number = None
+    terminating: Number = None
+    completed_indexes: Text = None
+    failed_indexes: Text = None
+    start_time: Text = None
+    conditions: Anything = None
+
+
+class BatchJob(Shape):
+    """A Job of batch/v1."""
+
+    metadata: Metadata
+    spec: BatchJobSpec | None = None
+    status: BatchJobStatus | None = None
+
+
+MADE_SHAPES: dict[str, type[Shape]] = {"Job.batch": BatchJob}

@@ -1,0 +1,1 @@
+"""Kubernetes' own Jobs (batch/v1)."""

@@ -1,0 +1,103 @@
+"""What a controller that makes children for its owners wants: a function of an owner, its children and the time.
+
+Source of the shape: the reconcilers of Kubernetes' controllers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from core.messages.commands import ApiRequest
+
+Object = dict[str, Any]
+Key = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(slots=True)
+class OwnFamily:
+    """An owner and what it controls. `children` by kind, in the order of their names; `world` has all there is of the
+    kinds that the rule follows as a whole, by kind.
+    """
+
+    owner: Object
+    children: Mapping[str, Sequence[Object]]
+    world: Mapping[str, Mapping[Key, Object]] = field(default_factory=dict[str, dict[Key, Object]])
+
+    def of(self, kind: str) -> Sequence[Object]:
+        """Its children of a kind."""
+        return self.children.get(kind, ())
+
+
+@dataclass(slots=True)
+class Agenda:
+    """What a rule wants: children to be made, and other requests.
+
+    `due`: when to look again though nothing changed; a run is not idle before. `later`: the same, of what may be for
+    ever to come (the next time of a schedule): a run does not wait for it.
+    """
+
+    new: list[Object] = field(default_factory=list[Object])
+    requests: list[ApiRequest] = field(default_factory=list[ApiRequest])
+    due: float | None = None
+    later: float | None = None
+
+    def no_later_than(self, at: float) -> None:
+        """Look again then."""
+        self.due = at if self.due is None else min(self.due, at)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildWords:
+    """What is said on the owner of a child that was made, refused (with the reason) or taken away; "" says nothing."""
+
+    made: str = ""
+    refused: str = ""
+    deleted: str = ""
+
+
+class OwnerRule(Protocol):
+    """What one controller wants. Pure; `owner` and `children` are kinds by key, children may be parts of kinds."""
+
+    @property
+    def owner(self) -> str:
+        """The kind of the owners."""
+        ...
+
+    @property
+    def children(self) -> tuple[str, ...]:
+        """What it makes."""
+        ...
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Kinds that it follows as a whole; a change looks at all owners of its namespace."""
+        ...
+
+    @property
+    def reporter(self) -> str:
+        """Who events are from."""
+        ...
+
+    @property
+    def user(self) -> str:
+        """Who asks: the actor in which it runs."""
+        ...
+
+    def work(self, family: OwnFamily, now: float) -> Agenda:
+        """What to ask of the api for an owner that is not being deleted."""
+        ...
+
+    def gone(self, owner_uid: str, child: Object) -> None:
+        """A child was removed; `child` as it was last seen."""
+        ...
+
+    def forget(self, owner_uid: str) -> None:
+        """The owner was removed."""
+        ...
+
+    def words(self, owner: Object, child: Object) -> ChildWords:
+        """What is said about a child."""
+        ...
