@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from actors.agents.container_life import PodContainers
+from actors.agents.container_statuses import life_status
 from actors.agents.pod_life import PodState, PodTrigger, move
 from actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
 from actors.agents.pod_statuses import ended_status, running_status
+from actors.kube.commands.plans import FOR_EVER
 from actors.runtime.timers import Timers
 from core.messages.commands import ApiRequest, Delete, UpdateStatus
 from core.messages.replies import ApiReply
@@ -20,6 +23,8 @@ PodKey = tuple[str, str]
 USER: Final = "node-agents"
 ORPHAN_S: Final = 40.0
 """Seconds after which a pod whose node is gone is removed (Kubernetes' pod garbage collector)."""
+TRIES: Final = 6
+"""Restarts that a run waits for (the `backoffLimit` of a Job that says none); after them it is like one that runs."""
 
 
 def nobody_hears(key: PodKey) -> None:
@@ -56,6 +61,7 @@ class NodeAgentsMachine:
         self._runs: dict[PodKey, PodRun] = {}
         self._fresh: dict[PodKey, None] = {}
         self._timers: Timers[PodKey] = Timers()
+        self._repeating: set[PodKey] = set()  # pods that are started again and again
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """See `Machine`."""
@@ -84,6 +90,8 @@ class NodeAgentsMachine:
         self._runs[key] = run
         if known is not None and known.uid == run.uid:
             run.started = known.started or run.started  # not rounded to seconds
+            if run.life is not None and known.life is not None:
+                run.life, run.conditions = known.life, _together(known.conditions, run.conditions)
             run.state = max(known.state, run.state, key=_ORDER.index)  # the api may not have heard yet
             if run.state == known.state and run.delete_by == known.delete_by:
                 return
@@ -95,6 +103,7 @@ class NodeAgentsMachine:
             del self._runs[key]
             self._fresh.pop(key, None)
             self._timers.cancel(key)
+            self._repeating.discard(key)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """See `Machine`."""
@@ -104,6 +113,7 @@ class NodeAgentsMachine:
         return [request for key in self._timers.take_due(now) for request in self._rang(self._runs[key], now)]
 
     def _set_timer(self, key: PodKey, run: PodRun, now: float) -> None:
+        self._repeating.discard(key)
         if run.node not in self._nodes:
             self._timers.set(key, now + ORPHAN_S)
             return
@@ -112,6 +122,8 @@ class NodeAgentsMachine:
         match run.state:
             case PodState.STARTING:
                 self._timers.set(key, now + self._start_delay_s)
+            case PodState.RUNNING if run.life is not None:
+                self._wait_for(key, run.life, now)
             case PodState.RUNNING if run.duration_s > 0:
                 # one that came out of another cluster may have begun in a time that is yet to come here
                 self._timers.set(key, min(run.started or now, now) + run.duration_s)
@@ -120,9 +132,32 @@ class NodeAgentsMachine:
             case _:
                 self._timers.cancel(key)
 
+    def _wait_for(self, key: PodKey, life: PodContainers, now: float) -> None:
+        due = life.next_due() if life.begun else now
+        if due == FOR_EVER:
+            self._timers.cancel(key)
+        else:
+            # one that came out of another cluster may have begun in a time that is yet to come here
+            self._timers.set(key, max(due, now))
+            (self._repeating.add if life.restarts() > TRIES else self._repeating.discard)(key)
+
+    def _live(self, run: PodRun, life: PodContainers, now: float) -> list[ApiRequest]:
+        """The containers of a pod that say what they do: what is due with them happens."""
+        key = (run.namespace, run.name)
+        life.advance(now)
+        run.state = PodState.ENDED if life.over else PodState.RUNNING
+        if life.over:
+            self._repeating.discard(key)
+            self._ended(key)
+        else:
+            self._wait_for(key, life, now)
+        return [self._status(run, life_status(run, life, now))]
+
     def _rang(self, run: PodRun, now: float) -> list[ApiRequest]:
         if run.node not in self._nodes:
             return [self._deletion(run)]
+        if run.life is not None and run.state in (PodState.STARTING, PodState.RUNNING):
+            return self._live(run, run.life, now)
         trigger = _WAITS_FOR.get(run.state)
         after = move(run.state, trigger) if trigger is not None else None
         if after is None:
@@ -154,4 +189,10 @@ class NodeAgentsMachine:
 
     def running_timers(self) -> int:
         """See `Machine`."""
-        return len(self._timers)
+        return len(self._timers) - sum(key in self._timers for key in self._repeating)
+
+
+def _together(written: list[Object], found: list[Object]) -> list[Object]:
+    """Conditions that were written here, and those of others."""
+    own = {each["type"] for each in written}
+    return [*written, *(each for each in found if each.get("type") not in own)]

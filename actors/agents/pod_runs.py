@@ -1,4 +1,7 @@
-"""What a node agent reads from a pod: how long it runs, how it ends, how long it takes to stop."""
+"""What a node agent reads from a pod: how long it runs, how it ends, how long it takes to stop.
+
+The annotations of a pod come before what its containers say (`container_plans`).
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,18 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from actors.agents.container_life import PodContainers
+from actors.agents.container_plans import foreseen, read_life
 from actors.agents.pod_life import PodState
+from actors.kube.commands import containers
 from config.durations import duration_s
 from core.objects.metadata import parse_time, section, text_map
 from core.whole_numbers import whole_number
 
 Object = dict[str, Any]
 
-DURATION: Final = "pumice.dev/duration"
-EXIT_CODE: Final = "pumice.dev/exit-code"
+DURATION: Final = containers.DURATION
+EXIT_CODE: Final = containers.EXIT_CODE
 TERMINATION: Final = "pumice.dev/termination"
 
 DEFAULT_DURATION_S: Final = 5.0
@@ -24,7 +30,10 @@ _KEPT_UP: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "Daemon
 
 
 class PodRun(Struct):
-    """One pod on a node. `duration_s` 0: it never ends. `started`, `delete_by` in seconds since the epoch, 0: not."""
+    """One pod on a node. `duration_s` 0: it never ends. `started`, `delete_by` in seconds since the epoch, 0: not.
+
+    `life`: of containers that say what they do; `conditions`: what was last written of them.
+    """
 
     namespace: str
     name: str
@@ -39,6 +48,8 @@ class PodRun(Struct):
     started: float
     delete_by: float
     revision: int
+    life: PodContainers | None = None
+    conditions: list[Object] = []
 
 
 def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DURATION_S) -> PodRun | None:
@@ -53,7 +64,7 @@ def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DUR
     state = PodState.ENDED if phase in _ENDED else PodState.RUNNING if phase == "Running" else PodState.STARTING
     grace = float(meta.get("deletionGracePeriodSeconds") or 0)
     termination = duration_s(annotations.get(TERMINATION, ""))
-    return PodRun(
+    run = PodRun(
         namespace=meta["namespace"],
         name=meta["name"],
         uid=meta["uid"],
@@ -68,6 +79,28 @@ def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DUR
         delete_by=parse_time(meta.get("deletionTimestamp")),
         revision=revision,
     )
+    if not containers.annotated(pod):
+        _read_commands(run, pod)
+    return run
+
+
+def _read_commands(run: PodRun, pod: Object) -> None:
+    """Containers that say what they do decide how long the pod runs and how it ends."""
+    life = run.life = read_life(pod, run.duration_s)
+    if life is not None:
+        run.duration_s, run.exit_code = foreseen(life)
+        run.conditions = section(pod, "status").get("conditions") or []
+        if life.begun and run.state is PodState.STARTING:
+            run.state = PodState.RUNNING
+    elif run.duration_s and _serves(section(pod, "spec")):
+        run.duration_s = 0.0
+
+
+def _serves(spec: Object) -> bool:
+    """A service that is kept up does not end by itself."""
+    if (spec.get("restartPolicy") or "Always") != "Always":
+        return False
+    return any(containers.serves(each) for each in spec.get("containers") or ())
 
 
 def _duration(meta: Object, annotations: dict[str, str], default_s: float) -> float:

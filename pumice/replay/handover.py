@@ -6,11 +6,13 @@ it would have. Both are changes that user `replay` makes, in the journal like an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import floor
+from types import MappingProxyType
 from typing import Any, Final
 
 from actors.agents.pod_life import PodState
-from actors.agents.pod_runs import DEFAULT_DURATION_S, DURATION, TERMINATION, PodRun, read_run
+from actors.agents.pod_runs import DEFAULT_DURATION_S, DURATION, EXIT_CODE, TERMINATION, PodRun, read_run
 from actors.api.store import Store
 from core.messages.commands import BindPod, EvictPod, Patch, StoreRequest
 from core.messages.decisions import Bind, Decision
@@ -78,7 +80,7 @@ async def hand_over(
             leaving[run.uid] = _gone(run, remainder, beginnings, at)
             store.apply(_annotated(run, TERMINATION, leaving[run.uid] - at), at)
         elif run.state is PodState.RUNNING and (end := _end(run, remainder, beginnings)) is not None:
-            store.apply(_annotated(run, DURATION, end - run.started), at)
+            store.apply(_annotated(run, DURATION, end - run.started, _exit_code(run)), at)
     await journal.append([*records, *_written(store, at)])
     return leaving
 
@@ -125,6 +127,11 @@ def _landing(cycle: int, sequence: int, decision: Decision) -> StoreRequest:
     return EvictPod(*whose, cause=cause, sequence=sequence)
 
 
-def _annotated(run: PodRun, key: str, seconds: float) -> Patch:
-    blob = codec.pack({"metadata": {"annotations": {key: f"{max(seconds, SHORTEST_S):.6f}s"}}})
+def _exit_code(run: PodRun) -> dict[str, str]:
+    """With an end of its own a pod no longer does what its containers say."""
+    return {EXIT_CODE: str(run.exit_code)} if run.life is not None and run.exit_code else {}
+
+
+def _annotated(run: PodRun, key: str, seconds: float, more: Mapping[str, str] = MappingProxyType({})) -> Patch:
+    blob = codec.pack({"metadata": {"annotations": {key: f"{max(seconds, SHORTEST_S):.6f}s", **more}}})
     return Patch("Pod", run.namespace, run.name, blob, user=USER)

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
+from actors.agents.container_plans import read_life
 from actors.agents.pod_runs import DURATION
 from config.errors import ConfigError
 from config.load import default_text, parse_scheduler_config
@@ -65,7 +66,7 @@ def with_deadline(obj: Object) -> Object:
         section(obj, "spec").get("activeDeadlineSeconds"),
         text_map(obj["metadata"].get("annotations")),
     )
-    if not isinstance(deadline, int) or DURATION in annotations:
+    if not isinstance(deadline, int) or DURATION in annotations or read_life(obj, 0.0) is not None:
         return obj
     return {**obj, "metadata": {**obj["metadata"], "annotations": {**annotations, DURATION: f"{deadline}s"}}}
 

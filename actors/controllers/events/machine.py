@@ -114,6 +114,11 @@ def _of_running(pod: Object) -> Iterator[Said]:
     status = section(pod, "status")
     if status.get("startTime") or status.get("phase") not in (None, "Pending"):
         yield from (Said("Started", f"Started container {name}", KUBELET) for name in names)
+    for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        if section(section(container, "state"), "waiting").get("reason") == "CrashLoopBackOff":
+            whose = f"{pod['metadata']['name']}_{pod['metadata']['namespace']}({pod['metadata']['uid']})"
+            message = f"Back-off restarting failed container {container.get('name')} in pod {whose}"
+            yield Said("BackOff", message, KUBELET, warning=True)
     if pod["metadata"].get("deletionTimestamp") and status.get("phase") == "Running":
         yield from (Said("Killing", f"Stopping container {name}", KUBELET) for name in names)
 

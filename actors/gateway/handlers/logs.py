@@ -1,83 +1,138 @@
-"""`kubectl logs`: containers are simulated and print nothing, which is what the one line says."""
+"""`kubectl logs`: what a container's command has printed by now; of one that nobody here knows, a line that says so."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import anyio
 
 from actors.gateway.problems import ApiError, bad_request
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.paths import Target
+from actors.gateway.request.query import Query
 from actors.gateway.site import Site
-from core.objects.metadata import Object, section
+from actors.kube.commands.containers import DURATION, plan_of
+from actors.kube.commands.plans import Plan
+from actors.kube.times import timestamp
+from core.objects.metadata import Object, parse_time, section
 
 ENDED: Final = ("Succeeded", "Failed")
-DURATION: Final = "pumice.dev/duration"
 WORDS: Final = {"Succeeded": "has succeeded", "Failed": "has failed", "Running": "is running"}
 
 
+class Log(NamedTuple):
+    """Of one run of a container. `printed`: with its time, in seconds since the epoch; `ended`: no more will come."""
+
+    printed: tuple[tuple[float, str], ...]
+    ended: bool
+
+
 async def logs(site: Site, exchange: Exchange, target: Target) -> None:
-    """GET pods/NAME/log; with follow, until the pod has ended."""
+    """GET pods/NAME/log; with follow, until the container has ended."""
     pod = await site.get("Pod", target.namespace, target.name)
     container = _container(pod, exchange.query.text("container"))
-    line = _line(pod, container)
-    if exchange.query.number("tailLines") == 0:
-        line = b""
-    if not exchange.query.flag("follow") or _phase(pod) in ENDED:
-        await exchange.answer(200, line, "text/plain")
+    log = _log(pod, container, previous=bool(exchange.query.flag("previous")))
+    text = _text(log, exchange.query, site.clock.now())
+    if not exchange.query.flag("follow") or log.ended:
+        await exchange.answer(200, text, "text/plain")
         return
     with site.watching():
         await exchange.begin("text/plain")
-        await exchange.chunk(line)
+        await exchange.chunk(text)
         async with anyio.create_task_group() as tasks:
             with site.open.endless(tasks.cancel_scope):
-                tasks.start_soon(_until_ended, site, target, tasks.cancel_scope)
+                tasks.start_soon(_follow, site, exchange, target, tasks.cancel_scope)
                 await exchange.hung_up()
             tasks.cancel_scope.cancel()
         await exchange.end()
 
 
-async def _until_ended(site: Site, target: Target, scope: anyio.CancelScope) -> None:
-    """Cancel the scope when the pod has ended or is gone."""
-    ring = site.hub.ring("Pod")
+async def _follow(site: Site, exchange: Exchange, target: Target, scope: anyio.CancelScope) -> None:
+    """Print what comes, and cancel the scope when the container has ended or its pod is gone."""
+    ring, told = site.hub.ring("Pod"), site.clock.now()
     while True:
         seen = ring.end
         try:
-            if _phase(await site.get("Pod", target.namespace, target.name)) in ENDED:
-                break
+            pod = await site.get("Pod", target.namespace, target.name)
+            log = _log(pod, _container(pod, exchange.query.text("container")))
         except ApiError:
             break
-        await ring.news.wait_beyond(seen)
+        now = site.clock.now()
+        if text := _lines([each for each in log.printed if told < each[0] <= now], exchange.query):
+            await exchange.chunk(text)
+        told = now
+        if log.ended:
+            break
+        coming = next((at - now for at, _ in log.printed if at > now), None)
+        with anyio.move_on_after(coming):
+            await ring.news.wait_beyond(seen)
     scope.cancel()
 
 
-def _container(pod: Object, asked: str) -> str:
+def _container(pod: Object, asked: str) -> Object:
     """The container that is meant. Raises ApiError (400) when it is none, or one of several."""
     spec = section(pod, "spec")
-    listed: list[Any] = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
-    names = [str(each.get("name")) for each in listed]
+    own: list[Object] = list(spec.get("containers") or ())
+    listed: dict[str, Object] = {str(each.get("name")): each for each in [*(spec.get("initContainers") or ()), *own]}
     pod_name = pod["metadata"]["name"]
     if asked:
-        if asked not in names:
+        if asked not in listed:
             raise bad_request(f"container {asked} is not valid for pod {pod_name}")
-        return asked
-    own = [str(each.get("name")) for each in spec.get("containers") or ()]
+        return listed[asked]
+    names = [str(each.get("name")) for each in own]
     if len(own) > 1:
-        raise bad_request(f"a container name must be specified for pod {pod_name}, choose one of: [{' '.join(own)}]")
-    return own[0] if own else ""
+        raise bad_request(f"a container name must be specified for pod {pod_name}, choose one of: [{' '.join(names)}]")
+    return own[0] if own else {}
 
 
-def _line(pod: Object, container: str) -> bytes:
-    """Raises ApiError (400) for a pod that has not started."""
+def _log(pod: Object, container: Object, *, previous: bool = False) -> Log:
+    """Raises ApiError (400) for a container that has not started, or that has not run before."""
+    name, plan = str(container.get("name") or ""), plan_of(pod, container)
+    status = section(pod, "status")
+    said: list[Object] = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    nothing: Object = {}
+    own = next((each for each in said if each.get("name") == name), nothing)
+    if previous:
+        last = section(section(own, "lastState"), "terminated")
+        if not last:
+            raise bad_request(f'previous terminated container "{name}" in pod "{pod["metadata"]["name"]}" not found')
+        return _run(plan, last)
+    state = section(own, "state")
+    waiting = section(state, "waiting").get("reason")
+    if plan is None and waiting in (None, "PodInitializing") and _phase(pod) in WORDS:
+        return Log(((parse_time(status.get("startTime")), _line(pod, name)),), ended=_phase(pod) in ENDED)
+    run = state.get("running") or state.get("terminated") or section(own, "lastState").get("terminated")
+    if not run:
+        words = f'container "{name}" in pod "{pod["metadata"]["name"]}" is waiting to start'
+        raise bad_request(f"{words}: {waiting or 'ContainerCreating'}")
+    return _run(plan, run)
+
+
+def _run(plan: Plan | None, run: Object) -> Log:
+    started, ended = parse_time(run.get("startedAt")), "finishedAt" in run
+    return Log(tuple([(started + at, text) for at, text in plan.said]) if plan is not None else (), ended)
+
+
+def _text(log: Log, query: Query, now: float) -> bytes:
+    return _lines([each for each in log.printed if log.ended or each[0] <= now], query, query.number("tailLines"))
+
+
+def _lines(printed: list[tuple[float, str]], query: Query, tail: int | None = None) -> bytes:
+    timed = query.flag("timestamps")
+    lines = [
+        f"{timestamp(at)} {line}" if timed else line for at, text in printed for line in text.splitlines(keepends=True)
+    ]
+    if tail is not None and tail >= 0:
+        lines = lines[max(len(lines) - tail, 0) :]
+    return "".join(lines).encode()[: query.number("limitBytes")]
+
+
+def _line(pod: Object, container: str) -> str:
     phase, meta = _phase(pod), pod["metadata"]
-    if phase not in WORDS:
-        raise bad_request(f'container "{container}" in pod "{meta["name"]}" is waiting to start: ContainerCreating')
-    lasts = section(meta, "annotations").get(DURATION)
+    lasts: Any = section(meta, "annotations").get(DURATION)
     told = f" (it runs for {lasts})" if lasts and phase == "Running" else ""
     where = f"{meta.get('namespace')}/{meta['name']}"
-    what = f"{container} of pod {where} {WORDS[phase]}{told} and prints nothing"
-    return f"Pumice simulates this container: {what}\n".encode()
+    return f"Pumice simulates this container: {container} of pod {where} {WORDS[phase]}{told} and prints nothing\n"
 
 
 def _phase(pod: Object) -> str:

@@ -1,0 +1,179 @@
+"""The containers of a pod on its node: one after the other or together, ended and started again (source: the kubelet).
+
+Pure, and on the clock that it is given. A container that ends is started again at once the first time; after that it
+waits from its end, 10 s the second time and twice as long each time, 5 min at most, and from 10 s again once it has run
+for more than 10 min.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from actors.kube.commands.plans import FOR_EVER, Plan
+
+FIRST_BACKOFF_S: Final = 10.0
+MOST_BACKOFF_S: Final = 300.0
+FORGOTTEN_S: Final = 600.0
+"""A back-off begins anew once so much has passed since the last start (twice the longest)."""
+KILLED: Final = 137
+"""The exit code of what the node stops itself."""
+ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
+
+
+class ContainerState(StrEnum):
+    """Where a container is. What has ended and waits to be started again is in back-off."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    ENDED = "ended"
+    BACKOFF = "backoff"
+
+
+class AskedContainer(NamedTuple):
+    """What is asked for. `again`: when it is started again; `first`: before the others; `aside`: and on beside them."""
+
+    name: str
+    image: str
+    plan: Plan
+    again: str
+    first: bool = False
+    aside: bool = False
+
+
+class ContainerEnd(NamedTuple):
+    """How a container ended. Times in seconds since the epoch."""
+
+    exit_code: int
+    started: float
+    finished: float
+
+
+class ContainerRun(Struct):
+    """What has become of it. `ended` is the last end, of this run or of the one before it."""
+
+    state: ContainerState = ContainerState.WAITING
+    started: float = 0.0
+    restarts: int = 0
+    ended: ContainerEnd | None = None
+    before: ContainerEnd | None = None
+    backoff_s: float = 0.0
+
+
+class PodContainers(Struct):
+    """The containers of one pod, those that come first in front. `deadline_s`: seconds from its begin, or for ever."""
+
+    containers: tuple[AskedContainer, ...]
+    runs: list[ContainerRun]
+    deadline_s: float = FOR_EVER
+    begun: float = 0.0
+    over: bool = False
+    too_long: bool = False
+
+    def both(self) -> Iterable[tuple[AskedContainer, ContainerRun]]:
+        """Containers, and what has become of them."""
+        return zip(self.containers, self.runs, strict=True)
+
+    def next_due(self) -> float:
+        """When `advance` has something to do; infinity: never."""
+        if self.over:
+            return FOR_EVER
+        return min([self.begun + self.deadline_s, *[_due(container, run) for container, run in self.both()]])
+
+    def advance(self, now: float) -> None:
+        """What is due happens; the first time, the pod begins."""
+        self.begun = self.begun or now
+        for container, run in self.both():
+            if _due(container, run) <= now:
+                if run.state is ContainerState.RUNNING:
+                    _end(container, run, now)
+                else:
+                    _start(run, now)
+        if now >= self.begun + self.deadline_s:
+            self.too_long = True
+            self._stop(now)
+        elif self._first_are_done(now):
+            self._proceed(now)
+
+    def _first_are_done(self, now: float) -> bool:
+        """Start what comes first, in order; one that failed for good is the end of the pod."""
+        for container, run in self.both():
+            if not container.first:
+                break
+            if run.state is ContainerState.WAITING:
+                _start(run, now)
+            if container.aside:
+                continue
+            if run.state is not ContainerState.ENDED:
+                return False
+            if failed(run):
+                self._stop(now)
+                return False
+        return True
+
+    def _proceed(self, now: float) -> None:
+        main = [run for container, run in self.both() if not container.first]
+        for run in main:
+            if run.state is ContainerState.WAITING:
+                _start(run, now)
+        if all(run.state is ContainerState.ENDED for run in main):
+            self._stop(now)
+
+    def _stop(self, now: float) -> None:
+        self.over = True
+        for run in self.runs:
+            if run.state is ContainerState.RUNNING:
+                run.ended, run.state = ContainerEnd(KILLED, run.started, now), ContainerState.ENDED
+
+    def phase(self) -> str:
+        """Of the pod (source: the kubelet's `getPhase`)."""
+        if self.over:
+            wrong = self.too_long or any(failed(run) for container, run in self.both() if not container.aside)
+            return "Failed" if wrong else "Succeeded"
+        waits = all(run.state is ContainerState.WAITING for container, run in self.both() if not container.first)
+        return "Pending" if waits else "Running"
+
+    def restarts(self) -> int:
+        """Of all containers."""
+        return sum(run.restarts for run in self.runs)
+
+
+def failed(run: ContainerRun) -> bool:
+    """Whether it has ended, and not well."""
+    return run.state is ContainerState.ENDED and run.ended is not None and run.ended.exit_code != 0
+
+
+def _due(container: AskedContainer, run: ContainerRun) -> float:
+    if run.state is ContainerState.RUNNING:
+        return run.started + container.plan.lasts_s
+    if run.state is ContainerState.BACKOFF and run.ended is not None:
+        return run.ended.finished + run.backoff_s
+    return FOR_EVER
+
+
+def _start(run: ContainerRun, now: float) -> None:
+    if run.ended is not None:
+        run.before, run.ended = run.ended, None
+        run.restarts += 1
+        run.backoff_s = min(run.backoff_s * 2, MOST_BACKOFF_S) if run.backoff_s else FIRST_BACKOFF_S
+    run.state, run.started = ContainerState.RUNNING, now
+
+
+def _end(container: AskedContainer, run: ContainerRun, now: float) -> None:
+    run.ended = ContainerEnd(container.plan.exit_code, run.started, now)
+    run.state = ContainerState.ENDED
+    if container.again == ALWAYS or (container.again == ON_FAILURE and run.ended.exit_code):
+        if now - run.started > FORGOTTEN_S:
+            run.backoff_s = 0.0
+        if run.backoff_s:
+            run.state = ContainerState.BACKOFF
+        else:
+            _start(run, now)
+
+
+def backoff_after(restarts: int) -> float:
+    """How long the next start waits, as far as a count of restarts can tell."""
+    return min(FIRST_BACKOFF_S * 2.0 ** min(restarts - 1, 10), MOST_BACKOFF_S) if restarts else 0.0

@@ -1,0 +1,23 @@
+"""What a container will do, said before it does it: how long it runs, what it prints when, how it ends."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+FOR_EVER: Final = float("inf")
+LONGEST_S: Final = 1e10
+"""What lasts longer, some three hundred years, lasts for ever."""
+MOST_PRINTED: Final = 262_144
+"""Characters that are kept of what a container prints; what comes later is not."""
+
+
+class Plan(NamedTuple):
+    """`lasts_s`: seconds from its start, or `FOR_EVER`; `said`: what it prints and when, in seconds from its start."""
+
+    lasts_s: float
+    exit_code: int = 0
+    said: tuple[tuple[float, str], ...] = ()
+
+    def printed(self, ran_s: float) -> str:
+        """By a container that has run for so many seconds."""
+        return "".join([text for at, text in self.said if at <= ran_s])
