@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pumice.measures.jobs import JobRow
     from storage.checkpoint import CheckpointState
-    from storage.journal import Journal
+    from storage.journal import Journal, Stored
 
 BATCH = 5_000
 
@@ -218,10 +218,19 @@ class Beginning:
     after: int
     state: CheckpointState | None = None
 
-    def tell(self, lives: Lives) -> None:
-        """What was there."""
+    async def through(self, journal: Journal, lives: Lives, each: Callable[[Stored], None] | None = None) -> float:
+        """Tell lives of what was there and of every record from here on; the moment of the last one. `each` is handed
+        the records instead, in their order. Raises DamagedError.
+        """
         for mutation in () if self.state is None else there_at(self.state):
             lives.note(mutation, self.at)
+        follow = each or lives.follow
+        after, ended = self.after, self.at
+        while batch := await journal.read(after, limit=BATCH):
+            for stored in batch:
+                follow(stored)
+            after, ended = batch[-1].sequence, max(ended, batch[-1].at)
+        return ended
 
 
 async def beginning(journal: Journal) -> Beginning:
@@ -239,13 +248,7 @@ async def measure(journal: Journal, each: Callable[[JobRow], None] | None = None
     """What a journal's run came to; `each` gets a row for each job as it ends. Raises DamagedError."""
     begun = await beginning(journal)
     measuring = Measuring(begun.at, each)
-    lives = Lives(measuring.listeners())
-    begun.tell(lives)
-    after, ended = begun.after, begun.at
-    while batch := await journal.read(after, limit=BATCH):
-        for stored in batch:
-            lives.follow(stored)
-        after, ended = batch[-1].sequence, max(ended, batch[-1].at)
+    ended = await begun.through(journal, Lives(measuring.listeners()))
     return measuring.end(round(ended, 3))
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pumice.measures.over_time import Grid
     from storage.journal import Journal, Stored
 
-BATCH: Final = 5_000
 MOST_SLICES: Final = 15_000
 """Pods drawn on nodes: more cannot be told apart, and the file stays below five megabytes."""
 
@@ -134,22 +133,22 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
     measuring = Measuring(begun.at, rows.append)
     watched = Beside(measuring.grid)
     lives = Lives((*measuring.listeners(), watched))
-    begun.tell(lives)
     evictions: Counter[tuple[str, str, str]] = Counter()
-    after, ended, cycles, configurations = begun.after, begun.at, 0, list[str]()
-    while batch := await journal.read(after, limit=BATCH):
-        for stored in batch:
-            lives.follow(stored)
-            if stored.kind == API:
-                _waits(stored, watched)
-            elif stored.kind == DECISION:
-                _evicts(stored, watched, evictions)
-            elif stored.kind == CYCLE:
-                cycles = codec.decode(stored.payload, CycleRecord).cycle
-            elif stored.kind == CONFIG and not (loaded := codec.decode(stored.payload, ConfigLoaded)).error:
-                configurations.append(loaded.text)
-        after, ended = batch[-1].sequence, max(ended, batch[-1].at)
-    until = round(ended, 3)
+    cycles, configurations = 0, list[str]()
+
+    def record(stored: Stored) -> None:
+        nonlocal cycles
+        lives.follow(stored)
+        if stored.kind == API:
+            _waits(stored, watched)
+        elif stored.kind == DECISION:
+            _evicts(stored, watched, evictions)
+        elif stored.kind == CYCLE:
+            cycles = codec.decode(stored.payload, CycleRecord).cycle
+        elif stored.kind == CONFIG and not (loaded := codec.decode(stored.payload, ConfigLoaded)).error:
+            configurations.append(loaded.text)
+
+    until = round(await begun.through(journal, lives, record), 3)
     for pod in watched.open.values():
         watched.draw(pod, until)
     reasons = {why: steps.means(until) for why, steps in sorted(watched.reasons.items())}

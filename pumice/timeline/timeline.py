@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pumice.timeline.perfetto import PerfettoWriter
     from storage.journal import Journal, Stored
 
-BATCH: Final = 5_000
 CURVES: Final = ("held", "waiting")
 
 
@@ -129,13 +128,12 @@ async def draw(journal: Journal, writer: PerfettoWriter) -> Measures:
     rows: list[JobRow] = []
     measuring, pods, system = Measuring(begun.at, rows.append), PodSlices(writer), SystemTracks(writer)
     lives = Lives((*measuring.listeners(), pods))
-    begun.tell(lives)
-    after, ended = begun.after, begun.at
-    while batch := await journal.read(after, limit=BATCH):
-        for stored in batch:
-            _draw_record(stored, pods, system)
-            lives.follow(stored)
-        after, ended = batch[-1].sequence, max(ended, batch[-1].at)
+
+    def record(stored: Stored) -> None:
+        _draw_record(stored, pods, system)
+        lives.follow(stored)
+
+    ended = await begun.through(journal, lives, record)
     pods.close(ended)
     found = measuring.end(round(ended, 3))
     queues = writer.process("queues", 2)

@@ -14,20 +14,20 @@ import pytest
 import yaml
 
 from core.messages.decisions import Evict
-from core.messages.events import Evicted, Mutation
+from core.messages.events import Evicted
 from pumice.report.charts import charts
 from pumice.report.page import page
 from pumice.report.recorded import RecordedRun, recorded
 from storage import codec
-from storage.journal import API, DECISION, OUTCOME, Record
+from storage.journal import DECISION, OUTCOME, Record
 from storage.memory import MemoryJournal
 from tests.kit import gang, node, queue
 from tests.kit.browser import ABSENT, CHROMIUM, show
+from tests.kit.recorded import BEGAN, api, on
 from tests.pumice.cli.terminal import pumice
 
 drawing = pytest.importorskip("vl_convert", reason="vl-convert is not installed: pip install 'pumice[report]'")
 
-BEGAN = 1_700_000_000.0
 MARKS = 'class="marks" width='
 WAITS = {
     "conditions": [
@@ -40,16 +40,6 @@ WAITS = {
     ],
     "phase": "Pending",
 }
-
-
-def api(second: float, obj: dict[str, Any], event: str = "MODIFIED") -> Record:
-    meta = obj["metadata"]
-    mutation = Mutation(1, event, obj["kind"], meta.get("namespace", ""), meta["name"], codec.pack(obj))
-    return Record(API, codec.encode(mutation), at=BEGAN + second)
-
-
-def on(obj: dict[str, Any], where: str, phase: str = "Running") -> dict[str, Any]:
-    return {**obj, "spec": {**obj["spec"], "nodeName": where}, "status": {"phase": phase}}
 
 
 def evicted(second: float, pod: dict[str, Any], winner: str) -> list[Record]:

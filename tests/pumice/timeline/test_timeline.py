@@ -9,30 +9,20 @@ import anyio
 import pytest
 
 from core.messages.decisions import Evict
-from core.messages.events import ActorCrashed, ActorStarted, Evicted, Mutation
+from core.messages.events import ActorCrashed, ActorStarted, Evicted
 from pumice.timeline.lanes import Lanes
 from pumice.timeline.perfetto import PerfettoWriter
 from pumice.timeline.timeline import draw
 from storage import codec
-from storage.journal import ACTOR, API, DECISION, OUTCOME, Record
+from storage.journal import ACTOR, DECISION, OUTCOME, Record
 from storage.memory import MemoryJournal
 from tests.kit import gang, node, queue
+from tests.kit.recorded import BEGAN, api, on
 
-BEGAN = 1_700_000_000.0
 protos = pytest.importorskip(
     "perfetto.protos.perfetto.trace.perfetto_trace_pb2",
     reason="perfetto is not installed: pip install 'pumice[timeline]'",
 )
-
-
-def api(second: float, obj: dict[str, Any], event: str = "MODIFIED") -> Record:
-    meta = obj["metadata"]
-    mutation = Mutation(1, event, obj["kind"], meta.get("namespace", ""), meta["name"], codec.pack(obj))
-    return Record(API, codec.encode(mutation), at=BEGAN + second)
-
-
-def on(obj: dict[str, Any], where: str, phase: str = "Running") -> dict[str, Any]:
-    return {**obj, "spec": {**obj["spec"], "nodeName": where}, "status": {"phase": phase}}
 
 
 def records() -> list[Record]:
