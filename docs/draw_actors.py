@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from xml.sax.saxutils import escape  # nosec B406
 
-WIDTH, HEIGHT = 1160, 840
+WIDTH, HEIGHT = 1160, 900
 PICTURE: Final = Path(__file__).with_name("actors.svg")
 
 
@@ -45,6 +45,7 @@ SHARED: Final = tuple(
             ("clock", "everybody: the time"),
             ("decoded objects", "the api server and who watches it"),
             ("longest step", "api server, gateway"),
+            ("truth", "api server; a storm's auditors read it"),
             ("listings", "api server, gateway"),
             ("snapshots", "cache, session runner"),
             ("view version", "cache, session runner"),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from actors.runtime.level_signal import LevelSignal
 from actors.scheduling.config_source import ConfigSource
 from core.messages.decisions import CycleReport, CycleResult
+
+NOTHING_SEEN: Final = -1
+"""No version of the view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +33,15 @@ class Unsent:
 class CycleMemory:
     """One writer, the session runner; it outlives its restarts. `changed` is the cache's: the newest view version.
 
-    `cycle`: the newest in the journal; `done`: the newest that has been carried out.
+    `cycle`: the newest in the journal; `done`: the newest that has been carried out. What it begins with is what the
+    journal held before anybody was started.
     """
 
-    changed: LevelSignal = field(default_factory=LevelSignal)
+    changed: LevelSignal
     cycle: int = 0
     done: int = 0
     carry: dict[str, Any] = field(default_factory=dict[str, Any])
-    seen: int = -1
+    seen: int = NOTHING_SEEN
     wake_at: float | None = None
     unsent: Unsent | None = None
     lost: int = 0

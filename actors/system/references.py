@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from actors.api.store import Store
 from actors.runtime.activity import Activity
 from actors.runtime.clock import Clock
 from actors.runtime.handles import HandleTable
@@ -34,6 +35,7 @@ class Reference:
     """`what`: the title of its box in docs/actors.svg. `kind`: its type. `of`: the one of a system.
 
     `roles`: who holds it. `gives`: what they get from each other through it, and why nobody is surprised by a change.
+    `outside`: the folder of those who are no actors and hold it too; nobody else does.
     """
 
     what: str
@@ -43,6 +45,7 @@ class Reference:
     gives: str
     holds: type | None = None
     moves: bool = False
+    outside: str = ""
 
 
 REFERENCES: Final = (
@@ -79,6 +82,14 @@ REFERENCES: Final = (
         gives="nothing: each notes whose request held the event loop longest, and the supervisor says so",
     ),
     Reference(
+        what="truth",
+        kind=Store,
+        of=lambda wiring: wiring.store,
+        roles=("api-server",),
+        gives="nothing to other actors: a storm's driver and auditors read it between two steps, and write nothing",
+        outside="pumice/storm",
+    ),
+    Reference(
         what="listings",
         kind=HandleTable,
         of=lambda wiring: wiring.store.listings,
@@ -97,7 +108,7 @@ REFERENCES: Final = (
     Reference(
         what="view version",
         kind=LevelSignal,
-        of=lambda wiring: wiring.memory.changed,
+        of=lambda wiring: wiring.changed,
         roles=("cache", "session-runner"),
         gives="a number that only rises, raised by the cache",
     ),

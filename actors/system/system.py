@@ -23,6 +23,7 @@ from actors.runtime.activity import SCHEDULER
 from actors.runtime.asking import ask_again
 from actors.runtime.clock import Clock
 from actors.runtime.mailbox import expected
+from actors.scheduling.cycle_memory import NOTHING_SEEN, CycleMemory
 from actors.scheduling.decider import Decider
 from actors.system.ports import ApiPort, ArrivalsPort, MetricsPort, RunnerPort
 from actors.system.restart import recover, resolve
@@ -149,10 +150,8 @@ class System(Wiring):
         told, known = self.source.loaded.told(), self.recovered.config
         if known is None or (told.digest, told.plugins) != (known.digest, known.plugins):
             self.recovered.sequence = await self.journal.append([Record(CONFIG, codec.encode(told), 0, now)])
-        self.memory.cycle, self.memory.carry = self.recovered.cycle, self.recovered.carry
-        self.memory.done = self.recovered.cycle
-        if not self.settings.at_once:
-            self.memory.seen = self.memory.changed.value
+        cycle, seen = self.recovered.cycle, NOTHING_SEEN if self.settings.at_once else self.changed.value
+        self.memory = CycleMemory(self.changed, cycle, cycle, self.recovered.carry, seen)
         if self.settings.gateway is not None:
             self.store.begin_after(int(now * REVISIONS_PER_S))
         self.context.activity.published(self.store.log.published)

@@ -116,7 +116,8 @@ class Wiring:
             strict=settings.gateway is not None,
             written=self.context.objects,
         )
-        self.memory = CycleMemory()
+        self.changed = LevelSignal()
+        self.memory = CycleMemory(self.changed)
         self.recovered = Recovered()
         self.snapshots = HandleTable(Snapshot)
         self.sessions = HandleTable(Session)

@@ -26,7 +26,7 @@ def _cache(wiring: Wiring, name: str) -> Cache:
         **wiring.ports(name),
         view=wiring.decider.new_view(),
         snapshots=wiring.snapshots,
-        changed=wiring.memory.changed,
+        changed=wiring.changed,
         awaited=wiring.awaited,
         check_always=wiring.settings.check_view,
     )
