@@ -72,6 +72,8 @@ def decide(
     elif manifests and db is None and at is None:
         settings = load_config(config, lenient, terminal, plugins=plugins_dir)
         setup, whole = from_manifests(manifests, settings, moment, terminal)
+    elif db is not None:
+        raise UsageError("expected a cycle of the journal (pumice journal FILE lists them)", path="--at")
     else:
         raise UsageError("nothing to decide about: give -f PATH (- for stdin), or --db FILE with --at CYCLE")
     setup = dataclasses.replace(setup, config=with_actions(setup.config, actions))

@@ -31,6 +31,7 @@ from pumice.load.remarks import said_of_strangers
 from pumice.plugins.loader import identities
 from pumice.runtime.arrivals import hastened
 from pumice.runtime.dumped import still_running
+from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.kubeconfig import export_line
 from pumice.runtime.main_job import Object, RunOutcome, RunPlan, Watching, run_plan
 from pumice.runtime.serving import gateway_settings
@@ -41,6 +42,9 @@ from pumice.storm.script.profiles import PACKAGED, profile
 from storage.retention import parse_keep
 
 LIVE_PERIOD_S: Final = 0.5
+EARLIEST_S: Final = 0.0
+LATEST_S: Final = 7_258_118_400.0
+"""2200: a run has centuries before the last year that a time can be written in."""
 MOST_WAITING: Final = 20
 """So many of what is left pending are listed."""
 
@@ -134,9 +138,10 @@ def say_first(settings: ProcessSettings, token: str | None, terminal: Terminal) 
     """What is known before anything is read."""
     path = Path(settings.db)
     if path.exists():  # a process that was killed at once leaves an empty file
-        terminal.say(
-            f"continuing the journal {path}" if path.stat().st_size else f"{path} is empty: a new journal begins"
-        )
+        if not path.stat().st_size:
+            terminal.say(f"{path} is empty: a new journal begins")
+        elif looks_like_journal(path):
+            terminal.say(f"continuing the journal {path}")
     warn_of_token(token, terminal)
 
 
@@ -188,9 +193,12 @@ def start_of(settings: ProcessSettings) -> float | None:
     if settings.time != "virtual":
         raise UsageError("only virtual time begins when one likes; add --time virtual", path="--start")
     try:
-        return parse_time(settings.start)
+        start = parse_time(settings.start)
     except ValueError as error:
         raise UsageError(f"{settings.start} is no time: {error}", path="--start") from error
+    if not EARLIEST_S < start < LATEST_S:
+        raise UsageError(f"expected a time from 1970 to 2199, was {settings.start}", path="--start")
+    return start
 
 
 def storm_of(names: str, settings: ProcessSettings, terminal: Terminal) -> LiveStorm:

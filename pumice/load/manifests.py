@@ -87,14 +87,25 @@ def load_text(text: str, source: str, loaded: Loaded) -> None:
 
 
 def _documents(text: str, source: str) -> Iterator[ManifestDocument | DocumentError]:
-    if text.lstrip()[:1] not in ("{", "["):
-        return read_documents(text)
-    try:
-        return iter([ManifestDocument(1, 0, msgspec.json.decode(text))])
-    except RecursionError:
-        return read_documents(text)  # which says where
-    except msgspec.DecodeError:
-        return _json_stream(text) if source.endswith((".json", ".json.gz")) else read_documents(text)
+    named = source.endswith((".json", ".json.gz"))
+    begins = text.lstrip()[:1] in ("{", "[")
+    if begins:
+        try:
+            return iter([ManifestDocument(1, 0, msgspec.json.decode(text))])
+        except RecursionError:
+            pass  # the reader of YAML says where
+        except msgspec.DecodeError:
+            if named:
+                return _json_stream(text)
+    found = read_documents(text)
+    return map(_about_json, found) if named or (begins and text.lstrip()[1:].lstrip()[:1] == '"') else found
+
+
+def _about_json(found: ManifestDocument | DocumentError) -> ManifestDocument | DocumentError:
+    """Who wrote JSON is not told of YAML."""
+    if isinstance(found, ManifestDocument):
+        return found
+    return DocumentError(found.problem.replace("YAML", "JSON"), found.line, found.column, found.document)
 
 
 def _json_stream(text: str) -> Iterator[ManifestDocument | DocumentError]:
@@ -110,8 +121,11 @@ def _json_stream(text: str) -> Iterator[ManifestDocument | DocumentError]:
         except json.JSONDecodeError as error:
             yield DocumentError(f"malformed JSON: {error.msg}", error.lineno, error.colno, number)
             return
-        except (RecursionError, ValueError) as error:
-            yield DocumentError(f"malformed JSON: {error}", line, 1, number)
+        except RecursionError:
+            yield DocumentError("malformed JSON: nested too deeply", line, 1, number)
+            return
+        except ValueError:  # of a number; Python bounds how many digits it reads
+            yield DocumentError("malformed JSON: a number of more digits than anything has", line, 1, number)
             return
         yield ManifestDocument(number, line, value)
 

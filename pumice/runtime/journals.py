@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 import anyio
 
@@ -16,8 +17,22 @@ from storage.journal import Journal, Record, Stored
 from storage.memory import MemoryJournal
 from storage.retention import Retention, cut_point
 from storage.sqlite import SqliteJournal
+from storage.sqlite.migrations import APPLICATION_ID
 
 BATCH = 10_000
+SQLITE: Final = b"SQLite format 3\0"
+APPLICATION: Final = slice(68, 72)
+"""Where in a SQLite file the id of its application stands."""
+
+
+def looks_like_journal(path: Path) -> bool:
+    """Whether the file begins as a journal does; it may yet turn out to be none."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(APPLICATION.stop)
+    except OSError:
+        return False
+    return head.startswith(SQLITE) and head[APPLICATION] in (bytes(4), APPLICATION_ID.to_bytes(4, "big"))
 
 
 @asynccontextmanager

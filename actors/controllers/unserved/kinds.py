@@ -8,9 +8,16 @@ from core.objects.metadata import section
 
 Object = dict[str, Any]
 
-UNSERVED: Final = ("CronJob", "CronJob.batch", "DaemonSet", "JobFlow", "StatefulSet")
-"""Kinds (as they are stored) that become pods somewhere, and nothing here. A controller that comes takes its kinds out:
-a test finds those that are served and stand here.
+UNSERVED: Final = (
+    "CronJob",
+    "CronJob.batch",
+    "DaemonSet",
+    "HorizontalPodAutoscaler",
+    "JobFlow",
+    "StatefulSet",
+)
+"""Kinds (as they are stored) that become pods somewhere, or more of them, and nothing here. A controller that comes
+takes its kinds out: a test finds those that are served and stand here.
 """
 SCHEDULER: Final = "volcano"
 NO_CONTROLLER: Final = "no controller for it runs here, so nothing comes of it"

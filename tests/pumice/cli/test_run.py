@@ -106,6 +106,14 @@ def test_an_existing_journal_is_continued(db: Path, manifests: Any) -> None:
     assert whole(db)
 
 
+def test_what_is_no_journal_is_not_said_to_be_continued(db: Path) -> None:
+    db.write_text("hello")
+    said = pumice("run", "--db", db, *VIRTUAL)
+    assert said.code == 2
+    assert "continuing" not in said.err
+    assert "not a Pumice journal" in said.err
+
+
 def test_given_nodes_are_all_there_are(db: Path, manifests: Any) -> None:
     said = pumice("run", "-f", manifests(JOB, node("small", cpu="2")), "--db", db, *VIRTUAL)
     assert said.json["jobs"]["default/train"] == {"phase": "Pending", "bound": 0, "pending": 0}  # not even admitted

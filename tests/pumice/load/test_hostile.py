@@ -59,14 +59,26 @@ def test_nor_do_several(order: list[str]) -> None:
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 def test_deep_json_is_a_problem_with_a_line(source: str, opening: str) -> None:
     (problem,) = loaded("\n" + opening * 50_000, source).problems
-    assert str(problem).startswith(f"{source}:2: malformed YAML: nested deeper than 1000 levels")
+    form = "JSON" if source.endswith("json") or opening == '{"a":' else "YAML"
+    assert str(problem).startswith(f"{source}:2: malformed {form}: nested deeper than 1000 levels")
+
+
+def test_json_of_another_beginning_is_not_called_yaml() -> None:
+    (problem,) = loaded('"a": {b: [}', "f.json").problems
+    assert "malformed JSON" in str(problem)
+    assert "YAML" not in str(problem)
+
+
+def test_a_number_of_very_many_digits_is_a_problem_of_the_file() -> None:
+    (problem,) = loaded('{"a": ' + "9" * 5000 + "}", "f.json").problems
+    assert "a number of more digits than anything has" in str(problem)
 
 
 def test_deep_json_among_other_json() -> None:
     good = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}\n'
     found = loaded(good + "[" * 50_000, "f.json")
     assert names(found) == ["a"]
-    assert str(found.problems[0]).startswith("f.json:2 (document 2): malformed JSON: maximum recursion depth exceeded")
+    assert str(found.problems[0]).startswith("f.json:2 (document 2): malformed JSON: nested too deeply")
 
 
 def test_an_item_of_a_list_is_named_for_its_depth_and_the_others_are_taken() -> None:

@@ -43,10 +43,27 @@ def test_a_number_too_large_for_its_field_is_named_by_file_and_line() -> None:
     load_text(text, "f.yaml", loaded)
     taken, problems = usable(loaded)
     assert [obj["metadata"]["name"] for obj in taken] == ["b"]
+    said, whole = "spec.minMember: Invalid value:", "expected a whole number"
     assert [str(problem) for problem in problems] == [
-        "f.yaml:2: PodGroup default/a: spec.minMember: Invalid value: Expected int | null, got float",
-        "f.yaml:12 (document 3): PodGroup default/c: spec.minMember: Invalid value: Expected int <= 2147483647",
+        f"f.yaml:2: PodGroup default/a: {said} {whole}, was a number of more than 64 bits",
+        f"f.yaml:12 (document 3): PodGroup default/c: {said} {whole} <= 2147483647, was 99999999999",
     ]
+
+
+def test_a_wrong_type_is_said_in_words() -> None:
+    text = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: a}\nspec: {%s}"
+    said = {
+        "minMember: x": "spec.minMember: Invalid value: expected a whole number, was 'x'",
+        "minMember: true": "spec.minMember: Invalid value: expected a whole number, was true",
+        "minMember: 1.5": "spec.minMember: Invalid value: expected a whole number, was 1.5",
+        "queue: 1": "spec.queue: Invalid value: expected a text, was 1",
+        "minTaskMember: {a: x}": "spec.minTaskMember[...]: Invalid value: expected a whole number",
+    }
+    for spec, words in said.items():
+        loaded = Loaded()
+        load_text(text % spec, "f.yaml", loaded)
+        (problem,) = usable(loaded)[1]
+        assert str(problem).endswith(words), problem
 
 
 def test_nulls_are_absent_fields() -> None:

@@ -126,6 +126,8 @@ def test_time_begins_when_it_is_told_to(folder: Path) -> None:
     ("arguments", "words"),
     [
         (("--time", "real", "--start", "2031-05-06"), "add --time virtual"),
+        (("--start", "1600-01-01T00:00:00Z"), "expected a time from 1970 to 2199"),
+        (("--start", "9999-12-31T23:59:59Z"), "expected a time from 1970 to 2199"),
         (("--start", "tomorrow"), "expected a time such as"),
         (("--start", "2031-13-06"), "2031-13-06 is no time"),
     ],

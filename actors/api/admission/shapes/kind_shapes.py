@@ -27,6 +27,7 @@ from actors.api.admission.shapes.pod_shapes import (
     Text,
     Whole,
 )
+from actors.api.admission.shapes.type_words import in_words
 from actors.api.refusals import Cause
 
 
@@ -228,8 +229,8 @@ def shape_problems(kind: str, obj: dict[str, Any]) -> list[Cause]:
         msgspec.convert(obj, SHAPES.get(kind, Bare))
     except msgspec.ValidationError as error:
         match = _PLACE.fullmatch(str(error))
-        problem, place = (match[1], match[2]) if match else (str(error), "")
-        return [Cause(place or "metadata", "FieldValueTypeInvalid", f"Invalid value: {problem.replace('`', '')}")]
+        problem, place = (match[1], match[2] or "") if match else (str(error), "")
+        return [Cause(place or "metadata", "FieldValueTypeInvalid", f"Invalid value: {in_words(problem, place, obj)}")]
     return []
 
 
