@@ -240,6 +240,13 @@ FIXES: Final[tuple[Fix, ...]] = (
         "They are free when it is gone.",
     ),
     Fix(
+        "mig-slices-once",
+        "deviceshare",
+        "A slice of a card under MIG is given to all pods that are placed there in one cycle, to several containers of "
+        "a pod, and once more when a pod has more than one of a card.",
+        "It is one container's.",
+    ),
+    Fix(
         "extender-job-ready",
         "extender",
         "A job about which the extender gives no answer to jobReady is ready, and with ignorable it is not.",

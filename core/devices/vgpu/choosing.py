@@ -26,15 +26,18 @@ class Wanted(NamedTuple):
 
 
 class CardRow:
-    """The cards of one node while something is tried on them: sharers, MiB and cores in use, by card."""
+    """The cards of one node while something is tried on them: sharers, MiB and cores in use, by card. `cuts`: of those
+    of which slices were taken.
+    """
 
-    __slots__ = ("cores", "memory", "sharers")
+    __slots__ = ("cores", "cuts", "memory", "sharers")
 
     def __init__(self, state: CardOccupancy, row: int) -> None:
         count = len(state.cards.cards[row])
         self.sharers: list[int] = state.sharers[row, :count].tolist()
         self.memory: list[int] = state.memory[row, :count].tolist()
         self.cores: list[int] = state.cores[row, :count].tolist()
+        self.cuts: dict[int, slices.Cut] = {}
 
     def write(self, state: CardOccupancy, row: int) -> None:
         """Keep what was tried."""
@@ -102,9 +105,11 @@ class Choosing(CardOccupancy):
                 continue
             if wanted.rules and self.reserved.holds(row, card, wanted.rules):
                 continue
-            name, size = self._try(row, card, memory) or ("", 0)
+            name, size = self._try(row, card, memory, tried) or ("", 0)
             if not name:
                 continue
+            if self._counts_each(row):
+                self._take(row, card, name, tried)
             tried.sharers[card] += 1
             tried.memory[card] += size
             tried.cores[card] += asked.cores
@@ -135,7 +140,7 @@ class Choosing(CardOccupancy):
             found.append(f"a pod of {wanted.apart} has it")
         if wanted.rules and self.reserved.holds(row, card, wanted.rules):
             found.append("a pod of the same rule has it for itself")
-        if not found and self._try(row, card, memory) is None:
+        if not found and self._try(row, card, memory, tried) is None:
             found.append(f"no slice of {memory:,} MiB is free")
         return found
 
@@ -154,15 +159,21 @@ class Choosing(CardOccupancy):
             return sorted(cards, key=lambda card: tried.sharers[card])
         return list(reversed(cards))
 
-    def _try(self, row: int, card: int, memory: int) -> tuple[str, int] | None:
+    def _take(self, row: int, card: int, name: str, tried: CardRow) -> None:
+        """The slice is nobody else's."""
+        place = slices.named(name)
+        if place is not None:
+            cut = tried.cuts.setdefault(card, self._cut(row, card).copy())
+            slices.take(cut, *place, self._ways(row, card))
+
+    def _try(self, row: int, card: int, memory: int, tried: CardRow) -> tuple[str, int] | None:
         """(name, MiB) of what a pod would get of a card."""
         uuid = self.cards.cards[row][card].uuid
         if not self._sliced[row]:
             return uuid, memory
         factor = self._settings.factor
-        found = slices.find(
-            uuid, memory * factor if factor > 1 else memory, self._cut(row, card), self._ways(row, card)
-        )
+        cut = tried.cuts.get(card) or self._cut(row, card)
+        found = slices.find(uuid, memory * factor if factor > 1 else memory, cut, self._ways(row, card))
         return None if found is None else (found[0], self._scaled(found[1]))
 
     def _liking(self, memory: int, card: int, tried: CardRow) -> float:

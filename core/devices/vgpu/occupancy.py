@@ -36,11 +36,21 @@ class CardUsage:
 
 
 class CardOccupancy:
-    """`sharers`, `memory` (MiB) and `cores` (per cent) in use are int64 [N, C]."""
+    """`sharers`, `memory` (MiB) and `cores` (per cent) in use are int64 [N, C]. `once`: a slice of MIG is one
+    container's; without it Volcano gives it to all that are placed before it hears of the first.
+    """
 
     def __init__(
-        self, names: Sequence[str], cards: VgpuCards, settings: VgpuSettings, policy: str, rules: Rules = ()
+        self,
+        names: Sequence[str],
+        cards: VgpuCards,
+        settings: VgpuSettings,
+        policy: str,
+        rules: Rules = (),
+        *,
+        once: bool = False,
     ) -> None:
+        self._once = once
         self.cards, self._names, self._settings, self._policy = cards, names, settings, policy
         self.sharers: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
         self.memory: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
@@ -57,8 +67,10 @@ class CardOccupancy:
 
     def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
         """See `Family`: what its first container has of a card goes, and the pod with it."""
-        for card, device in self._devices(row, notes):
-            if task.uid not in self._users.get((row, card), {}):
+        devices, each = self._devices(row, notes), self._counts_each(row)
+        before = {card for card, _ in devices if self._has(row, card, task)}
+        for card, device in devices:
+            if not (card in before if each else self._has(row, card, task)):
                 continue
             size = device.memory
             if self._sliced[row]:
@@ -68,24 +80,34 @@ class CardOccupancy:
                 cut = self._cuts.setdefault((row, card), slices.Cut())
                 size = self._scaled(slices.give_back(cut, *place, self._ways(row, card)))
             self._shift(row, card, size, device.cores, -1)
-            del self._users[row, card][task.uid]
+            self._users[row, card].pop(task.uid, None)
         self._changes[row] += 1
         self.reserved.leave(row, task, self._users)
 
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """See `Family`. A pod counts once a card, whatever its containers have."""
-        for card, device in self._devices(row, notes):
-            if task.uid in self._users.get((row, card), {}):
+        """See `Family`. A pod counts once a card, whatever its containers have; with `once` each of its slices does."""
+        devices, each = self._devices(row, notes), self._counts_each(row)
+        before = {card for card, _ in devices if self._has(row, card, task)}
+        for card, device in devices:
+            if card in before if each else self._has(row, card, task):
                 size = None
             elif self._sliced[row]:
                 size = self._take_slice(row, card, device)
             else:
                 size = device.memory
             if size is not None:
-                usage = CardUsage(size, device.cores, group_of(task.namespace, notes), task.name)
-                self._users.setdefault((row, card), {})[task.uid] = usage
+                usage = self._users.setdefault((row, card), {}).setdefault(task.uid, CardUsage())
+                usage.memory, usage.cores = usage.memory + size, usage.cores + device.cores
+                usage.group, usage.pod = group_of(task.namespace, notes), task.name
                 self._shift(row, card, size, device.cores, 1)
         self.reserve(row, task)
+
+    def _has(self, row: int, card: int, task: Task) -> bool:
+        return task.uid in self._users.get((row, card), {})
+
+    def _counts_each(self, row: int) -> bool:
+        """Whether every slice of a pod counts."""
+        return self._once and bool(self._sliced[row])
 
     def reserve(self, row: int, task: Task) -> None:
         """The cards that a pod uses are its rules' own, where cards are not cut."""

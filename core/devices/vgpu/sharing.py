@@ -173,6 +173,7 @@ class Vgpu(Choosing, Family):
         if found is None:
             raise DeviceError(REFUSAL.text)
         self.take_lock(row, task, self.name, f"node {name} locked for {task.name} {self.name} lockname")
+        self._cuts.update({(row, card): cut for card, cut in tried.cuts.items()})
         ids, moment = encoded(found[0]), str(int(now))
         said = {NODE: name, TIME: moment, IDS: ids, TO_ALLOCATE: ids, BIND_PHASE: "allocating", BIND_TIME: moment}
         notes.update(said)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.devices import ascend, gpushare, vgpu
 from core.devices.settings import device_config
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from core.devices.vgpu import Rules, VgpuCards, VgpuSettings
     from core.session.session import Session
     from core.state.sources import NodeSpecs
+
+
+SLICES_ONCE: Final = "mig-slices-once"
 
 
 class Switches(NamedTuple):
@@ -61,7 +64,14 @@ def families_of(session: Session, switches: Switches) -> list[Family]:
     if switches.vgpu:
         settings = vgpu.settings_of(None if config is None else config.get("nvidia") or {})
         found.append(
-            vgpu.Vgpu(names, virtual_cards(session.nodes, settings), settings, switches.policy, switches.rules)
+            vgpu.Vgpu(
+                names,
+                virtual_cards(session.nodes, settings),
+                settings,
+                switches.policy,
+                switches.rules,
+                once=SLICES_ONCE in session.config.pumice.fix,
+            )
         )
     if switches.mindcluster:
         found.append(mindcluster(session))

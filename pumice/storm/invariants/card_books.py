@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -18,8 +19,11 @@ ALL_CORES: Final = 100
 HANDED_OUT: Final = "success"
 
 
-def over_assigned(node: Object | None, pods: Iterable[Object]) -> Iterator[Problem]:
-    """Cards of a node that have more users, memory or cores than there are; `pods`: all that are on it."""
+def over_assigned(node: Object | None, pods: Iterable[Object], *, slices: bool = True) -> Iterator[Problem]:
+    """Cards of a node that have more users, memory or cores than there are, and `slices` of them that have several
+    containers; `pods`: all that are on it.
+    """
+    given = Counter[str]()
     cards = {} if node is None else {card.uuid: card for card in codec.registered(_said(node, codec.REGISTER))}
     used = {uuid: [0, 0, 0] for uuid in cards}
     for pod in pods:
@@ -27,6 +31,11 @@ def over_assigned(node: Object | None, pods: Iterable[Object]) -> Iterator[Probl
             if each.uuid in used:
                 sums = used[each.uuid]
                 sums[:] = sums[0] + 1, sums[1] + each.memory, sums[2] + each.cores
+            elif "[" in each.uuid:
+                given[each.uuid] += 1
+    for name, users in given.items() if slices else ():
+        if users > 1:
+            yield "within-cards", f"slice {name} has {users} containers"
     for uuid, (users, memory, cores) in used.items():
         card = cards[uuid]
         if users > card.split or memory > card.memory or cores > ALL_CORES:

@@ -17,7 +17,17 @@ from pumice.storm.invariants.claim_books import KINDS as CLAIM_KINDS
 from pumice.storm.invariants.claim_books import ClaimBooks
 from pumice.storm.invariants.pod_book import Amounts, BookedPodReader, Object, PodBook, amounts, share_port
 from pumice.storm.invariants.sums import add_up, greatest, no_sums, what_is_over
-from pumice.storm.invariants.upheld import ALL, CAPABILITY, CARDS, CLAIMS, EXTENDER, KEPT_CARDS, POD_COUNT, PORTS
+from pumice.storm.invariants.upheld import (
+    ALL,
+    CAPABILITY,
+    CARDS,
+    CLAIMS,
+    EXTENDER,
+    KEPT_CARDS,
+    POD_COUNT,
+    PORTS,
+    SLICES,
+)
 from storage.shared_objects import SharedObjects
 
 if TYPE_CHECKING:
@@ -230,9 +240,8 @@ class StormTruth:
         if CLAIMS in upheld:
             yield from self.claims.judge(self.object_of(pod))
         if CARDS in upheld:
-            yield from over_assigned(
-                self._object("Node", "", pod.node), self.on(pod.node, leaving=KEPT_CARDS in upheld)
-            )
+            there = self.on(pod.node, leaving=KEPT_CARDS in upheld)
+            yield from over_assigned(self._object("Node", "", pod.node), there, slices=SLICES in upheld)
         if EXTENDER in upheld and not admits(pod.key, pod.node):
             yield "extender-heeded", f"pod {pod.key} is on {pod.node}, where the extender would not have it"
         if CAPABILITY in upheld:

@@ -28,12 +28,14 @@ POD_COUNT: Final = "pods"
 CARDS: Final = "within-cards"
 KEPT_CARDS: Final = "cards of terminating pods"
 """Of `within-cards`: without the fix they are given to others, as Volcano does."""
+SLICES: Final = "slices of cards"
+"""Of `within-cards`: without the fix several containers have one, as Volcano does."""
 EXTENDER: Final = "extender-heeded"
 STORM_URL: Final = "http://extender"
 """Where the extender is asked whose rule the monitor knows."""
 ALL: Final = frozenset((GANGS, VICTIMS, CAPABILITY, BUDGETS, CLAIMS, PORTS, POD_COUNT))
 """What the stock configuration upholds."""
-EVERY: Final = ALL | {CARDS, KEPT_CARDS, EXTENDER}
+EVERY: Final = ALL | {CARDS, KEPT_CARDS, SLICES, EXTENDER}
 
 ASKING: Final = frozenset(("enqueue", "allocate", "preempt", "reclaim", "backfill"))
 """Actions that name no victims, or ask the plugins of the tiers about them."""
@@ -57,6 +59,7 @@ def upheld(config: SchedulerConfig) -> frozenset[str]:
         POD_COUNT: _filtered(config),
         CARDS: _asked(config, ("deviceshare",), "Predicate"),
         KEPT_CARDS: "terminating-pods-keep-cards" in config.pumice.fix,
+        SLICES: "mig-slices-once" in config.pumice.fix,
         EXTENDER: any(map(_must_be_heeded, _options(config))),
     }
     return frozenset(name for name, held in holds.items() if held)

@@ -60,7 +60,7 @@ def shared(*nodes: Object, by_memory: bool = True) -> gpushare.GpuShare:
     return gpushare.GpuShare([spec.name for spec in specs], cards, by_memory=by_memory, by_number=not by_memory)
 
 
-def virtual(*nodes: Object, policy: str = "", nvidia: Object | None = None) -> vgpu.Vgpu:
+def virtual(*nodes: Object, policy: str = "", nvidia: Object | None = None, once: bool = False) -> vgpu.Vgpu:
     """Virtual GPUs; `nvidia`: what the ConfigMap says."""
     specs, settings = [read_node(each) for each in nodes], vgpu.settings_of(nvidia)
-    return vgpu.Vgpu([spec.name for spec in specs], vgpu.cards_of(specs, settings), settings, policy)
+    return vgpu.Vgpu([spec.name for spec in specs], vgpu.cards_of(specs, settings), settings, policy, once=once)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.devices.vgpu import Vgpu, read_rules, settings_of
+from core.devices.vgpu.codec import assigned
 from tests.core.devices.cards import asking, vgpu_node, virtual
 from tests.kit import node
 
@@ -159,6 +160,40 @@ def test_a_card_never_gives_more_than_it_has_and_gets_all_back(cards: Any, asked
     for pod, notes in held:
         family.release(0, pod, notes)
     assert [int(each.sum()) for each in (family.sharers, family.memory, family.cores)] == [0, 0, 0]
+
+
+SLICED = st.fixed_dictionaries({"vgpu_number": st.integers(1, 2), "vgpu_memory": st.sampled_from([5, 10, 15, 20, 25])})
+
+
+@given(st.integers(1, 2), st.lists(st.tuples(st.lists(SLICED, min_size=1, max_size=3), st.booleans()), max_size=9))
+def test_with_the_fix_a_slice_is_one_containers_and_comes_back(cards: int, steps: Any) -> None:
+    family = virtual(vgpu_node("n0", [(9, 80, A100)] * cards, "mig"), nvidia=GEOMETRIES, once=True)
+    empty, held = str(family.table()), list[Any]()
+    for number, (asked, ends) in enumerate(steps):
+        pod, notes = asking(f"p{number}", *asked), dict[str, str]()
+        if family.fits(pod, 0):
+            family.assign(0, pod, notes, 0.0)
+            held.append((pod, notes))
+        given_out = [device.uuid for _, said in held for devices in assigned(said[IDS]) for device in devices]
+        assert len(set(given_out)) == len(given_out)
+        again = virtual(vgpu_node("n0", [(9, 80, A100)] * cards, "mig"), nvidia=GEOMETRIES, once=True)
+        for other, said in held:
+            again.resident(0, other, said, leaves=False)
+        assert again.memory.tolist() == family.memory.tolist()
+        assert again.sharers.tolist() == family.sharers.tolist()
+        if ends and held:
+            family.release(0, *held.pop(0))
+    for pod, notes in held:
+        family.release(0, pod, notes)
+    assert str(family.table()) == empty
+
+
+def test_without_the_fix_a_slice_is_given_to_all_that_come_in_one_cycle() -> None:
+    nodes = vgpu_node("n0", [(9, 80, A100)], "mig")
+    for once, other in ((False, "n0-0[group1-0],NVIDIA,5,0:"), (True, "n0-0[group1-1],NVIDIA,5,0:")):
+        family = virtual(nodes, nvidia=GEOMETRIES, once=once)
+        assert got(family, "a", vgpu_number=1, vgpu_memory=5) == "n0-0[group1-0],NVIDIA,5,0:"
+        assert got(family, "b", vgpu_number=1, vgpu_memory=5) == other
 
 
 def test_pods_of_one_rule_never_share_a_card() -> None:

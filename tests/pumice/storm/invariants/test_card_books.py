@@ -37,6 +37,13 @@ def test_a_card_has_no_more_users_memory_or_cores_than_it_has(pods: list[dict[st
     assert not list(over_assigned(None, pods))
 
 
+def test_a_slice_has_one_container() -> None:
+    notes = {codec.IDS: "GPU-0[g-0],NVIDIA,10,0:;GPU-0[g-0],NVIDIA,10,0:;GPU-0[g-1],NVIDIA,10,0:"}
+    twice = pod("a", node="n0", phase="Running", annotations=notes)
+    assert list(over_assigned(NODE, [twice])) == [("within-cards", "slice GPU-0[g-0] has 2 containers")]
+    assert not list(over_assigned(NODE, [twice], slices=False))
+
+
 def test_pods_that_run_were_handed_their_cards() -> None:
     assert not list(without_cards([sharing("a", 1), pod("b", node="n0", phase="Running")]))
     (problem,) = without_cards([sharing("a", 1, phase="allocating")])
