@@ -52,7 +52,7 @@ def _backfill(session: Session, task: Task, cache: ErrorCache) -> None:
         session.trail.task_ended(task, Ending.NO_NODE)
         return
     if not session.allocate_now(task, node):
-        session.trail.task_ended(task, Ending.PLACEMENT_REFUSED, node=node)
+        session.trail.task_ended(task, Ending.PLACEMENT_REFUSED, session.objection, node)
 
 
 def pick_up(session: Session) -> list[Task]:

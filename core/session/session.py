@@ -104,6 +104,7 @@ class Session:
         self.topology = SessionTopology(self)
         self.nominations = Nominations(self)
         self.ask: Ask = nobody  # processes outside
+        self.objection = ""  # to the last placement that a plugin refused, in its words
         trail.begin(self)
 
     @once
@@ -199,8 +200,9 @@ class Session:
             self.evicted_for.discard(row)
         placed = self.nodes.add(node, task, status)
         for handler in self.points.on_allocate:
-            if handler(task, node) is not None:
-                placed = False  # all handlers are told, then one rollback undoes all
+            said = handler(task, node)
+            if said is not None:
+                placed, self.objection = False, said  # all handlers are told, then one rollback undoes all
         return placed
 
     def unplace(self, task: Task) -> None:

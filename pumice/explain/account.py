@@ -10,7 +10,7 @@ from config.errors import RequestError
 from core.devices.telling import given_cards
 from core.life.task import TaskStatus
 from core.messages.decisions import Bind, Evict
-from core.session.trail.records import FITS, Election, Look
+from core.session.trail.records import FITS, Election, Ending, Look
 from core.state.view import View
 from core.state.volumes import volume_rules
 from pumice.explain.advice.advise import Advice
@@ -167,6 +167,7 @@ def _tell(account: Account, pod: str, watched: Watched, scheduler: str) -> None:
     elif pending is not None:
         account.reason, account.message = pending.reason, pending.message
         account.cards = watched.cards.get(pod, {})
+        _tell_objection(account, pod, watched)
     elif pod in result.report.pipelined:
         account.reason = "Pipelined"
         account.message = f"{pod} waits for room that is being released on {result.report.pipelined[pod]}"
@@ -180,6 +181,15 @@ def _tell(account: Account, pod: str, watched: Watched, scheduler: str) -> None:
                 "NoScheduler",
                 f"{pod} asks for scheduler {scheduler}, which nobody here is",
             )
+
+
+def _tell_objection(account: Account, pod: str, watched: Watched) -> None:
+    """Nodes that would do, but a plugin did not let the pod have: a lock of the node, or an extender, say."""
+    ends = (each for of_job in watched.trail.endings.values() for each in of_job if each.who == pod)
+    last = next((each for each in reversed([*ends]) if each.ending is Ending.PLACEMENT_REFUSED), None)
+    if last is not None and last.detail:
+        account.reason = "PlacementRefused"
+        account.message = f"its placement on {last.node} was refused: {last.detail}; {account.message}"
 
 
 def _tell_votes(account: Account, pod: str, election: Election | None) -> None:

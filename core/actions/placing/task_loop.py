@@ -83,7 +83,7 @@ class TaskLoop:
             session.trail.task_ended(task, Ending.NO_NODE)
             return False
         if not self._place(task, node):
-            session.trail.task_ended(task, Ending.PLACEMENT_REFUSED, node=node)
+            session.trail.task_ended(task, Ending.PLACEMENT_REFUSED, session.objection, node)
             return False
         if self._sub_job.network_topology is not None:
             self._occupied = session.topology.after(task, node, self._occupied)
@@ -155,7 +155,7 @@ class TaskLoop:
 
     def _place(self, task: Task, node: int) -> bool:
         """Allocate what fits into idle room, promise what fits into room to come."""
-        self._no_room_for = None
+        self._no_room_for, self._session.objection = None, ""
         if self._session.nodes.fits_idle(node, task):
             return self._statement.allocate(task, node)
         if self._session.nodes.fits_future(node, task):

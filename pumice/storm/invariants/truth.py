@@ -291,12 +291,10 @@ def _allocatable(node: Object) -> Amounts:
 
 
 def _read_group(obj: Object) -> tuple[int, str]:
-    spec = section(obj, "spec")
-    return int(spec.get("minMember", 0)), spec.get("queue") or "default"
+    return int((spec := section(obj, "spec")).get("minMember", 0)), spec.get("queue") or "default"
 
 
 def _capability(obj: Object) -> Amounts:
     """Of anything but pods, which no queue counts."""
-    return {
-        name: most for name, most in amounts(section(obj, "spec").get("capability") or {}).items() if name != "pods"
-    }
+    said = amounts(section(obj, "spec").get("capability") or {})
+    return {name: most for name, most in said.items() if name != "pods"}

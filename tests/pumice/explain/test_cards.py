@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import yaml
 
 from core.devices.telling import given_cards
 from core.devices.words import told_of
+from core.objects.metadata import format_time
 from tests.core.devices.cards import asking, gpu_node, limited, shared, vgpu_node, virtual
 from tests.core.devices.test_hami import chips_on, npu_node, npus
 from tests.core.devices.test_mindcluster import chip_node, cores, family_of
+from tests.core.plugins.test_deviceshare import asks
 from tests.kit import gang, queue
 from tests.pumice.cli.terminal import pumice
 
@@ -107,3 +110,26 @@ def test_decide_and_explain_name_cards(tmp_path: Path) -> None:
     assert told == {"n0": ["n0-0: 6,000 MiB left of 16,000, asks 9,000", "n0-1: 4,000 MiB left of 16,000, asks 9,000"]}
     assert "cards of n0: n0-0: 6,000 MiB left of 16,000" in pumice("explain", "pod", "c-0", *given, "-o", "table").out
     assert pumice("explain", "pod", "a-0", *given, "-o", "json").json["cards"] == {"n0": ["n0-0 (10,000 MiB)"]}
+
+
+@pytest.mark.parametrize(
+    ("switch", "lock", "asked", "there", "words"),
+    [
+        ("VGPUEnable", "hamivgpu", "vgpu_number", vgpu_node("n0", [(2, 100, "NVIDIA-A100")]), "hamivgpu lockname"),
+        ("GPUSharingEnable", "gpu", "gpu_memory", gpu_node("n0", 1, 100), "lockname gpushare"),
+    ],
+)
+def test_a_lock_of_the_node_is_the_reason_that_is_told(
+    switch: str, lock: str, asked: str, there: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    there["metadata"].setdefault("annotations", {})[lock] = format_time(time.time())
+    objects = [there, queue("default"), *asks(gang("g", pods=1), **{asked: 1})]
+    (tmp_path / "o.yaml").write_text(yaml.safe_dump_all(objects))
+    switches = f"deviceshare.{switch}: true, deviceshare.NodeLockEnable: true"
+    (tmp_path / "c.conf").write_text(CONFIG.replace("deviceshare.VGPUEnable: true", switches))
+    at = ("-f", tmp_path / "o.yaml", "--config", tmp_path / "c.conf", "--budget", 0, "-o", "json")
+    told = pumice("explain", "pod", "g-0", *at).json
+    assert told["reason"] == "PlacementRefused"
+    assert told["message"].startswith("its placement on n0 was refused: ")
+    assert words in told["message"]
+    assert "node n0 has been locked within 5 minutes" in told["message"]
