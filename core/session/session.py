@@ -200,8 +200,7 @@ class Session:
             self.evicted_for.discard(row)
         placed = self.nodes.add(node, task, status)
         for handler in self.points.on_allocate:
-            said = handler(task, node)
-            if said is not None:
+            if (said := handler(task, node)) is not None:
                 placed, self.objection = False, said  # all handlers are told, then one rollback undoes all
         return placed
 
