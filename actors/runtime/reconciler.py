@@ -85,7 +85,7 @@ class Machine(Protocol):
 class Reconciler(Actor[Poke, Done]):
     """Runs machines, each in its turn, on one watch of all their kinds.
 
-    `waits_for`: the kind of which there must have been an object before any other kind is looked at.
+    `waits_for`: kinds of one of which there must have been an object before any other kind is looked at.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Reconciler(Actor[Poke, Done]):
         *,
         api: ApiPort,
         machines: Sequence[Machine],
-        waits_for: str = "",
+        waits_for: Sequence[str] = (),
     ) -> None:
         super().__init__(name, mailbox, context)
         self._waits_for = waits_for
@@ -110,7 +110,7 @@ class Reconciler(Actor[Poke, Done]):
             kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, self._kinds)
         }
         # from before the beginning: it lists first, so that a restart does not live through history again
-        self._watcher = Watcher(name, api, context, (waits_for,) if waits_for else self._kinds, since=-1)
+        self._watcher = Watcher(name, api, context, waits_for or self._kinds, since=-1)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """Watching, and timers."""
@@ -137,7 +137,7 @@ class Reconciler(Actor[Poke, Done]):
                 self._watcher.done(changes)
 
     async def _first(self) -> None:
-        """Until there is an object of the kind that is waited for; then all there is of the others is listed, too."""
+        """Until there is an object of a kind that is waited for; then all there is of the others is listed, too."""
         while True:
             changes = await self._watcher.next()
             if any(event.type != "DELETED" for event in changes.events):

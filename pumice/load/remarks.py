@@ -24,7 +24,14 @@ def remarks(loaded: Loaded) -> list[str]:
     fields = list(_fields(loaded))
     more = [f"and {len(fields) - MOST} more unknown fields"] if len(fields) > MOST else []
     kinds = Counter(f"{obj['kind']} ({obj['apiVersion']})" for obj in loaded.objects if _key(obj) in UNSERVED)
-    return [*fields[:MOST], *more, *(f"{kind}: {count}; {NO_CONTROLLER}" for kind, count in sorted(kinds.items()))]
+    unserved = (f"{kind}: {count}; {NO_CONTROLLER}" for kind, count in sorted(kinds.items()))
+    return [*fields[:MOST], *more, *unserved, *_quotas(loaded)]
+
+
+def _quotas(loaded: Loaded) -> Iterator[str]:
+    """What of ResourceQuotas has an effect."""
+    if count := sum(obj["kind"] == "ResourceQuota" for obj in loaded.objects):
+        yield f"ResourceQuota (v1): {count}; only plugin resourcequota heeds it, by which jobs wait: no pod is refused"
 
 
 def strangers(objects: Iterable[Object]) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from actors.controllers.quotas.usage import quota_status
+from core.objects.metadata import section
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.oneshot.between import Object, object_key
@@ -32,9 +34,35 @@ def brought(
     loaded.objects = [*queues, *loaded.objects]
     taken, problems = usable(loaded, GivenObjects([*beside, *loaded.objects]), advance)
     problems += [_is_there(loaded, given) for given in twice]
+    taken, stated = with_quota_statuses(taken, beside)
     found = expanded([*beside, *taken], now)
     notes = [f"Queue {queue['metadata']['name']} is not in the input: assumed, as Volcano makes it" for queue in queues]
-    return Brought(found.objects, problems, notes + found.notes)
+    return Brought(found.objects, problems, notes + stated + found.notes)
+
+
+def with_quota_statuses(objects: Sequence[Object], beside: Sequence[Object]) -> tuple[list[Object], list[str]]:
+    """ResourceQuotas as their controller would have them: one without a status limits nothing. And what was filled in,
+    in words.
+    """
+    notes: list[str] = []
+
+    def stated(obj: Object) -> Object:
+        if obj["kind"] != "ResourceQuota" or section(section(obj, "status"), "hard"):
+            return obj
+        namespace = obj["metadata"].get("namespace")
+        pods = [
+            each
+            for each in (*beside, *objects)
+            if each["kind"] == "Pod" and each["metadata"].get("namespace") == namespace
+        ]
+        status = quota_status(obj, pods)
+        used = ", ".join(f"{name} {text}" for name, text in status["used"].items())
+        notes.append(
+            f"ResourceQuota {object_key(obj)} has no status: taken as its controller would write it, used: {used}"
+        )
+        return {**obj, "status": status}
+
+    return [stated(obj) for obj in objects], notes
 
 
 def _is_there(loaded: Loaded, given: Object) -> InputError:

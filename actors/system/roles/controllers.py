@@ -17,6 +17,7 @@ from actors.controllers.family import FamilyMachine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
+from actors.controllers.quotas.machine import QUOTA, QuotaMachine
 from actors.controllers.unserved.machine import UnservedMachine
 from actors.controllers.volumes.drivers import DriversMachine
 from actors.controllers.volumes.machine import VolumeMachine
@@ -48,7 +49,7 @@ def _controller(
     *,
     crashes: bool = True,
     box: str = "controllers",
-    waits_for: str = "",
+    waits_for: Sequence[str] = (),
 ) -> Role:
     """A shell around machines; `waits_for`: see `Reconciler`."""
 
@@ -71,9 +72,13 @@ QUEUE_CONTROLLER: Final = _controller(
 VOLUME_CONTROLLER: Final = _controller(
     "volume-controller", lambda _: [PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()]
 )
-# Most clusters have no budget: to look at every change of every pod would be a twentieth of all that the system does.
+# Most clusters have no budget and no quota: to look at every change of every pod would be a twentieth of all that the
+# system does.
 DISRUPTION_CONTROLLER: Final = _controller(
-    "disruption-controller", lambda _: [DisruptionMachine()], lambda settings: settings.budgets, waits_for=BUDGET
+    "disruption-controller",
+    lambda _: [DisruptionMachine(), QuotaMachine()],
+    lambda settings: settings.budgets,
+    waits_for=(BUDGET, QUOTA),
 )
 
 

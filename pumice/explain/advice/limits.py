@@ -102,14 +102,26 @@ def _quotas(group: WaitingGroup) -> Iterator[LimitTable]:
     """Of its namespace: what limits what the job asks for at least, by the names that quotas have for it."""
     minimum: dict[str, str] = section(section(group.pod_group, "spec"), "minResources")
     asked = {name: float(_count(name, text)) for name, text in minimum.items()}
+    minima = _grain_of_minima(group)
     for who, quota in group.objects.items():
         if who[:2] != ("ResourceQuota", group.who[1]):
             continue
         hard = section(section(quota, "status"), "hard") or section(section(quota, "spec"), "hard")
         used: dict[str, str] = section(section(quota, "status"), "used")
         if listed := _raisable(asked, hard):
-            grain = {name: gcd(int(asked[name]), _count(name, used.get(name, "0"))) for name in listed}
+            grain = {name: gcd(minima.get(name, 0), _count(name, used.get(name, "0"))) for name in listed}
             yield LimitTable(who, (("spec", "hard"), ("status", "hard")), listed, f"quota {who[2]}: hard", asked, grain)
+
+
+def _grain_of_minima(group: WaitingGroup) -> dict[str, int]:
+    """Of what all that jobs of the namespace ask for at least is a multiple, by the names that quotas have for it."""
+    grain: dict[str, int] = {}
+    for who, obj in group.objects.items():
+        if who[:2] == group.who[:2]:
+            minimum: dict[str, str] = section(section(obj, "spec"), "minResources")
+            for name, text in minimum.items():
+                grain[name] = gcd(grain.get(name, 0), _count(name, text))
+    return grain
 
 
 def _raisable(asked: Mapping[str, float], limits: Mapping[str, str] | None) -> dict[str, str]:

@@ -124,7 +124,7 @@ async def test_it_looks_at_nothing_before_there_is_what_it_waits_for() -> None:
         await bench.api.ask_many(nodes[:TOLD])
         async with anyio.create_task_group() as tasks:
             of_queues = Reconciler(
-                "counter", mailbox, bench.context, api=bench.api, machines=[machine], waits_for="Queue"
+                "counter", mailbox, bench.context, api=bench.api, machines=[machine], waits_for=("Queue",)
             )
             tasks.start_soon(of_queues.run)
             await bench.api.ask_many(nodes[TOLD:])

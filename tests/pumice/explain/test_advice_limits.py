@@ -164,6 +164,14 @@ def test_the_quota_of_a_namespace(
     assert f"admitted with: quota most: hard {words}" in found.sentences
 
 
+def test_a_quota_is_raised_by_no_more_than_is_needed_beside_others() -> None:
+    """Seven that are used, three that another job is promised, and four: by halves of what is asked it would be 16."""
+    first = pod_group("first", min_resources={"cpu": "3"})
+    waiting = pod_group("g", min_member=4, min_resources={"cpu": "4"})
+    found = advised(node("n0"), quota({"cpu": "10"}, {"cpu": "7"}), first, waiting, plugins="{name: resourcequota}")
+    assert "admitted with: quota most: hard cpu 14 instead of 10" in found.sentences
+
+
 def test_a_quota_says_what_it_has_left() -> None:
     """With what others were promised in the same cycle taken off, in the units people wrote."""
     first = pod_group("first", min_resources={"cpu": "6", "memory": "1Gi"})

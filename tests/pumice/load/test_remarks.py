@@ -77,3 +77,10 @@ def test_commands_say_so(command: tuple[str, ...], tmp_path: Path, monkeypatch: 
     said = pumice(*command, "-f", "g.yaml")
     assert "warning: g.yaml:1: PodGroup default/g: unknown field 'spec.minMembers'" in said.err
     assert said.code == 0
+
+
+def test_what_a_quota_does_and_what_it_does_not() -> None:
+    text = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {cpu: 4}}\n"
+    assert remarks(loaded(text)) == [
+        "ResourceQuota (v1): 1; only plugin resourcequota heeds it, by which jobs wait: no pod is refused"
+    ]

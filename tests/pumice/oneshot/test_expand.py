@@ -167,3 +167,25 @@ def test_explain_of_what_is_handed_in(tmp_path: Path) -> None:
     assert said.code == 0, said.err
     assert said.json["state"] == "Pending"
     assert sum(said.json["nodes"].values()) == 1
+
+
+def test_a_quota_without_a_status_limits_as_if_its_controller_had_written_one(tmp_path: Path) -> None:
+    """And one that says what it has used is believed."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "most", "namespace": "default"},
+        "spec": {"hard": {"cpu": "4", "pods": "9"}},
+    }
+    file = tmp_path / "objects.yaml"
+    config = tmp_path / "scheduler.conf"
+    config.write_text('actions: "enqueue, allocate"\ntiers: [{plugins: [{name: resourcequota}, {name: gang}]}]\n')
+    used = pod("there", cpu="3", node="n0")
+    found: list[int] = []
+    for status in ({}, {"status": {"hard": {"cpu": "4"}, "used": {"cpu": "0"}}}):
+        objects = [node("n0"), used, {**quota, **status}, job("j", pods=2)]
+        file.write_text(yaml.safe_dump_all(objects))
+        said = pumice("decide", "-f", str(file), "--config", str(config), "-o", "json")
+        found.append(len(said.json["cycles"][0]["binds"]))
+        assert ("has no status" in said.err) == (not status)
+    assert found == [0, 2]

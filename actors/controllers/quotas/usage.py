@@ -1,0 +1,90 @@
+"""What a ResourceQuota has used, of what pods count (source: Kubernetes' quota controller and its pod evaluator).
+
+Other objects that a quota may bound (`services`, `count/configmaps`) are not counted: their limits stand in the status
+without a use. The scopes are Kubernetes' own but for affinity across namespaces; the scheduler's plugin knows none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from actors.controllers.min_resources import Amounts, added, pod_usage, texts
+from core.objects.metadata import section
+from core.quantity import quantity_of
+
+Object = dict[str, Any]
+
+ENDED: Final = ("Succeeded", "Failed")
+COUNT: Final = "count/pods"
+PREFIXES: Final = ("requests.", "limits.", "hugepages-")
+NAMES: Final = ("cpu", "memory", "ephemeral-storage", "pods", COUNT)
+OF_CLAIMS: Final = "requests.storage"
+
+
+def usage_of_pod(pod: Object) -> Amounts:
+    """What a pod counts: only as an object once it has ended."""
+    usage = pod_usage(section(pod, "spec"))
+    return {COUNT: usage[COUNT]} if section(pod, "status").get("phase") in ENDED else usage
+
+
+def is_in_scope(quota: Object, pod: Object) -> bool:
+    """Whether the quota is about that pod."""
+    spec = section(quota, "spec")
+    listed: list[Object] = section(spec, "scopeSelector").get("matchExpressions") or []
+    asked = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
+    return all(_matches(one, section(pod, "spec")) for one in (*asked, *listed))
+
+
+def _matches(scope: Mapping[str, Any], spec: Object) -> bool:
+    name = scope.get("scopeName")
+    if name == "PriorityClass":
+        return _has_class(scope, spec.get("priorityClassName"))
+    if name in ("Terminating", "NotTerminating"):
+        return (spec.get("activeDeadlineSeconds") is not None) == (name == "Terminating")
+    if name in ("BestEffort", "NotBestEffort"):
+        return (not _asks(spec)) == (name == "BestEffort")
+    return False
+
+
+def _has_class(scope: Mapping[str, Any], name: str | None) -> bool:
+    values = set[str | None](scope.get("values") or ())
+    match scope.get("operator"):
+        case "In":
+            return name in values
+        case "NotIn":
+            return name not in values
+        case "DoesNotExist":
+            return not name
+        case _:
+            return bool(name)
+
+
+def _asks(spec: Object) -> bool:
+    containers: list[Object] = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    return any(section(one, "resources").get(part) for one in containers for part in ("requests", "limits"))
+
+
+def quota_status(quota: Object, pods: Iterable[Object]) -> Object:
+    """`hard` as in the spec, and of what pods count how much those `pods` use that the quota is about."""
+    return used_status(quota, total_of(usage_of_pod(pod) for pod in pods if is_in_scope(quota, pod)))
+
+
+def total_of(usages: Iterable[Amounts]) -> Amounts:
+    """The sum, by name."""
+    total: Amounts = {}
+    for usage in usages:
+        total = added(total, usage)
+    return total
+
+
+def used_status(quota: Object, total: Amounts) -> Object:
+    """The status of a quota whose pods use so much in all."""
+    hard: dict[str, str] = section(section(quota, "spec"), "hard")
+    zero = quantity_of("0")
+    used = {name: total.get(name, zero) for name in hard if _of_pods(name)}
+    return {"hard": dict(hard), "used": texts(used)}
+
+
+def _of_pods(name: str) -> bool:
+    return name in NAMES or (name.startswith(PREFIXES) and name != OF_CLAIMS)

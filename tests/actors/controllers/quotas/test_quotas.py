@@ -1,0 +1,87 @@
+"""The status of a ResourceQuota follows the pods of its namespace, as Kubernetes' controller has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.controllers.quotas.machine import QuotaMachine
+from actors.controllers.quotas.usage import is_in_scope, quota_status
+from tests.actors.cluster import Cluster
+from tests.kit.pods import pod
+
+Object = dict[str, Any]
+
+
+def quota(hard: dict[str, str], **spec: Any) -> Object:
+    metadata = {"name": "q", "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard, **spec}}
+
+
+def test_it_follows_pods_that_come_end_and_go() -> None:
+    cluster = Cluster(QuotaMachine())
+    hard = {"cpu": "10", "requests.memory": "8Gi", "pods": "5", "count/pods": "9", "services": "2"}
+    cluster.create(pod("before", cpu="2", memory="1Gi"))
+    cluster.create(quota(hard))
+    cluster.settle()
+    used = {"cpu": "2", "requests.memory": "1Gi", "pods": "1", "count/pods": "1"}
+    assert cluster.get("ResourceQuota", "q")["status"] == {"hard": hard, "used": used}
+    cluster.create(pod("after", cpu="500m", memory="1Gi"))
+    cluster.create(pod("elsewhere", namespace="other", cpu="4"))
+    cluster.settle()
+    assert cluster.get("ResourceQuota", "q")["status"]["used"] == {
+        "cpu": "2500m",
+        "requests.memory": "2Gi",
+        "pods": "2",
+        "count/pods": "2",
+    }
+    cluster.status("Pod", "before", {"phase": "Succeeded"})
+    cluster.settle()
+    used = {"cpu": "500m", "requests.memory": "1Gi", "pods": "1", "count/pods": "2"}
+    assert cluster.get("ResourceQuota", "q")["status"]["used"] == used
+    cluster.delete("Pod", "after", grace_s=0)
+    cluster.delete("Pod", "before", grace_s=0)
+    cluster.settle()
+    assert set(cluster.get("ResourceQuota", "q")["status"]["used"].values()) == {"0"}
+
+
+def test_other_limits_in_the_spec_are_taken_over() -> None:
+    cluster = Cluster(QuotaMachine())
+    cluster.create(quota({"cpu": "10"}))
+    cluster.settle()
+    cluster.patch("ResourceQuota", "q", {"spec": {"hard": {"cpu": "4"}}})
+    cluster.settle()
+    assert cluster.get("ResourceQuota", "q")["status"] == {"hard": {"cpu": "4"}, "used": {"cpu": "0"}}
+
+
+def classed(name: str | None) -> Object:
+    made = pod("p")
+    if name:
+        made["spec"]["priorityClassName"] = name
+    return made
+
+
+def by_class(operator: str, *values: str) -> Object:
+    one = {"scopeName": "PriorityClass", "operator": operator, "values": list(values)}
+    return {"scopeSelector": {"matchExpressions": [one]}}
+
+
+SCOPES: list[tuple[Object, Object, Object]] = [
+    (by_class("In", "high"), classed("high"), classed("low")),
+    (by_class("NotIn", "high"), classed("low"), classed("high")),
+    (by_class("Exists"), classed("low"), classed(None)),
+    (by_class("DoesNotExist"), classed(None), classed("low")),
+    ({"scopes": ["Terminating"]}, {"spec": {"activeDeadlineSeconds": 5}}, {"spec": {}}),
+    ({"scopes": ["NotTerminating"]}, {"spec": {}}, {"spec": {"activeDeadlineSeconds": 5}}),
+    ({"scopes": ["NotBestEffort"]}, pod("p", cpu="1"), {"spec": {"containers": [{}]}}),
+    ({"scopes": ["BestEffort"]}, {"spec": {"containers": [{}]}}, pod("p", cpu="1")),
+]
+
+
+@pytest.mark.parametrize(("spec", "about", "not_about"), SCOPES)
+def test_scopes(spec: Object, about: Object, not_about: Object) -> None:
+    one = quota({"pods": "3"}, **spec)
+    assert is_in_scope(one, about)
+    assert not is_in_scope(one, not_about)
+    assert quota_status(one, [about, not_about])["used"] == {"pods": "1"}
