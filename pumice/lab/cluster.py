@@ -189,7 +189,8 @@ class Cluster:
 
     def lived(self) -> LivedRun:
         """What came of it so far."""
-        _, measuring, rows = copy.deepcopy((self._lives, self._measuring, self._rows))
+        rows = [copy.copy(row) for row in self._rows]
+        _, measuring = copy.deepcopy((self._lives, self._measuring), {id(self._rows): rows})
         measuring.each = rows.append
         return LivedRun(rows, measuring.end(round(self._life.now, 3)))
 

@@ -31,7 +31,8 @@ class Effects:
     """On a store, for the view of the scheduler that decided: what comes to nothing is taken back there.
 
     Words alone (why something waits) are remembered and not written: nobody decides by them. `quiet`: revisions that
-    brought nothing to decide by. `wordless`: words are always the same, so that they may as well be written.
+    brought nothing to decide by; `own`: those of what was said of PodGroups. `wordless`: words are always the same, so
+    that they may as well be written.
     """
 
     def __init__(self, store: Store, *, wordless: bool) -> None:
@@ -41,6 +42,7 @@ class Effects:
         self._said: dict[tuple[str, str, str], Any] = {}
         self._written: dict[tuple[str, str], Any] = {}
         self.quiet: set[int] = set()
+        self.own: set[int] = set()
 
     def carry_out(self, result: CycleResult, view: View, now: float) -> bool:
         """All of it. Whether there were words that are news."""
@@ -153,8 +155,10 @@ class Effects:
             return news
         self._written[name] = (standing, counts)
         report = ReportStatus("PodGroup", *name, group, cycle, self._store.revision)
-        if isinstance(self._store.apply(report, now), Accepted) and known is not None and known[0] == standing:
-            self.quiet.add(self._store.revision)
+        if isinstance(self._store.apply(report, now), Accepted):
+            self.own.add(self._store.revision)
+            if known is not None and known[0] == standing:
+                self.quiet.add(self._store.revision)
         return news
 
     def _is_new(self, kind: str, namespace: str, name: str, words: Any) -> bool:

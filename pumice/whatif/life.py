@@ -30,6 +30,7 @@ from pumice.runtime.order import in_order
 from pumice.whatif.effects import Effects
 from pumice.whatif.machines import controllers
 from pumice.whatif.state import Fork, Object
+from pumice.whatif.stillness import stirs, waits
 from storage import codec
 from storage.shared_objects import SharedObjects
 
@@ -68,7 +69,8 @@ class Life:
         self._elapsed = self._earliest = 0.0  # as a loop counts it: a time of day is too coarse to add up periods
         self._seen = -1
         self._wake_at: float | None = None
-        self._again = self._echo = False
+        self._again = self._echo = self._settled = False
+        self._stirred = True
         self._begin(fork)
 
     @property
@@ -193,19 +195,28 @@ class Life:
             self._hears(mutation, self.now)
             if mutation.kind in _WATCHED:
                 before = self.view.version
-                self._shown.see(mutation.type, self._objects.unpack(mutation.blob))
+                self._stirred |= stirs(self._shown, mutation, self._objects.unpack(mutation.blob), self._effects.own)
                 if mutation.revision in self._effects.quiet:
                     self._effects.quiet.discard(mutation.revision)
                     self._seen += self.view.version - before
 
     def _decide(self) -> None:
-        """A cycle; where nothing has changed but words, what it comes to is known, and it only takes its time."""
+        """A cycle; where nothing has changed by which anybody decides, what it comes to is known, and it only takes its
+        time.
+        """
         self.cycle += 1
         self._earliest = self._elapsed + self._config.pumice.schedule_period_s
-        idle = self._echo and self.view.version == self._seen and not (self._wake_at and self._wake_at <= self.now)
+        idle = self._settled and not (self._wake_at and self._wake_at <= self.now)
+        idle = idle and ((self._echo and self.view.version == self._seen) or self._is_still())
         self._again = self._echo = False
-        if not idle:
+        if idle:
+            self._seen = self.view.version
+        else:
             self._run_cycle()
+
+    def _is_still(self) -> bool:
+        """Nobody waits for a place, and since the last cycle nothing has come but what it said itself."""
+        return not self._stirred and self._options.wordless and not waits(self.view)
 
     def look_again(self, trail: Trail) -> CycleResult:
         """The cycle that has just been decided, decided once more and followed. To be called by `decided` only."""
@@ -217,7 +228,7 @@ class Life:
         return close_session(session)
 
     def _run_cycle(self) -> None:
-        self._seen = self.view.version
+        self._seen, self._stirred = self.view.version, False
         before = self.carry.to_dict()
         snapshot = self.view.snapshot(volume_rules(self._config))
         clock = CycleClock(self.cycle, self.now, self._seed)
@@ -231,8 +242,8 @@ class Life:
         words = self._effects.carry_out(result, self.view, self.now)
         words |= self._options.wordless and bool(self.view.jobs.counts[TaskStatus.PENDING].any())
         # what was only said wakes the scheduler; it comes to the same again unless it goes on from elsewhere
-        self._again = words
-        self._echo = words and result.carry == before and self._config.pumice.ties != "hash"
+        self._again = self._echo = words
+        self._settled = result.carry == before and self._config.pumice.ties != "hash"
 
 
 _WATCHED: Final = frozenset(WATCHED)

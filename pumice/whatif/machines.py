@@ -35,6 +35,7 @@ class Controller:
         }
         self._revision = 0
         self._fresh = True
+        self._due: float | None = None
 
     def begin(self) -> None:
         """Hear of all there is."""
@@ -46,14 +47,15 @@ class Controller:
     def turn(self, now: float) -> None:
         """Hear what was published, ask what is to be asked."""
         news, self._fresh = self._hear() or self._fresh, False
-        due = self.next_due()
-        if not news and (due is None or due > now):
+        if not news and (self._due is None or self._due > now):
             return
         asking: Sequence[Machine] = self._machines
         for _ in range(AGAIN_MOST):
             asking = [machine for machine in asking if self._asked(machine, now)]
             if not asking:
-                return
+                break
+        # what is due changes by what is heard and asked, and by that alone
+        self._due = min((at for machine in self._machines if (at := machine.next_due()) is not None), default=None)
 
     def _hear(self) -> bool:
         if self._store.log.head(self._kinds) <= self._revision:
@@ -84,8 +86,7 @@ class Controller:
 
     def next_due(self) -> float | None:
         """When there is something to do though nothing changed; None: never."""
-        due = [at for machine in self._machines if (at := machine.next_due()) is not None]
-        return min(due, default=None)
+        return self._due
 
 
 def controllers(store: Store, objects: SharedObjects, default_duration_s: float) -> list[Controller]:
