@@ -49,6 +49,14 @@ def kills(session: nox.Session) -> None:
 
 
 @nox.session
+def published(session: nox.Session) -> None:
+    """Runs of a published experiment (docs/fgd.md) on all its traces, every point compared; `-- SEEDS` (42)."""
+    session.env["PUMICE_TEST_TRACES"] = "all"
+    session.env["PUMICE_TEST_SEEDS"] = session.posargs[0] if session.posargs else "42"
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests/pumice/test_fgd_example.py")
+
+
+@nox.session
 def examples(session: nox.Session) -> None:
     """Every command of the READMEs as printed, in a copy of examples/."""
     _run(session, "python", "-m", "docs.try_commands")
