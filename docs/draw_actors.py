@@ -115,6 +115,7 @@ ARROWS: Final = (
         ((560, 87), (560, 125), (390, 125), (390, 188)), "requests, watches", (430, 119), ("gateway",), ("api server",)
     ),
     Arrow(((650, 45), (735, 45)), "", (0, 0), ("gateway",), ("metrics",)),
+    Arrow(((620, 87), (620, 150), (775, 150), (775, 188)), "gauges", (695, 144), ("gateway",), ("session runner",)),
     Arrow(
         ((195, 160), (300, 160), (300, 188)), "watch, write", (203, 153), ("controllers",), ("api server",), both=True
     ),

@@ -2,7 +2,7 @@
 
 Owns: the connections, the rings of what changed lately, the listings that are read in pages.
 Accepts: `Poke`.
-Sends: asks the api, and the metrics actor.
+Sends: asks the api, and, of whoever reads metrics, the session runner (if there is one) and the metrics actor.
 When full: clients wait; a watch that does not read falls behind and is told so. Bodies and watches are bounded.
 Stops: takes no more requests, ends the watches, then what is still being answered, then the connections.
 
@@ -23,13 +23,13 @@ from actors.gateway.settings import GatewaySettings
 from actors.gateway.site import Listings, Site
 from actors.runtime.actor import Actor
 from actors.runtime.context import Context
-from actors.system.ports import ApiPort, MetricsPort, PokePort
+from actors.system.ports import ApiPort, MetricsPort, PokePort, RunnerPort
 from core.messages.commands import Poke
 from core.messages.replies import Done
 
 
 class Gateway(Actor[Poke, Done]):
-    """`listings`: those that the api has opened, by handle."""
+    """`listings`: those that the api has opened, by handle. `runner`: where anybody runs cycles."""
 
     def __init__(
         self,
@@ -39,13 +39,14 @@ class Gateway(Actor[Poke, Done]):
         *,
         api: ApiPort,
         metrics: MetricsPort,
+        runner: RunnerPort | None,
         listings: Listings,
         settings: GatewaySettings,
     ) -> None:
         super().__init__(name, mailbox, context)
         limits = {"ring_events": settings.ring_events, "ring_bytes": settings.ring_bytes}
         hub = Hub(api, listings, context, **limits)
-        self.site = Site(api, metrics, listings, context.clock, hub, settings, context.longest)
+        self.site = Site(api, metrics, runner, listings, context.clock, hub, settings, context.longest)
         self._stop = anyio.Event()
         self._stopped = anyio.Event()
 

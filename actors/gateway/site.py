@@ -25,7 +25,7 @@ from actors.gateway.waiting_gauges import WaitingGauges
 from actors.runtime.clock import Clock
 from actors.runtime.handles import HandleTable
 from actors.runtime.longest import Longest
-from actors.system.ports import ApiPort, MetricsPort
+from actors.system.ports import ApiPort, MetricsPort, RunnerPort
 from core.messages import commands, replies
 from core.objects.metadata import Object
 from storage import codec
@@ -43,6 +43,7 @@ class Site:
 
     api: ApiPort
     metrics: MetricsPort
+    runner: RunnerPort | None
     listings: Listings
     clock: Clock
     hub: Hub

@@ -67,7 +67,6 @@ class Switchboard:
         """The mailboxes of a role."""
         return [self.mailboxes[name] for name, its in self.role.items() if its == role]
 
-    def one(self, role: str) -> Mailbox[Any, Any]:
-        """The mailbox of the only actor of a role."""
-        (mailbox,) = self.all(role)
-        return mailbox
+    def one(self, role: str) -> Mailbox[Any, Any] | None:
+        """The mailbox of the only actor of a role; None in a system without it."""
+        return next(iter(self.all(role)), None)

@@ -1,7 +1,7 @@
 """The session runner: one scheduling cycle at a time.
 
 Owns: the cycle number, the carry, the configuration in force, and the session whenever no action worker holds it.
-Accepts: `RunCycle` (run one now, changed or not), `OfferConfig`, `AwaitCycle`.
+Accepts: `RunCycle` (run one now, changed or not), `OfferConfig`, `AwaitCycle`, `TellQueues`.
 Sends: asks the cache (snapshot, assume), the recorder (append) and the action workers (the baton; an action that would
 find nothing to do is run here); tells the bind and evict workers, the status writer and the metrics.
 When full: askers of `RunCycle` wait.
@@ -32,7 +32,7 @@ from actors.scheduling.measure import Measure
 from actors.scheduling.stopping import SessionSteps
 from config.errors import ConfigError
 from core.messages.commands import RunAction, TakeSnapshot
-from core.messages.cycles import AwaitCycle, CyclesRun, OfferConfig, RunCycle, RunnerCommand
+from core.messages.cycles import AwaitCycle, CyclesRun, OfferConfig, RunCycle, RunnerCommand, TellQueues
 from core.messages.events import ConfigLoaded, CycleDropped
 from core.messages.queue_tables import QueuesMeasured
 from core.messages.replies import ActionFailed, Done, SnapshotTaken
@@ -117,6 +117,9 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
                 case AwaitCycle(number=number):
                     self._awaited.append((number, item))
                     self._tell_who_waits()
+                case TellQueues():  # made when somebody reads them: a cycle of few pods would be a tenth longer
+                    await self._metrics.tell(QueuesMeasured(self._decider.queue_tables(), self._decider.card_table()))
+                    item.reply(Done())
                 case _:
                     assert_never(message)
 
@@ -187,8 +190,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
         self._settle(taken.version, result)
-        queues = QueuesMeasured(self._decider.queue_tables(), self._decider.card_table())
-        await self._metrics.tell(measure.finish(result, moment.now), queues)
+        await self._metrics.tell(measure.finish(result, moment.now))
         memory.done = moment.cycle
         self._tell_who_waits()
 

@@ -31,7 +31,7 @@ from actors.system.roles import ROLES
 from actors.system.settings import SystemSettings
 from actors.system.wiring import Wiring
 from core.messages import commands, recording, replies
-from core.messages.cycles import AwaitCycle, CyclesRun, RunCycle
+from core.messages.cycles import AwaitCycle, CyclesRun, RunCycle, TellQueues
 from core.messages.message import Message
 from storage import codec
 from storage.journal import CONFIG, Journal, Record
@@ -106,6 +106,8 @@ class System(Wiring):
 
     async def metrics_text(self) -> bytes:
         """Prometheus' text format."""
+        if self.settings.scheduler:
+            await ask_again(self._runner, TellQueues())
         metrics = cast("MetricsPort", self.switchboard.mailboxes["metrics"])
         return (expected(await metrics.ask(commands.Expose()), replies.Exposition)).text
 

@@ -28,4 +28,8 @@ class CyclesRun(Message, frozen=True):
     cycle: int
 
 
-RunnerCommand = RunCycle | OfferConfig | AwaitCycle
+class TellQueues(Message, frozen=True):
+    """Tell the metrics of the queues and cards as the newest session knew them. Reply: Done after it."""
+
+
+RunnerCommand = RunCycle | OfferConfig | AwaitCycle | TellQueues

@@ -5,7 +5,9 @@ from __future__ import annotations
 from actors.gateway.problems import no_such_path
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.site import Site, guarded
+from actors.runtime.asking import ask_again
 from core.messages import commands
+from core.messages.cycles import TellQueues
 
 CHECKS = {"livez": ("ping",), "healthz": ("ping", "api"), "readyz": ("ping", "api", "watches")}
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -36,5 +38,7 @@ async def _holds(site: Site, check: str) -> bool:
 
 async def metrics(site: Site, exchange: Exchange) -> None:
     """Prometheus' text format, with Volcano's metric names."""
+    if site.runner is not None:
+        await guarded(ask_again(site.runner, TellQueues()))
     answer = await guarded(site.metrics.ask(commands.Expose()))
     await exchange.answer(200, answer.text + site.waiting.text(), METRICS_TYPE)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from anyio import sleep
+from anyio import fail_after, sleep
 
 from actors.errors import ListenError
 from actors.gateway.security import is_loopback
@@ -88,6 +88,18 @@ async def test_version_and_metrics() -> None:
         answer = await web.http.get("/metrics")
         assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
         assert "volcano_e2e_scheduling_latency_milliseconds" in answer.text
+        with fail_after(5):  # a queue has gauges once a session has seen it
+            while "volcano_queue_allocated_milli_cpu{" not in (await web.http.get("/metrics")).text:  # noqa: ASYNC110
+                await sleep(0.01)
+
+
+@anyio
+async def test_there_are_metrics_where_nobody_schedules() -> None:
+    async with serving(settings=PASSIVE) as web:
+        answer = await web.http.get("/metrics")
+        assert answer.status_code == 200
+        assert "pumice_mailbox_received" in answer.text
+        assert "volcano_queue_allocated_milli_cpu{" not in answer.text
 
 
 @anyio
