@@ -23,6 +23,7 @@ ALLOWED: Final = {
     },
 }  # fmt: skip
 ALONE: Final = {
+    "actors/kube/schedules.py": {"cronsim"},
     "actors/api/patches/operations.py": {"jsonpatch"},
     "actors/scheduling/stopping.py": {"greenlet"},
     "core/kube/patterns.py": {"re2"},

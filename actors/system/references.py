@@ -68,8 +68,8 @@ REFERENCES: Final = (
         kind=SharedObjects,
         of=lambda wiring: wiring.context.objects,
         roles=(
-            "api-server", "cache", "config-watcher", "disruption-controller", "extender-client", "gateway",
-            "job-controller", "node-agents", "pod-events", "pod-group-controller", "pre-bind-worker",
+            "api-server", "cache", "config-watcher", "cron-controller", "disruption-controller", "extender-client",
+            "gateway", "job-controller", "node-agents", "pod-events", "pod-group-controller", "pre-bind-worker",
             "queue-controller", "status-writer", "volume-controller", "workload-controller",
         ),
         gives="what the bytes of a message say, decoded once: nobody may change it",

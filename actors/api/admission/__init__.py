@@ -21,7 +21,7 @@ from actors.api.admission import (
     queues,
     workloads,
 )
-from actors.api.admission.made import batch_jobs
+from actors.api.admission.made import batch_jobs, cron_jobs
 from actors.api.admission.rules import Admission, Lookup
 from actors.api.admission.stated_amounts import STATED
 
@@ -35,6 +35,14 @@ ADMISSION: Final[dict[str, Admission]] = {
         settle=definitions.settle,
     ),
     "Job": Admission(default=jobs.default, validate=jobs.validate, validate_update=jobs.validate_update),
+    "CronJob": Admission(
+        default=cron_jobs.default,
+        validate=cron_jobs.validate_volcano,
+        validate_update=cron_jobs.validate_volcano_update,
+    ),
+    "CronJob.batch": Admission(
+        default=cron_jobs.default, validate=cron_jobs.validate, validate_update=cron_jobs.validate_update
+    ),
     "Job.batch": Admission(
         default=batch_jobs.default,
         validate=batch_jobs.validate,

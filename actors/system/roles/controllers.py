@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from actors.controllers.batch.rule import JobRule
 from actors.controllers.configuration.watcher import ConfigWatcher
+from actors.controllers.crons.dialects import KUBERNETES, VOLCANO
+from actors.controllers.crons.rule import CronRule
 from actors.controllers.devices.machine import DeviceMachine
 from actors.controllers.disruptions.machine import BUDGET, DisruptionMachine
 from actors.controllers.events.machine import PodEventsMachine
@@ -84,7 +86,7 @@ DISRUPTION_CONTROLLER: Final = _controller(
 
 def workload_machines() -> list[Machine]:
     """What looks after Kubernetes' own kinds that make pods."""
-    return [WorkloadMachine(), FamilyMachine(JobRule())]
+    return [WorkloadMachine(), FamilyMachine(JobRule()), FamilyMachine(CronRule(KUBERNETES))]
 
 
 # Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there.
@@ -92,6 +94,10 @@ WORKLOAD_CONTROLLER: Final = _controller(
     "workload-controller",
     lambda wiring: [*workload_machines(), UnservedMachine(scheduler=wiring.settings.scheduler)],
     crashes=False,
+)
+# Most clusters have no CronJob, and every change of every Job would be news to its controller.
+CRON_CONTROLLER: Final = _controller(
+    "cron-controller", lambda _: [FamilyMachine(CronRule(VOLCANO))], controlling, crashes=False, waits_for=("CronJob",)
 )
 CONFIG_WATCHER: Final = Role(
     name="config-watcher",

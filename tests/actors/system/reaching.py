@@ -13,6 +13,7 @@ import re
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import timezone
 from typing import Any
 
 import msgspec
@@ -53,7 +54,7 @@ def reached(start: object, ends: Iterable[object]) -> dict[int, Any]:
 
 def is_fixed(thing: object) -> bool:
     """Whether nobody can change it, whatever may become of its parts."""
-    if isinstance(thing, tuple | frozenset | types.FunctionType | types.MethodType | functools.partial):
+    if isinstance(thing, tuple | frozenset | types.FunctionType | types.MethodType | functools.partial | timezone):
         return True
     return is_fixed_type(type(thing))
 

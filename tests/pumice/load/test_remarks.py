@@ -38,8 +38,7 @@ def test_many_of_them_are_counted() -> None:
 @pytest.mark.parametrize(
     ("type_", "kind"),
     [
-        ("batch.volcano.sh/v1alpha1", "CronJob"),
-        ("batch/v1", "CronJob"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler"),
         ("apps/v1", "StatefulSet"),
         ("apps/v1", "DaemonSet"),
     ],
@@ -56,6 +55,8 @@ def test_what_is_run_is_not_remarked_upon() -> None:
         ("apps/v1", "Deployment"),
         ("apps/v1", "ReplicaSet"),
         ("batch/v1", "Job"),
+        ("batch/v1", "CronJob"),
+        ("batch.volcano.sh/v1alpha1", "CronJob"),
     ):
         text += f"---\napiVersion: {type_}\nkind: {kind}\nmetadata: {{name: x}}\n"
     assert remarks(loaded(text)) == []

@@ -59,4 +59,70 @@ class BatchJob(Shape):
     status: BatchJobStatus | None = None
 
 
-MADE_SHAPES: dict[str, type[Shape]] = {"Job.batch": BatchJob}
+class JobTemplate(Shape):
+    """Of a CronJob of Kubernetes."""
+
+    metadata: Metadata | None = None
+    spec: BatchJobSpec | None = None
+
+
+class VolcanoJobTemplate(Shape):
+    """Of a CronJob of Volcano; its Jobs are looked at when they are made."""
+
+    metadata: Metadata | None = None
+    spec: dict[str, Any] | None = None
+
+
+class CronSpec(Shape):
+    """When, and how many at a time."""
+
+    schedule: Text = None
+    time_zone: Text = None
+    starting_deadline_seconds: Long = None
+    concurrency_policy: Text = None
+    suspend: bool | None = None
+    successful_jobs_history_limit: Number = None
+    failed_jobs_history_limit: Number = None
+
+
+class CronJobSpec(CronSpec):
+    """Of Kubernetes."""
+
+    job_template: JobTemplate | None = None
+
+
+class VolcanoCronSpec(CronSpec):
+    """Of Volcano."""
+
+    job_template: VolcanoJobTemplate | None = None
+
+
+class CronStatus(Shape):
+    """What its controller reads again."""
+
+    active: Anything = None
+    last_schedule_time: Text = None
+    last_successful_time: Text = None
+
+
+class BatchCronJob(Shape):
+    """A CronJob of Kubernetes."""
+
+    metadata: Metadata
+    spec: CronJobSpec | None = None
+    status: CronStatus | None = None
+
+
+class VolcanoCronJob(Shape):
+    """A CronJob of Volcano."""
+
+    metadata: Metadata
+    spec: VolcanoCronSpec | None = None
+    status: CronStatus | None = None
+
+
+MADE_SHAPES: dict[str, type[Shape]] = {
+    "CronJob": VolcanoCronJob,
+    "CronJob.batch": BatchCronJob,
+    "Job.batch": BatchJob,
+}

@@ -26,9 +26,11 @@ def stranger(name: str = "p", scheduler: str = "mine") -> Object:
     return made
 
 
-def cron_job(version: str = "batch/v1") -> Object:
-    spec: Object = {"schedule": "* * * * *", "jobTemplate": {"spec": {}}}
-    return {"apiVersion": version, "kind": "CronJob", "metadata": {"name": "c", "namespace": "default"}, "spec": spec}
+def autoscaler(version: str = "autoscaling/v2") -> Object:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    spec: Object = {"scaleTargetRef": target, "maxReplicas": 3}
+    kind, metadata = "HorizontalPodAutoscaler", {"name": "h", "namespace": "default"}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def events(cluster: Cluster) -> list[tuple[str, str, str]]:
@@ -85,19 +87,19 @@ def test_somebody_may_come_and_place_it() -> None:
 def test_another_scheduler_may_be_at_work() -> None:
     cluster = Cluster(UnservedMachine(scheduler=False))
     cluster.create(stranger())
-    cluster.create(cron_job())
+    cluster.create(autoscaler())
     cluster.settle()
-    assert events(cluster) == [("CronJob", "NoController", "unserved-controller")]
+    assert events(cluster) == [("HorizontalPodAutoscaler", "NoController", "unserved-controller")]
 
 
-@pytest.mark.parametrize("version", ["batch/v1", "batch.volcano.sh/v1alpha1"])
-def test_a_kind_without_a_controller_is_told(version: str) -> None:
+def test_a_kind_without_a_controller_is_told() -> None:
     cluster = Cluster(UnservedMachine())
-    cluster.create(cron_job(version))
+    cluster.create(autoscaler())
     cluster.settle()
     [said] = cluster.all("Event")
-    assert said["involvedObject"]["apiVersion"] == version
-    assert said["message"] == f"CronJob ({version}): no controller for it runs here, so nothing comes of it"
+    kind = "HorizontalPodAutoscaler"
+    assert said["involvedObject"]["apiVersion"] == "autoscaling/v2"
+    assert said["message"] == f"{kind} (autoscaling/v2): no controller for it runs here, so nothing comes of it"
     assert said["type"] == "Warning"
 
 
@@ -112,7 +114,7 @@ def test_ours_are_not_told() -> None:
 @pytest.mark.anyio
 async def test_under_a_system_it_is_said() -> None:
     async with started(MemoryJournal()) as system:
-        await system.submit([node("n0"), stranger(), cron_job()])
+        await system.submit([node("n0"), stranger(), autoscaler()])
         await idle(system)
         assert {each["reason"] for each in await system.listed("Event")} == {"NoScheduler", "NoController"}
 
@@ -127,12 +129,12 @@ SELECTOR: Object = {"matchLabels": {"app": "a"}}
 def of_kind(key: str) -> Object:
     """One that would soon become pods where somebody serves it."""
     row = KINDS[key]
+    if key == "HorizontalPodAutoscaler":
+        return autoscaler()
     spec: Object = {"template": TEMPLATE}
     if key in ("StatefulSet", "DaemonSet"):
         spec |= {"selector": SELECTOR, "serviceName": "s"} if key == "StatefulSet" else {"selector": SELECTOR}
         spec["template"] = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Always"}}
-    if "CronJob" in key:
-        spec = {"schedule": "* * * * *", "jobTemplate": {"spec": spec}}
     if key == "JobFlow":
         spec = {"flows": [{"name": "a"}]}
     metadata = {"name": "x", "namespace": "default"}

@@ -1,0 +1,1 @@
+"""CronJobs: Kubernetes' own and Volcano's."""
