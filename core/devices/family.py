@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -126,6 +126,13 @@ class Family(Protocol):
         sums of queues (AddQueueResource).
         """
         ...
+
+    def encoded(self, row: int, whole: Callable[[str], Any]) -> dict[str, Any] | None:
+        """As Volcano's struct encodes to JSON; `whole`: of a pod by its uid, all that the api has. None where the node
+        has no such devices; what NPUs are like is not told.
+        """
+        del row, whole
+        return None
 
     def trial(self, row: int) -> Family:
         """A copy that has only that node, as row 0: what is done to it stays there."""

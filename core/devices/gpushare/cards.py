@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -229,6 +229,15 @@ class GpuShare(Family):
         if not cards:
             raise DeviceError(f"the node {self._names[row]} can't place the pod {task.name} in ns {task.namespace}")
         self._give(row, task, cards)
+
+    def encoded(self, row: int, whole: Callable[[str], Any]) -> dict[str, Any] | None:
+        """See `Family`."""
+        if not self.present[row]:
+            return None
+        memory, there = int(self._cards.each[row]), np.flatnonzero(self._cards.there[row]).tolist()
+        pods = {card: {uid: whole(uid) for uid in self._users.get((row, card), {})} for card in there}
+        devices = {str(card): {"ID": card, "PodMap": pods[card], "Memory": memory} for card in there}
+        return {"Name": self._names[row], "Device": devices}
 
     def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
         """See `Family`."""

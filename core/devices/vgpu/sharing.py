@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, is_all, numbers_of
+from core.devices.vgpu import slices
 from core.devices.vgpu.asking import GROUPS, MODE, READ, UNSAID, WHOLE, CardRequest, asked_of, asks_any, kept_apart
 from core.devices.vgpu.choosing import CardRow, Choosing, Wanted, has_room
 from core.devices.vgpu.codec import ASSIGNED, BIND_PHASE, BIND_TIME, IDS, NODE, TIME, TO_ALLOCATE, assigned, encoded
@@ -195,6 +196,36 @@ class Vgpu(Choosing, Family):
                     for name, value in ((self._settings.memory, device.memory), (self._settings.cores, device.cores)):
                         found[name] = found.get(name, 0.0) + float(value * 1000)
         return found
+
+    def encoded(self, row: int, whole: Callable[[str], Any]) -> dict[str, Any] | None:
+        """See `Family`; `Score`, which Volcano keeps from filter to scorer, is 0."""
+        del whole
+        if not self.present[row]:
+            return None
+        cards = {str(card): self._card(row, card) for card in range(len(self.cards.cards[row]))}
+        return {"Name": self._names[row], "Mode": self.cards.mode[row], "Score": 0, "Device": cards, "Sharing": {}}
+
+    def _card(self, row: int, card: int) -> dict[str, Any]:
+        known, users = self.cards.cards[row][card], self._users.get((row, card), {})
+        cut, ways = self._cut(row, card), self._ways(row, card)
+        return {
+            "ID": card,
+            "Node": self._names[row],
+            "UUID": known.uuid,
+            "PodMap": {
+                uid: {"UsedMem": each.memory, "UsedCore": each.cores, "PodGroupKey": each.group}
+                for uid, each in users.items()
+            },
+            "Memory": known.memory,
+            "Number": known.split,
+            "Type": known.type,
+            "Health": known.healthy,
+            "UsedNum": int(self.sharers[row, card]),
+            "UsedMem": int(self.memory[row, card]),
+            "UsedCore": int(self.cores[row, card]),
+            "MigTemplate": [slices.encoded_way(way) for way in ways] or None,
+            "MigUsage": {"Index": cut.way, "UsageList": slices.encoded_use(cut, ways)},
+        }
 
     def trial(self, row: int) -> Vgpu:
         """See `Family`."""

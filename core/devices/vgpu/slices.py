@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from core.devices.family import whole_number
 
@@ -107,3 +107,21 @@ def _place(way: Geometry, position: int) -> tuple[int, int]:
             return index, position - before
         before += kind.most
     return len(way.instances) - 1, position - before
+
+
+# --- as Volcano's structs encode to JSON
+
+
+def encoded_way(way: Geometry) -> dict[str, Any]:
+    """`Geometry`."""
+    kinds = [{"Name": each.name, "Memory": each.memory, "Count": each.most} for each in way.instances]
+    return {"Group": way.group, "Instances": kinds}
+
+
+def encoded_use(cut: Cut, ways: Sequence[Geometry]) -> list[dict[str, Any]]:
+    """`MIGS`."""
+    sizes = {each.name: each.memory for each in ways[cut.way].instances} if cut.way != UNCUT else {}
+    return [
+        {"name": name, "memory": sizes.get(name, 0), "inuse": True, "UsedIndex": [*used]}
+        for name, used in cut.taken.items()
+    ]

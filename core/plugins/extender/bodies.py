@@ -1,8 +1,8 @@
 """What the extender is asked about, as Volcano's structs encode: `TaskInfo`, `JobInfo`, `NodeInfo`, `QueueInfo` and
 what is inside them, with Go's field names.
 
-Left as empty as Volcano leaves them where nothing is known: a node's devices (`Others`), NUMA cells, images and loads,
-what claims of devices add to a task, and when a job was first looked at (`ScheduleStartTimestamp`).
+Left as empty as Volcano leaves them where nothing is known: NPUs of a node, what claims of devices and NUMA cells add
+to a task, and when a job was first looked at (`ScheduleStartTimestamp`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from core.life.pod_group import LABELS
 from core.messages.questions import AskedPod
 from core.objects.metadata import Object, section
 from core.outside import WholePod
+from core.plugins.extender.node_parts import NodeParts
 from core.state.dimensions import CPU, MEMORY, PODS
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 Body = dict[str, Any]
-NEVER: Final = "0001-01-01T00:00:00Z"
 READY: Final = 1
 NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"
 WAITING_TIME: Final = "sla-waiting-time"
@@ -61,6 +61,7 @@ class Bodies:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._parts = NodeParts(session)
 
     # --- pods
 
@@ -204,8 +205,8 @@ class Bodies:
 
     def node(self, row: int) -> Body:
         """`NodeInfo`."""
-        nodes, spec = self._session.nodes, self._session.nodes.specs[row]
-        nothing = resource_body(0.0, 0.0, None)
+        nodes, spec, parts = self._session.nodes, self._session.nodes.specs[row], self._parts
+        nothing, cells = resource_body(0.0, 0.0, None), parts.cells(row)
         return {
             "Name": spec.name,
             "Node": spec.node,
@@ -216,17 +217,17 @@ class Bodies:
             "Used": self._column(nodes.used, row),
             "Allocatable": amounts_body(spec.allocatable, spec.max_pods),
             "Capacity": amounts_body(spec.capacity, int((spec.capacity.scalars or {}).get("pods", 0))),
-            "ResourceUsage": {"MetricsTime": NEVER, "CPUUsageAvg": {}, "MEMUsageAvg": {}},
+            "ResourceUsage": parts.usage(row),
             "Tasks": {task.key: self.task(task) for task in nodes.tasks_on(row)},
-            "NumaInfo": None,
+            "NumaInfo": cells,
             "NumaChgFlag": 0,
-            "NumaSchedulerInfo": None,
+            "NumaSchedulerInfo": cells,
             "RevocableZone": spec.revocable_zone,
-            "Others": {},
+            "Others": parts.devices(row),
             "OversubscriptionNode": spec.oversubscribed,
             "OfflineJobEvicting": spec.offline_job_evicting,
             "OversubscriptionResource": nothing,
-            "ImageStates": {},
+            "ImageStates": parts.images(row),
             "Generation": 0,
             "BindGeneration": 0,
         }
