@@ -37,7 +37,7 @@ def is_in_scope(quota: Object, pod: Object) -> bool:
 
 
 def _matches(scope: Mapping[str, Any], spec: Object) -> bool:
-    name = scope.get("scopeName")
+    name: str | None = scope.get("scopeName")
     if name == "PriorityClass":
         return _has_class(scope, spec.get("priorityClassName"))
     if name in ("Terminating", "NotTerminating"):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 TAINTED, CORDONED, ELSEWHERE, SHORT = "TaintToleration", "NodeUnschedulable", "NodeAffinity", "resources"
 PODS: Final = "pods"
+OTHERS: Final = 4
+"""So many times the room is tried that the pods themselves need: others that wait may take it first."""
 KINDS: Final = 3
 """So many kinds of nodes are tried by themselves, of those that lack different resources."""
 
@@ -187,23 +189,26 @@ def _without_node_affinity(pod: Object) -> None:
 
 
 def _more_room(refused: NodeRefusals) -> Iterator[ChangeFamily]:
-    """So much more on each of some nodes that one more task fits there; and on one node, so much that all do."""
+    """So much more on each of some nodes that one more task fits there; and on one node, so much that all do. Whole
+    tasks at a time: who takes it first is not known.
+    """
     waiting = len(refused.waiting)
     lacks = {name: refused.room.lacks(refused.task, name, 1) for name in _with_room_only(refused)}
     names = sorted((name for name, lack in lacks.items() if lack), key=lambda name: _hardness(lacks[name]))
     if not names:
         return
-    yield ChangeFamily(3, waiting, _spread(refused, names))
+    most = waiting * OTHERS
+    yield ChangeFamily(3, most, _spread(refused, names))
     for alike in _by_what_lacks(names, lacks):
-        yield ChangeFamily(3, waiting, _spread(refused, alike))
+        yield ChangeFamily(3, most, _spread(refused, alike))
     first = names[0]
-    if waiting > 1:
+    if len(names) > 1:
 
         def all_on_one(size: int) -> Change:
             more = refused.room.lacks(refused.task, first, size)
             return _more_on(refused, [first], more)
 
-        yield ChangeFamily(4, waiting, all_on_one)
+        yield ChangeFamily(4, most, all_on_one)
 
 
 def _by_what_lacks(names: Sequence[str], lacks: dict[str, dict[str, float]]) -> list[list[str]]:

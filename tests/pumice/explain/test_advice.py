@@ -200,6 +200,13 @@ def test_more_is_added_only_of_what_a_node_lacks() -> None:
     assert {"1 cpu more on node n0", "1Gi memory more on node n1"} <= rooms
 
 
+def test_room_that_others_would_take_first() -> None:
+    """Another job waits for two cores and comes first: four of its own are not enough, nor on a node of its own."""
+    first = gang("a", pods=1, cpu="2")
+    found = advised(node("n0", cpu="1"), *first, *gang("g", pods=1, cpu="4"))
+    assert found.sentences == ["1 of 1 fit with: 7 cpu more on node n0"]
+
+
 def test_there_may_be_nothing() -> None:
     found = advised(pod_group("g", min_member=2), pod("g-0", group="g"))
     assert (found.sentences, found.remark[:14]) == ([], "no change that")
