@@ -60,7 +60,7 @@ class FamilyMachine:
             return
         if deleted:
             self._revisions.pop((kind, key), None)
-        elif kind == self._rule.owner or kind in self._world or _controller(obj) is not None:
+        elif kind == self._rule.owner or kind in self._world or self._controller(obj) is not None:
             self._revisions[kind, key] = revision
         if kind == self._rule.owner:
             self._owner(key, obj, deleted=deleted)
@@ -94,7 +94,7 @@ class FamilyMachine:
         self._held.pop(key, None)
 
     def _child(self, kind: str, key: Key, obj: Object, *, deleted: bool) -> None:
-        owner = None if deleted else _controller(obj)
+        owner = None if deleted else self._controller(obj)
         parent = self._parents.pop((kind, key), None)
         if parent is not None and (deleted or not self._same(parent, (kind, key), owner, obj)):
             self._rule.gone(parent, self._children[parent].pop((kind, key)))
@@ -196,7 +196,7 @@ class FamilyMachine:
         return found[0] if found else None
 
     def _create_refused(self, child: Object, reply: Refused, now: float) -> None:
-        owner = _controller(child)
+        owner = self._controller(child)
         if reply.reason == "AlreadyExists" or owner is None:
             return  # the watch tells
         key = self._keys.get(owner)
@@ -217,7 +217,7 @@ class FamilyMachine:
             self.observe(request.kind, name, reply.revision, deleted=True)
 
     def _say(self, child: Object, now: float, about: Callable[[ChildWords], tuple[str, str, bool]]) -> None:
-        uid = _controller(child)
+        uid = self._controller(child)
         owner = None if uid is None or uid not in self._keys else self._owners.get(self._keys[uid])
         if owner is None or child.get("kind") == "Event":
             return
@@ -235,8 +235,11 @@ class FamilyMachine:
         """See `Machine`: what may be for ever to come does not count."""
         return len(self._due)
 
-
-def _controller(obj: Object) -> str | None:
-    """The uid of its controller."""
-    references: list[Object] = obj["metadata"].get("ownerReferences") or []
-    return next((each["uid"] for each in references if each.get("controller")), None)
+    def _controller(self, obj: Object) -> str | None:
+        """The uid of its controller, if that is one of the owners' kind."""
+        references: list[Object] = obj["metadata"].get("ownerReferences") or []
+        for each in references:
+            if each.get("controller"):
+                known = (each.get("apiVersion"), each["kind"]) == self._rule.owner_type
+                return str(each["uid"]) if known else None
+        return None

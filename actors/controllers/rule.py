@@ -67,6 +67,11 @@ class OwnerRule(Protocol):
         ...
 
     @property
+    def owner_type(self) -> tuple[str, str]:
+        """apiVersion and kind of the owners, as references name them."""
+        ...
+
+    @property
     def children(self) -> tuple[str, ...]:
         """What it makes."""
         ...

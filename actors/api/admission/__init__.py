@@ -21,7 +21,7 @@ from actors.api.admission import (
     queues,
     workloads,
 )
-from actors.api.admission.made import batch_jobs, cron_jobs
+from actors.api.admission.made import batch_jobs, cron_jobs, sets
 from actors.api.admission.rules import Admission, Lookup
 from actors.api.admission.stated_amounts import STATED
 
@@ -90,6 +90,19 @@ ADMISSION: Final[dict[str, Admission]] = {
     ),
     "Deployment": Admission(
         default=workloads.default, validate=workloads.validate, validate_update=workloads.validate_update
+    ),
+    "DaemonSet": Admission(
+        default=sets.default_daemon_set, validate=sets.validate_daemon_set, validate_update=sets.update_daemon_set
+    ),
+    "ReplicationController": Admission(
+        default=sets.default_replication_controller,
+        validate=sets.validate_replication_controller,
+        validate_update=sets.update_replication_controller,
+    ),
+    "StatefulSet": Admission(
+        default=sets.default_stateful_set,
+        validate=sets.validate_stateful_set,
+        validate_update=sets.update_stateful_set,
     ),
     "ReplicaSet": Admission(
         default=workloads.default, validate=workloads.validate, validate_update=workloads.validate_update

@@ -43,6 +43,7 @@ class JobRule:
     """See `actors.controllers.family.OwnerRule`."""
 
     owner = "Job.batch"
+    owner_type = ("batch/v1", "Job")
     children = (POD_OF_WORKLOAD,)
     others = ()
     reporter = REPORTER

@@ -33,6 +33,7 @@ class CronRule:
 
     def __init__(self, dialect: Dialect) -> None:
         self.owner, self.children = dialect.owner, (dialect.child,)
+        self.owner_type = (dialect.job_version, "CronJob")
         self.reporter, self.user = dialect.reporter, dialect.user
         self._dialect = dialect
         self._said: dict[str, set[str]] = {}

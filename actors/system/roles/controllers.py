@@ -20,6 +20,8 @@ from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
 from actors.controllers.quotas.machine import QUOTA, QuotaMachine
+from actors.controllers.rule import OwnerRule
+from actors.controllers.stateful.rule import StatefulSetRule
 from actors.controllers.unserved.machine import UnservedMachine
 from actors.controllers.volumes.drivers import DriversMachine
 from actors.controllers.volumes.machine import VolumeMachine
@@ -86,7 +88,8 @@ DISRUPTION_CONTROLLER: Final = _controller(
 
 def workload_machines() -> list[Machine]:
     """What looks after Kubernetes' own kinds that make pods."""
-    return [WorkloadMachine(), FamilyMachine(JobRule()), FamilyMachine(CronRule(KUBERNETES))]
+    rules: list[OwnerRule] = [JobRule(), CronRule(KUBERNETES), StatefulSetRule()]
+    return [WorkloadMachine(), *map(FamilyMachine, rules)]
 
 
 # Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there.

@@ -121,8 +121,89 @@ class VolcanoCronJob(Shape):
     status: CronStatus | None = None
 
 
+class SetStrategy(Shape):
+    """How pods go over to another template."""
+
+    type: Text = None
+    rolling_update: dict[str, Any] | None = None
+
+
+class ClaimTemplate(Shape):
+    """Of a claim that a pod brings along."""
+
+    metadata: Metadata | None = None
+    spec: dict[str, Any] | None = None
+    status: dict[str, Any] | None = None
+
+
+class FirstOrdinal(Shape):
+    """Where a StatefulSet begins to count."""
+
+    start: Number = None
+
+
+class ClaimRetention(Shape):
+    """What becomes of claims."""
+
+    when_deleted: Text = None
+    when_scaled: Text = None
+
+
+class SetSpec(Shape):
+    """Of StatefulSets and DaemonSets."""
+
+    replicas: Number = None
+    selector: LabelSelector | None = None
+    template: Template | None = None
+    min_ready_seconds: Number = None
+    revision_history_limit: Number = None
+    update_strategy: SetStrategy | None = None
+    service_name: Text = None
+    pod_management_policy: Text = None
+    ordinals: FirstOrdinal | None = None
+    persistent_volume_claim_retention_policy: ClaimRetention | None = None
+    volume_claim_templates: list[ClaimTemplate] | None = None
+
+
+class SetOfPods(Shape):
+    """A StatefulSet or a DaemonSet."""
+
+    metadata: Metadata
+    spec: SetSpec | None = None
+    status: dict[str, Any] | None = None
+
+
+class ReplicationSpec(Shape):
+    """Of a ReplicationController."""
+
+    replicas: Number = None
+    selector: dict[str, str] | None = None
+    template: Template | None = None
+    min_ready_seconds: Number = None
+
+
+class ReplicationController(Shape):
+    """A ReplicationController."""
+
+    metadata: Metadata
+    spec: ReplicationSpec | None = None
+    status: dict[str, Any] | None = None
+
+
+class RememberedTemplate(Shape):
+    """A ControllerRevision."""
+
+    metadata: Metadata
+    data: dict[str, Any] | None = None
+    revision: Long = None
+
+
 MADE_SHAPES: dict[str, type[Shape]] = {
+    "ControllerRevision": RememberedTemplate,
     "CronJob": VolcanoCronJob,
     "CronJob.batch": BatchCronJob,
+    "DaemonSet": SetOfPods,
     "Job.batch": BatchJob,
+    "ReplicationController": ReplicationController,
+    "StatefulSet": SetOfPods,
 }
