@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import numpy as np
 
 from core.life import pod_group
-from core.life.task import IS_ALLOCATED, IS_READY, READY_STATUSES, TaskStatus, TaskTrigger, move
+from core.life.task import IS_ALLOCATED, IS_READY, READY_STATUSES, TRANSITIONS, TaskStatus, TaskTrigger, move
 from core.session.by_queue import ByQueue
 from core.state.scalars import integer_lines, integers, lines
 
@@ -33,6 +33,32 @@ def gated_request(job: Job) -> Resource | None:
     for task in gated[1:]:
         total.add(task.template.request)
     return None if total.is_empty() else total
+
+
+class TaskChange(NamedTuple):
+    """A step of a task's life and what it adds to the job's counts of pending, ready and allocated tasks."""
+
+    after: TaskStatus
+    waits: int
+    became_ready: int
+    gained: int
+
+
+CHANGES: Final = {
+    (before, trigger): TaskChange(
+        after,
+        (after == PENDING) - (before == PENDING),
+        IS_READY[after] - IS_READY[before],
+        IS_ALLOCATED[after] - IS_ALLOCATED[before],
+    )
+    for (before, trigger), after in TRANSITIONS.items()
+}
+"""Every step there is, worked out once: tasks are moved twice or more in every session."""
+
+
+def _no_step(status: int, trigger: TaskTrigger, task: Task) -> NoReturn:
+    move(status, trigger, task.key)
+    raise AssertionError("the table of changes knows every step of the table of lives")
 
 
 class SessionJobs:
@@ -95,7 +121,8 @@ class SessionJobs:
         Nothing else sets a status in a session. Raises InvalidTransition.
         """
         before = self.status[task.row]
-        after = self.status[task.row] = move(before, trigger, task.key)
+        after, waits, became_ready, gained = CHANGES.get((before, trigger)) or _no_step(before, trigger, task)
+        self.status[task.row] = after
         if job is None:
             return after
         row, template = job.row, task.template
@@ -103,12 +130,10 @@ class SessionJobs:
         self.counts[before][row] -= 1
         self.counts[after][row] += 1
         if template.best_effort:
-            self.best_effort[row] += (after == PENDING) - (before == PENDING)
-        became_ready = IS_READY[after] - IS_READY[before]
+            self.best_effort[row] += waits
         if became_ready or template.best_effort:
             ready = self._ready_tasks[row] = self._ready_tasks[row] + became_ready
             self._readiness[row] = ready + self.best_effort[row] >= self.min_member[row]
-        gained = IS_ALLOCATED[after] - IS_ALLOCATED[before]
         if gained:
             for dimension, value in template.items:
                 self.allocated_at[dimension][row] += gained * value
