@@ -50,6 +50,9 @@ def _container(each: Object, plan: Plan | None, policy: str, otherwise: Plan, *,
         # what nobody knows takes the time of its pod and ends for good; before the others it takes none
         plan = Plan(FOR_EVER) if aside or (policy == ALWAYS and serves(each)) else AT_ONCE if first else otherwise
         again = NEVER
+    elif plan.works:
+        again = NEVER if not plan.exit_code else again
+        plan = plan.working(otherwise.lasts_s)
     return AskedContainer(str(each.get("name")), str(each.get("image") or ""), plan, again, first, aside)
 
 

@@ -13,6 +13,7 @@ from actors.api.admission.run_annotations import run_problems
 from actors.api.fields import annotations_of, containers_of, rows, section
 from actors.api.names import label_problem, qualified_name_problem
 from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
+from actors.kube.go_flags import parsed_flags
 from core.objects.metadata import Object
 
 PLUGINS: Final = ("env", "svc", "ssh", "tensorflow", "mpi", "pytorch", "hcclrank", "ray")
@@ -65,6 +66,8 @@ def validate(job: Object, lookup: Lookup) -> list[Cause]:
     tasks = rows(spec, "tasks")
     if not tasks:
         return [required("spec.tasks", "no task specified in job spec")]
+    if (master := _missing_master(spec)) is not None:
+        return [invalid_value("spec.plugins[mpi]", master, "the specified mpi master task was not found")]
     name: str = job["metadata"]["name"]
     found = topology_problems(spec, "spec.networkTopology")
     if problem := qualified_name_problem(name):
@@ -75,9 +78,20 @@ def validate(job: Object, lookup: Lookup) -> list[Cause]:
     found += _number_problems(spec) + _dependency_problems(tasks)
     found += policy_problems(rows(spec, "policies"), "spec.policies")
     unknown = [plugin for plugin in section(spec, "plugins") if plugin not in PLUGINS]
-    found += [unsupported(f"spec.plugins[{plugin}]", plugin, PLUGINS) for plugin in unknown]
+    for plugin in unknown:
+        why = f"unable to find job plugin: {plugin} (known are {', '.join(PLUGINS)})"
+        found.append(invalid_value(f"spec.plugins[{plugin}]", plugin, why))
     found += run_problems(annotations_of(job), "metadata")
     return found + _volume_problems(spec) + _queue_problems(spec["queue"], lookup)
+
+
+def _missing_master(spec: dict[str, Any]) -> str | None:
+    """The task that plugin mpi takes for its master, where there is none of that name."""
+    plugins = section(spec, "plugins")
+    if "mpi" not in plugins:
+        return None
+    master = str(parsed_flags(plugins["mpi"] or (), {"master": "master", "worker": "worker", "port": 22})["master"])
+    return None if any(task["name"] == master for task in rows(spec, "tasks")) else master
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:

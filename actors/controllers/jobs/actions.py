@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from actors.controllers import job_keys as keys
 from actors.controllers.jobs.life import Action, Do, Reaction, Then, next_phase
+from actors.controllers.jobs.plugins.plugins import controlled, plugins_of, trouble_of
+from actors.controllers.jobs.plugins.svc import SvcPlugin
 from actors.controllers.jobs.pod_group import followed, pod_group_of
 from actors.controllers.jobs.pods import PodMaker, claim_name, owner_reference, pod_name
 from actors.controllers.jobs.policies import Resolved
@@ -35,6 +37,8 @@ def sync(
         status = initial(job, now)
     if (status["state"].get("phase") or "Pending") == "Pending":
         status, requests = _initiate(state, job, status)
+    else:
+        requests = _follow_replicas(state, job)
     if state.trouble:
         status["state"] = troubled(status["state"], state.trouble)
         state.trouble = ""
@@ -62,11 +66,17 @@ def kill(state: JobState, reaction: Reaction, resolved: Resolved, now: float) ->
     for pod in doomed:
         requests += _delete_pod(state, pod)
     status = tallied(status, state.all_pods())
-    status.pop("controlledResources", None)
+    requests += _without_plugin_objects(job, status.pop("controlledResources", None) or {})
     requests += _settle(job, old, status, reaction.then, now, killed=True)
     if state.group is not None:
         requests.append(Delete("PodGroup", state.key[0], state.group.name, user=USER))
     return requests
+
+
+def plugin_trouble(state: JobState) -> str:
+    """Why plugins cannot make the pods that it is time to make; empty: nothing is wrong."""
+    started = state.group is not None and state.group.phase not in _NOT_STARTED
+    return trouble_of(state.job) if started and state.job is not None else ""
 
 
 def _present(state: JobState) -> Object:
@@ -97,8 +107,8 @@ def _settle(
 
 def _initiate(state: JobState, job: Object, status: Object) -> tuple[Object, list[ApiRequest]]:
     """Plugins and volumes of a Job that has not run yet."""
-    resources: Object = {f"plugin-{name}": name for name in section(job["spec"], "plugins")}
-    requests: list[ApiRequest] = []
+    resources: Object = dict(controlled(job))
+    requests = _plugin_objects(state, job, status)
     volumes: list[Object] = job["spec"].get("volumes") or []
     for number, volume in enumerate(volumes):
         claim = claim_name(job, number, volume)
@@ -108,6 +118,35 @@ def _initiate(state: JobState, job: Object, status: Object) -> tuple[Object, lis
     if resources:
         status["controlledResources"] = resources
     return status, requests
+
+
+def _plugin_objects(state: JobState, job: Object, status: Object) -> list[ApiRequest]:
+    """What the Job's plugins have beside its pods, unless its status names them already."""
+    known = section(status, "controlledResources")
+    fresh = [plugin for name, plugin in plugins_of(job).items() if f"plugin-{name}" not in known or state.failures]
+    return [Create(repack(obj), user=USER) for plugin in fresh for obj in plugin.objects()]
+
+
+def _without_plugin_objects(job: Object, known: Object) -> list[ApiRequest]:
+    plugins = [plugin for name, plugin in plugins_of(job).items() if f"plugin-{name}" in known]
+    namespace = job["metadata"]["namespace"]
+    doomed = [obj for plugin in plugins for obj in plugin.objects()]
+    return [Delete(obj["kind"], namespace, obj["metadata"]["name"], user=USER) for obj in doomed]
+
+
+def _follow_replicas(state: JobState, job: Object) -> list[ApiRequest]:
+    """The list of hosts follows the Job's spec (Volcano's `OnJobUpdate`, which svc alone has)."""
+    generation = job["metadata"].get("generation", 0)
+    if state.hosts_at == generation or "svc" not in section(job["spec"], "plugins"):
+        return []
+    svc = plugins_of(job)["svc"]
+    if not isinstance(svc, SvcPlugin):
+        return []
+    state.hosts_at = generation
+    hosts = svc.hosts()
+    data = repack({"data": hosts["data"]})
+    namespace, name = job["metadata"]["namespace"], hosts["metadata"]["name"]
+    return [Create(repack(hosts), user=USER), Patch("ConfigMap", namespace, name, data, user=USER)]
 
 
 def _claim(job: Object, name: str, spec: Object) -> Object:
@@ -157,10 +196,18 @@ def _pod_requests(state: JobState, job: Object) -> tuple[list[ApiRequest], list[
                 deletes += _delete_pod(state, view, mark=False)
             views.append(view)
         if missing and _may_start(state, job, task):
-            maker = PodMaker(job, task)
-            requests += [Create(repack(maker.make(index)), user=USER) for index in missing]
+            requests += [Create(repack(pod), user=USER) for pod in _new_pods(job, task, missing)]
             views += [_expected(state, job, task, index) for index in missing]
     return requests + deletes, views
+
+
+def _new_pods(job: Object, task: Object, indices: Sequence[int]) -> Iterator[Object]:
+    maker, plugins = PodMaker(job, task), list(plugins_of(job).values())
+    for index in indices:
+        pod = maker.make(index)
+        for plugin in plugins:
+            pod = plugin.pod(pod, task, index)
+        yield pod
 
 
 def _expected(state: JobState, job: Object, task: Object, index: int) -> PodView:
@@ -172,6 +219,8 @@ def _expected(state: JobState, job: Object, task: Object, index: int) -> PodView
 def _may_start(state: JobState, job: Object, task: Object) -> bool:
     """dependsOn: of `any` one named task must be up (when several are named), else all of them."""
     depends: Object | None = task.get("dependsOn")
+    if trouble_of(job):
+        return False
     if depends is None:
         return True
     names: list[str] = depends.get("name") or []

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from actors.controllers.jobs.actions import USER, kill, sync
+from actors.controllers.jobs.actions import USER, kill, plugin_trouble, sync
 from actors.controllers.jobs.cache import JobCache, key_of
 from actors.controllers.jobs.life import REACTIONS, Action, Do, phase_of
 from actors.controllers.jobs.policies import COMMAND_ISSUED, JobTrigger, Resolved, resolve
 from actors.controllers.jobs.state import JobState, controlling_job
 from actors.controllers.jobs.timers import RETRY, TTL, JobTimers
-from actors.kube.events import event
 from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section
 from core.objects.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES
-from storage.codec import pack, unpack
+from storage.codec import unpack
 
 Object = dict[str, Any]
 
@@ -92,7 +91,10 @@ class JobMachine:
         if job["spec"].get("queue") not in self._cache.queues:
             return []  # the queue's coming is news
         priorities = (self._cache.priorities_at, self._cache.priorities)
-        return [*_announce_plugins(state, job, now), *sync(state, reaction, priorities, now)]
+        requests = sync(state, reaction, priorities, now)
+        if words := plugin_trouble(state):
+            self._failed(state, words, now)
+        return requests
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """See `Machine`. What was written is known from the answer, before the watch brings it."""
@@ -122,12 +124,16 @@ class JobMachine:
             self._cache.happened(state, JobTrigger(COMMAND_ISSUED, command["action"]))
 
     def _creation_refused(self, obj: Object, reply: Refused, now: float) -> None:
-        """Say so on the Job, try again later and later, give the Job up after too many times."""
         owner = controlling_job(obj["metadata"])
         state = self._cache.jobs.get((key_of(obj)[0], owner["name"])) if owner is not None else None
-        if state is None or state.job is None or self._timers.is_set(RETRY, state.key):
+        if state is not None and state.job is not None:
+            self._failed(state, f"{obj['kind']} {obj['metadata']['name']}: {reply.message}", now)
+
+    def _failed(self, state: JobState, words: str, now: float) -> None:
+        """Say so on the Job, try again later and later, give the Job up after too many times."""
+        if self._timers.is_set(RETRY, state.key):
             return
-        state.trouble = f"{obj['kind']} {obj['metadata']['name']}: {reply.message}"
+        state.trouble = words
         state.failures += 1
         if state.failures > MOST_FAILURES:
             state.failures = 0
@@ -143,17 +149,3 @@ class JobMachine:
     def running_timers(self) -> int:
         """See `Machine`."""
         return len(self._timers)
-
-
-def _announce_plugins(state: JobState, job: Object, now: float) -> list[ApiRequest]:
-    """Say once that what a Job's plugins would set up inside a cluster is not simulated."""
-    simulated = sorted(section(job["spec"], "plugins").keys() - {"env"})
-    if not simulated or state.announced_plugins or section(job, "status").get("state"):
-        return []
-    state.announced_plugins = True
-    text = (
-        f"plugins {', '.join(simulated)} are accepted; the files, keys, services and networks they set up "
-        "in a real cluster are not simulated"
-    )
-    said = event(job, "PluginsSimulated", text, now, source=USER)
-    return [Create(pack(said), user=USER)]

@@ -1,4 +1,4 @@
-"""The pods of a Job: names, labels, annotations, owners (source: Volcano's `createJobPod`, its env and svc plugins)."""
+"""The pods of a Job: names, labels, annotations, owners (source: Volcano's `createJobPod`)."""
 
 from __future__ import annotations
 
@@ -50,11 +50,9 @@ class PodMaker:
         self._labels = self._shared_labels()
         self._owners = [owner_reference(job)]
         self._spec = self._shared_spec()
-        self._plugins: Object = job["spec"].get("plugins") or {}
 
     def make(self, index: int) -> Object:
-        """The index-th pod."""
-        name = pod_name(self._job["metadata"]["name"], self._task["name"], index)
+        """The index-th pod, before plugins see it."""
         number = str(index)
         labels = {**self._labels, keys.TASK_INDEX: number}
         partition: Object | None = self._task.get("partitionPolicy")
@@ -64,27 +62,14 @@ class PodMaker:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
-                "name": name,
+                "name": pod_name(self._job["metadata"]["name"], self._task["name"], index),
                 "namespace": self._job["metadata"]["namespace"],
                 "labels": labels,
                 "annotations": {**self._annotations, keys.TASK_INDEX: number},
                 "ownerReferences": self._owners,
             },
-            "spec": self._own_spec(name, number),
+            "spec": self._spec,
         }
-
-    def _own_spec(self, name: str, number: str) -> Object:
-        spec = self._spec
-        if "env" in self._plugins:
-            variables = [{"name": "VK_TASK_INDEX", "value": number}, {"name": "VC_TASK_INDEX", "value": number}]
-            spec = {**spec}
-            for group in ("containers", "initContainers"):
-                if spec.get(group):
-                    spec[group] = [{**each, "env": [*(each.get("env") or ()), *variables]} for each in spec[group]]
-        if "svc" in self._plugins:
-            job_name = self._job["metadata"]["name"]
-            spec = {**spec, "hostname": spec.get("hostname") or name, "subdomain": spec.get("subdomain") or job_name}
-        return spec
 
     def _shared_annotations(self) -> dict[str, str]:
         meta, spec, status = self._job["metadata"], self._job["spec"], section(self._job, "status")

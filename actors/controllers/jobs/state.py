@@ -54,7 +54,8 @@ class GroupView(Struct):
 class JobState(Struct):
     """One Job; `job` is None when only its pods or its PodGroup have been seen, or are left.
 
-    `trouble` is what the api last refused to create for it; `wanted` remembers what its PodGroup is to be.
+    `trouble` is what the api last refused to create for it; `wanted` remembers what its PodGroup is to
+    be, `hosts_at` the generation that its list of hosts follows.
     """
 
     key: JobKey
@@ -66,7 +67,7 @@ class JobState(Struct):
     triggers: dict[JobTrigger, None] = field(default_factory=dict[JobTrigger, None])
     failures: int = 0
     trouble: str = ""
-    announced_plugins: bool = False
+    hosts_at: int = 0
     wanted: tuple[int, int, Object] | None = None
 
     def happened(self, trigger: JobTrigger) -> None:
@@ -75,7 +76,7 @@ class JobState(Struct):
 
     def renewed(self) -> None:
         """Another Job has the name."""
-        self.failures, self.trouble, self.announced_plugins, self.wanted = 0, "", False, None
+        self.failures, self.trouble, self.hosts_at, self.wanted = 0, "", 0, None
 
     def all_pods(self) -> list[PodView]:
         """Every pod, by task and name."""

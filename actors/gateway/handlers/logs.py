@@ -12,7 +12,7 @@ from actors.gateway.request.paths import Target
 from actors.gateway.request.query import Query
 from actors.gateway.site import Site
 from actors.kube.commands.containers import DURATION, plan_of
-from actors.kube.commands.plans import Plan
+from actors.kube.commands.plans import FOR_EVER, Plan
 from actors.kube.times import timestamp
 from core.objects.metadata import Object, parse_time, section
 
@@ -25,6 +25,11 @@ class Log(NamedTuple):
 
     printed: tuple[tuple[float, str], ...]
     ended: bool
+    started: float = 0.0
+
+    def by(self, now: float) -> list[tuple[float, str]]:
+        """What was printed by then."""
+        return [each for each in self.printed if self.ended or each[0] <= now]
 
 
 async def logs(site: Site, exchange: Exchange, target: Target) -> None:
@@ -32,7 +37,8 @@ async def logs(site: Site, exchange: Exchange, target: Target) -> None:
     pod = await site.get("Pod", target.namespace, target.name)
     container = _container(pod, exchange.query.text("container"))
     log = _log(pod, container, previous=bool(exchange.query.flag("previous")))
-    text = _text(log, exchange.query, site.clock.now())
+    shown = log.by(site.clock.now())
+    text = _lines(shown, exchange.query, exchange.query.number("tailLines"))
     if not exchange.query.flag("follow") or log.ended:
         await exchange.answer(200, text, "text/plain")
         return
@@ -41,15 +47,18 @@ async def logs(site: Site, exchange: Exchange, target: Target) -> None:
         await exchange.chunk(text)
         async with anyio.create_task_group() as tasks:
             with site.open.endless(tasks.cancel_scope):
-                tasks.start_soon(_follow, site, exchange, target, tasks.cancel_scope)
+                tasks.start_soon(_follow, site, exchange, target, (log, len(shown)), tasks.cancel_scope)
                 await exchange.hung_up()
             tasks.cancel_scope.cancel()
         await exchange.end()
 
 
-async def _follow(site: Site, exchange: Exchange, target: Target, scope: anyio.CancelScope) -> None:
+async def _follow(
+    site: Site, exchange: Exchange, target: Target, known: tuple[Log, int], scope: anyio.CancelScope
+) -> None:
     """Print what comes, and cancel the scope when the container has ended or its pod is gone."""
-    ring, told = site.hub.ring("Pod"), site.clock.now()
+    ring = site.hub.ring("Pod")
+    before, count = known
     while True:
         seen = ring.end
         try:
@@ -58,13 +67,13 @@ async def _follow(site: Site, exchange: Exchange, target: Target, scope: anyio.C
         except ApiError:
             break
         now = site.clock.now()
-        if text := _lines([each for each in log.printed if told < each[0] <= now], exchange.query):
+        shown = log.by(now)
+        if text := _lines(shown[count if log.started == before.started else 0 :], exchange.query):
             await exchange.chunk(text)
-        told = now
+        before, count = log, len(shown)
         if log.ended:
             break
-        coming = next((at - now for at, _ in log.printed if at > now), None)
-        with anyio.move_on_after(coming):
+        with anyio.move_on_after(next((at - now for at, _ in log.printed if at > now), None)):
             await ring.news.wait_beyond(seen)
     scope.cancel()
 
@@ -110,11 +119,9 @@ def _log(pod: Object, container: Object, *, previous: bool = False) -> Log:
 
 def _run(plan: Plan | None, run: Object) -> Log:
     started, ended = parse_time(run.get("startedAt")), "finishedAt" in run
-    return Log(tuple([(started + at, text) for at, text in plan.said]) if plan is not None else (), ended)
-
-
-def _text(log: Log, query: Query, now: float) -> bytes:
-    return _lines([each for each in log.printed if log.ended or each[0] <= now], query, query.number("tailLines"))
+    latest = parse_time(run["finishedAt"]) if ended else FOR_EVER
+    printed = [(min(started + at, latest), text) for at, text in plan.said] if plan is not None else []
+    return Log(tuple(printed), ended, started)
 
 
 def _lines(printed: list[tuple[float, str]], query: Query, tail: int | None = None) -> bytes:

@@ -11,13 +11,25 @@ MOST_PRINTED: Final = 262_144
 """Characters that are kept of what a container prints; what comes later is not."""
 
 
+AT_ITS_END: Final = FOR_EVER
+"""When something is printed that comes after work."""
+
+
 class Plan(NamedTuple):
-    """`lasts_s`: seconds from its start, or `FOR_EVER`; `said`: what it prints and when, in seconds from its start."""
+    """`lasts_s`: seconds from its start, or `FOR_EVER`; `said`: what it prints and when, in seconds from its start.
+
+    `works`: how often it does what takes as long as its pod is said to run, beside that.
+    """
 
     lasts_s: float
     exit_code: int = 0
     said: tuple[tuple[float, str], ...] = ()
+    works: int = 0
 
     def printed(self, ran_s: float) -> str:
         """By a container that has run for so many seconds."""
         return "".join([text for at, text in self.said if at <= ran_s])
+
+    def working(self, duration_s: float) -> Plan:
+        """The same where work takes so many seconds."""
+        return self._replace(lasts_s=self.lasts_s + duration_s * self.works, works=0) if self.works else self

@@ -1,8 +1,8 @@
 """A command carried out in thought, on a clock of its own: from arguments and variables to a plan.
 
-What is known: `sleep`, `exit`, `true`, `false`, `echo`, a shell with `-c`, what any image has and prints nothing that
-matters (`QUIET`), and what stays (`STAYS`). Another program ends with 127 where a shell is asked for it; what it does
-when it is asked for directly nobody here knows.
+What is known: `sleep`, `exit`, `true`, `false`, `echo`, `seq`, a shell with `-c`, and the tables of `programs`: what any
+image has and prints nothing that matters, what stays, and what does the work of its pod. Another program ends with 127
+where a shell is asked for it; what it does when it is asked for directly nobody here knows.
 """
 
 from __future__ import annotations
@@ -13,29 +13,27 @@ from functools import lru_cache
 from itertools import dropwhile, takewhile
 from typing import Final
 
-from actors.kube.commands.plans import FOR_EVER, LONGEST_S, MOST_PRINTED, Plan
+from actors.kube.commands.plans import AT_ITS_END, FOR_EVER, LONGEST_S, MOST_PRINTED, Plan
+from actors.kube.commands.programs import (
+    NOT_FOUND,
+    QUIET,
+    SHELLS,
+    STAYS,
+    echoed,
+    exit_code_of,
+    has_flag,
+    is_work,
+    span_s,
+)
 from actors.kube.commands.scripts import DEEPEST, AndOr, For, Lines, Node, Simple, While, parsed
 from actors.kube.commands.shell_words import SCRIPT, TEXT, VARIABLE, NotUnderstoodError, Word, WordPart
+from core.whole_numbers import whole_number
 
 MOST_STEPS: Final = 2_000
 """Commands that one container carries out in thought; one that has not ended then runs for ever."""
 LONGEST_WORD: Final = 65_536
-NOT_FOUND: Final = 127
-SHELLS: Final = ("sh", "bash", "ash", "dash")
-QUIET: Final = frozenset(
-    (":", "cat", "cd", "chmod", "chown", "cp", "date", "export", "hostname", "id", "ls", "mkdir", "mv", "ps")
-) | {"pwd", "rm", "sync", "touch", "true", "umask", "uname", "unset", "whoami"}
-"""They end with 0 at once. What they print depends on what an image holds, and is left out."""
-
-STAYS: Final = {"tail": {"-f", "-F"}, "sshd": {"-D"}, "ray": {"--block"}}
-"""Programs that run until they are stopped, and what asks them to."""
-
-_SPAN: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(s|m|h|d)?", re.ASCII)
-_UNITS_S: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_ECHOED: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\"}
 _BLANKS: Final = re.compile(r"\s+")
 _CUT: Final = "\0"
-_ESCAPE: Final = re.compile(r"\\([ntrabfv\\])")
 
 Variables = tuple[tuple[str, str], ...]
 
@@ -60,13 +58,13 @@ def planned(arguments: tuple[str, ...], variables: Variables = ()) -> Plan | Non
         return None
     except _Ended as ended:
         code, for_ever = ended.code, ended.for_ever
-    for_ever |= run.time_s > LONGEST_S
-    return Plan(FOR_EVER if for_ever else run.time_s, code, tuple(run.said))
+    return Plan(FOR_EVER if for_ever else run.time_s, code, tuple(run.said), 0 if for_ever else run.works)
 
 
 class _Run:
     def __init__(self, variables: Mapping[str, str]) -> None:
         self.time_s = 0.0
+        self.works = 0
         self.said: list[tuple[float, str]] = []
         self._room = MOST_PRINTED
         self._steps = 0
@@ -82,7 +80,7 @@ class _Run:
         if not arguments:
             raise NotUnderstoodError
         code = self._program(arguments[0].rpartition("/")[2], arguments[1:])
-        if code is None:
+        if code is None or is_work(arguments[0]):
             raise NotUnderstoodError
         return code
 
@@ -104,7 +102,7 @@ class _Run:
             case "sleep":
                 return self._sleep(arguments)
             case "exit":
-                raise _Ended(_exit_code(arguments[0]) if arguments else self._status)
+                raise _Ended(exit_code_of(arguments[0]) if arguments else self._status)
             case "false":
                 return 1
             case "echo":
@@ -113,14 +111,19 @@ class _Run:
                 raise _Ended(0, for_ever=True)
             case _ if name in SHELLS:
                 return self._shell(arguments)
+            case "seq":
+                return self._seq(arguments)
+            case _ if is_work(name):
+                self.works += 1
+                return 0
             case "set":
-                self._strict = "+e" not in arguments and (self._strict or any(_has_flag(one, "e") for one in arguments))
+                self._strict = "+e" not in arguments and (self._strict or any(has_flag(one, "e") for one in arguments))
                 return 0
             case _:
                 return 0 if name in QUIET else None
 
     def _sleep(self, arguments: Sequence[str]) -> int:
-        spans = [_span_s(each) for each in arguments]
+        spans = [span_s(each) for each in arguments]
         wrong = next((each for each, span in zip(arguments, spans, strict=True) if span is None), None)
         if wrong is not None or not spans:
             self._print(f"sleep: invalid time interval '{wrong}'\n" if spans else "sleep: missing operand\n")
@@ -130,25 +133,26 @@ class _Run:
             raise _Ended(0, for_ever=True)
         return 0
 
+    def _seq(self, arguments: Sequence[str]) -> int:
+        numbers = [whole_number(each) for each in arguments]
+        if len(numbers) not in (1, 2) or None in numbers:
+            raise NotUnderstoodError
+        first, last = (numbers[0] or 0, numbers[1] or 0) if len(numbers) > 1 else (1, numbers[0] or 0)
+        self._print("".join([f"{each}\n" for each in range(first, min(last, first + MOST_STEPS) + 1)]))
+        return 0
+
     def _echo(self, arguments: Sequence[str]) -> int:
-        flags = 0
-        while flags < len(arguments) and arguments[flags] in ("-n", "-e", "-ne", "-en", "-E"):
-            flags += 1
-        given = "".join(arguments[:flags])
-        text = " ".join(arguments[flags:])
-        if "e" in given:
-            text = _ESCAPE.sub(lambda match: _ECHOED[match[1]], text)
-        self._print(text if "n" in given else text + "\n")
+        self._print(echoed(arguments))
         return 0
 
     def _shell(self, arguments: Sequence[str]) -> int | None:
         """`sh [-e…] -c SCRIPT [NAME [ARGUMENT…]]`; None for a script in a file."""
         given = [*takewhile(lambda each: each[:1] in ("-", "+") or each == "pipefail", arguments)]
         flags = len(given)
-        if not any(_has_flag(each, "c") for each in given) or flags == len(arguments):
+        if not any(has_flag(each, "c") for each in given) or flags == len(arguments):
             return None
         strict, variables = self._strict, self._variables
-        self._strict = any(_has_flag(each, "e") for each in given)
+        self._strict = any(has_flag(each, "e") for each in given)
         self._variables = variables | {str(place): text for place, text in enumerate(arguments[flags + 1 :])}
         try:
             return self.script(arguments[flags])
@@ -157,7 +161,7 @@ class _Run:
 
     def _print(self, text: str) -> None:
         if text and self._room > 0:
-            self.said.append((self.time_s, text[: self._room]))
+            self.said.append((AT_ITS_END if self.works else self.time_s, text[: self._room]))
             self._room -= len(text)
 
     # --- scripts
@@ -265,25 +269,10 @@ class _Run:
         kept, variables, room = self.said, dict(self._variables), self._room
         self.said, self._room = [], LONGEST_WORD
         try:
-            self._status = self.script(script)
+            try:
+                self._status = self.script(script)
+            except NotUnderstoodError:
+                return ""
             return "".join([text for _, text in self.said if not text.endswith(": not found\n")]).rstrip("\n")
         finally:
             self.said, self._variables, self._room = kept, variables, room
-
-
-def _span_s(text: str) -> float | None:
-    if text in ("inf", "infinity"):
-        return FOR_EVER
-    match = _SPAN.fullmatch(text)
-    return float(match[1]) * _UNITS_S[match[2] or "s"] if match is not None else None
-
-
-def _exit_code(text: str) -> int:
-    digits = text.removeprefix("-")
-    if not digits.isascii() or not digits.isdigit():
-        return 2
-    return int(text[-18:]) & 255 if digits is text else -int(digits[-18:]) & 255
-
-
-def _has_flag(word: str, flag: str) -> bool:
-    return word[:1] == "-" and not word.startswith("--") and flag in word[1:]

@@ -79,6 +79,14 @@ def test_a_program_that_nobody_knows_runs_for_the_duration_of_its_pod(cluster: C
     assert "lastState" not in main(cluster)
 
 
+def test_work_runs_for_the_duration_of_its_pod_and_is_done(cluster: Cluster) -> None:
+    bound(cluster, container("sleep 2; python train.py"))
+    cluster.advance(6.9)
+    assert status(cluster)["phase"] == "Running"
+    cluster.advance(0.1)
+    assert status(cluster)["phase"] == "Succeeded"
+
+
 def test_a_service_that_is_kept_up_runs_for_ever(cluster: Cluster) -> None:
     bound(cluster, {"name": "main", "image": "docker.io/library/nginx:1.27"})
     cluster.advance(10**6)

@@ -80,7 +80,8 @@ CASES: list[tuple[str, Change, tuple[str, str]]] = [
         ("spec.tasks[0].replicas", "Invalid"),
     ),
     ("task minimum", lambda s: s["tasks"][0].update(minAvailable=3), ("spec.tasks[0].minAvailable", "Invalid")),
-    ("plugin", lambda s: s.update(plugins={"nothing": []}), ("spec.plugins[nothing]", "NotSupported")),
+    ("plugin", lambda s: s.update(plugins={"nothing": []}), ("spec.plugins[nothing]", "Invalid")),
+    ("mpi without master", lambda s: s.update(plugins={"mpi": []}), ("spec.plugins[mpi]", "Invalid")),
     (
         "container name",
         lambda s: s["tasks"][0]["template"]["spec"]["containers"][0].update(name="A"),

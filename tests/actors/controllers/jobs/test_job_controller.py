@@ -90,7 +90,7 @@ def test_a_pod_says_where_it_belongs(cluster: Cluster) -> None:
     assert (spec["schedulerName"], spec["priorityClassName"], spec["priority"]) == ("volcano", "high", 9)
     assert (spec["hostname"], spec["subdomain"]) == ("j-a-1", "j")
     variables = [{"name": "VK_TASK_INDEX", "value": "1"}, {"name": "VC_TASK_INDEX", "value": "1"}]
-    assert spec["containers"][0]["env"] == variables
+    assert spec["containers"][0]["env"][:2] == variables
 
 
 def test_partitions_mark_their_pods_and_make_subgroups(cluster: Cluster) -> None:
@@ -129,15 +129,6 @@ def test_volumes_are_claimed_and_mounted(cluster: Cluster) -> None:
     spec = cluster.get("Pod", "j-a-0")["spec"]
     assert [each["persistentVolumeClaim"]["claimName"] for each in spec["volumes"]] == [name, "mine"]
     assert [each["mountPath"] for each in spec["containers"][0]["volumeMounts"]] == ["/in", "/out"]
-
-
-def test_simulated_plugins_are_named_once(cluster: Cluster) -> None:
-    job = vcjob("j", job_task("a"))
-    job["spec"]["plugins"] = {"ssh": [], "env": [], "svc": []}
-    run(cluster, job)
-    [event] = cluster.all("Event")
-    assert event["involvedObject"]["name"] == "j"
-    assert event["message"].startswith("plugins ssh, svc are accepted; ")
 
 
 # --- the ordinary life

@@ -1,0 +1,49 @@
+"""Job plugin hcclrank: the rank of a pod among Ascend cards (source: Volcano's `plugins/hcclrank`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from actors.controllers.jobs.plugins.plugin import task_named
+from actors.kube.go_flags import Flag, parsed_flags
+from core.objects.metadata import text_map
+
+Object = dict[str, Any]
+
+RANK: Final = "hccl/rankIndex"
+_FLAGS: Final[dict[str, Flag]] = {"master": "master", "worker": "worker"}
+
+
+class HcclrankPlugin:
+    """What the variable RANK of its containers says, else masters first."""
+
+    def __init__(self, job: Object, arguments: Sequence[str]) -> None:
+        self._flags = parsed_flags(arguments, _FLAGS)
+        master = task_named(job, str(self._flags["master"]))
+        self._masters = int(master.get("replicas") or 0) if master is not None else 0
+
+    def pod(self, pod: Object, task: Object, index: int) -> Object:
+        """See `JobPlugin`."""
+        annotations = text_map(pod["metadata"].get("annotations"))
+        rank = annotations.get(RANK) or _told(pod) or self._rank(task["name"], index)
+        if not rank:
+            return pod
+        return {**pod, "metadata": {**pod["metadata"], "annotations": {**annotations, RANK: rank}}}
+
+    def _rank(self, task: str, index: int) -> str:
+        if task == self._flags["master"]:
+            return str(index)
+        return str(self._masters + index) if task == self._flags["worker"] else ""
+
+    def objects(self) -> Sequence[Object]:
+        """See `JobPlugin`."""
+        return ()
+
+
+def _told(pod: Object) -> str:
+    for container in pod["spec"].get("containers") or ():
+        for each in container.get("env") or ():
+            if each.get("name") == "RANK":
+                return str(each.get("value") or "")
+    return ""

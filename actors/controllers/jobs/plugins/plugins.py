@@ -1,0 +1,49 @@
+"""All plugins of Jobs by name, in the order in which they see a pod: hcclrank reads what others told it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from actors.controllers.jobs.plugins.env import EnvPlugin
+from actors.controllers.jobs.plugins.hcclrank import HcclrankPlugin
+from actors.controllers.jobs.plugins.mpi import MpiPlugin
+from actors.controllers.jobs.plugins.plugin import JobPlugin
+from actors.controllers.jobs.plugins.pytorch import PytorchPlugin
+from actors.controllers.jobs.plugins.ray import RayPlugin
+from actors.controllers.jobs.plugins.ssh import SshPlugin
+from actors.controllers.jobs.plugins.svc import SvcPlugin
+from actors.controllers.jobs.plugins.tensorflow import TensorflowPlugin
+from core.objects.metadata import section
+
+Object = dict[str, Any]
+
+PLUGINS: Final[dict[str, Callable[[Object, Sequence[str]], JobPlugin]]] = {
+    "env": EnvPlugin,
+    "svc": SvcPlugin,
+    "ssh": SshPlugin,
+    "tensorflow": TensorflowPlugin,
+    "mpi": MpiPlugin,
+    "pytorch": PytorchPlugin,
+    "ray": RayPlugin,
+    "hcclrank": HcclrankPlugin,
+}
+UNLISTED: Final = ("hcclrank",)
+"""Plugins that a Job's status does not name, as in Volcano."""
+
+
+def plugins_of(job: Object) -> dict[str, JobPlugin]:
+    """Of a Job, by name; names that nobody knows were refused when it came."""
+    wanted = section(job["spec"], "plugins")
+    return {name: make(job, wanted[name] or ()) for name, make in PLUGINS.items() if name in wanted}
+
+
+def controlled(job: Object) -> dict[str, str]:
+    """What a Job's status names."""
+    return {f"plugin-{name}": name for name in section(job["spec"], "plugins") if name not in UNLISTED}
+
+
+def trouble_of(job: Object) -> str:
+    """Why a plugin cannot make the Job's pods; empty: nothing is wrong."""
+    plugin = plugins_of(job).get("ray") if "ray" in section(job["spec"], "plugins") else None
+    return plugin.trouble() if isinstance(plugin, RayPlugin) else ""
