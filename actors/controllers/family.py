@@ -44,6 +44,7 @@ class FamilyMachine:
         self._later: Timers[Key] = Timers()
         self._failures: dict[Key, int] = {}
         self._held: dict[Key, float] = {}
+        self._trouble: dict[Key, str] = {}
         self._said: list[ApiRequest] = []
 
     @property
@@ -92,6 +93,7 @@ class FamilyMachine:
     def _forgive(self, key: Key) -> None:
         self._failures.pop(key, None)
         self._held.pop(key, None)
+        self._trouble.pop(key, None)
 
     def _child(self, kind: str, key: Key, obj: Object, *, deleted: bool) -> None:
         owner = None if deleted else self._controller(obj)
@@ -149,7 +151,8 @@ class FamilyMachine:
         children: dict[str, list[Object]] = {}
         for kind, key in sorted(held):
             children.setdefault(kind, []).append(held[kind, key])
-        return OwnFamily(owner, children, self._world)
+        key = self._keys[owner["metadata"]["uid"]]
+        return OwnFamily(owner, children, self._world, self._trouble.get(key, ""))
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """See `Machine`."""
@@ -157,6 +160,7 @@ class FamilyMachine:
             case Create(), Accepted():
                 child = unpack(reply.blob)
                 self._heard(child)
+                self._forgive(self._keys.get(self._controller(child) or "", NOBODY))
                 self._say(child, now, lambda words: ("SuccessfulCreate", words.made, False))
             case Create(), Refused():
                 self._create_refused(unpack(request.blob), reply, now)
@@ -202,6 +206,9 @@ class FamilyMachine:
         key = self._keys.get(owner)
         if self._held.get(key or NOBODY, 0.0) <= now:
             self._say(child, now, lambda words: ("FailedCreate", words.refused and words.refused + reply.message, True))
+        if key is not None and self._trouble.get(key) != reply.message:
+            self._trouble[key] = reply.message
+            self._dirty[key] = None
         self._try_again(key, reply, now)
 
     def _deleted(self, request: Delete, reply: Accepted, now: float) -> None:

@@ -19,12 +19,13 @@ Key = tuple[str, str]
 @dataclass(slots=True)
 class OwnFamily:
     """An owner and what it controls. `children` by kind, in the order of their names; `world` has all there is of the
-    kinds that the rule follows as a whole, by kind.
+    kinds that the rule follows as a whole, by kind. `trouble`: why the api has last refused a child of it.
     """
 
     owner: Object
     children: Mapping[str, Sequence[Object]]
     world: Mapping[str, Mapping[Key, Object]] = field(default_factory=dict[str, dict[Key, Object]])
+    trouble: str = ""
 
     def of(self, kind: str) -> Sequence[Object]:
         """Its children of a kind."""

@@ -26,7 +26,9 @@ from pumice.oneshot.between import Object, object_key
 Identity = tuple[str, str, str]
 """Kind, namespace and name; the kind as objects are stored by."""
 
-CONTROLLED: Final = frozenset(("Job", "Deployment", "ReplicaSet", "Job.batch", "StatefulSet"))
+CONTROLLED: Final = frozenset(
+    ("Job", "Deployment", "ReplicaSet", "Job.batch", "StatefulSet", "DaemonSet", "ReplicationController")
+)
 """Kinds of which controllers make pods and PodGroups (see `pumice.oneshot.expand`)."""
 VALIDATED: Final = ("Pod", "Node", *STATED, *CONTROLLED)
 """Kinds that are validated; a PodGroup without a queue is no error here but a reason to stay pending."""

@@ -12,6 +12,7 @@ from actors.controllers.batch.rule import JobRule
 from actors.controllers.configuration.watcher import ConfigWatcher
 from actors.controllers.crons.dialects import KUBERNETES, VOLCANO
 from actors.controllers.crons.rule import CronRule
+from actors.controllers.daemons.rule import DaemonSetRule
 from actors.controllers.devices.machine import DeviceMachine
 from actors.controllers.disruptions.machine import BUDGET, DisruptionMachine
 from actors.controllers.events.machine import PodEventsMachine
@@ -20,6 +21,7 @@ from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
 from actors.controllers.quotas.machine import QUOTA, QuotaMachine
+from actors.controllers.replication.rule import ReplicationRule
 from actors.controllers.rule import OwnerRule
 from actors.controllers.stateful.rule import StatefulSetRule
 from actors.controllers.unserved.machine import UnservedMachine
@@ -88,7 +90,9 @@ DISRUPTION_CONTROLLER: Final = _controller(
 
 def workload_machines() -> list[Machine]:
     """What looks after Kubernetes' own kinds that make pods."""
-    rules: list[OwnerRule] = [JobRule(), CronRule(KUBERNETES), StatefulSetRule()]
+    rules: list[OwnerRule] = [
+        JobRule(), CronRule(KUBERNETES), StatefulSetRule(), DaemonSetRule(), ReplicationRule(),
+    ]  # fmt: skip
     return [WorkloadMachine(), *map(FamilyMachine, rules)]
 
 

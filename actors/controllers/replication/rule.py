@@ -1,0 +1,107 @@
+"""What the controller of ReplicationControllers wants: as many pods as are asked for.
+
+Source: Kubernetes' replication controller, which is its replicaset controller under another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from actors.controllers.pods_of import available_at, is_active, least_missed, pod_from
+from actors.controllers.rule import Agenda, ChildWords, OwnFamily
+from actors.kube.conditions import merge_condition
+from actors.kube.merge_patch import diff_patch
+from actors.kube.times import timestamp
+from core.messages.commands import Delete, Patch, UpdateStatus
+from core.objects.metadata import section, text_map
+from core.objects.parts import POD_OF_WORKLOAD
+from storage.codec import pack
+
+Object = dict[str, Any]
+
+KIND = "ReplicationController"
+
+
+class ReplicationRule:
+    """See `actors.controllers.rule.OwnerRule`."""
+
+    owner = KIND
+    owner_type = ("v1", KIND)
+    children = (POD_OF_WORKLOAD,)
+    others = ()
+    reporter = "replication-controller"
+    user = "workload-controller"
+
+    def gone(self, owner_uid: str, child: Object) -> None:
+        """See `OwnerRule`."""
+
+    def forget(self, owner_uid: str) -> None:
+        """See `OwnerRule`."""
+
+    def words(self, owner: Object, child: Object) -> ChildWords:
+        """See `OwnerRule`."""
+        del owner
+        name = child["metadata"].get("name", "")
+        return ChildWords(f"Created pod: {name}", "Error creating: ", f"Deleted pod: {name}")
+
+    def work(self, family: OwnFamily, now: float) -> Agenda:
+        """See `OwnerRule`."""
+        owner, agenda = family.owner, Agenda()
+        spec, meta = owner["spec"], owner["metadata"]
+        strangers = [pod for pod in family.of("Pod") if not _selects(spec, pod)]
+        agenda.requests += [_let_go(pod, meta["uid"], self.user) for pod in strangers]
+        active = [pod for pod in family.of("Pod") if is_active(pod) and _selects(spec, pod)]
+        wanted: int = spec["replicas"]
+        agenda.new += [pod_from(spec["template"], owner) for _ in range(wanted - len(active))]
+        surplus = sorted(active, key=least_missed)[: max(len(active) - wanted, 0)]
+        for pod in surplus:
+            goes = pod["metadata"]
+            agenda.requests.append(Delete("Pod", goes["namespace"], goes["name"], uid=goes["uid"], user=self.user))
+        left = [pod for pod in active if pod not in surplus]
+        times = [at for pod in left if (at := available_at(pod, spec.get("minReadySeconds") or 0)) is not None]
+        agenda.due = min((at for at in times if at > now), default=None)
+        status = _status(owner, left, family.trouble, now)
+        if patch := diff_patch(section(owner, "status"), status):
+            agenda.requests.append(UpdateStatus(KIND, meta["namespace"], meta["name"], pack(patch), user=self.user))
+        return agenda
+
+
+def _selects(spec: Object, pod: Object) -> bool:
+    return text_map(spec.get("selector")).items() <= text_map(pod["metadata"].get("labels")).items()
+
+
+def _let_go(pod: Object, uid: str, user: str) -> Patch:
+    """Somebody has changed its labels: it is nobody's."""
+    meta = pod["metadata"]
+    left = [each for each in meta["ownerReferences"] if each["uid"] != uid]
+    patch = {"metadata": {"uid": meta["uid"], "ownerReferences": left or None}}
+    return Patch("Pod", meta["namespace"], meta["name"], pack(patch), user=user)
+
+
+def _status(owner: Object, pods: Sequence[Object], trouble: str, now: float) -> Object:
+    least, labels = owner["spec"].get("minReadySeconds") or 0, section(owner["spec"], "template")
+    full = text_map(section(labels, "metadata").get("labels")).items()
+    times = [available_at(pod, least) for pod in pods]
+    numbers = {
+        "fullyLabeledReplicas": sum(full <= text_map(pod["metadata"].get("labels")).items() for pod in pods),
+        "readyReplicas": sum(at is not None for at in times),
+        "availableReplicas": sum(at is not None and at <= now for at in times),
+    }
+    status: Object = {
+        "replicas": len(pods),
+        "observedGeneration": owner["metadata"].get("generation", 1),
+        **{name: number for name, number in numbers.items() if number},
+    }
+    if conditions := _conditions(section(owner, "status").get("conditions") or [], trouble, now):
+        status["conditions"] = conditions
+    return status
+
+
+def _conditions(old: list[Object], trouble: str, now: float) -> list[Object]:
+    """That pods are refused, for as long as they are."""
+    if not trouble:
+        return [each for each in old if each.get("type") != "ReplicaFailure"]
+    said = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": trouble}
+    made = merge_condition(old, said, timestamp(now))
+    return old if made is None else made
