@@ -38,7 +38,7 @@ def main(ours: Annotated[Path, typer.Argument()], theirs: Annotated[Path, typer.
         runs[key[1]].append([*apart.values()])
         far += [f"{key[0]} {key[1]} seed {key[3]} at {x}: {off / 100}" for x, off in apart.items() if off > NEAR]
     typer.echo("policy | runs | equal runs | points | equal | 0.01 off | more | worst")
-    for policy, some in [*sorted(runs.items()), ("all", [run for some in runs.values() for run in some])]:
+    for policy, some in [*sorted(runs.items()), ("all", [run for each in runs.values() for run in each])]:
         typer.echo(row_of(policy, some))
     for line in far:
         typer.echo(line)

@@ -2,11 +2,18 @@
 
 For a typical pod with cards: where the model suits, the CPU is enough and enough cards have as much left as it asks
 for, what is left on cards that have less; otherwise all that is left. The fragmentation F of a node is the mean over
-the typical pods. It is counted times their number, in whole numbers, so that differences are exact.
+the typical pods, in thousandths of a card.
+
+It is added up in the order in which the authors' simulator does (`pkg/utils/frag.go`): first the pods that cannot use
+something for the same reason, in their order, then these sums. In exact arithmetic a pod that takes CPU alone leaves F
+as it is as long as nobody's reason is new to matter, and is worth 50; in theirs the last digits differ when a reason
+changes, and it is worth 49 or 50. Where many pods ask for CPU alone that decides where they go.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,6 +29,17 @@ HUNDRED: Final = 100.0
 NO_CARD: Final = -1
 
 
+class Lack(IntEnum):
+    """Why a typical pod cannot use something, in the order in which it is added up."""
+
+    CPU_AND_CARDS = 0
+    CARDS = 1
+    CPU = 2
+    ASKS_FOR_NONE = 3
+    ASKS_FOR_NONE_NO_CPU = 4
+    MODEL = 5
+
+
 class Fragmentation:
     """F of nodes, and what pods would make of it."""
 
@@ -29,7 +47,7 @@ class Fragmentation:
         self._typical = typical
 
     def of(self, states: NodeStates) -> FloatArray:
-        """F of each node, times the number of typical pods, whole numbers [R]."""
+        """F of each node [R]."""
         left = np.where(states.there, states.left, 0)
         scraps, enough = self._by_level(left, states)
         return self._sum(left.sum(axis=1), scraps, enough, states)
@@ -43,11 +61,16 @@ class Fragmentation:
     def _sum(self, total: IntArray, scraps: IntArray, enough: IntArray, states: NodeStates) -> FloatArray:
         """`total` [...], `scraps` and `enough` [..., K] of nodes, with further axes after the first or without."""
         typical, further = self._typical, (1,) * (total.ndim - 1)
-        able = typical.suits[states.model] & (states.cpu[:, None] >= typical.cpu)
-        able = able.reshape(len(able), *further, -1) & (enough[..., typical.level] >= typical.cards)
-        usable = (total[..., None] - scraps).astype(np.float64)[..., typical.level]
-        found: FloatArray = total * typical.weights - (able * usable) @ typical.weight
-        return found
+        cpu = states.cpu[:, None] >= typical.cpu
+        alone = np.where(cpu, Lack.ASKS_FOR_NONE.value, Lack.ASKS_FOR_NONE_NO_CPU.value)
+        barred = np.where(typical.of_cards, Lack.MODEL.value, alone)
+        open_to = typical.suits[states.model] & typical.of_cards
+        cpu, barred, open_to = (each.reshape(len(cpu), *further, -1) for each in (cpu, barred, open_to))
+        fits = enough[..., typical.level] >= typical.cards
+        # with CPU and cards: what is left on cards that have less lacks cards
+        lacks = np.where(fits, Lack.CPU.value - cpu, Lack.CPU_AND_CARDS.value + cpu)
+        amount = np.where(open_to & fits & cpu, scraps[..., typical.level], total[..., None]) * typical.share
+        return _added_up(np.where(open_to, lacks, barred), amount).reshape(total.shape)
 
     def scores(self, states: NodeStates, ask: CardAsk, before: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
         """What nodes are worth for a pod, 0 to 100 in whole numbers [R] (0 where it does not fit), and which card a pod
@@ -79,9 +102,21 @@ class Fragmentation:
         return np.maximum(best, 0.0), np.where(best >= 0.0, cards, NO_CARD)
 
     def _worth(self, before: FloatArray, after: FloatArray) -> FloatArray:
-        gained = (before - after) / (FULL * max(self._typical.weights, 1))
-        worth: FloatArray = np.floor(HUNDRED / (1.0 + np.exp(-gained)))
+        worth: FloatArray = np.floor(1.0 / (1.0 + np.exp(-(before - after) / FULL)) * HUNDRED)
         return worth
+
+
+def _added_up(lacks: npt.NDArray[np.intp], amount: FloatArray) -> FloatArray:
+    """By state and reason, one typical pod after the other, then the reasons: [..., T] both."""
+    kinds, states, pods = len(Lack), prod(amount.shape[:-1]), amount.shape[-1]
+    firsts: npt.NDArray[np.intp] = np.arange(0, kinds * states, kinds, dtype=np.intp)
+    places: npt.NDArray[np.intp] = np.add(lacks.reshape(states, pods), firsts[:, None])
+    by_kind: FloatArray = np.zeros((states, kinds))
+    by_kind += np.bincount(places.ravel(), amount.ravel(), minlength=kinds * states).reshape(states, kinds)
+    added = by_kind[:, 0].copy()
+    for kind in range(1, kinds):
+        added += by_kind[:, kind]
+    return added
 
 
 def _has_cards(states: NodeStates, ask: CardAsk) -> npt.NDArray[np.bool_]:

@@ -12,6 +12,8 @@ from core.devices.milli.shares import BoolArray, IntArray
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import numpy.typing as npt
+
 MODELS = "|"
 """Between the models of a class."""
 
@@ -46,18 +48,22 @@ def typical_of(pods: Iterable[CardClass] | Mapping[CardClass, int], percent: flo
 
 
 class TypicalPods:
-    """Classes as columns [T]. `weight`: how many pods there are of each, `weights` their sum; `level`: which of the
-    `steps` (distinct thousandths asked for, ascending [K]) each asks for; classes without cards are left out, for
-    nothing of a card is of use to them.
+    """Classes as columns [T], in their order. `share`: of all typical pods; `level`: which of the `steps` (distinct
+    thousandths asked for, ascending [K]) each asks for; `of_cards`: whether it asks for any.
+
+    `total`: how many pods there were before the rare ones were left out (None: these). The shares are worked out of it
+    as the authors do: their last digits count, see `Fragmentation`.
     """
 
-    def __init__(self, classes: dict[CardClass, int], models: Sequence[str]) -> None:
-        asking = [pod for pod in classes if pod.cards]
-        self.weights = sum(classes.values())
-        self.weight = np.array([classes[pod] for pod in asking], dtype=np.float64)
-        self.cards: IntArray = np.array([pod.cards for pod in asking], dtype=np.int64)
-        self.cpu: IntArray = np.array([pod.cpu for pod in asking], dtype=np.int64)
-        milli = np.array([pod.milli for pod in asking], dtype=np.int64)
+    def __init__(self, classes: Mapping[CardClass, int], models: Sequence[str], total: int | None = None) -> None:
+        counts = np.array([*classes.values()], dtype=np.float64)
+        covered = sum(classes.values())
+        among = max(covered if total is None else total, 1)
+        self.share: npt.NDArray[np.float64] = counts / among / (max(covered, 1) / among)
+        self.cards: IntArray = np.array([pod.cards for pod in classes], dtype=np.int64)
+        self.cpu: IntArray = np.array([pod.cpu for pod in classes], dtype=np.int64)
+        self.of_cards: BoolArray = self.cards > 0
+        milli = np.array([pod.milli for pod in classes], dtype=np.int64)
         self.steps, self.level = np.unique(milli, return_inverse=True)
-        suits = [[pod.suits(model) for pod in asking] for model in models]
-        self.suits: BoolArray = np.array(suits, dtype=np.bool_).reshape(len(models), len(asking))
+        suits = [[pod.suits(model) for pod in classes] for model in models]
+        self.suits: BoolArray = np.array(suits, dtype=np.bool_).reshape(len(models), len(classes))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
 from config.argument_types import CLASSES, SHARE
 from config.arguments import Arguments
-from core.devices.milli.typical import CardClass, typical_of
+from core.devices.milli.typical import CardClass, TypicalPods, typical_of
 from core.devices.vgpu.asking import USE
 from core.once import once
 from core.plugins.card_policies.columns import CardColumns
@@ -113,7 +114,9 @@ class Fgd(CardPolicy):
 
     def policy(self, session: Session, columns: CardColumns) -> Policy:
         """See `CardPolicy`."""
-        return FragmentationGradient(session, columns, typical_of(self._classes or columns.classes(), self._coverage))
+        counts = Counter(self._classes or columns.classes())
+        typical = TypicalPods(typical_of(counts, self._coverage), columns.models, counts.total())
+        return FragmentationGradient(session, typical)
 
 
 def read_classes(listed: object) -> dict[CardClass, int]:

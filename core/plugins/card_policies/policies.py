@@ -8,15 +8,14 @@ import numpy as np
 
 from core.devices.milli.fragmentation import Fragmentation
 from core.devices.milli.scores import best_fit, clustering, dot_product, packing
-from core.devices.milli.typical import TypicalPods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
     from core.devices.milli.shares import CardAsk, IntArray, NodeStates
-    from core.devices.milli.typical import CardClass
+    from core.devices.milli.typical import TypicalPods
     from core.objects.pod import Task
     from core.plugins.card_policies.columns import CardColumns
     from core.plugins.card_policies.keeping import Policy
@@ -31,13 +30,13 @@ SHARE = 0
 
 
 class FragmentationGradient:
-    """Down the gradient of fragmentation; `classes`: the typical pods, with how many there are of each.
+    """Down the gradient of fragmentation of typical pods.
 
     What nodes are worth as they stand is the same for every class: it is kept until they are touched.
     """
 
-    def __init__(self, session: Session, columns: CardColumns, classes: Mapping[CardClass, int]) -> None:
-        self._fragmentation = Fragmentation(TypicalPods(dict(classes), columns.models))
+    def __init__(self, session: Session, typical: TypicalPods) -> None:
+        self._fragmentation = Fragmentation(typical)
         self._touched, self._read = session.nodes.touched, 0
         self._now = np.full(session.nodes.count, np.nan)
 
