@@ -61,7 +61,7 @@ SHARED: Final = tuple(
 
 BOXES: Final = (
     Box("manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),
-    Box("gateway", "kubectl and the like", 575, 60, 150),
+    Box("gateway", "kubectl, browsers", 575, 60, 150),
     Box("metrics", "Volcano's names", 820, 60),
     Box("supervisor", "starts, restarts, stops all", 1050, 60),
     Box("config watcher", "follows a ConfigMap", 110, 60),
@@ -115,6 +115,7 @@ ARROWS: Final = (
         ((560, 87), (560, 125), (390, 125), (390, 188)), "requests, watches", (430, 119), ("gateway",), ("api server",)
     ),
     Arrow(((650, 45), (735, 45)), "", (0, 0), ("gateway",), ("metrics",)),
+    Arrow(((590, 87), (590, 188)), "the board", (530, 172), ("gateway",), ("cache",)),
     Arrow(((620, 87), (620, 150), (775, 150), (775, 188)), "gauges", (695, 144), ("gateway",), ("session runner",)),
     Arrow(
         ((195, 160), (300, 160), (300, 188)), "watch, write", (203, 153), ("controllers",), ("api server",), both=True

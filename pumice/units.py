@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from core.messages.queue_gauges import SCALARS, WHOLE
+
 BYTES: Final = (("Ti", 2.0**40), ("Gi", 2.0**30), ("Mi", 2.0**20), ("Ki", 2.0**10))
-SCALARS: Final = "scalar_resources:"
-WHOLE: Final = "pods"
-"""The one scalar that Volcano counts whole; all others are in thousandths."""
 
 
 def amounts_of(figures: Mapping[str, float], what: str) -> str:

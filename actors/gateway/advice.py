@@ -59,10 +59,14 @@ class AdviceKind(NamedTuple):
 KINDS: Final = {
     row.plural: row
     for row in (
+        AdviceKind("boards", "Board", of_one=True),
+        AdviceKind("courses", "Course", of_all=True),
         AdviceKind("cycles", "DecidedCycle", of_one=True),
         AdviceKind("estimates", "Estimate", namespaced=True, of_all=True, of_one=True),
         AdviceKind("explanations", "Explanation", namespaced=True, of_one=True),
+        AdviceKind("measures", "Measures", of_all=True),
         AdviceKind("standings", "Standing", of_all=True, of_one=True),
+        AdviceKind("stories", "Story", namespaced=True, of_one=True),
         AdviceKind("waitclasses", "WaitClasses", of_all=True),
         AdviceKind("whatifs", "WhatIf", of_all=True, verb="create"),
     )

@@ -2,80 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any
 
-import anyio
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
 from actors.gateway.discovery import groups, openapi, openapi_v2
 from actors.gateway.discovery.version import version
+from actors.gateway.endpoint import Endpoint, Unslashed
 from actors.gateway.forms import encode
 from actors.gateway.handlers import health, resources
-from actors.gateway.problems import ApiError, internal, no_such_path, unavailable, wrong_method
-from actors.gateway.request.exchange import ClientGoneError, Exchange, Receive, Scope, Send
+from actors.gateway.page.handlers import home, page, wants_page
+from actors.gateway.problems import no_such_path
+from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.negotiation import discovery_version
 from actors.gateway.request.paths import parse_path
-from actors.gateway.security import Doorkeeper
 from actors.gateway.site import Site
-from actors.gateway.statuses import failure
 
 Handler = Callable[[Site, Exchange], Awaitable[None]]
-READS: Final = ("GET", "HEAD")
-LEFTOVER: Final = 1024 * 1024
-"""Bytes of a refused request's body that are read and dropped rather than to close the connection."""
-
-log = logging.getLogger(__name__)
-
-
-class Endpoint:
-    """One route: lets in, answers, and makes a Status of whatever is refused."""
-
-    def __init__(self, site: Site, door: Doorkeeper, handler: Handler, *, reads_only: bool = False) -> None:
-        self._site = site
-        self._door = door
-        self._handler = handler
-        self._reads_only = reads_only
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
-        exchange = Exchange(scope, receive, send)
-        await self._site.longest.timed(self._serve(exchange), exchange.method, exchange.path)
-
-    async def _serve(self, exchange: Exchange) -> None:
-        try:
-            with self._site.open.request():
-                await self._answer(exchange)
-        except ClientGoneError:
-            return
-        except ApiError as error:
-            await refuse(exchange, error)
-        except Exception as error:
-            log.exception("bug in Pumice: the gateway could not answer %s %s", exchange.method, exchange.path)
-            await refuse(exchange, internal(repr(error)))
-
-    async def _answer(self, exchange: Exchange) -> None:
-        self._door.admit(exchange)
-        if self._site.open.closing:
-            raise unavailable("the server is shutting down")
-        if self._reads_only and exchange.method not in READS:
-            raise wrong_method(exchange.method)
-        await self._handler(self._site, exchange)
-
-
-async def refuse(exchange: Exchange, error: ApiError) -> None:
-    """Answer with a Status; a stream that has begun can only be broken off."""
-    if exchange.started:
-        return  # hypercorn closes the connection of an answer without an end
-    refused, headers = error.refused, error.headers
-    with anyio.CancelScope(shield=True):
-        if not await exchange.pass_over(LEFTOVER):
-            headers = {**headers, "connection": "close"}
-        await exchange.answer(refused.code, encode(failure(refused)), headers=headers)
 
 
 async def _json(exchange: Exchange, found: Any, content_type: str = "application/json") -> None:
@@ -147,6 +93,10 @@ async def _resource(site: Site, exchange: Exchange) -> None:
 
 
 async def _root(site: Site, exchange: Exchange) -> None:
+    if wants_page(exchange):
+        await home(site, exchange)
+        return
+    site.door.admit(exchange)
     names = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"]
     names += ["/openapi/v2", "/openapi/v3"]
     paths = [f"/apis/{name}" for name in groups.groups(site.kinds) if name]
@@ -157,26 +107,11 @@ async def _nothing(site: Site, exchange: Exchange) -> None:
     raise no_such_path()
 
 
-class Unslashed:
-    """Takes a slash off the end of the path: `/version/` is `/version`, as some clients write it."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
-        path = scope.get("path", "/")
-        if path.endswith("/") and path != "/":
-            scope = {**scope, "path": path.rstrip("/") or "/"}
-        await self._app(scope, receive, send)
-
-
 def build_app(site: Site) -> Starlette:
     """All routes. Hot paths first: Starlette tries them one after the other."""
-    door = Doorkeeper(site.settings.token, site.settings.address[0])
 
-    def route(path: str, handler: Handler, *, reads_only: bool = True) -> Route:
-        return Route(path, Endpoint(site, door, handler, reads_only=reads_only))
+    def route(path: str, handler: Handler, *, reads_only: bool = True, admits: bool = False) -> Route:
+        return Route(path, Endpoint(site, handler, reads_only=reads_only, admits=admits))
 
     checks = [route(f"/{name}{rest}", health.health) for name in health.CHECKS for rest in ("", "/{check}")]
     return Starlette(
@@ -195,7 +130,8 @@ def build_app(site: Site) -> Starlette:
             route("/openapi/v3/{rest:path}", _openapi),
             route("/metrics", health.metrics),
             *checks,
-            route("/", _root),
+            route("/", _root, admits=True),
+            route("/page/{rest:path}", page, reads_only=False, admits=True),
             route("/{rest:path}", _nothing),
         ],
     )

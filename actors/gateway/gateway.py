@@ -2,7 +2,8 @@
 
 Owns: the connections, the rings of what changed lately, the listings that are read in pages.
 Accepts: `Poke`.
-Sends: asks the api, and, of whoever reads metrics, the session runner (if there is one) and the metrics actor.
+Sends: asks the api, of whoever reads metrics the session runner (if there is one) and the metrics actor, and the
+cache, for those who look on.
 When full: clients wait; a watch that does not read falls behind and is told so. Bodies and watches are bounded.
 Stops: takes no more requests, ends the watches, then what is still being answered, then the connections.
 
@@ -23,7 +24,7 @@ from actors.gateway.settings import GatewaySettings
 from actors.gateway.site import Listings, Site
 from actors.runtime.actor import Actor
 from actors.runtime.context import Context
-from actors.system.ports import ApiPort, MetricsPort, PokePort, RunnerPort
+from actors.system.ports import ApiPort, CachePort, MetricsPort, PokePort, RunnerPort
 from core.messages.commands import Poke
 from core.messages.replies import Done
 
@@ -40,13 +41,24 @@ class Gateway(Actor[Poke, Done]):
         api: ApiPort,
         metrics: MetricsPort,
         runner: RunnerPort | None,
+        cache: CachePort | None,
         listings: Listings,
         settings: GatewaySettings,
     ) -> None:
         super().__init__(name, mailbox, context)
         limits = {"ring_events": settings.ring_events, "ring_bytes": settings.ring_bytes}
         hub = Hub(api, listings, context, **limits)
-        self.site = Site(api, metrics, runner, listings, context.clock, hub, settings, context.longest)
+        self.site = Site(
+            api=api,
+            metrics=metrics,
+            runner=runner,
+            cache=cache,
+            listings=listings,
+            clock=context.clock,
+            hub=hub,
+            settings=settings,
+            longest=context.longest,
+        )
         self._stop = anyio.Event()
         self._stopped = anyio.Event()
 
@@ -56,8 +68,8 @@ class Gateway(Actor[Poke, Done]):
         return Done()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """The server, the hub that reads for the watches, and the count of jobs that wait."""
-        return (self._pull, self._serve_http, self.site.waiting.keep)
+        """The server, the hub that reads for the watches, the count of jobs that wait, and what pages are told."""
+        return (self._pull, self._serve_http, self.site.waiting.keep, self.site.pages.keep)
 
     async def on_stop(self) -> None:
         """Close the streams first: a server that waits for a watch waits for ever."""

@@ -1,4 +1,4 @@
-"""Who may come in: everybody on the loopback, elsewhere those with the token; never a web page.
+"""Who may come in: everybody on the loopback, elsewhere those with the token; of web pages only this server's own.
 
 A page in somebody's browser can send requests to the loopback as well. It gives itself away by its Origin, or (after
 its name was made to point here) by a Host that is no address of this server.
@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from actors.gateway.problems import forbidden, unauthorized
 from actors.gateway.request.exchange import Exchange
 
+COOKIE: Final = "pumice"
+READS: Final = ("GET", "HEAD")
 OPEN: Final = ("/healthz", "/livez", "/readyz")
 """What a probe may ask without the token."""
 
@@ -47,17 +49,41 @@ class Doorkeeper:
 
     def admit(self, exchange: Exchange) -> None:
         """Raises ApiError (401, 403)."""
+        self._from_no_other_page(exchange)
+        self._check(exchange)
+
+    def admit_strangers(self, exchange: Exchange) -> None:
+        """Whoever may see the form that asks for the token, and what it is made of. Raises ApiError (403)."""
+        self._from_no_other_page(exchange)
+        if not self._token:
+            self._from_here(exchange)
+
+    def is_token(self, given: str) -> bool:
+        """Whether somebody knows the token."""
+        return bool(self._token) and hmac.compare_digest(given.strip().encode(), self._token)
+
+    def pass_for_pages(self) -> str:
+        """What a browser's cookie holds in place of the token; who has it may read."""
+        return hmac.new(self._token, b"the page of pumice", "sha256").hexdigest()
+
+    def _from_no_other_page(self, exchange: Exchange) -> None:
         origin = exchange.header("origin")
         if origin and _host_of(origin) != exchange.header("host"):
             raise forbidden(f"requests of web pages are not served (Origin: {origin[:200]})")
-        self._check(exchange)
 
     def _token_given(self, exchange: Exchange) -> None:
         if exchange.path.partition("/")[2].partition("/")[0] in {path.strip("/") for path in OPEN}:
             return
         scheme, _, given = exchange.header("authorization").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
+        if scheme.lower() == "bearer" and self.is_token(given):
+            return
+        if exchange.method not in READS or not self._has_pass(exchange):
             raise unauthorized()
+
+    def _has_pass(self, exchange: Exchange) -> bool:
+        known = self.pass_for_pages().encode()
+        pairs = (part.strip().partition("=") for part in exchange.header("cookie").replace(",", ";").split(";"))
+        return any(name == COOKIE and hmac.compare_digest(value.encode(), known) for name, _, value in pairs)
 
     def _from_here(self, exchange: Exchange) -> None:
         host = exchange.header("host")

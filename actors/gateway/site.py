@@ -13,19 +13,17 @@ from anyio import lowlevel
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
 from actors.errors import ActorFailedError, ActorStoppedError
-from actors.gateway.advice import AdviceDesk
+from actors.gateway.front import Front
 from actors.gateway.hub import Hub
 from actors.gateway.kept import KeptListings
+from actors.gateway.page.broadcast import Broadcast
 from actors.gateway.problems import RETRY_S, ApiError, internal, no_such_path, too_many, unavailable
 from actors.gateway.request.paths import Target
 from actors.gateway.request.selection import Selection, traits_of
-from actors.gateway.settings import GatewaySettings
-from actors.gateway.streams import Open
 from actors.gateway.waiting_gauges import WaitingGauges
 from actors.runtime.clock import Clock
 from actors.runtime.handles import HandleTable
-from actors.runtime.longest import Longest
-from actors.system.ports import ApiPort, MetricsPort, RunnerPort
+from actors.system.ports import ApiPort, CachePort, MetricsPort, RunnerPort
 from core.messages import commands, replies
 from core.objects.metadata import Object
 from storage import codec
@@ -37,9 +35,11 @@ A = TypeVar("A")
 Listings = HandleTable[tuple[bytes, ...]]
 
 
-@dataclass
-class Site:
-    """`listings`: those that the api has opened, by handle; `kinds` follows the definitions that the hub sees."""
+@dataclass(kw_only=True)
+class Site(Front):
+    """`listings`: those that the api has opened, by handle; `kinds` follows the definitions that the hub sees;
+    `cache` is None where nobody schedules.
+    """
 
     api: ApiPort
     metrics: MetricsPort
@@ -47,17 +47,15 @@ class Site:
     listings: Listings
     clock: Clock
     hub: Hub
-    settings: GatewaySettings
-    longest: Longest = field(default_factory=Longest)
+    cache: CachePort | None = None
     kinds: KindTable = field(default_factory=KindTable)
     kept: KeptListings = field(default_factory=KeptListings)
-    open: Open = field(default_factory=Open)
     watches: int = 0
 
     @cached_property
-    def desk(self) -> AdviceDesk:
-        """Where questions are asked that take long."""
-        return AdviceDesk(self.settings.adviser, self.settings.question_limit, self.settings.question_s)
+    def pages(self) -> Broadcast:
+        """What pages that are open are told."""
+        return Broadcast(self.cache, self.metrics, self.runner)
 
     @cached_property
     def waiting(self) -> WaitingGauges:

@@ -1,7 +1,7 @@
 """The metrics actor: Volcano's metric names in a Prometheus registry of our own.
 
 Owns: the registry.
-Accepts: `CycleMeasured`, `TasksBound`, `QueuesMeasured`; `Expose`, which it answers with the text format.
+Accepts: `CycleMeasured`, `TasksBound`, `QueuesMeasured`; `Expose`, which it answers with the text format; `ReadRecent`.
 Sends: asks the supervisor how full the mailboxes are.
 When full: the session runner waits.
 Stops: after what is queued. After a crash counters start from zero, as Prometheus expects of a restart.
@@ -9,13 +9,15 @@ Stops: after what is queued. After a crash counters start from zero, as Promethe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from collections import deque
+from typing import TYPE_CHECKING, Final, assert_never
 
 from prometheus_client import generate_latest
 
 from actors.metrics.families import Families
 from actors.runtime.actor import Actor
-from actors.system.ports import MetricsMessage
+from actors.system.ports import MetricsMessage, MetricsReply
+from core.messages.boards import ReadRecent, RecentRead
 from core.messages.commands import Expose
 from core.messages.events import CycleMeasured, TasksBound
 from core.messages.queue_tables import QueuesMeasured
@@ -27,24 +29,35 @@ if TYPE_CHECKING:
     from actors.system.ports import MetricsPort, SupervisorPort
 
 
-class Metrics(Actor[MetricsMessage, Exposition]):
+RECENT: Final = 240
+"""So many of the newest cycles are remembered."""
+
+
+class Metrics(Actor[MetricsMessage, MetricsReply]):
     """See the module."""
 
     def __init__(self, name: str, mailbox: MetricsPort, context: Context, *, supervisor: SupervisorPort) -> None:
         super().__init__(name, mailbox, context)
         self._families = Families()
         self._supervisor = supervisor
+        self._recent: deque[CycleMeasured] = deque(maxlen=RECENT)
+        self._queues = QueuesMeasured()
 
-    async def handle(self, message: MetricsMessage) -> Exposition | None:
+    async def handle(self, message: MetricsMessage) -> MetricsReply | None:
         """One measurement, or the whole exposition."""
         match message:
             case CycleMeasured():
                 self._families.cycle(message)
+                self._recent.append(message)
             case TasksBound():
                 self._families.bound(message)
             case QueuesMeasured():
+                self._queues = message
                 self._families.queues(message.tables)
                 self._families.cards(message.cards)
+            case ReadRecent():
+                cycles = tuple(each for each in self._recent if each.cycle > message.after)
+                return RecentRead(cycles, self._queues if cycles else None)
             case Expose():
                 measured = await self._supervisor.ask(MeasureProcess())
                 self._families.mailboxes(measured.mailboxes)

@@ -1,7 +1,8 @@
 """The cache: the scheduler's own view of the cluster, and its only writer.
 
 Owns: the view (`core.state.view.View`), the queue of pods to look at again.
-Accepts: `TakeSnapshot`, `Assume`, `CheckView`, `LookLater`, and the outcomes of binds and evictions.
+Accepts: `TakeSnapshot`, `Assume`, `CheckView`, `LookLater`, `ReadBoard`, `ReadResidents`, and the
+outcomes of binds and evictions.
 Sends: asks the api (watch, get). News of the view is a level signal, not a message.
 When full: the session runner and the bind and evict workers wait; nothing they wait for waits for them.
 Stops: after the outcomes that are queued; a pod still to be looked at again is looked at after the next start anyway,
@@ -25,9 +26,11 @@ from actors.runtime.actor import Actor
 from actors.runtime.alarm import stood_still
 from actors.runtime.level_signal import LevelSignal
 from actors.runtime.watcher import WatchedChanges, Watcher
+from actors.scheduling.boards import TimedBoards, residents_on
 from actors.scheduling.resync import Awaited, Due, ResyncQueue
 from actors.system.ports import CacheMessage, CacheReply
 from core.fold.shown import Shown
+from core.messages.boards import ReadBoard, ReadResidents
 from core.messages.commands import Assume, CheckView, Get, LookLater, TakeSnapshot
 from core.messages.events import (
     BindRefused,
@@ -87,6 +90,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         check_always: bool = False,
     ) -> None:
         super().__init__(name, mailbox, context)
+        self._boards = TimedBoards()
         self._fold = Shown(lambda: view, self._leave_out)
         self.unreadable: dict[str, str] = {}
         self._api = api
@@ -126,6 +130,10 @@ class Cache(Actor[CacheMessage, CacheReply]):
                 return self._snapshot(message.cycle, message.volumes)
             case Assume():
                 return self._assume(message)
+            case ReadBoard():
+                return self._boards.read(self.view, self.version, message)
+            case ReadResidents():
+                return residents_on(self.view, message.node)
             case CheckView():
                 return ViewChecked(tuple(self.view.check()), self._watcher.revision)
             case Bound() | Evicted():

@@ -7,13 +7,13 @@ decides whose they are.
 from __future__ import annotations
 
 from actors.runtime.mailbox import Mailbox
-from core.messages import commands, cycles, events, orders, questions, recording, replies, supervision
+from core.messages import boards, commands, cycles, events, orders, questions, recording, replies, supervision
 from core.messages.queue_tables import QueuesMeasured
 
 ApiPort = Mailbox[commands.ApiRequest, replies.ApiReply]
 RecorderPort = Mailbox[recording.RecorderCommand, replies.Appended]
 CacheMessage = commands.CacheCommand | events.CacheEvent
-CacheReply = replies.SnapshotTaken | replies.Assumed | replies.ViewChecked
+CacheReply = replies.SnapshotTaken | replies.Assumed | replies.ViewChecked | boards.BoardRead | boards.ResidentsRead
 CachePort = Mailbox[CacheMessage, CacheReply]
 RunnerPort = Mailbox[cycles.RunnerCommand, replies.Done | cycles.CyclesRun]
 ActionPort = Mailbox[commands.ActionCommand, replies.ActionDone | replies.ActionFailed]
@@ -25,5 +25,6 @@ ArrivalsPort = Mailbox[commands.Announce, replies.Done]
 OutsidePort = Mailbox[questions.AskOutside, questions.OutsideAnswered]
 PokePort = Mailbox[commands.Poke, replies.Done]
 MetricsMessage = commands.MetricsCommand | events.MetricsEvent | QueuesMeasured
-MetricsPort = Mailbox[MetricsMessage, replies.Exposition]
+MetricsReply = replies.Exposition | boards.RecentRead
+MetricsPort = Mailbox[MetricsMessage, MetricsReply]
 SupervisorPort = Mailbox[supervision.SupervisorCommand, supervision.ProcessMeasured]

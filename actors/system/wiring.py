@@ -135,7 +135,7 @@ class Wiring:
         return name, self.switchboard.mailboxes[name], self.context
 
     def ports(self, name: str) -> dict[str, Any]:
-        """The mailboxes it may send to, and no others, by the argument that takes them."""
+        """The mailboxes it may send to, and no others, by the argument that takes them; None for who is not wanted."""
         sends = self.roles[self.switchboard.role[name]].sends
         return {
             argument: self.switchboard.one(role) if self.roles[role].instances is None else self.switchboard.all(role)

@@ -6,6 +6,7 @@ import math
 
 from msgspec import Struct, field
 
+from core.messages.boards import ReadBoard, ReadRecent, ReadResidents
 from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
 from core.messages.message import Message
 from core.messages.watch import Pull, ReadRevision
@@ -218,7 +219,7 @@ class LookLater(Message, frozen=True):
     wait_s: float
 
 
-CacheCommand = TakeSnapshot | Assume | CheckView | LookLater
+CacheCommand = TakeSnapshot | Assume | CheckView | LookLater | ReadBoard | ReadResidents
 
 # --- to the action and dry-run workers ----------------------------------------------------------------------------
 
@@ -261,7 +262,7 @@ class Expose(Message, frozen=True):
     """Reply: Exposition."""
 
 
-MetricsCommand = Expose
+MetricsCommand = Expose | ReadRecent
 
 # --- to the arrivals ------------------------------------------------------------------------------------------------
 

@@ -26,6 +26,9 @@ class AssumedPods:
     def __contains__(self, pod: str) -> bool:
         return pod in self._nodes
 
+    def __len__(self) -> int:
+        return len(self._nodes)
+
     def __getitem__(self, pod: str) -> str:
         return self._nodes[pod]
 

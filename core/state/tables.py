@@ -50,6 +50,11 @@ class ViewTables:
         """Queues by name."""
         return self.groups.queues
 
+    @property
+    def on_their_way(self) -> tuple[int, int]:
+        """How many binds and evictions are."""
+        return len(self._assumed), len(self._evicting)
+
     def _end_flight(self, key: str) -> None:
         self._assumed.drop(key)
         self._evicting.discard(key)

@@ -17,6 +17,8 @@ from actors.gateway.advice import GROUP, KINDS, VERSION, AdviserAnswer, AdviserQ
 from config.errors import ConfigError, PumiceError, RequestError
 from pumice.adviser.ahead import difference_of, estimates
 from pumice.adviser.census import census_of
+from pumice.adviser.pictures import board_of, course_of, measures_of
+from pumice.adviser.stories import story_as_data
 from pumice.adviser.trails import trail_of
 from pumice.explain.account import NotFoundError
 from pumice.explain.advice.advise import advise
@@ -150,16 +152,38 @@ def _estimates(sources: Sources, question: AdviserQuestion) -> Plain:
     return found
 
 
+def _board(sources: Sources, question: AdviserQuestion) -> Plain:
+    return board_of(sources.cycle(question.name), dict(question.query).get("node", ""))
+
+
+def _course(sources: Sources, question: AdviserQuestion) -> Plain:
+    del question
+    return {**anyio.run(course_of, sources.db), "bytes": sources.db.stat().st_size}
+
+
+def _measures(sources: Sources, question: AdviserQuestion) -> Plain:
+    del question
+    return anyio.run(measures_of, sources.db)
+
+
+def _story(sources: Sources, question: AdviserQuestion) -> Plain:
+    return anyio.run(story_as_data, sources.db, f"{question.namespace}/{question.name}")
+
+
 def _what_if(sources: Sources, question: AdviserQuestion) -> Plain:
     sources.load_plugins()
     return difference_of(sources.db, question.body)
 
 
 _ANSWERS: Final[Mapping[str, Callable[[Sources, AdviserQuestion], Plain]]] = {
+    "boards": _board,
+    "courses": _course,
     "cycles": _cycle,
     "estimates": _estimates,
     "explanations": _explanation,
+    "measures": _measures,
     "standings": _standings,
+    "stories": _story,
     "waitclasses": _classes,
     "whatifs": _what_if,
 }

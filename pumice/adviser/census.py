@@ -16,13 +16,14 @@ from core.cycle import Trail, close_session, open_session, run_action, tables_la
 from core.life.pod_group import LABELS as PHASES
 from core.life.pod_group import PodGroupPhase
 from core.life.task import TaskStatus
+from core.messages.queue_gauges import told
 from core.messages.queue_tables import readable
 from core.session.closing.close import jobs_with_waiting_tasks
 from core.state.volumes import volume_rules
 from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.adviser.judge import FreeAtOpening, Judge, WaitFinding
 from pumice.adviser.order import Place, places_of
-from pumice.adviser.queues import QueueStanding, count_waiting, lineage, standings_of, told
+from pumice.adviser.queues import QueueStanding, count_waiting, lineage, standings_of
 from pumice.explain.room_left import amounts
 from pumice.oneshot.supposing import supposed
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from core.messages.queue_gauges import LIMITS, Amounts, borrowed, gauged, told
 from pumice.explain.room_left import amounts
-from pumice.units import SCALARS, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from core.objects.queue import Queue
     from core.resources import Resource
     from core.session.session import Session
-
-Amounts = dict[str, float]
-PLAIN: Final = {"milli_cpu": "cpu", "memory_bytes": "memory"}
-UNLIMITED: Final = 2.0**62
-"""From here on Volcano means no limit at all."""
-LIMITS: Final = {"guarantee": "guarantee", "deserved": "deserved", "capability": "real_capacity"}
 
 
 @dataclass(slots=True)
@@ -67,11 +61,10 @@ def _standing(queue: Queue, gauges: Mapping[str, float]) -> QueueStanding:
     standing = QueueStanding(queue.parent, queue.state, queue.weight, queue.priority, gauges.get("share"))
     said = {"guarantee": queue.guarantee, "deserved": queue.deserved, "capability": queue.capability}
     for name, gauge in LIMITS.items():
-        setattr(standing, name, _gauged(gauges, gauge) or _amounts(said[name]))
-    standing.allocated = _gauged(gauges, "allocated")
-    if _gauged(gauges, "deserved"):
-        more = {name: value - standing.deserved.get(name, 0.0) for name, value in standing.allocated.items()}
-        standing.borrowed = {name: value for name, value in more.items() if value > 0 and name != WHOLE}
+        setattr(standing, name, gauged(gauges, gauge) or _amounts(said[name]))
+    standing.allocated = gauged(gauges, "allocated")
+    if gauged(gauges, "deserved"):
+        standing.borrowed = borrowed(standing.allocated, standing.deserved)
     return standing
 
 
@@ -84,31 +77,9 @@ def _count_allocated(session: Session, standings: Mapping[str, QueueStanding]) -
         }
 
 
-def _gauged(gauges: Mapping[str, float], what: str) -> Amounts:
-    """One of a queue's amounts out of its gauges; zeroes and what is not limited left out."""
-    found: Amounts = {}
-    for gauge, value in gauges.items():
-        resource = gauge.removeprefix(f"{what}_")
-        if resource == gauge or not 0 < value < UNLIMITED:
-            continue
-        name = PLAIN.get(resource, resource.removeprefix(SCALARS))
-        found[name] = told(name, value)
-    return found
-
-
 def _amounts(resource: Resource | None) -> Amounts:
     listed = {} if resource is None else amounts(resource)
     return {name: told(name, value) for name, value in listed.items() if value}
-
-
-def told(resource: str, value: float) -> float:
-    """An amount as the scheduler counts it in cores, bytes or pieces."""
-    return value if resource in ("memory", WHOLE) else value / 1000
-
-
-def reckoned(resource: str, value: float) -> float:
-    """Back from `told`."""
-    return value if resource in ("memory", WHOLE) else value * 1000
 
 
 def lineage(standings: Mapping[str, QueueStanding], name: str) -> set[str]:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from pumice.check.review import Review, review
 from pumice.cli.exits import Exit, guarded
-from pumice.cli.inputs import load_config
+from pumice.cli.given.inputs import load_config
 from pumice.cli.options import Lenient, Level, LogLevel, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 

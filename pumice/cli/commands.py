@@ -76,6 +76,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Draw a recorded run for Perfetto: nodes, queues, cycles and actors over time, evictions as arrows.",
         "[bold]pumice timeline pumice.db -o trace.perfetto-trace[/bold]",
     ),
+    "view": CommandRow(
+        "Show a journal that nobody runs on a page, with a slider through its time.",
+        "[bold]pumice view pumice.db[/bold]",
+    ),
     "kubeconfig": CommandRow(
         "Print (or write) a kubeconfig for a running `pumice run --http`.",
         "[bold]pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig[/bold]",

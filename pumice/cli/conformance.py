@@ -11,7 +11,7 @@ from rich.table import Table
 
 from config.errors import ConfigError
 from pumice.cli.exits import Exit, guarded
-from pumice.cli.inputs import load_config
+from pumice.cli.given.inputs import load_config
 from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Quiet, Workers
 from pumice.cli.tables.verdicts import show_verdict
 from pumice.cli.terminal import Terminal

@@ -22,7 +22,7 @@ from core.plugins import PLUGINS
 from core.session.carry import Carry, SessionOptions
 from core.session.trail.trail import Trail
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.inputs import load_config, take_manifests
+from pumice.cli.given.inputs import load_config, take_manifests
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.tables.decide import show
 from pumice.cli.terminal import Terminal

@@ -13,8 +13,8 @@ from rich.table import Column, Table
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource, seconds_of
+from pumice.cli.given.sources import At, Certificate, Db, ServerUrl, Token, server_of
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
-from pumice.cli.sources import At, Certificate, Db, ServerUrl, Token, server_of
 from pumice.cli.terminal import Terminal
 from pumice.eta.estimate import Estimate, FutureSampling
 from pumice.eta.moments import moments_of

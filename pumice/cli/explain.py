@@ -16,7 +16,7 @@ from rich.table import Table
 
 from actors.controllers.jobs.status import CREATION_REFUSED
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.inputs import load_config, take_manifests, warn_of_token
+from pumice.cli.given.inputs import load_config, take_manifests, warn_of_token
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account

@@ -10,7 +10,7 @@ import typer
 
 from config.settings import read_process_settings
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.inputs import warn_of_token
+from pumice.cli.given.inputs import warn_of_token
 from pumice.cli.options import Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.runtime.kubeconfig import export_line, kubeconfig_of, text_of, write

@@ -8,17 +8,18 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
+from core.messages.queue_gauges import WHOLE, reckoned
 from pumice.adviser.census import Census, WaitingJob, census_of
-from pumice.adviser.queues import QueueStanding, in_tree_order, reckoned
+from pumice.adviser.queues import QueueStanding, in_tree_order
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource
+from pumice.cli.given.sources import At, Certificate, Db, ServerUrl, Token, scene_from, server_of
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
-from pumice.cli.sources import At, Certificate, Db, ServerUrl, Token, scene_from, server_of
 from pumice.cli.terminal import Terminal
 from pumice.eta.estimate import Estimate, FutureSampling
 from pumice.explain.scene import job_of
-from pumice.units import WHOLE, amount
+from pumice.units import amount
 
 AMOUNTS: Final = ("guarantee", "deserved", "capability", "allocated", "borrowed", "pending")
 SHOWN: Final = 50

@@ -16,7 +16,7 @@ from rich.table import Table
 from actors.kube.times import timestamp
 from config.load import read_text
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.inputs import load_config
+from pumice.cli.given.inputs import load_config
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, PluginsDir, Quiet, Workers
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely

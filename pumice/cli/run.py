@@ -22,7 +22,7 @@ from config.settings import ProcessSettings, process_settings, read_process_sett
 from core.messages.replies import Refused
 from core.objects.metadata import parse_time
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
-from pumice.cli.inputs import load_config, load_manifests, warn_of_token
+from pumice.cli.given.inputs import load_config, load_manifests, warn_of_token
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
 from pumice.cli.stress import show_faults
 from pumice.cli.terminal import Terminal

@@ -13,8 +13,8 @@ from pumice.cli.futures import options
 from pumice.cli.futures.options import ForkSource, asked_for, seconds_of, words_of
 from pumice.cli.futures.search import SearchOptions, search
 from pumice.cli.futures.tables import show
+from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, server_of
 from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
-from pumice.cli.sources import Certificate, Db, ServerUrl, Token, server_of
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.whatif.ask import what_if

@@ -7,16 +7,16 @@ from typing import Final
 import anyio
 
 from actors.gateway.advice import KINDS, VERSION, AdviserAnswer, AdviserQuestion, refusal
+from actors.gateway.front import Front
 from actors.gateway.problems import ApiError, no_such_path, wrong_method
 from actors.gateway.request.exchange import ClientGoneError, Exchange
 from actors.gateway.request.paths import Target
-from actors.gateway.site import Site
 
 METHODS: Final = {"get": ("GET", "HEAD"), "create": ("POST",)}
 OK: Final = 200
 
 
-async def advise(site: Site, exchange: Exchange, target: Target) -> None:
+async def advise(site: Front, exchange: Exchange, target: Target) -> None:
     """AdviserAnswer, or stop when the client goes. Raises ApiError."""
     question = await _question(site, exchange, target)
     answer = await _asked(site, exchange, question)
@@ -25,7 +25,7 @@ async def advise(site: Site, exchange: Exchange, target: Target) -> None:
     await exchange.answer(OK, answer.body)
 
 
-async def _question(site: Site, exchange: Exchange, target: Target) -> AdviserQuestion:
+async def _question(site: Front, exchange: Exchange, target: Target) -> AdviserQuestion:
     row = KINDS[target.plural]
     namespaced = row.namespaced and bool(target.name)
     if target.version != VERSION or target.subresource or bool(target.namespace) != namespaced:
@@ -38,7 +38,7 @@ async def _question(site: Site, exchange: Exchange, target: Target) -> AdviserQu
     return AdviserQuestion(target.plural, target.namespace, target.name, exchange.query.pairs(), body)
 
 
-async def _asked(site: Site, exchange: Exchange, question: AdviserQuestion) -> AdviserAnswer:
+async def _asked(site: Front, exchange: Exchange, question: AdviserQuestion) -> AdviserAnswer:
     """Raises ClientGoneError when the client has left meanwhile, or the server stops."""
     found: AdviserAnswer | ApiError | None = None
     async with anyio.create_task_group() as tasks:

@@ -6,8 +6,10 @@ from actors.gateway.problems import no_such_path
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.site import Site, guarded
 from actors.runtime.asking import ask_again
+from actors.runtime.mailbox import expected
 from core.messages import commands
 from core.messages.cycles import TellQueues
+from core.messages.replies import Exposition
 
 CHECKS = {"livez": ("ping",), "healthz": ("ping", "api"), "readyz": ("ping", "api", "watches")}
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -40,5 +42,5 @@ async def metrics(site: Site, exchange: Exchange) -> None:
     """Prometheus' text format, with Volcano's metric names."""
     if site.runner is not None:
         await guarded(ask_again(site.runner, TellQueues()))
-    answer = await guarded(site.metrics.ask(commands.Expose()))
+    answer = expected(await guarded(site.metrics.ask(commands.Expose())), Exposition)
     await exchange.answer(200, answer.text + site.waiting.text(), METRICS_TYPE)

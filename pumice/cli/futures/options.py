@@ -18,7 +18,7 @@ from config.errors import nearest_name
 from config.load import default_text, read_text
 from core.messages.events import ConfigLoaded
 from pumice.cli.exits import UsageError
-from pumice.cli.inputs import load_config, load_manifests, warn_of_token
+from pumice.cli.given.inputs import load_config, load_manifests, warn_of_token
 from pumice.cli.terminal import Terminal
 from pumice.explain.server import Server, fetch
 from pumice.load.manifests import load

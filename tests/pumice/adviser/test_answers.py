@@ -145,3 +145,49 @@ def test_a_journal_without_a_cycle(tmp_path: Path) -> None:
     assert pumice(*run, "--time", "virtual", "--until", "1s").code == 0
     found = answer(str(tmp_path / "j.db"), None, AdviserQuestion("standings"))
     assert (found.code, found.message) == (404, "the journal has no cycle")
+
+
+def test_the_board_as_a_cycle_opened(db: str) -> None:
+    _, newest = asked(db, "boards", "newest")
+    cpu = newest["resources"].index("cpu")
+    assert (newest["nodes"], newest["allocatable"][cpu], newest["used"][cpu]) == (["n0", "n1"], [4.0, 4.0], [3.0, 3.0])
+    assert asked(db, "boards", "1")[1]["used"][cpu] == [0.0, 0.0]
+    (resident,) = asked(db, "boards", "newest", node="n0")[1]["residents"]
+    assert (resident["pod"], resident["job"], resident["asks"]["cpu"]) == ("default/a-0", "default/a", 3.0)
+    assert asked(db, "boards", "newest", node="n9")[0].code == 404
+
+
+def test_the_course_of_a_run(db: str) -> None:
+    _, course = asked(db, "courses")
+    numbers, moments, decisions = zip(*course["cycles"], strict=True)
+    assert list(numbers) == list(range(1, len(numbers) + 1))
+    assert list(moments) == sorted(moments)
+    assert (sum(decisions), course["outcomes"]) == (2, {"Bound": 2})
+    assert course["bytes"] == Path(db).stat().st_size
+    assert any(event["text"] == "actor cache started" for event in course["events"])
+
+
+def test_what_a_run_came_to(db: str) -> None:
+    _, found = asked(db, "measures")
+    (held,) = (
+        each for each in found["series"] if (each["what"], each["resource"], each["queue"]) == ("held", "cpu", "q1")
+    )
+    assert max(held["values"]) == 6.0
+    assert len(found["starts_s"]) == len(held["values"])
+
+
+def test_the_story_of_a_job(db: str) -> None:
+    _, placed = asked(db, "stories", "a", "default")
+    assert (placed["queue"], placed["min_member"]) == ("q1", 2)
+    assert {each["said"] for each in placed["tries"]} == {"tasks in gang are ready to be scheduled"}
+    assert {(pod["name"], pod["node"], pod["evicted_for"]) for pod in placed["pods"]} == {
+        ("a-0", "n0", None),
+        ("a-1", "n1", None),
+    }
+    assert all(pod["created"] <= pod["bound"] <= pod["started"] for pod in placed["pods"])
+    assert placed["submitted"] <= placed["admitted"]
+    _, waiting = asked(db, "stories", "g", "default")
+    assert "3/3 tasks in gang unschedulable" in waiting["tries"][-1]["said"]
+    assert waiting["tries"][-1]["cycle"] >= 1
+    assert all(pod["bound"] is None for pod in waiting["pods"])
+    assert asked(db, "stories", "nobody", "default")[0].code == 404

@@ -12,7 +12,7 @@ import anyio
 import typer
 
 from pumice.cli.exits import UsageError
-from pumice.cli.inputs import load_config, take_manifests, warn_of_token
+from pumice.cli.given.inputs import load_config, take_manifests, warn_of_token
 from pumice.cli.terminal import Terminal
 from pumice.explain.scene import Scene, present, scene_of
 from pumice.explain.server import Server, fetch

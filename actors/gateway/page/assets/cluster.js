@@ -1,0 +1,126 @@
+// Nodes as cells, by rack or HyperNode, coloured by a resource; a node's pods beside them.
+
+import { amount, amounts, clock, counted, h, jobLink, jobOf, link, named, right, short, table } from "./dom.js";
+import { NodeMap } from "./nodemap.js";
+import { onChange, residents, state } from "./source.js";
+
+const CARDS = /gpu|npu|ascend|cards?$|accelerator|tpu/i;
+let chosen = "";
+
+const sum = (column) => column.reduce((all, each) => all + each, 0);
+
+export function cluster(place, given) {
+  const tiles = h("div", { class: "tiles", role: "group", "aria-label": "Resource that colours the cells" });
+  const counts = h("p", { class: "soft" });
+  const search = h("input", { type: "search", placeholder: "node…", "aria-label": "Go to a node", list: "nodes" });
+  const detail = h("aside", { class: "box", "aria-live": "polite" }, h("p", { class: "soft" }, "Choose a node to see its pods: by click, or with the arrow keys and Enter."));
+  const legend = h("div", { class: "legend" });
+  const picture = h("div", { class: "box stack" });
+  place.append(tiles, h("div", { class: "beside" }, picture, detail));
+  const map = new NodeMap(picture, (row) => { location.hash = `cluster/${encodeURIComponent(state.board.nodes[row])}`; });
+  picture.prepend(h("div", { class: "row" }, counts, h("form", { onsubmit: find }, search)));
+  picture.append(legend);
+
+  function find(event) {
+    event.preventDefault();
+    const wanted = search.value.trim();
+    const name = state.board.nodes.find((each) => each === wanted) || state.board.nodes.find((each) => each.includes(wanted));
+    if (name) location.hash = `cluster/${encodeURIComponent(name)}`;
+  }
+
+  function drawTiles() {
+    const board = state.board;
+    if (!board.resources.includes(chosen)) chosen = board.resources[0] || "";
+    tiles.replaceChildren(...board.resources.map((resource, number) => {
+      const all = sum(board.allocatable[number]);
+      const [used, releasing, promised] = ["used", "releasing", "promised"].map((part) => sum(board[part][number]));
+      const part = (of) => (all ? (100 * of) / all : 0);
+      const told = `${amount(resource, used)} of ${amount(resource, all)}`;
+      const also = [releasing && `${amount(resource, releasing)} releasing`, promised && `${amount(resource, promised)} promised`].filter(Boolean).join(", ");
+      return h("button", { type: "button", class: "tile", "data-resource": resource, "aria-pressed": String(resource === chosen), onclick: () => { chosen = resource; draw(); } },
+        h("small", null, named(resource)), h("b", null, told),
+        h("div", { class: "bar" }, h("i", { class: "used", "width%": part(used - releasing - promised) }), h("i", { class: "promised", "width%": part(promised) }), h("i", { class: "releasing", "width%": part(releasing) })),
+        h("small", null, also || `${short(part(used))} % used`));
+    }));
+  }
+
+  function drawLegend() {
+    const key = (kind, text) => h("span", null, h("i", { class: `key-${kind}` }), text);
+    legend.replaceChildren(...(map.fine
+      ? [key("used", "used"), key("free", "free"), key("releasing", "releasing"), key("promised", "promised (being bound, or nominated)")]
+      : [h("span", null, "free", h("span", { class: "ramp" }), "used"), key("releasing", "releasing"), key("promised", "promised")]),
+    key("cordoned", "cordoned or not ready"));
+  }
+
+  function draw() {
+    const board = state.board;
+    if (!board) {
+      counts.textContent = state.mode.scheduler === false ? "This run has no scheduler: there is no view of the cluster to show." : "Waiting for the first picture…";
+      return;
+    }
+    drawTiles();
+    const off = board.cordoned.filter(Boolean).length + board.ready.filter((each) => !each).length;
+    const pods = Object.entries(board.pods).map(([name, number]) => `${number.toLocaleString("en")} ${name.toLowerCase()}`).join(", ");
+    counts.textContent = `${counted(board.nodes.length, "node")}${off ? ` (${off} cordoned or not ready)` : ""} · pods of jobs: ${pods || "none"}`;
+    map.show(board, board.resources.indexOf(chosen), CARDS.test(chosen) ? state.cards : {}, CARDS.test(chosen));
+    drawLegend();
+  }
+
+  let asked = new AbortController();
+  async function showNode(name) {
+    const row = state.board ? state.board.row.get(name) : undefined;
+    if (row === undefined) return;
+    map.select(row);
+    asked.abort();
+    asked = new AbortController();
+    try {
+      const pods = await residents(name, asked.signal);
+      const board = state.board;
+      detail.replaceChildren(...[h("h2", null, named(name)), where(board, row), h("div", { class: "stack" }, board.resources.map((resource, number) => line(board, resource, number, row))),
+        cardsOf(name), h("h3", null, counted(pods.length, "pod")), podTable(pods)].filter(Boolean));
+    } catch (error) {
+      if (error.name !== "AbortError") detail.replaceChildren(h("p", { class: "problem" }, error.message));
+    }
+  }
+
+  let looked = 0;
+  const stop = onChange((what) => {
+    if (what.has("board") || what.has("cycles")) draw();
+    if (given && what.has("board") && performance.now() - looked > 2000) {
+      looked = performance.now();
+      showNode(given);
+    }
+  });
+  draw();
+  if (given) showNode(given);
+  return () => { stop(); asked.abort(); map.close(); };
+}
+
+function where(board, row) {
+  const path = board.groups[board.group[row]] || [];
+  const said = [board.cordoned[row] ? "cordoned" : "", board.ready[row] ? "" : "not ready"].filter(Boolean);
+  return h("p", { class: "soft" }, path.map((each, number) => [number ? " / " : "", named(each)]), said.length ? ` · ${said.join(", ")}` : "");
+}
+
+function line(board, resource, number, row) {
+  const all = board.allocatable[number][row];
+  if (!all) return null;
+  const [used, releasing, promised] = ["used", "releasing", "promised"].map((part) => board[part][number][row]);
+  const part = (of) => (100 * of) / all;
+  const more = [releasing && `${amount(resource, releasing)} releasing`, promised && `${amount(resource, promised)} promised`].filter(Boolean);
+  return h("div", null, h("div", { class: "row" }, h("span", null, named(resource)), h("span", { class: "soft" }, [`${amount(resource, used)} of ${amount(resource, all)}`, ...more].join(", "))),
+    h("div", { class: "bar" }, h("i", { class: "used", "width%": part(used - releasing - promised) }), h("i", { class: "promised", "width%": part(promised) }), h("i", { class: "releasing", "width%": part(releasing) })));
+}
+
+function cardsOf(name) {
+  const cards = state.cards[name];
+  if (!cards) return null;
+  return h("div", null, h("h3", null, "Cards"), table(["card", "pods", "MiB", "cores"],
+    cards.map(([card, sharers, used, cores, all]) => [named(card), right(short(sharers)), right(`${short(used)} of ${short(all)}`), right(`${short(cores)} %`)])));
+}
+
+function podTable(pods) {
+  return table(["pod", "state", "asks", "since"], pods.map((pod) => [
+    h("td", { class: "name" }, link(`#cycle/newest/${encodeURIComponent(pod.pod)}`, pod.pod), pod.job ? h("div", { class: "soft" }, "of ", jobLink(jobOf(pod.job))) : null),
+    pod.status, amounts(pod.asks), clock(pod.since)]));
+}

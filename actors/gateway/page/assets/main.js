@@ -1,0 +1,80 @@
+// The frame around the views: which one is shown, the theme, keys, whether the server is there.
+
+import { h } from "./dom.js";
+import { ask, follow, onChange, spent, state } from "./source.js";
+import { cluster } from "./cluster.js";
+import { queues } from "./queues.js";
+import { job } from "./job.js";
+import { cycle } from "./cycle.js";
+import { health } from "./health.js";
+import { slider } from "./slider.js";
+
+const VIEWS = { cluster: ["Cluster", cluster], queues: ["Queues", queues], job: ["Job", job], cycle: ["Cycle", cycle], health: ["Health", health] };
+const place = document.getElementById("view");
+let close = () => {};
+
+function show() {
+  const [named, ...rest] = location.hash.slice(1).split("/");
+  const name = Object.hasOwn(VIEWS, named) ? named : "cluster";
+  for (const each of document.querySelectorAll("#nav a")) {
+    if (each.dataset.view === name) each.setAttribute("aria-current", "page");
+    else each.removeAttribute("aria-current");
+  }
+  close();
+  place.replaceChildren();
+  document.title = `${VIEWS[name][0]} · Pumice`;
+  let given = rest.join("/");
+  try { given = decodeURIComponent(given); } catch { /* as it stands */ }
+  close = VIEWS[name][1](place, given) || (() => {});
+}
+
+function showState() {
+  const shown = document.getElementById("state");
+  const newest = state.cycles[state.cycles.length - 1];
+  const at = newest ? ` · cycle ${newest.cycle.toLocaleString("en")}` : "";
+  shown.className = `state ${state.mode.live ? (state.connected ? "live" : "lost") : ""}`;
+  shown.textContent = state.mode.live ? (state.connected ? `live${at}` : "no connection; trying again") : "journal";
+}
+
+function theme(wanted) {
+  document.documentElement.dataset.theme = wanted;
+  for (const each of document.querySelectorAll("canvas")) each.dispatchEvent(new Event("theme"));
+}
+
+function themes() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = null;
+  try { chosen = localStorage.getItem("theme"); } catch { /* a browser that keeps nothing */ }
+  theme(chosen || (dark.matches ? "dark" : "light"));
+  dark.addEventListener("change", () => chosen || theme(dark.matches ? "dark" : "light"));
+  document.getElementById("theme").addEventListener("click", () => {
+    chosen = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    try { localStorage.setItem("theme", chosen); } catch { /* it holds until the page is closed */ }
+    theme(chosen);
+  });
+}
+
+function keys(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  const name = Object.keys(VIEWS)[Number(event.key) - 1];
+  if (name) location.hash = name;
+  else if (event.key === "t") document.getElementById("theme").click();
+}
+
+async function begin() {
+  themes();
+  document.getElementById("nav").append(...Object.entries(VIEWS).map(([name, [title]], number) =>
+    h("a", { href: `#${name}`, "data-view": name, title: `key ${number + 1}` }, title)));
+  addEventListener("hashchange", show);
+  addEventListener("keydown", keys);
+  onChange(showState);
+  state.mode = await ask("/page/mode");
+  document.getElementById("leave").hidden = !state.mode.token;
+  if (state.mode.live) follow();
+  else await slider(document.getElementById("slider"));
+  show();
+  showState();
+}
+
+globalThis.pumice = { spent, state };
+begin().catch((error) => place.append(h("p", { class: "problem" }, error.message)));

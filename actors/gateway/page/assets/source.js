@@ -1,0 +1,134 @@
+// What the server says: by events while something runs, by questions about a cycle of a journal otherwise.
+
+/** What every view reads. `cycle`: the one that is looked at; null: the newest. */
+export const state = {
+  mode: { live: true }, connected: false, board: null, cycles: [], queues: {}, cards: {}, cycle: null, history: [],
+};
+
+const listeners = new Set();
+let waiting = false;
+
+/** Called at most once a frame, with what has changed since. */
+export function onChange(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+let changed = new Set();
+export function tell(what) {
+  changed.add(what);
+  if (waiting) return;
+  waiting = true;
+  const told = () => {
+    if (!waiting) return;
+    waiting = false;
+    const found = changed;
+    changed = new Set();
+    for (const listener of [...listeners]) listener(found);
+  };
+  if (document.hidden) setTimeout(told, 250);
+  else requestAnimationFrame(told);
+}
+
+/** JSON from the server. Throws an Error in the server's words. */
+export async function ask(path, signal) {
+  const answer = await fetch(path, { headers: { accept: "application/json" }, signal, credentials: "same-origin" });
+  if (answer.status === 401) location.reload();
+  const text = await answer.text();
+  if (answer.ok) return JSON.parse(text);
+  let message = text;
+  try { message = JSON.parse(text).message || text; } catch { /* as it came */ }
+  throw Object.assign(new Error(message || answer.statusText), { code: answer.status });
+}
+
+/** A question to the adviser: about the cycle that is looked at. It answers few at a time; so one that is busy is asked again. */
+export async function advise(path, query = {}, signal = undefined) {
+  const asked = new URLSearchParams(query);
+  if (state.cycle !== null && !path.startsWith("cycles/") && !asked.has("cycle")) asked.set("cycle", state.cycle);
+  const whole = `/apis/pumice.dev/v1/${path}${[...asked].length ? `?${asked}` : ""}`;
+  for (let again = 0; ; again += 1) {
+    try {
+      return await ask(whole, signal);
+    } catch (error) {
+      if (error.code !== 429 || again > 20) throw error;
+      await new Promise((done) => setTimeout(done, 700));
+    }
+  }
+}
+
+const PARTS = ["used", "releasing", "promised"];
+
+function takeBoard(board) {
+  state.board = board;
+  board.row = new Map(board.nodes.map((name, row) => [name, row]));
+}
+
+function takeChange(change) {
+  const board = state.board;
+  if (!board) return;
+  for (const part of PARTS) {
+    (change[part] || []).forEach((line, resource) => {
+      const column = board[part][resource];
+      for (let place = 0; place < line.length; place += 1) column[change.rows[place]] = line[place];
+    });
+  }
+  for (const name of ["pods", "jobs", "binding", "evicting"]) board[name] = change[name];
+}
+
+const KEPT = 240;
+const HISTORY = 600;
+
+function takeCycles(told) {
+  state.cycles = (told.anew ? told.cycles : state.cycles.concat(told.cycles)).slice(-KEPT);
+  state.queues = told.queues;
+  state.cards = told.cards;
+  const newest = state.cycles[state.cycles.length - 1];
+  if (newest) {
+    const allocated = Object.fromEntries(Object.entries(told.queues).map(([name, queue]) => [name, queue.allocated]));
+    state.history.push({ at: newest.now, cycle: newest.cycle, allocated });
+    if (state.history.length > HISTORY) state.history.splice(0, state.history.length - HISTORY);
+  }
+}
+
+/** Times of the work that an update takes, in milliseconds: what the browser spends on us. */
+export const spent = { updates: 0, longest_ms: 0, last_ms: 0 };
+
+function timed(work, what) {
+  return (event) => {
+    const began = performance.now();
+    work(JSON.parse(event.data));
+    spent.updates += 1;
+    spent.last_ms = performance.now() - began;
+    spent.longest_ms = Math.max(spent.longest_ms, spent.last_ms);
+    tell(what);
+  };
+}
+
+export function follow() {
+  const events = new EventSource("/page/live");
+  events.addEventListener("board", timed(takeBoard, "board"));
+  events.addEventListener("change", timed(takeChange, "board"));
+  events.addEventListener("cycles", timed(takeCycles, "cycles"));
+  events.onopen = () => { state.connected = true; tell("state"); };
+  events.onerror = () => {
+    state.connected = false;
+    tell("state");
+    if (events.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
+  };
+}
+
+/** A journal that nobody runs, at one of its cycles. */
+export async function lookAt(cycle, signal) {
+  const board = await ask(`/apis/pumice.dev/v1/boards/${cycle}`, signal);
+  state.cycle = cycle;
+  takeBoard(board);
+  tell("board");
+  tell("cycles");
+}
+
+/** The pods on a node. */
+export async function residents(node, signal) {
+  const name = encodeURIComponent(node);
+  if (state.mode.live) return (await ask(`/page/nodes/${name}`, signal)).pods;
+  return (await ask(`/apis/pumice.dev/v1/boards/${state.cycle}?node=${name}`, signal)).residents;
+}

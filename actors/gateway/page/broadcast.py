@@ -1,0 +1,152 @@
+"""What goes on, told to all pages that are open: read once, encoded once, four times a second at most.
+
+Nothing is read while nobody listens. What reading costs the scheduler is measured, and rested for: a hundred times as
+long. Who does not read falls behind and is shown everything anew.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import inf
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import numpy as np
+
+from actors.gateway.page import frames
+from actors.runtime.asking import ask_again
+from actors.runtime.level_signal import LevelSignal
+from core.messages.boards import BoardRead, ReadBoard, ReadRecent, RecentRead
+from core.messages.cycles import TellQueues
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from actors.system.ports import CachePort, MetricsPort, MetricsReply, RunnerPort
+    from core.messages.boards import BoardLayout
+
+PERIOD_S: Final = 0.25
+QUEUES_S: Final = 1.0
+"""Queues' amounts are made for us by the session runner: not more often than that."""
+REST: Final = 100.0
+"""Of every so many seconds one is spent on pages at most."""
+KEPT: Final = 32
+"""So many events behind may a page be."""
+CYCLES: Final = 240
+
+
+@dataclass
+class ToldPages:
+    """What those who listen have been told."""
+
+    layout: BoardLayout | None = None
+    read: BoardRead = field(default_factory=lambda: BoardRead(-1, -1))
+    amounts: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((3, 0, 0)))
+    cycles: deque[dict[str, Any]] = field(default_factory=lambda: deque[dict[str, Any]](maxlen=CYCLES))
+    queues: dict[str, Any] = field(default_factory=dict[str, Any])
+    cards: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Broadcast:
+    """`cache` and `runner` are None where nobody schedules: there is no board then."""
+
+    def __init__(self, cache: CachePort | None, metrics: MetricsPort, runner: RunnerPort | None) -> None:
+        self._cache, self._metrics, self._runner = cache, metrics, runner
+        self._queues_due = -inf
+        self._somebody = anyio.Event()
+        self._listening = 0
+        self._shown = ToldPages()
+        self._events: deque[bytes] = deque(maxlen=KEPT)
+        self._whole: tuple[int, bytes] = (-1, b"")
+        self.news = LevelSignal()
+        self.spent_s = 0.0
+
+    @contextmanager
+    def listening(self) -> Generator[None]:
+        """One page more, until the block ends."""
+        self._listening += 1
+        self._somebody.set()
+        try:
+            yield
+        finally:
+            self._listening -= 1
+
+    async def keep(self) -> None:
+        """Look at what goes on while anybody listens, until cancelled."""
+        while True:
+            if not self._listening:
+                self._somebody = anyio.Event()
+                self._shown, self._whole = ToldPages(), (-1, b"")
+                await self._somebody.wait()
+            await anyio.sleep(max(PERIOD_S, REST * await self._look()))
+
+    async def after(self, position: int) -> tuple[int, bytes]:
+        """What has been told since a position (0: everything), and the position after it; waits until there is some."""
+        newest = await self.news.wait_beyond(position)
+        behind = newest - position
+        if not position or behind > len(self._events):
+            return newest, self._everything(newest)
+        return newest, b"".join(list(self._events)[-behind:])
+
+    async def _look(self) -> float:
+        """Read, tell, and say how many seconds of the event loop that took."""
+        shown, told = self._shown, list[bytes]()
+        recent = await self._newest_cycles(ReadRecent(shown.cycles[-1]["cycle"] if shown.cycles else 0))
+        read = None
+        if self._cache is not None:
+            read = await ask_again(self._cache, ReadBoard(shown.read.version, shown.read.layout_version))
+        began = perf_counter()
+        if isinstance(read, BoardRead) and read.version != shown.read.version:
+            told.append(self._board(read))
+        if isinstance(recent, RecentRead) and recent.cycles:
+            told.append(self._recent(recent))
+        self._events.extend(told)
+        self.news.raise_to(max(1, self.news.value + len(told)))
+        spent = perf_counter() - began + (read.seconds if isinstance(read, BoardRead) else 0.0)
+        self.spent_s += spent
+        return spent
+
+    async def _newest_cycles(self, asked: ReadRecent) -> MetricsReply:
+        """Those that have not been told, and what the newest says of queues, which is made for who asks."""
+        recent = await ask_again(self._metrics, asked)
+        now = anyio.current_time()
+        if self._runner is None or not (isinstance(recent, RecentRead) and recent.cycles) or now < self._queues_due:
+            return recent
+        self._queues_due = now + QUEUES_S
+        await ask_again(self._runner, TellQueues())
+        return await ask_again(self._metrics, asked)
+
+    def _board(self, read: BoardRead) -> bytes:
+        shown = self._shown
+        layout = read.layout or shown.layout
+        assert layout is not None
+        after = read.columns(layout)
+        if read.layout is not None or after.shape != shown.amounts.shape:
+            found = frames.event("board", frames.whole(layout, after, read))
+        else:
+            found = frames.event("change", frames.change(shown.amounts, after, read))
+        shown.layout, shown.read, shown.amounts = layout, read, after
+        return found
+
+    def _recent(self, recent: RecentRead) -> bytes:
+        shown = self._shown
+        cycles = [frames.cycle(each) for each in recent.cycles]
+        shown.cycles.extend(cycles)
+        if recent.queues is not None:
+            shown.queues, shown.cards = frames.queues(recent.queues), frames.cards(recent.queues.cards)
+        return frames.event("cycles", {"cycles": cycles, "queues": shown.queues, "cards": shown.cards})
+
+    def _everything(self, newest: int) -> bytes:
+        """For a page that has nothing yet: encoded once for all who come between two looks."""
+        if self._whole[0] != newest:
+            shown, told = self._shown, list[bytes]()
+            if shown.layout is not None:
+                told.append(frames.event("board", frames.whole(shown.layout, shown.amounts, shown.read)))
+            listed = {"cycles": list(shown.cycles), "queues": shown.queues, "cards": shown.cards}
+            told.append(frames.event("cycles", {**listed, "anew": True}))
+            self._whole = (newest, b"".join(told))
+        return self._whole[1]

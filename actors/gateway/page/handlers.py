@@ -1,0 +1,114 @@
+"""What the page asks for: its files, what kind of server this is, what goes on, and a node's pods."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeVar
+
+import anyio
+
+from actors.gateway.forms import encode
+from actors.gateway.front import Front
+from actors.gateway.page import assets
+from actors.gateway.page.login import log_in, log_out
+from actors.gateway.problems import ApiError, no_such_path, unavailable, wrong_method
+from actors.gateway.request.exchange import Exchange
+from actors.gateway.security import READS
+from actors.gateway.site import Site, guarded
+from core.messages.boards import ReadResidents, ResidentsRead
+
+F = TypeVar("F", bound=Front)
+UNAUTHORIZED: Final = 401
+_FORMS: Final = {"login": log_in, "logout": log_out}
+ALIVE_S: Final = 15.0
+"""A stream on which nothing happens says so now and then, that whoever has gone is noticed."""
+STREAM: Final = "text/event-stream; charset=utf-8"
+
+
+def wants_page(exchange: Exchange) -> bool:
+    """Whether it is a browser that asks, for somebody to look at the answer."""
+    listed = (part.partition(";")[0].strip() for part in exchange.header("accept").split(","))
+    return exchange.method in READS and "text/html" in listed
+
+
+async def home(front: Front, exchange: Exchange) -> None:
+    """The page itself, or the form where a token is asked for."""
+    try:
+        front.door.admit(exchange)
+    except ApiError as error:
+        if error.refused.code != UNAUTHORIZED:
+            raise
+        await assets.send(exchange, assets.LOGIN, UNAUTHORIZED)
+        return
+    await assets.send(exchange, assets.HOME)
+
+
+def page_with(
+    answers: Mapping[str, Callable[[F, Exchange], Awaitable[None]]],
+) -> Callable[[F, Exchange], Awaitable[None]]:
+    """Everything under /page: its files, the form, and what is answered by the first part of the path."""
+
+    async def page(front: F, exchange: Exchange) -> None:
+        name = exchange.path.removeprefix("/page/")
+        if (form := _FORMS.get(name)) is not None:
+            if exchange.method != "POST":
+                raise wrong_method(exchange.method)
+            await form(front.door, exchange, secure=front.settings.certificate is not None)
+            return
+        if exchange.method not in READS:
+            raise wrong_method(exchange.method)
+        if (answer := answers.get(name.partition("/")[0])) is not None:
+            front.door.admit(exchange)
+            await answer(front, exchange)
+            return
+        front.door.admit_strangers(exchange)
+        await assets.send(exchange, name)
+
+    return page
+
+
+async def _mode(site: Site, exchange: Exchange) -> None:
+    """How the page is to behave here."""
+    plain = {"live": True, "token": bool(site.settings.token), "scheduler": site.cache is not None}
+    await exchange.answer(200, encode(plain), headers=assets.HEADERS)
+
+
+async def _node(site: Site, exchange: Exchange) -> None:
+    """/page/nodes/NAME: the pods on it."""
+    name = exchange.path.removeprefix("/page/nodes/")
+    if site.cache is None:
+        raise unavailable("this run has no scheduler: nobody here knows which pods are counted on a node")
+    found = await guarded(site.cache.ask(ReadResidents(name)))
+    if not isinstance(found, ResidentsRead) or not found.known:
+        raise no_such_path()
+    await exchange.answer(200, encode(found), headers=assets.HEADERS)
+
+
+async def _live(site: Site, exchange: Exchange) -> None:
+    """Server-sent events, until the browser leaves or the server stops."""
+    with site.watching(), site.pages.listening():
+        await exchange.begin(STREAM, assets.HEADERS)
+        async with anyio.create_task_group() as tasks:
+            with site.open.endless(tasks.cancel_scope):
+                tasks.start_soon(functools.partial(_until_gone, exchange, tasks.cancel_scope))
+                await _tell(site, exchange)
+        await exchange.end()
+
+
+async def _tell(site: Site, exchange: Exchange) -> None:
+    position = 0
+    while True:
+        told = b": nothing new\n\n"
+        with anyio.move_on_after(ALIVE_S):
+            position, told = await site.pages.after(position)
+        await exchange.chunk(told)
+
+
+async def _until_gone(exchange: Exchange, scope: anyio.CancelScope) -> None:
+    await exchange.hung_up()
+    scope.cancel()
+
+
+page: Final = page_with({"mode": _mode, "nodes": _node, "live": _live})
+"""Of a running system."""

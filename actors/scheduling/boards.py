@@ -1,0 +1,37 @@
+"""The scheduler's view for those who look on: read off, timed, never changed. Part of the cache."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from core.board.board import BoardReader, residents_of
+from core.messages.boards import BoardRead, ReadBoard, ResidentsRead
+from core.state.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actors.scheduling.decider import SchedulerView
+
+
+class TimedBoards:
+    """`stopwatch()` gives seconds."""
+
+    def __init__(self, stopwatch: Callable[[], float] = time.perf_counter) -> None:
+        self._stopwatch = stopwatch
+        self._reader = BoardReader()
+
+    def read(self, view: SchedulerView, version: int, asked: ReadBoard) -> BoardRead:
+        """What the asker has not; nothing of a view that is no `View`."""
+        began = self._stopwatch()
+        if not isinstance(view, View):
+            return BoardRead(asked.version, asked.layout)
+        return replace(self._reader.read(view, version, asked), seconds=self._stopwatch() - began)
+
+
+def residents_on(view: SchedulerView, node: str) -> ResidentsRead:
+    """The pods on a node."""
+    return residents_of(view, node) if isinstance(view, View) else ResidentsRead(node, known=False)

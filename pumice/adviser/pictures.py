@@ -1,0 +1,73 @@
+"""What a picture of a journal is made of: the board at one of its cycles, and its cycles one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from actors.gateway.page import frames
+from core.board.board import BoardReader, residents_of
+from core.messages.events import CycleRecord, Outcome
+from pumice.explain.account import NotFoundError
+from pumice.history.entries import StoryEntry, entry_of
+from pumice.measures.measures import measure
+from storage import codec
+from storage.journal import ACTOR, CONFIG, CYCLE, OUTCOME
+from storage.sqlite import SqliteJournal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pumice.explain.scene import Scene
+
+Plain = dict[str, Any]
+MOST_EVENTS: Final = 300
+"""So many of the newest starts, crashes and configurations are told."""
+KINDS: Final = (CYCLE, OUTCOME, ACTOR, CONFIG)
+
+
+def board_of(scene: Scene, node: str = "") -> Plain:
+    """The board as the cycle opened; of `node` the pods on it. Raises NotFoundError."""
+    head = {"cycle": scene.clock.cycle, "now": scene.clock.now}
+    if node:
+        found = residents_of(scene.view, node)
+        if not found.known:
+            raise NotFoundError(f"cycle {scene.clock.cycle} knew no node {node!r}")
+        return {**head, "residents": [msgspec.to_builtins(each) for each in found.pods]}
+    read = BoardReader().read(scene.view, 0)
+    assert read.layout is not None
+    return {**head, **frames.whole(read.layout, read.columns(read.layout), read)}
+
+
+async def course_of(db: Path) -> Plain:
+    """Every cycle (number, moment, decisions), how decisions ended, and what befell actors and configurations."""
+    cycles, outcomes, events = list[list[float]](), Counter[str](), deque[StoryEntry](maxlen=MOST_EVENTS)
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        after = 0
+        while batch := await journal.read(after, KINDS):
+            for stored in batch:
+                if stored.kind == CYCLE:
+                    record = codec.decode(stored.payload, CycleRecord)
+                    cycles.append([record.cycle, record.now, record.decisions])
+                elif stored.kind == OUTCOME:
+                    outcomes[type(codec.decode(stored.payload, Outcome)).__name__] += 1
+                else:
+                    events.append(entry_of(stored))
+            after = batch[-1].sequence
+        head = await journal.head()
+    return {
+        "cycles": cycles,
+        "outcomes": dict(sorted(outcomes.items())),
+        "events": [{"at": each.at, "kind": each.kind, "text": each.text} for each in events],
+        "records": head.sequence,
+    }
+
+
+async def measures_of(db: Path) -> Plain:
+    """What the run came to so far, and over time."""
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        found = await measure(journal)
+    plain: Plain = msgspec.to_builtins(found)
+    return plain

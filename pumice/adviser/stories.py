@@ -1,0 +1,115 @@
+"""The story of one job as data: what a picture of it is drawn from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from core.messages.events import CycleRecord
+from pumice.explain.account import NotFoundError
+from pumice.history.entries import StoryEntry, entry_of
+from pumice.history.story import story_of
+from pumice.measures.lives import Listener, Lives
+from storage import codec
+from storage.journal import API, CYCLE, DECISION, OUTCOME
+from storage.sqlite import SqliteJournal
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from pumice.measures.lives import GroupLife, PodLife
+    from storage.journal import Journal, Stored
+
+Plain = dict[str, Any]
+MOST_PODS: Final = 400
+MOST_ENTRIES: Final = 1_000
+KINDS: Final = (API, CYCLE, DECISION, OUTCOME)
+BATCH: Final = 5_000
+
+
+@dataclass
+class GangLives(Listener):
+    """Listens to lives for those of one job; `attempts` by uid, in the order in which they were made."""
+
+    job_name: str
+    attempts: dict[str, PodLife] = field(default_factory=dict[str, Any])
+    groups: dict[str, GroupLife] = field(default_factory=dict[str, Any])
+
+    def pod_created(self, pod: PodLife) -> None:
+        """Of the job, as far as it is known by now."""
+        if self.job_name in (pod.job, pod.group, pod.full_name):
+            self.attempts[pod.uid] = pod
+
+    def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
+        """It may be of this job after all."""
+        self.pod_created(pod)
+
+    def group(self, group: GroupLife) -> None:
+        """The job's, if it is."""
+        if self.job_name in (group.job, f"{group.namespace}/{group.name}"):
+            self.groups[group.name] = group
+
+
+@dataclass
+class RecordsNaming:
+    """Reads the records that name the job, once, for whoever wants them as lives and as entries."""
+
+    journal: Journal
+    name: str
+    lives: Lives
+    moments: dict[int, int] = field(default_factory=dict[int, int])
+    _cycle: Stored | None = None
+    _number: int = 0
+
+    async def entries(self) -> AsyncIterator[StoryEntry]:
+        """In order; the cycle before each is in `moments`."""
+        wanted, after = self.name.rpartition("/")[2].encode(), 0
+        while batch := await self.journal.read(after, KINDS, BATCH):
+            for stored in batch:
+                if stored.kind == CYCLE:
+                    self._cycle = stored
+                elif stored.kind == OUTCOME or wanted in stored.payload:
+                    self.lives.follow(stored)
+                    self.moments[stored.sequence] = self._newest()
+                    yield entry_of(stored)
+            after = batch[-1].sequence
+
+    def _newest(self) -> int:
+        """The number of the newest cycle, read only where somebody asks."""
+        if self._cycle is not None:
+            self._number, self._cycle = codec.decode(self._cycle.payload, CycleRecord).cycle, None
+        return self._number
+
+
+async def story_as_data(db: Path, name: str) -> Plain:
+    """`events`: every entry with the newest cycle before it; `pods`: each attempt with its moments (seconds since the
+    epoch, None: not yet); `tries`: what the scheduler said of the gang, whenever it said something else. Raises
+    NotFoundError.
+    """
+    gang = GangLives(name)
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        reading = RecordsNaming(journal, name, Lives((gang,)))
+        told = await story_of(name, reading.entries())
+    if not told:
+        raise NotFoundError(f"the journal tells nothing of {name!r}")
+    events: list[Plain] = [{"at": each.at, "cycle": reading.moments[each.sequence], **_plain(each)} for each in told]
+    pods = [asdict(pod) for pod in list(gang.attempts.values())[:MOST_PODS]]
+    group = next(iter(gang.groups.values()), None)
+    return {
+        "job": name,
+        "queue": group.queue if group else "",
+        "min_member": group.min_member if group else 1,
+        "submitted": events[0]["at"],
+        "admitted": group.admitted if group else None,
+        "pods": pods,
+        "pods_left_out": max(0, len(gang.attempts) - MOST_PODS),
+        "tries": [each for each in events if each["object"].startswith("PodGroup") and each["said"]],
+        "events": events[-MOST_ENTRIES:],
+        "events_left_out": max(0, len(events) - MOST_ENTRIES),
+    }
+
+
+def _plain(entry: StoryEntry) -> Plain:
+    _, _, said = str(entry.data.get("state", "")).partition(", ")
+    return {"kind": entry.kind, "text": entry.text, "object": str(entry.data.get("object", "")), "said": said}

@@ -1,0 +1,1 @@
+"""What commands are given: configurations, manifests, journals, servers."""

@@ -1,0 +1,50 @@
+"""`pumice view`: the page over a journal that nobody runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import anyio
+import typer
+
+from config.errors import ConflictError
+from pumice.cli.exits import Exit, guarded
+from pumice.cli.options import Level, LogLevel, Output, PluginsDir, Quiet
+from pumice.cli.terminal import Terminal
+from pumice.history.rewind import newest_cycle
+from pumice.view.viewing import view_journal
+
+MOST_PORT: Final = 65_535
+
+
+@guarded
+def view(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote; it is only read.")],
+    http: Annotated[
+        str, typer.Option("--http", metavar="HOST:PORT", help="An address of this machine only; port 0: any free one.")
+    ] = "127.0.0.1:0",
+    plugins_dir: PluginsDir = None,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+) -> int:
+    """Prints the address, and serves until Ctrl-C. Every cycle of the journal is a stop of the slider."""
+    terminal = Terminal(output, quiet, log_level)
+    newest = anyio.run(newest_cycle, file)
+
+    def tell(url: str) -> None:
+        said = {"url": url, "journal": str(file), "cycles": newest}
+        terminal.emit(said, lambda console: console.print(f"{file} on {url}", markup=False, soft_wrap=True))
+        sys.stdout.flush()  # somebody waits for the address
+
+    view_journal(file, None if plugins_dir is None else str(plugins_dir), *_address(http), tell)
+    return Exit.DONE
+
+
+def _address(http: str) -> tuple[str, int]:
+    host, _, port = http.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) <= MOST_PORT):
+        raise ConflictError(f"expected HOST:PORT, found {http!r}", path="--http")
+    return host.strip("[]") or "127.0.0.1", int(port)

@@ -1,0 +1,1 @@
+"""A journal that nobody runs, on the page."""

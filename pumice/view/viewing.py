@@ -1,0 +1,50 @@
+"""Serves the page over a journal: read only, to this machine only, until told to stop."""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+
+from actors.gateway.front import Front
+from actors.gateway.page.viewer import build_viewer
+from actors.gateway.security import is_loopback
+from actors.gateway.server import listen, serve
+from actors.gateway.settings import GatewaySettings
+from config.errors import ConflictError
+from pumice.adviser.answers import answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+QUESTIONS = 3
+"""At a time: nobody schedules here, whom they could hold up."""
+
+
+def view_journal(db: Path, plugins_dir: str | None, host: str, port: int, tell: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM; `tell` is told the address. Raises ConflictError, ListenError."""
+    if not is_loopback(host):
+        raise ConflictError(f"a journal is shown to its own machine only, and {host} is not it", path="--http")
+    with listen(host, port) as listener:
+        adviser = partial(answer, str(db), plugins_dir)
+        settings = GatewaySettings(listener, adviser=adviser, question_limit=QUESTIONS)
+        tell(settings.url)
+        anyio.run(_serve, Front(settings=settings), db.name)
+
+
+async def _serve(front: Front, name: str) -> None:
+    stop = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(serve, build_viewer(front, name), front.settings, stop)
+        await _until_signal(front, stop)
+
+
+async def _until_signal(front: Front, stop: anyio.Event) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            break
+    await front.open.end(front.settings.grace_s)
+    stop.set()
