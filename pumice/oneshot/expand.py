@@ -19,7 +19,7 @@ from actors.controllers.jobs.state import controlling_job
 from actors.controllers.jobs.status import troubled
 from actors.kube.merge_patch import merge_patch
 from actors.runtime.reconciler import Machine
-from actors.system.roles.controllers import workload_machines
+from actors.system.roles.controllers import flow_machines, workload_machines
 from core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section
@@ -57,7 +57,7 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
     if not any(map(_is_expanded, objects)):
         return Expansion(list(objects))
     bench = _Bench(objects, now)
-    machines = (*workload_machines(), JobMachine(), PodGroupMachine())
+    machines = (*workload_machines(), *flow_machines(), JobMachine(), PodGroupMachine())
     for _ in range(ROUNDS):
         turns = [bench.turn(machine) for machine in machines]
         if not any(turns):

@@ -27,7 +27,18 @@ Identity = tuple[str, str, str]
 """Kind, namespace and name; the kind as objects are stored by."""
 
 CONTROLLED: Final = frozenset(
-    ("Job", "Deployment", "ReplicaSet", "Job.batch", "StatefulSet", "DaemonSet", "ReplicationController")
+    (
+        "Job",
+        "Deployment",
+        "ReplicaSet",
+        "Job.batch",
+        "StatefulSet",
+        "DaemonSet",
+        "ReplicationController",
+        "JobFlow",
+        "CronJob",
+        "CronJob.batch",
+    )
 )
 """Kinds of which controllers make pods and PodGroups (see `pumice.oneshot.expand`)."""
 VALIDATED: Final = ("Pod", "Node", *STATED, *CONTROLLED)

@@ -21,7 +21,7 @@ from actors.api.admission import (
     queues,
     workloads,
 )
-from actors.api.admission.made import batch_jobs, cron_jobs, sets
+from actors.api.admission.made import batch_jobs, cron_jobs, job_flows, sets
 from actors.api.admission.rules import Admission, Lookup
 from actors.api.admission.stated_amounts import STATED
 
@@ -48,6 +48,9 @@ ADMISSION: Final[dict[str, Admission]] = {
         validate=batch_jobs.validate,
         validate_update=batch_jobs.validate_update,
         settle=batch_jobs.settle,
+    ),
+    "JobFlow": Admission(
+        default=job_flows.default, validate=job_flows.validate, validate_update=job_flows.validate_update
     ),
     "LimitRange": Admission(
         default=limit_ranges.default,

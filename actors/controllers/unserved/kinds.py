@@ -8,7 +8,7 @@ from core.objects.metadata import section
 
 Object = dict[str, Any]
 
-UNSERVED: Final = ("HorizontalPodAutoscaler", "JobFlow")
+UNSERVED: Final = ("HorizontalPodAutoscaler",)
 """Kinds (as they are stored) that become pods somewhere, or more of them, and nothing here. A controller that comes
 takes its kinds out: a test finds those that are served and stand here.
 """

@@ -17,6 +17,7 @@ from actors.controllers.devices.machine import DeviceMachine
 from actors.controllers.disruptions.machine import BUDGET, DisruptionMachine
 from actors.controllers.events.machine import PodEventsMachine
 from actors.controllers.family import FamilyMachine
+from actors.controllers.flows.rule import JobFlowRule, JobTemplateRule
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
@@ -102,9 +103,21 @@ WORKLOAD_CONTROLLER: Final = _controller(
     lambda wiring: [*workload_machines(), UnservedMachine(scheduler=wiring.settings.scheduler)],
     crashes=False,
 )
-# Most clusters have no CronJob, and every change of every Job would be news to its controller.
-CRON_CONTROLLER: Final = _controller(
-    "cron-controller", lambda _: [FamilyMachine(CronRule(VOLCANO))], controlling, crashes=False, waits_for=("CronJob",)
+
+
+def flow_machines() -> list[Machine]:
+    """What makes Jobs of Volcano's CronJobs and JobFlows."""
+    rules: list[OwnerRule] = [CronRule(VOLCANO), JobFlowRule(), JobTemplateRule()]
+    return [FamilyMachine(rule) for rule in rules]
+
+
+# Most clusters have none of them, and every change of every Job would be news to their controllers.
+FLOW_CONTROLLER: Final = _controller(
+    "flow-controller",
+    lambda _: flow_machines(),
+    controlling,
+    crashes=False,
+    waits_for=("CronJob", "JobFlow", "JobTemplate"),
 )
 CONFIG_WATCHER: Final = Role(
     name="config-watcher",

@@ -122,10 +122,30 @@ def test_a_job_that_is_refused_says_why_and_the_others_go_on(decide: Any) -> Non
 
 
 def test_kinds_that_nothing_comes_of_are_named(decide: Any) -> None:
-    flow = {"apiVersion": "flow.volcano.sh/v1alpha1", "kind": "JobFlow", "metadata": {"name": "f"}, "spec": {}}
-    said = decide([node("n0"), flow, job("j")])
-    assert "JobFlow (flow.volcano.sh/v1alpha1): 1; no controller for it runs here" in said.err
+    scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}, "spec": {}}
+    said = decide([node("n0"), scaler, job("j")])
+    assert "HorizontalPodAutoscaler (autoscaling/v2): 1; no controller for it runs here" in said.err
     assert len(said.json["cycles"][0]["binds"]) == 2
+
+
+def test_the_first_jobs_of_a_flow_are_decided_about(decide: Any) -> None:
+    version = "flow.volcano.sh/v1alpha1"
+    templates = [{**job(name, pods=1), "apiVersion": version, "kind": "JobTemplate"} for name in ("a", "b")]
+    flows = [{"name": "a"}, {"name": "b", "dependsOn": {"targets": ["a"]}}]
+    flow = {"apiVersion": version, "kind": "JobFlow", "metadata": {"name": "f"}, "spec": {"flows": flows}}
+    said = decide([node("n0"), *templates, flow])
+    assert set(said.json["cycles"][0]["binds"]) == {"default/f-a-worker-0"}
+
+
+def test_one_pod_of_a_stateful_set_and_one_for_each_node(decide: Any) -> None:
+    template = {**VOLCANO, "metadata": {"labels": {"app": "s"}}}
+    spec = {"selector": {"matchLabels": {"app": "s"}}, "template": template, "replicas": 3}
+    stateful = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s"}, "spec": spec}
+    daemons = {**stateful, "kind": "DaemonSet", "metadata": {"name": "d"}}
+    said = decide([node("n0", cpu="8"), node("n1", cpu="8"), stateful, daemons])
+    binds = said.json["cycles"][0]["binds"]
+    assert {binds["default/d-0"], binds["default/d-1"]} == {"n0", "n1"}
+    assert [name for name in binds if name.startswith("default/s-")] == ["default/s-0"], "the others wait for it"
 
 
 def test_pods_of_kubernetes_own_jobs_are_decided_about(decide: Any) -> None:

@@ -198,12 +198,63 @@ class RememberedTemplate(Shape):
     revision: Long = None
 
 
+class FlowTargets(Shape):
+    """What a flow waits for."""
+
+    targets: list[str] | None = None
+
+
+class OneFlow(Shape):
+    """A template, and when its turn is."""
+
+    name: Text = None
+    depends_on: FlowTargets | None = None
+
+
+class FlowSpec(Shape):
+    """Of a JobFlow."""
+
+    flows: list[OneFlow] | None = None
+    job_retain_policy: Text = None
+
+
+class FlowState(Shape):
+    """Where it stands."""
+
+    phase: Text = None
+
+
+class FlowStatus(Shape):
+    """What its controller reads again."""
+
+    state: FlowState | None = None
+    job_status_list: Anything = None
+
+
+class JobFlow(Shape):
+    """A JobFlow."""
+
+    metadata: Metadata
+    spec: FlowSpec | None = None
+    status: FlowStatus | None = None
+
+
+class FlowTemplate(Shape):
+    """A JobTemplate; its Jobs are looked at when they are made."""
+
+    metadata: Metadata
+    spec: dict[str, Any] | None = None
+    status: dict[str, Any] | None = None
+
+
 MADE_SHAPES: dict[str, type[Shape]] = {
     "ControllerRevision": RememberedTemplate,
     "CronJob": VolcanoCronJob,
     "CronJob.batch": BatchCronJob,
     "DaemonSet": SetOfPods,
     "Job.batch": BatchJob,
+    "JobFlow": JobFlow,
+    "JobTemplate": FlowTemplate,
     "ReplicationController": ReplicationController,
     "StatefulSet": SetOfPods,
 }

@@ -1,0 +1,1 @@
+"""JobFlows and JobTemplates of Volcano."""

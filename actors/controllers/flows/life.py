@@ -1,0 +1,56 @@
+"""The life of a JobFlow (source: Volcano `controllers/jobflow/state`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from enum import Enum
+from typing import Final
+
+
+class FlowPhase(Enum):
+    """Where it stands; TERMINATING is known to the CRD, and nothing here comes to it."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEED = "Succeed"
+    TERMINATING = "Terminating"
+    FAILED = "Failed"
+
+
+class FlowTrigger(Enum):
+    """What its jobs may come to."""
+
+    BEGUN = "a job runs or has run, and none has failed"
+    BROKEN = "a job has failed"
+    STOPPED = "a job was terminated"
+    DONE = "as many jobs as there are flows have completed"
+
+
+_P, _T = FlowPhase, FlowTrigger
+
+TABLE: Final[dict[tuple[FlowPhase, FlowTrigger], FlowPhase]] = {
+    (_P.PENDING, _T.BEGUN): _P.RUNNING,
+    (_P.PENDING, _T.BROKEN): _P.FAILED,
+    (_P.PENDING, _T.STOPPED): _P.FAILED,  # while it runs, a job that was terminated is no failure
+    (_P.RUNNING, _T.BROKEN): _P.FAILED,
+    (_P.RUNNING, _T.DONE): _P.SUCCEED,
+}
+"""Nothing follows on Succeed, Terminating and Failed."""
+
+
+def move(phase: FlowPhase, trigger: FlowTrigger) -> FlowPhase | None:
+    """What it comes to; None when nothing follows."""
+    return TABLE.get((phase, trigger))
+
+
+def trigger_of(jobs: Mapping[str, Collection[str]], flows: int, phase: FlowPhase) -> FlowTrigger | None:
+    """What the phases of its jobs (their names by phase) say; the order is that of Volcano's states."""
+    running, completed = len(jobs.get("Running", ())), len(jobs.get("Completed", ()))
+    failed, terminated = len(jobs.get("Failed", ())), len(jobs.get("Terminated", ()))
+    if phase is FlowPhase.RUNNING and completed == flows:
+        return FlowTrigger.DONE
+    if failed:
+        return FlowTrigger.BROKEN
+    if running or completed:
+        return FlowTrigger.BEGUN
+    return FlowTrigger.STOPPED if terminated else None
