@@ -114,7 +114,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         for said, reply in zip(news.values(), found, strict=True):
             if isinstance(reply, Accepted):
                 about = self._objects.unpack(reply.blob)
-                obj = event(about, said.reason, said.message, self.clock.now(), source=SOURCE, warning=True)
+                obj = event(about, said.reason, said.message, self.clock.now(), source=SOURCE)
                 requests.append(Create(codec.pack(obj)))
         await self._api.ask_each(requests, FIRST_WAIT_S)
         self._said.update({where: said.message for where, said in news.items()})

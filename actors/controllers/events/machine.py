@@ -1,8 +1,9 @@
-"""What a cluster says of its pods in Event objects, for those who look with kubectl, as a pure machine.
+"""What a cluster says of its pods and PodGroups in Event objects, for those who look with kubectl, as a pure machine.
 
-It derives them from the pods themselves: what was seen of a pod before and what is seen now. The scheduler's are worded
-as Volcano's cache and evictor word them (`pkg/scheduler/cache/cache.go`), the node agent's as the kubelet does. Events
-have names made from what they say, so saying it again, after a restart for instance, is refused and changes nothing.
+It derives them from the objects themselves: what was seen of one before and what is seen now. The scheduler's are
+worded as Volcano's cache and evictor word them (`pkg/scheduler/cache/cache.go`), the node agent's as the kubelet does.
+Events have names made from what they say, so saying it again, after a restart for instance, is refused and changes
+nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from actors.kube.events import event
 from actors.runtime.timers import Timers
 from core.messages.commands import ApiRequest, Create, Delete
 from core.messages.replies import ApiReply
-from core.objects.metadata import section
+from core.objects.metadata import section, text_map
 from storage.codec import pack
 
 Object = dict[str, Any]
@@ -26,6 +27,9 @@ Name = tuple[str, str]
 USER: Final = "pod-events"
 SCHEDULER: Final = "volcano"
 KUBELET: Final = "kubelet"
+CONTROLLER: Final = "vc-controller-manager"
+GROUP_NAME: Final = "scheduling.k8s.io/group-name"
+EVICTED: Final = "Pod is evicted, because of "
 KEPT_S: Final = 3600.0
 """An event is kept for so long (kube-apiserver's --event-ttl)."""
 
@@ -42,11 +46,12 @@ class Said(Struct, frozen=True, gc=False):
 class PodEventsMachine:
     """See `actors.runtime.reconciler.Machine`. `scheduler`: speak for it too, not for the node agents alone."""
 
-    kinds = ("Pod", "Event")
+    kinds = ("PodGroup", "Pod", "Event")
 
     def __init__(self, *, scheduler: bool = True) -> None:
         self._scheduler = scheduler
-        self._said: dict[Name, tuple[Said, ...]] = {}
+        self._said: dict[tuple[str, Name], tuple[Said, ...]] = {}
+        self._groups: dict[Name, Object] = {}
         self._news: list[tuple[Object, Said]] = []
         self._kept: Timers[Name] = Timers()
         self._fresh: dict[Name, None] = {}
@@ -61,16 +66,37 @@ class PodEventsMachine:
             else:
                 self._fresh[name] = None
         elif deleted:
-            self._said.pop(name, None)
-        else:
+            self._forget(kind, name)
+        elif kind == "Pod":
             self._pod(name, obj)
+        elif self._scheduler:
+            self._groups[name] = obj
+            self._about(kind, name, obj, _of_group(obj))
+            for job in _jobs_of(obj):
+                self._about("Job", name, job, _of_pending(job, obj))
+
+    def _forget(self, kind: str, name: Name) -> None:
+        self._said.pop((kind, name), None)
+        if kind == "PodGroup":
+            self._said.pop(("Job", name), None)
+            self._groups.pop(name, None)
 
     def _pod(self, name: Name, pod: Object) -> None:
-        before, now = self._said.get(name, ()), tuple(self._sayings(pod))
-        self._news += [(pod, said) for said in now if said not in before]
-        self._said[name] = now
+        """The PodGroup of a pod that is evicted hears of it as well."""
+        if self._about("Pod", name, pod, self._of_pod(pod)) and (why := _evicted_for(pod)):
+            group = text_map(pod["metadata"].get("annotations")).get(GROUP_NAME, "")
+            if (known := self._groups.get((name[0], group))) is not None:
+                self._news.append((known, Said("Evict", why, SCHEDULER)))
 
-    def _sayings(self, pod: Object) -> Iterator[Said]:
+    def _about(self, kind: str, name: Name, obj: Object, sayings: Iterator[Said]) -> bool:
+        """Whether there is anything new. `name`: of what it was seen in."""
+        before, now = self._said.get((kind, name), ()), tuple(sayings)
+        news = [(obj, said) for said in now if said not in before]
+        self._news += news
+        self._said[(kind, name)] = now
+        return bool(news)
+
+    def _of_pod(self, pod: Object) -> Iterator[Said]:
         """All that the pod as it is gives reason to say."""
         if self._scheduler:
             yield from _of_scheduling(pod)
@@ -83,7 +109,7 @@ class PodEventsMachine:
             self._kept.set(name, now + KEPT_S)
         self._fresh.clear()
         news, self._news = self._news, []
-        requests: list[ApiRequest] = [Create(pack(_event(pod, said, now)), user=USER) for pod, said in news]
+        requests: list[ApiRequest] = [Create(pack(_event(about, said, now)), user=USER) for about, said in news]
         return requests + [Delete("Event", *name, user=USER) for name in self._kept.take_due(now)]
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
@@ -109,6 +135,38 @@ def _of_scheduling(pod: Object) -> Iterator[Said]:
         yield Said("Evict", condition.get("message", ""), SCHEDULER, warning=True)
 
 
+def _evicted_for(pod: Object) -> str:
+    condition = _conditions(pod).get("Ready", {})
+    return str(condition.get("message") or "").removeprefix(EVICTED) if condition.get("reason") == "Evict" else ""
+
+
+def _of_group(group: Object) -> Iterator[Said]:
+    conditions = _conditions(group)
+    if (condition := conditions.get("Unschedulable", {})).get("status") == "True" and condition.get("message"):
+        yield Said("Unschedulable", condition["message"], SCHEDULER, warning=True)
+    if conditions.get("Scheduled", {}).get("status") == "True" and section(group, "status").get("phase") == "Running":
+        yield Said("Scheduled", "pod group is ready", SCHEDULER)
+
+
+def _jobs_of(group: Object) -> Iterator[Object]:
+    """The Volcano Job that has it, as far as it is known from there."""
+    meta = group["metadata"]
+    for owner in meta.get("ownerReferences") or ():
+        if owner.get("controller") and owner["kind"] == "Job":
+            whose = {"name": owner["name"], "namespace": meta["namespace"], "uid": owner["uid"]}
+            yield {"apiVersion": owner["apiVersion"], "kind": "Job", "metadata": whose}
+
+
+def _of_pending(job: Object, group: Object) -> Iterator[Said]:
+    """What the newest condition of its PodGroup says, unless that is scheduled (Volcano's `recordPodGroupEvent`)."""
+    held = [each for each in section(group, "status").get("conditions") or () if each.get("status") == "True"]
+    latest = max(held, key=lambda each: str(each.get("lastTransitionTime") or ""), default=None)
+    if latest is not None and latest.get("type") != "Scheduled":
+        where = f"{job['metadata']['namespace']}:{job['metadata']['name']}"
+        message = f"PodGroup {where} {str(latest.get('type')).lower()}, reason: {latest.get('message') or ''}"
+        yield Said("PodGroupPending", message, CONTROLLER, warning=True)
+
+
 def _of_running(pod: Object) -> Iterator[Said]:
     names = [str(container.get("name")) for container in section(pod, "spec").get("containers") or ()]
     status = section(pod, "status")
@@ -123,15 +181,15 @@ def _of_running(pod: Object) -> Iterator[Said]:
         yield from (Said("Killing", f"Stopping container {name}", KUBELET) for name in names)
 
 
-def _conditions(pod: Object) -> dict[str, Object]:
-    return {each["type"]: each for each in section(pod, "status").get("conditions") or () if "type" in each}
+def _conditions(obj: Object) -> dict[str, Object]:
+    return {each["type"]: each for each in section(obj, "status").get("conditions") or () if "type" in each}
 
 
-def _event(pod: Object, said: Said, now: float) -> Object:
-    obj = event(pod, said.reason, said.message, now, source=said.source, warning=said.warning)
-    meta = pod["metadata"]
+def _event(about: Object, said: Said, now: float) -> Object:
+    obj = event(about, said.reason, said.message, now, source=said.source, warning=said.warning)
+    meta = about["metadata"]
     mark = blake2b(f"{meta['uid']} {said.reason} {said.message}".encode(), digest_size=8).hexdigest()
     obj["metadata"] = {"name": f"{meta['name']}.{mark}", "namespace": meta["namespace"]}
     if said.source == KUBELET:
-        obj["source"]["host"] = section(pod, "spec")["nodeName"]
+        obj["source"]["host"] = section(about, "spec")["nodeName"]
     return obj

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from actors.controllers.jobs.actions import USER, kill, plugin_trouble, sync
+from actors.controllers.jobs.announcements import Announcements
 from actors.controllers.jobs.cache import JobCache, key_of
 from actors.controllers.jobs.life import REACTIONS, Action, Do, phase_of
 from actors.controllers.jobs.policies import COMMAND_ISSUED, JobTrigger, Resolved, resolve
@@ -31,12 +32,16 @@ _BACKOFF_MOST_S: Final = 1.0  # Volcano's goes up to 1000 s; nothing here needs 
 
 
 class JobMachine:
-    """See `actors.runtime.reconciler.Machine`. `read`: `unpack`, or what gives the same, not to be changed."""
+    """See `actors.runtime.reconciler.Machine`. `read`: `unpack`, or what gives the same, not to be changed.
+
+    `aloud`: whether to say in events what is done.
+    """
 
     kinds = (QUEUE_NAMES, "PriorityClass", JOB_OF_OTHERS, GROUP_OF_JOB, POD_OF_JOB, "Command")
 
-    def __init__(self, read: Callable[[bytes], Object] = unpack) -> None:
+    def __init__(self, read: Callable[[bytes], Object] = unpack, *, aloud: bool = False) -> None:
         self._read = read
+        self._said = Announcements(USER, aloud=aloud)
         self._timers = JobTimers()
         self._cache = JobCache(self._timers)
 
@@ -62,7 +67,7 @@ class JobMachine:
         for state in self._cache.take_dirty():
             if state.job is not None:
                 requests += self._act(state, state.job, now)
-        return requests
+        return requests + self._said.take()
 
     def _act(self, state: JobState, job: Object, now: float) -> list[ApiRequest]:
         """The first thing that is more than a sync, else a sync; what is left waits for the next step."""
@@ -74,6 +79,7 @@ class JobMachine:
             found = resolve(job, trigger)
             if found.delay_s > 0:
                 self._timers.delay(state.key, found, now)
+                self._said.executed(job, found, now)
             else:
                 resolved = found
         if state.triggers:
@@ -83,6 +89,7 @@ class JobMachine:
     def _carry_out(self, state: JobState, job: Object, resolved: Resolved, now: float) -> list[ApiRequest]:
         if "deletionTimestamp" in job["metadata"]:
             return []
+        self._said.executed(job, resolved, now)
         reaction = REACTIONS[(phase_of(section(job, "status")), resolved.action)]
         if resolved.action is not Action.SYNC_JOB:
             self._timers.done(state.key, resolved)
@@ -93,17 +100,17 @@ class JobMachine:
         priorities = (self._cache.priorities_at, self._cache.priorities)
         requests = sync(state, reaction, priorities, now)
         if words := plugin_trouble(state):
-            self._failed(state, words, now)
+            self._failed(state, "plugin", words, now)
         return requests
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """See `Machine`. What was written is known from the answer, before the watch brings it."""
         if isinstance(reply, Accepted):
-            self._accepted(request, reply)
+            self._accepted(request, reply, now)
         elif isinstance(reply, Refused) and isinstance(request, Create) and reply.reason != "AlreadyExists":
             self._creation_refused(unpack(request.blob), reply, now)
 
-    def _accepted(self, request: ApiRequest, reply: Accepted) -> None:
+    def _accepted(self, request: ApiRequest, reply: Accepted, now: float) -> None:
         match request:
             case Create() | UpdateStatus():
                 obj = self._read(reply.blob)
@@ -112,30 +119,35 @@ class JobMachine:
             case Delete(kind="PodGroup"):
                 self._cache.group_gone((request.namespace, request.name), reply.revision)
             case Delete(kind="Command"):
-                self._issue(self._cache.commands.pop((request.namespace, request.name), None))
+                self._issue(self._cache.commands.pop((request.namespace, request.name), None), now)
             case _:
                 pass
 
-    def _issue(self, command: Object | None) -> None:
+    def _issue(self, command: Object | None, now: float) -> None:
         if command is None:
             return
         state = self._cache.jobs.get((command["metadata"]["namespace"], command["target"]["name"]))
         if state is not None:
             self._cache.happened(state, JobTrigger(COMMAND_ISSUED, command["action"]))
+            if state.job is not None:
+                self._said.commanded(state.job, command["action"], now)
 
     def _creation_refused(self, obj: Object, reply: Refused, now: float) -> None:
         owner = controlling_job(obj["metadata"])
         state = self._cache.jobs.get((key_of(obj)[0], owner["name"])) if owner is not None else None
-        if state is not None and state.job is not None:
-            self._failed(state, f"{obj['kind']} {obj['metadata']['name']}: {reply.message}", now)
+        if state is not None:
+            self._failed(state, obj["kind"], f"{obj['kind']} {obj['metadata']['name']}: {reply.message}", now)
 
-    def _failed(self, state: JobState, words: str, now: float) -> None:
+    def _failed(self, state: JobState, kind: str, words: str, now: float) -> None:
         """Say so on the Job, try again later and later, give the Job up after too many times."""
-        if self._timers.is_set(RETRY, state.key):
+        if state.job is None or self._timers.is_set(RETRY, state.key):
             return
+        if not state.failures:
+            self._said.refused(state.job, kind, words, now)
         state.trouble = words
         state.failures += 1
         if state.failures > MOST_FAILURES:
+            self._said.given_up(state.job, now)
             state.failures = 0
             self._cache.happened(state, JobTrigger(COMMAND_ISSUED, Action.TERMINATE_JOB))
             return

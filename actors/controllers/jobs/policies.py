@@ -17,6 +17,7 @@ POD_RUNNING: Final = "PodRunning"
 POD_FAILED: Final = "PodFailed"
 POD_EVICTED: Final = "PodEvicted"
 TASK_COMPLETED: Final = "TaskCompleted"
+TASK_FAILED: Final = "TaskFailed"
 JOB_UNKNOWN: Final = "Unknown"
 COMMAND_ISSUED: Final = "CommandIssued"
 _INTERNAL: Final = (OUT_OF_SYNC, COMMAND_ISSUED, POD_RUNNING, "")

@@ -14,6 +14,7 @@ from actors.controllers.jobs.policies import (
     POD_PENDING,
     POD_RUNNING,
     TASK_COMPLETED,
+    TASK_FAILED,
     JobTrigger,
 )
 from core.objects.metadata import section, text_map
@@ -22,6 +23,9 @@ from core.whole_numbers import whole_number
 Object = dict[str, Any]
 JobKey = tuple[str, str]
 """Namespace and name."""
+
+_MAX_RETRY, _NO_LIMIT = 3, -1
+"""Of a task that says none, and what stands for as often as may be."""
 
 
 class PodView(Struct):
@@ -40,6 +44,7 @@ class PodView(Struct):
     exit_code: int
     ready: bool
     revision: int
+    restarts: int = 0
 
 
 class GroupView(Struct):
@@ -89,6 +94,16 @@ class JobState(Struct):
         succeeded = sum(pod.phase == "Succeeded" for pod in self.pods.get(task, {}).values())
         return 0 < replicas <= succeeded
 
+    def failed(self, task: str) -> bool:
+        """Whether containers of the task's pods were started again as often as it says (Volcano's `TaskFailed`)."""
+        specs: list[Object] = (self.job or {}).get("spec", {}).get("tasks") or []
+        spec = next((spec for spec in specs if spec["name"] == task), Object())
+        most = spec.get("maxRetry") or _MAX_RETRY
+        if not spec.get("replicas") or most == _NO_LIMIT:
+            return False
+        alive = [pod for pod in self.pods.get(task, {}).values() if pod.phase in ("Pending", "Running")]
+        return sum(pod.restarts for pod in alive) >= most
+
 
 def view_of(pod: Object, revision: int) -> PodView | None:
     """The view of a pod that a Job controls; None for any other (it lacks an owner, a task or a version)."""
@@ -102,6 +117,7 @@ def view_of(pod: Object, revision: int) -> PodView | None:
         return None
     status: Object = pod.get("status") or {}
     containers: list[Object] = status.get("containerStatuses") or []
+    first: list[Object] = status.get("initContainerStatuses") or []
     ended: Object = section(section(containers[0], "state"), "terminated") if containers else {}
     return PodView(
         name=meta["name"],
@@ -117,6 +133,7 @@ def view_of(pod: Object, revision: int) -> PodView | None:
         exit_code=ended.get("exitCode", 0),
         ready=all(container.get("ready", False) for container in containers),
         revision=revision,
+        restarts=sum([each.get("restartCount") or 0 for each in (*first, *containers)]),
     )
 
 
@@ -143,7 +160,8 @@ def gone_trigger(pod: PodView) -> JobTrigger:
 def _event(state: JobState, old: PodView | None, new: PodView) -> str:
     before = None if old is None else old.phase
     if before == new.phase:
-        return OUT_OF_SYNC
+        again = old is not None and new.restarts > old.restarts
+        return TASK_FAILED if again and state.failed(new.task) else OUT_OF_SYNC
     if new.phase == "Failed":
         return POD_FAILED
     if new.phase == "Succeeded":

@@ -1,6 +1,6 @@
 """A command carried out in thought, on a clock of its own: from arguments and variables to a plan.
 
-What is known: `sleep`, `exit`, `true`, `false`, `echo`, `seq`, a shell with `-c`, and the tables of `programs`: what any
+What is known: `sleep`, `exit`, `true`, `false`, `echo`, `seq`, a shell with `-c`, and the tables in `programs`: what an
 image has and prints nothing that matters, what stays, and what does the work of its pod. Another program ends with 127
 where a shell is asked for it; what it does when it is asked for directly nobody here knows.
 """

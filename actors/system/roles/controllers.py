@@ -70,7 +70,9 @@ def _controller(
 
 
 JOB_CONTROLLER: Final = _controller(
-    "job-controller", lambda wiring: [JobMachine(wiring.context.objects.unpack)], controlling
+    "job-controller",
+    lambda wiring: [JobMachine(wiring.context.objects.unpack, aloud=serving(wiring.settings))],
+    controlling,
 )
 POD_GROUP_CONTROLLER: Final = _controller("pod-group-controller", lambda _: [PodGroupMachine()], controlling)
 QUEUE_CONTROLLER: Final = _controller(

@@ -9,6 +9,7 @@ import pytest
 from actors.controllers.events.machine import KEPT_S, PodEventsMachine
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
+from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 
 Object = dict[str, Any]
@@ -53,6 +54,39 @@ def test_an_eviction_says_why(cluster: Cluster) -> None:
     cluster.status("Pod", "p", {"conditions": [ready]})
     cluster.settle()
     assert ("Warning", "Evict", "Pod is evicted, because of preempt") in said(cluster)
+
+
+def test_a_pod_group_tells_why_it_waits_that_it_is_ready_and_who_was_evicted(cluster: Cluster) -> None:
+    group = pod_group("g")
+    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    group["metadata"]["ownerReferences"] = [owner]
+    cluster.create(group)
+    waits = {"type": "Unschedulable", "status": "True", "message": "2/2 tasks in gang unschedulable: no room"}
+    cluster.status("PodGroup", "g", {"phase": "Inqueue", "conditions": [waits]})
+    cluster.settle()
+    ready = {"type": "Scheduled", "status": "True", "reason": "tasks in gang are ready to be scheduled"}
+    cluster.status("PodGroup", "g", {"phase": "Running", "conditions": [ready]})
+    cluster.create(pod("member", group="g"))
+    cluster.bind("member", "n1")
+    evicted = {"type": "Ready", "status": "False", "reason": "Evict", "message": "Pod is evicted, because of preempt"}
+    cluster.status("Pod", "member", {"conditions": [evicted]})
+    cluster.settle()
+    events = [each for each in cluster.all("Event") if each["involvedObject"]["kind"] != "Pod"]
+    assert {(each["involvedObject"]["name"], each["type"], each["reason"], each["message"]) for each in events} == {
+        ("g", "Warning", "Unschedulable", "2/2 tasks in gang unschedulable: no room"),
+        ("j", "Warning", "PodGroupPending", f"PodGroup default:j unschedulable, reason: {waits['message']}"),
+        ("g", "Normal", "Scheduled", "pod group is ready"),
+        ("g", "Normal", "Evict", "preempt"),
+    }
+
+
+def test_containers_that_fail_again_and_again_are_told_of(cluster: Cluster) -> None:
+    cluster.bind("p", "n1")
+    waiting = {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container=main"}
+    cluster.status("Pod", "p", {"containerStatuses": [{"name": "main", "state": {"waiting": waiting}}]})
+    cluster.settle()
+    uid = cluster.get("Pod", "p")["metadata"]["uid"]
+    assert ("Warning", "BackOff", f"Back-off restarting failed container main in pod p_default({uid})") in said(cluster)
 
 
 def test_nothing_is_said_twice_not_even_after_a_restart(cluster: Cluster) -> None:

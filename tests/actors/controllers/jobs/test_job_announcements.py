@@ -1,0 +1,92 @@
+"""What the Job controller says in events, where somebody listens; and tasks that fail in place."""
+
+from typing import Any
+
+import pytest
+
+from actors.agents.machine import NodeAgentsMachine
+from actors.controllers.jobs.machine import JobMachine
+from tests.actors.cluster import Cluster
+from tests.actors.controllers.jobs.job_cluster import fail, job_cluster, phase, policy, run, status
+from tests.kit.jobs import job_task, vcjob
+from tests.kit.nodes import node
+
+Object = dict[str, Any]
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    found = Cluster(JobMachine(aloud=True), NodeAgentsMachine())
+    found.create(node("n1"))
+    return found
+
+
+def said(cluster: Cluster) -> list[tuple[str, str, str]]:
+    events = sorted(cluster.all("Event"), key=lambda event: int(event["metadata"]["resourceVersion"]))
+    return [(event["type"], event["reason"], event["message"]) for event in events]
+
+
+def test_an_action_is_said(cluster: Cluster) -> None:
+    run(cluster, vcjob("j", job_task("a", duration="0"), policies=[policy("PodFailed", "RestartJob")]))
+    fail(cluster, "j-a-0")
+    cluster.settle()
+    assert said(cluster) == [("Normal", "ExecuteAction", "Start to execute action RestartJob ")]
+    about = cluster.all("Event")[0]
+    assert (about["involvedObject"]["kind"], about["source"]["component"]) == ("Job", "vc-controller-manager")
+
+
+def test_one_that_is_put_off_is_said_twice(cluster: Cluster) -> None:
+    run(cluster, vcjob("j", job_task("a", duration="0"), policies=[policy("PodFailed", "AbortJob", timeout="1m30s")]))
+    fail(cluster, "j-a-0")
+    cluster.advance(90)
+    assert [message for _, _, message in said(cluster)] == [
+        "Execute action AbortJob after 1m30s",
+        "Start to execute action AbortJob ",
+    ]
+
+
+def test_a_command_is_said(cluster: Cluster) -> None:
+    run(cluster, vcjob("j", job_task("a", duration="0")))
+    target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    meta = {"name": "c", "namespace": "default", "ownerReferences": [target]}
+    command = {"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "metadata": meta, "target": target}
+    cluster.create({**command, "action": "AbortJob"})
+    cluster.settle()
+    words = "Start to execute command AbortJob, and clean it up to make sure executed not more than once."
+    assert said(cluster)[:2] == [
+        ("Normal", "CommandIssued", words),
+        ("Normal", "ExecuteAction", "Start to execute action AbortJob "),
+    ]
+
+
+def test_a_plugin_that_cannot_is_said_once_and_given_up(cluster: Cluster) -> None:
+    job = vcjob("j", job_task("a"))
+    job["spec"]["plugins"] = {"ray": []}
+    run(cluster, job)
+    cluster.advance(60)
+    words = "Execute plugin when job add failed, err: job j doesn't have head task head"
+    assert said(cluster) == [
+        ("Warning", "PluginError", words),
+        ("Normal", "ExecuteAction", "Job failed on action SyncJob for retry limit reached"),
+        ("Normal", "ExecuteAction", "Start to execute action TerminateJob "),
+    ]
+
+
+def test_where_nobody_listens_nothing_is_said() -> None:
+    cluster = job_cluster()
+    run(cluster, vcjob("j", job_task("a", duration="0"), policies=[policy("PodFailed", "RestartJob")]))
+    fail(cluster, "j-a-0")
+    cluster.settle()
+    assert said(cluster) == []
+
+
+@pytest.mark.parametrize(("most", "expected"), [(2, "Aborted"), (5, "Running"), (-1, "Running")])
+def test_a_task_fails_when_its_containers_were_started_again_too_often(
+    cluster: Cluster, most: int, expected: str
+) -> None:
+    task = job_task("a", policies=[policy("TaskFailed", "AbortJob")])
+    task["maxRetry"] = most
+    task["template"]["spec"]["containers"][0]["command"] = ["sh", "-c", "sleep 1; exit 1"]
+    run(cluster, vcjob("j", task))
+    cluster.advance(40)
+    assert (phase(cluster), status(cluster)["version"] if expected == "Aborted" else 1) == (expected, 1)
