@@ -61,7 +61,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     tls_key: Annotated[Text | None, Meta(description="A PEM file: the key of the certificate.")] = None
     no_scheduler: Annotated[Switch, Meta(description="Leave scheduling to somebody else's scheduler.")] = False
     no_controllers: Annotated[
-        Switch, Meta(description="Leave jobs, pod groups and queues to somebody else's controllers.")
+        Switch, Meta(description="Leave Volcano's jobs, pod groups and queues to somebody else's controllers.")
     ] = False
     backend: Annotated[Backend, Meta(description="The event loop.")] = "asyncio"
     time: Annotated[Time, Meta(description="Whose clock: the machine's, or trio's virtual one.")] = "real"

@@ -1,0 +1,59 @@
+"""A whole system runs Kubernetes' own workloads, also where Volcano's controllers are left to others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actors.system.system import System
+from tests.actors.controllers.batch.job_kit import batch_job
+from tests.actors.controllers.crons.cron_kit import KINDS, cron_job
+from tests.actors.controllers.daemons.test_daemon_sets import daemon_set
+from tests.actors.controllers.replication.test_replication import controller
+from tests.actors.controllers.stateful.set_kit import stateful_set
+from tests.actors.rig import QUICK, idle, started
+from tests.kit.nodes import node
+
+Object = dict[str, Any]
+
+pytestmark = pytest.mark.anyio
+
+
+def workloads() -> list[Object]:
+    job = batch_job(completions=2, parallelism=2)
+    job["spec"]["template"]["metadata"]["annotations"] = {"pumice.dev/duration": "1ms"}
+    crons = [cron_job(dialect, name=name, schedule="@yearly") for name, dialect in KINDS.items()]
+    return [job, stateful_set(2), daemon_set(), controller(1), *crons]
+
+
+async def owners_of_pods(system: System) -> list[str]:
+    pods = await system.listed("Pod")
+    return sorted(pod["metadata"]["ownerReferences"][0]["kind"] for pod in pods)
+
+
+EVERYONE = ["DaemonSet", "DaemonSet", "Job", "Job", "ReplicationController", "StatefulSet", "StatefulSet"]
+
+
+async def test_they_all_run() -> None:
+    async with started() as system:
+        await system.submit([node("n0"), node("n1"), *workloads()])
+        await idle(system)
+        assert await owners_of_pods(system) == EVERYONE
+        assert all(pod["spec"].get("nodeName") for pod in await system.listed("Pod"))
+        [job] = await system.listed("Job.batch")
+        assert [each["type"] for each in job["status"]["conditions"]] == ["SuccessCriteriaMet", "Complete"]
+        [stateful] = await system.listed("StatefulSet")
+        assert stateful["status"]["readyReplicas"] == 2
+        [daemons] = await system.listed("DaemonSet")
+        assert daemons["status"]["numberAvailable"] == 2
+
+
+async def test_they_go_on_without_volcanos_controllers() -> None:
+    alone = replace(QUICK, controllers=False, scheduler=False)
+    async with started(settings=alone) as system:
+        await system.submit([node("n0"), node("n1"), *workloads()])
+        await idle(system)
+        assert await owners_of_pods(system) == [kind for kind in EVERYONE if kind != "StatefulSet"] + ["StatefulSet"]
+        assert await system.listed("PodGroup") == []
