@@ -22,7 +22,11 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "shuffle": shuffle.execute,
 }
 
-IDLE: dict[str, Callable[[Session], bool]] = {"enqueue": enqueue.is_idle, "backfill": backfill.is_idle}
+IDLE: dict[str, Callable[[Session], bool]] = {
+    "enqueue": enqueue.is_idle,
+    "allocate": allocate.is_idle,
+    "backfill": backfill.is_idle,
+}
 """How those that have nothing to do in most sessions tell so beforehand, without changing anything."""
 
 DRY_RUNNING: dict[str, Callable[[Session], Steps]] = {"preempt": preempt.steps}

@@ -48,6 +48,14 @@ class AllocateContext:
         return statement
 
 
+def is_idle(session: Session) -> bool:
+    """Whether no job has a task that it may place, and none is to be admitted here."""
+    columns = session.snapshot.jobs
+    outside = columns.phase <= PodGroupPhase.PENDING.value
+    busy = (columns.counts[TaskStatus.PENDING.value] > 0) & ~outside
+    return not session.jobs.holds_for_any(busy if "enqueue" in session.config.actions else busy | outside)
+
+
 def execute(session: Session) -> None:
     """Allocate until no queue has a job left that may try.
 

@@ -157,7 +157,8 @@ async def test_a_session_is_handed_over_only_for_an_action_that_has_something_to
         text = (await system.metrics_text()).decode()
     assert ran == ["enqueue", "allocate", "backfill"] * system.memory.cycle  # wherever it is
     assert received["action-worker:backfill"] == 0
-    assert 0 < received["action-worker:enqueue"] < received["action-worker:allocate"] == system.memory.cycle
+    assert 0 < received["action-worker:enqueue"] < system.memory.cycle
+    assert 0 < received["action-worker:allocate"] < system.memory.cycle
     assert f'action_scheduling_latency_milliseconds_count{{action="backfill"}} {system.memory.cycle}' in text
 
 
@@ -167,7 +168,7 @@ async def test_a_crashed_action_costs_the_cycle_and_never_the_process() -> None:
     def run_action(real: Callable[[Any, str], None], session: Any, action: str) -> None:
         nonlocal crashes
         real(session, action)
-        if action == "allocate" and crashes < 3:
+        if action == "allocate" and session.binds and crashes < 3:
             crashes += 1  # after it has allocated: what it did must not leak
             raise RuntimeError("planted")
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from core.cycle import is_idle, run_action
 from core.session.session import Session
-from tests.core.plugins.world import configuration, open_world
+from tests.core.plugins.world import ACTIONS, configuration, open_world
 from tests.kit import node, pod, pod_group, queue
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def world(phase: str, cpu: str | None) -> Session:
-    """One job of one pod, which asks for nothing when it asks for no cpu."""
+
+def world(phase: str, cpu: str | None, where: str | None = None, actions: Sequence[str] = ACTIONS) -> Session:
+    """One job of one pod, which asks for nothing when it asks for no cpu; `where`: the node on which it runs."""
     group = pod_group("g", queue="q", phase=phase, min_resources={"cpu": "1"})
-    member = pod("p", group="g", cpu=cpu, memory=None)
-    return open_world(configuration(["conformance"]), node("n"), queue("q"), group, member)
+    member = pod("p", group="g", cpu=cpu, memory=None, node=where, phase="Running" if where else "Pending")
+    config = configuration(["conformance"], actions=actions)
+    return open_world(config, node("n"), queue("q"), group, member)
 
 
 def state(session: Session) -> tuple[list[int], list[int], int]:
@@ -47,7 +53,27 @@ def test_backfill_is_idle_without_an_admitted_task_that_asks_for_nothing(
     assert (state(session) == before) is idle
 
 
+@pytest.mark.parametrize(
+    ("phase", "where", "actions", "idle"),
+    [
+        ("Inqueue", None, ACTIONS, False),
+        ("Pending", None, ACTIONS, True),
+        ("Running", "n", ACTIONS, True),
+        ("Pending", None, ("allocate",), False),
+        ("Pending", "n", ("allocate",), False),
+    ],
+)
+def test_allocate_is_idle_without_a_task_to_place_or_a_job_to_admit(
+    phase: str, where: str | None, actions: Sequence[str], *, idle: bool
+) -> None:
+    session = world(phase, "1", where, actions)
+    before = state(session)
+    assert is_idle(session, "allocate") is idle
+    run_action(session, "allocate")
+    assert (state(session) == before) is idle
+
+
 def test_the_other_actions_never_say_so() -> None:
     session = world("Inqueue", None)
-    for action in ("allocate", "preempt", "reclaim", "shuffle"):
+    for action in ("preempt", "reclaim", "shuffle"):
         assert not is_idle(session, action)
