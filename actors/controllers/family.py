@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from actors.controllers.adoption import adoption, is_controlled, release
+from actors.controllers.pods_of import is_leaving
+from actors.controllers.revisions import KIND, taking_over
 from actors.controllers.rule import ChildWords, Key, OwnerRule, OwnFamily
 from actors.kube.events import event
 from actors.runtime.timers import Timers
@@ -40,6 +43,7 @@ class FamilyMachine:
         self._world: dict[str, dict[Key, Object]] = {kind_of(kind): {} for kind in rule.others}
         self._revisions: dict[tuple[str, Key], int] = {}
         self._dirty: dict[Key, None] = {}
+        self._orphans: dict[Key, Object] = {}
         self._due: Timers[Key] = Timers()
         self._later: Timers[Key] = Timers()
         self._failures: dict[Key, int] = {}
@@ -66,6 +70,8 @@ class FamilyMachine:
         if kind == self._rule.owner:
             self._owner(key, obj, deleted=deleted)
         if kind in self._child_kinds:
+            if kind == "Pod":
+                self._orphan(key, obj, deleted=deleted)
             self._child(kind, key, obj, deleted=deleted)
         if kind in self._world:
             self._other(kind, key, obj, deleted=deleted)
@@ -108,6 +114,17 @@ class FamilyMachine:
             self._children.setdefault(owner, {})[kind, key] = obj
             self._look_at(owner)
 
+    def _orphan(self, key: Key, pod: Object, *, deleted: bool) -> None:
+        """A pod may be nobody's: then those look who might adopt it."""
+        if deleted or is_controlled(pod) or is_leaving(pod):
+            self._orphans.pop(key, None)
+            return
+        self._orphans[key] = pod
+        for each, owner in self._owners.items():
+            belongs = self._rule.belongs(owner) if each[0] == key[0] else None
+            if belongs is not None and belongs(pod):
+                self._dirty[each] = None
+
     def _same(self, parent: str, name: tuple[str, Key], owner: str | None, obj: Object) -> bool:
         """Whether the child of that name is the one that was known, and still its parent's."""
         return owner == parent and self._children[parent][name]["metadata"]["uid"] == obj["metadata"]["uid"]
@@ -137,7 +154,25 @@ class FamilyMachine:
                 requests += self._work(key, owner, now)
         return requests
 
+    def _claims(self, key: Key, owner: Object) -> list[ApiRequest]:
+        """Adopts and releases pods; each is tried once, until something changes about it."""
+        belongs = self._rule.belongs(owner)
+        if belongs is None:
+            return []
+        found: list[ApiRequest] = []
+        for name, pod in [*self._orphans.items()]:
+            if name[0] == key[0] and belongs(pod):
+                del self._orphans[name]
+                found.append(adoption(owner, pod, self._rule.user))
+        mine = self._children.get(owner["metadata"]["uid"], {})
+        strangers = [pod for (kind, _), pod in mine.items() if kind == "Pod" and not belongs(pod)]
+        found += [release(owner, pod, self._rule.user) for pod in strangers if not is_leaving(pod)]
+        return found
+
     def _work(self, key: Key, owner: Object, now: float) -> list[ApiRequest]:
+        if claims := self._claims(key, owner):
+            self._dirty[key] = None
+            return claims
         work, held_until = self._rule.work(self._family(owner), now), self._held.get(key, 0.0)
         if held_until > now:
             work.later = held_until if work.later is None else min(work.later, held_until)
@@ -201,6 +236,8 @@ class FamilyMachine:
 
     def _create_refused(self, child: Object, reply: Refused, now: float) -> None:
         owner = self._controller(child)
+        if reply.reason == "AlreadyExists" and child["kind"] == KIND:  # an owner of that name was here before
+            self._said.append(taking_over(child, self._rule.user))
         if reply.reason == "AlreadyExists" or owner is None:
             return  # the watch tells
         key = self._keys.get(owner)

@@ -76,9 +76,16 @@ def outdated(owner: Object, known: Sequence[Object], used: Container[str], user:
     return [Delete(KIND, meta["namespace"], meta["name"], uid=meta["uid"], user=user) for meta in gone]
 
 
+def taking_over(revision: Object, user: str) -> Patch:
+    """Makes a revision that is there already that of its new owner, whose pods may be there as well."""
+    meta = revision["metadata"]
+    patch = {"metadata": {"ownerReferences": meta["ownerReferences"]}}
+    return Patch(KIND, meta["namespace"], meta["name"], pack(patch), user=user)
+
+
 def _revision(owner: Object, data: Object, number: int) -> Object:
     meta = owner["metadata"]
-    mark = blake2b(pack([meta["uid"], data]), digest_size=5).hexdigest()  # one that others left behind has another name
+    mark = blake2b(pack([owner["kind"], data]), digest_size=5).hexdigest()
     template = section(owner["spec"], "template")
     labels = {**text_map(section(template, "metadata").get("labels")), HASH: mark}
     return {

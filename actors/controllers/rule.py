@@ -5,7 +5,7 @@ Source of the shape: the reconcilers of Kubernetes' controllers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -94,6 +94,10 @@ class OwnerRule(Protocol):
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """What to ask of the api for an owner that is not being deleted."""
+        ...
+
+    def belongs(self, owner: Object) -> Callable[[Object], bool] | None:
+        """Which pods of its namespace are the owner's, by what they are like; None: those that it has made."""
         ...
 
     def gone(self, owner_uid: str, child: Object) -> None:

@@ -24,6 +24,8 @@ POD_OF_JOB: Final = "Pod:of-job"
 """Pods of Volcano's Jobs."""
 POD_OF_WORKLOAD: Final = "Pod:of-workload"
 """Pods of the kinds of Kubernetes that make pods: ReplicaSets, Jobs of batch/v1 and so on."""
+POD_OF_NOBODY: Final = "Pod:of-nobody"
+"""Pods without a controller: their labels, and whether they are on their way out."""
 POD_WITH_CLAIMS: Final = "Pod:with-claims"
 """Pods that bring claims of volumes along, or use devices."""
 POD_UNGROUPED: Final = "Pod:ungrouped"
@@ -116,6 +118,7 @@ def _pod(pod: Object) -> Views:
         EVERY if spec.get("nodeName") else None,
         EVERY if controller == VOLCANO_JOB else None,
         EVERY if controller in WORKLOADS else None,
+        None if controller else (text_map(meta.get("labels")), "deletionTimestamp" in meta),
         EVERY if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
         _grouping(meta, spec),
         None if spec.get("schedulerName") == "volcano" or spec.get("nodeName") else True,
@@ -165,7 +168,7 @@ def _queue(queue: Object) -> Views:
 PARTS: Final = {
     "Pod": KindParts(
         "Pod",
-        (POD_PLACED, POD_OF_JOB, POD_OF_WORKLOAD, POD_WITH_CLAIMS, POD_UNGROUPED, POD_OF_OTHERS),
+        (POD_PLACED, POD_OF_JOB, POD_OF_WORKLOAD, POD_OF_NOBODY, POD_WITH_CLAIMS, POD_UNGROUPED, POD_OF_OTHERS),
         _pod,
         {"node-agents": POD_PLACED},
     ),

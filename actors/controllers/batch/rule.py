@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from actors.controllers.adoption import Belongs, by_selector
 from actors.controllers.batch import counting, indexes
 from actors.controllers.batch.counting import GonePods, JobProgress, is_indexed
 from actors.controllers.batch.failures import past_limit, verdict_on
@@ -21,7 +22,7 @@ from actors.kube.merge_patch import diff_patch
 from actors.kube.times import timestamp
 from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from core.objects.metadata import parse_time, section
-from core.objects.parts import POD_OF_WORKLOAD
+from core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from storage.codec import pack
 
 Object = dict[str, Any]
@@ -44,7 +45,7 @@ class JobRule:
 
     owner = "Job.batch"
     owner_type = ("batch/v1", "Job")
-    children = (POD_OF_WORKLOAD,)
+    children = (POD_OF_WORKLOAD, POD_OF_NOBODY)
     others = ()
     reporter = REPORTER
     user = USER
@@ -52,6 +53,10 @@ class JobRule:
     def __init__(self) -> None:
         self._gone: dict[str, GonePods] = {}
         self._jobs: dict[str, Object] = {}
+
+    def belongs(self, owner: Object) -> Belongs | None:
+        """See `OwnerRule`."""
+        return by_selector(owner["spec"].get("selector"))
 
     def gone(self, owner_uid: str, child: Object) -> None:
         """See `OwnerRule`."""

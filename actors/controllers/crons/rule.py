@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from actors.controllers.adoption import Belongs
 from actors.controllers.crons.dialects import Dialect, FinishedJob
 from actors.controllers.crons.missed import MANY, due_time
 from actors.controllers.pods_of import is_leaving, reference
@@ -38,6 +39,11 @@ class CronRule:
         self._dialect = dialect
         self._said: dict[str, set[str]] = {}
         self._removed: dict[str, set[str]] = {}
+
+    def belongs(self, owner: Object) -> Belongs | None:
+        """See `OwnerRule`."""
+        del owner
+        return None
 
     def gone(self, owner_uid: str, child: Object) -> None:
         """See `OwnerRule`."""

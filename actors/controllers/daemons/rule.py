@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from actors.controllers.adoption import Belongs, by_selector
 from actors.controllers.daemons.nodes import node_of, pod_for, runs_on
 from actors.controllers.daemons.plan import DaemonPlan, DaemonPlanner, NodeView, daemon_status
 from actors.controllers.pods_of import available_at, phase
@@ -17,7 +18,7 @@ from actors.kube.events import event
 from actors.kube.merge_patch import diff_patch
 from core.messages.commands import Create, Delete, UpdateStatus
 from core.objects.metadata import section, text_map
-from core.objects.parts import POD_OF_WORKLOAD
+from core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from storage.codec import pack
 
 Object = dict[str, Any]
@@ -28,10 +29,14 @@ class DaemonSetRule:
 
     owner = "DaemonSet"
     owner_type = ("apps/v1", "DaemonSet")
-    children = (POD_OF_WORKLOAD, KIND)
+    children = (POD_OF_WORKLOAD, POD_OF_NOBODY, KIND)
     others = ("Node",)
     reporter = "daemonset-controller"
     user = "workload-controller"
+
+    def belongs(self, owner: Object) -> Belongs | None:
+        """See `OwnerRule`."""
+        return by_selector(owner["spec"].get("selector"))
 
     def gone(self, owner_uid: str, child: Object) -> None:
         """See `OwnerRule`."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from actors.controllers.adoption import Belongs
 from actors.controllers.flows.life import FlowPhase, move, trigger_of
 from actors.controllers.flows.status import by_phase, flow_status, phase_of
 from actors.controllers.pods_of import is_leaving, reference
@@ -40,6 +41,11 @@ class JobFlowRule:
 
     def __init__(self) -> None:
         self._said: dict[str, set[str]] = {}
+
+    def belongs(self, owner: Object) -> Belongs | None:
+        """See `OwnerRule`."""
+        del owner
+        return None
 
     def gone(self, owner_uid: str, child: Object) -> None:
         """See `OwnerRule`."""
@@ -123,6 +129,11 @@ class JobTemplateRule:
     others = (JOB,)
     reporter = REPORTER
     user = USER
+
+    def belongs(self, owner: Object) -> Belongs | None:
+        """See `OwnerRule`."""
+        del owner
+        return None
 
     def gone(self, owner_uid: str, child: Object) -> None:
         """See `OwnerRule`."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from actors.controllers.adoption import Belongs, by_selector
 from actors.controllers.pods_of import available_at, is_active, least_missed, pod_from
 from actors.controllers.rule import Agenda, ChildWords, OwnFamily
 from actors.kube.conditions import merge_condition
 from actors.kube.merge_patch import diff_patch
 from actors.kube.times import timestamp
-from core.messages.commands import Delete, Patch, UpdateStatus
+from core.messages.commands import Delete, UpdateStatus
 from core.objects.metadata import section, text_map
-from core.objects.parts import POD_OF_WORKLOAD
+from core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from storage.codec import pack
 
 Object = dict[str, Any]
@@ -28,10 +29,14 @@ class ReplicationRule:
 
     owner = KIND
     owner_type = ("v1", KIND)
-    children = (POD_OF_WORKLOAD,)
+    children = (POD_OF_WORKLOAD, POD_OF_NOBODY)
     others = ()
     reporter = "replication-controller"
     user = "workload-controller"
+
+    def belongs(self, owner: Object) -> Belongs | None:
+        """See `OwnerRule`."""
+        return by_selector({"matchLabels": owner["spec"].get("selector")})
 
     def gone(self, owner_uid: str, child: Object) -> None:
         """See `OwnerRule`."""
@@ -49,9 +54,7 @@ class ReplicationRule:
         """See `OwnerRule`."""
         owner, agenda = family.owner, Agenda()
         spec, meta = owner["spec"], owner["metadata"]
-        strangers = [pod for pod in family.of("Pod") if not _selects(spec, pod)]
-        agenda.requests += [_let_go(pod, meta["uid"], self.user) for pod in strangers]
-        active = [pod for pod in family.of("Pod") if is_active(pod) and _selects(spec, pod)]
+        active = [pod for pod in family.of("Pod") if is_active(pod)]
         wanted: int = spec["replicas"]
         agenda.new += [pod_from(spec["template"], owner) for _ in range(wanted - len(active))]
         surplus = sorted(active, key=least_missed)[: max(len(active) - wanted, 0)]
@@ -65,18 +68,6 @@ class ReplicationRule:
         if patch := diff_patch(section(owner, "status"), status):
             agenda.requests.append(UpdateStatus(KIND, meta["namespace"], meta["name"], pack(patch), user=self.user))
         return agenda
-
-
-def _selects(spec: Object, pod: Object) -> bool:
-    return text_map(spec.get("selector")).items() <= text_map(pod["metadata"].get("labels")).items()
-
-
-def _let_go(pod: Object, uid: str, user: str) -> Patch:
-    """Somebody has changed its labels: it is nobody's."""
-    meta = pod["metadata"]
-    left = [each for each in meta["ownerReferences"] if each["uid"] != uid]
-    patch = {"metadata": {"uid": meta["uid"], "ownerReferences": left or None}}
-    return Patch("Pod", meta["namespace"], meta["name"], pack(patch), user=user)
 
 
 def _status(owner: Object, pods: Sequence[Object], trouble: str, now: float) -> Object:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from actors.controllers.adoption import Belongs, by_selector
 from actors.controllers.pods_of import available_at, is_leaving
 from actors.controllers.revisions import KIND, POD_HASH, outdated, revisions_of
 from actors.controllers.rule import Agenda, ChildWords, OwnFamily
@@ -24,7 +25,7 @@ from actors.kube.events import event
 from actors.kube.merge_patch import diff_patch
 from core.messages.commands import Create, Delete, Patch, UpdateStatus
 from core.objects.metadata import section, text_map
-from core.objects.parts import POD_OF_WORKLOAD
+from core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from storage.codec import pack
 
 Object = dict[str, Any]
@@ -37,10 +38,15 @@ class StatefulSetRule:
 
     owner = "StatefulSet"
     owner_type = ("apps/v1", "StatefulSet")
-    children = (POD_OF_WORKLOAD, KIND)
+    children = (POD_OF_WORKLOAD, POD_OF_NOBODY, KIND)
     others = (CLAIM,)
     reporter = "statefulset-controller"
     user = "workload-controller"
+
+    def belongs(self, owner: Object) -> Belongs | None:
+        """See `OwnerRule`."""
+        selects = by_selector(owner["spec"].get("selector"))
+        return lambda pod: ordinal_of(owner, pod) is not None and selects(pod)
 
     def gone(self, owner_uid: str, child: Object) -> None:
         """See `OwnerRule`."""

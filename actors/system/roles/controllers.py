@@ -25,6 +25,7 @@ from actors.controllers.quotas.machine import QUOTA, QuotaMachine
 from actors.controllers.replication.rule import ReplicationRule
 from actors.controllers.rule import OwnerRule
 from actors.controllers.stateful.rule import StatefulSetRule
+from actors.controllers.unserved.kinds import UNSERVED
 from actors.controllers.unserved.machine import UnservedMachine
 from actors.controllers.volumes.drivers import DriversMachine
 from actors.controllers.volumes.machine import VolumeMachine
@@ -34,6 +35,7 @@ from actors.runtime.reconciler import Reconciler
 from actors.system import ports
 from actors.system.settings import controlling, serving
 from actors.system.wiring import Role, always
+from core.objects.parts import POD_OF_OTHERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,11 +101,18 @@ def workload_machines() -> list[Machine]:
     return [WorkloadMachine(), *map(FamilyMachine, rules)]
 
 
-# Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there.
+WORKLOADS: Final = (
+    "CronJob.batch", "DaemonSet", "Deployment", "Job.batch", "ReplicaSet", "ReplicationController", "StatefulSet",
+)  # fmt: skip
+"""The kinds of which they make pods, or Jobs."""
+
+# Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there. A
+# cluster without workloads is none of its business.
 WORKLOAD_CONTROLLER: Final = _controller(
     "workload-controller",
     lambda wiring: [*workload_machines(), UnservedMachine(scheduler=wiring.settings.scheduler)],
     crashes=False,
+    waits_for=(*WORKLOADS, *UNSERVED, POD_OF_OTHERS),
 )
 
 

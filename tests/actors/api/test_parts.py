@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from actors.agents.machine import NodeAgentsMachine
 from actors.api.store import Store
+from actors.controllers.batch.rule import JobRule
 from actors.controllers.devices.machine import DeviceMachine
+from actors.controllers.family import FamilyMachine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
@@ -27,6 +29,7 @@ from core.objects.parts import (
     JOB_OF_OTHERS,
     PARTS,
     POD_OF_JOB,
+    POD_OF_NOBODY,
     POD_OF_WORKLOAD,
     POD_PLACED,
     POD_UNGROUPED,
@@ -57,7 +60,7 @@ def told(cluster: Cluster, request: ApiRequest) -> set[str]:
     assert isinstance(reply, Accepted), reply
     [event] = cluster.store.log.read(before).events
     assert cluster.store.log.read(before, (event.kind,)).events == (event,)
-    found = {part for part in ALL if cluster.store.log.read(before, (part,)).events}
+    found = {part for part in ALL - {POD_OF_NOBODY} if cluster.store.log.read(before, (part,)).events}
     assert all(kind_of(part) == event.kind for part in found)
     return found
 
@@ -118,6 +121,22 @@ def test_who_hears_of_a_pod(obj: Object, part: str | None) -> None:
     assert told(cluster, status("Pod", "somebody", phase="Pending")) == always | {POD_PLACED}
     assert told(cluster, Delete("Pod", "default", "x", None, 5)) == always | {POD_PLACED}
     assert told(cluster, Delete("Pod", "default", "x", None, 0, user="node-agents")) == always | {POD_PLACED}
+
+
+def test_what_is_told_of_a_pod_of_nobody() -> None:
+    cluster = Cluster()
+
+    def is_told(request: ApiRequest) -> bool:
+        before = cluster.store.revision
+        assert isinstance(cluster.ask(request), Accepted)
+        return bool(cluster.store.log.read(before, (POD_OF_NOBODY,)).events)
+
+    assert is_told(Create(pack(pod("x", group="g"))))
+    assert not is_told(BindPod("default", "x", "", "n1"))
+    assert not is_told(status("Pod", "somebody", phase="Running"))
+    assert is_told(Patch("Pod", "default", "x", pack({"metadata": {"labels": {"a": "b"}}})))
+    assert is_told(Delete("Pod", "default", "x", None, 5))
+    assert not is_told(Create(pack(of_job(pod("y", group="g")))))
 
 
 def test_a_pod_is_ungrouped_until_it_was_given_a_group() -> None:
@@ -208,6 +227,7 @@ def test_machines_watch_what_there_is() -> None:
         PodClaimsMachine,
         DeviceMachine,
         UnservedMachine(),
+        FamilyMachine(JobRule()),
     )
     watched = {kind for machine in machines for kind in machine.kinds if ":" in kind}
     assert watched == ALL

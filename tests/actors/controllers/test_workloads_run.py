@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from actors.system.roles.controllers import WORKLOADS, workload_machines
 from actors.system.system import System
 from tests.actors.controllers.batch.job_kit import batch_job
 from tests.actors.controllers.crons.cron_kit import KINDS, cron_job
@@ -57,3 +58,8 @@ async def test_they_go_on_without_volcanos_controllers() -> None:
         await idle(system)
         assert await owners_of_pods(system) == [kind for kind in EVERYONE if kind != "StatefulSet"] + ["StatefulSet"]
         assert await system.listed("PodGroup") == []
+
+
+async def test_it_is_known_for_which_kinds_they_wait() -> None:
+    owners = {machine.kinds[0] for machine in workload_machines()} | {"ReplicaSet"}
+    assert owners == set(WORKLOADS)

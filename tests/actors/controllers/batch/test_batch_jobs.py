@@ -160,6 +160,20 @@ def test_refused_pods_are_tried_again_later_and_later() -> None:
     assert len(pods(cluster)) == 1
 
 
+def test_its_pods_are_told_by_their_labels() -> None:
+    cluster = started(batch_job())
+    [pod] = pods(cluster)
+    name, labels = pod["metadata"]["name"], pod["metadata"]["labels"]
+    cluster.patch("Pod", name, {"metadata": {"ownerReferences": None}})
+    cluster.settle()
+    assert "ownerReferences" in cluster.get("Pod", name)["metadata"]
+    assert len(pods(cluster)) == 1
+    cluster.patch("Pod", name, {"metadata": {"labels": dict.fromkeys(labels)}})
+    cluster.settle()
+    assert "ownerReferences" not in cluster.get("Pod", name)["metadata"]
+    assert len(pods(cluster)) == 2
+
+
 def test_another_controller_may_manage_it() -> None:
     cluster = started(batch_job(managedBy="example.com/mine"))
     assert (pods(cluster), cluster.get(JOB, "j").get("status")) == ([], None)

@@ -9,13 +9,14 @@ from actors.controllers.family import FamilyMachine
 from actors.controllers.replication.rule import KIND, ReplicationRule
 from tests.actors.cluster import Cluster, bind_all
 from tests.kit.nodes import node
+from tests.kit.pods import pod
 
 Object = dict[str, Any]
 
 
-def controller(replicas: int = 2, **pod: Any) -> Object:
+def controller(replicas: int = 2, **more: Any) -> Object:
     """One called `r`."""
-    run = {"schedulerName": "volcano", "containers": [{"name": "c", "image": "i"}], **pod}
+    run = {"schedulerName": "volcano", "containers": [{"name": "c", "image": "i"}], **more}
     template = {"metadata": {"labels": {"app": "r", "more": "x"}}, "spec": run}
     metadata = {"name": "r", "namespace": "default"}
     spec = {"replicas": replicas, "selector": {"app": "r"}, "template": template}
@@ -53,11 +54,25 @@ def test_it_keeps_its_number() -> None:
 
 def test_a_pod_with_other_labels_is_let_go() -> None:
     cluster = started(controller(replicas=1))
-    [pod] = cluster.all("Pod")
-    cluster.patch("Pod", pod["metadata"]["name"], {"metadata": {"labels": {"app": "other"}}})
+    [only] = cluster.all("Pod")
+    cluster.patch("Pod", only["metadata"]["name"], {"metadata": {"labels": {"app": "other"}}})
     cluster.settle()
     assert len(cluster.all("Pod")) == 2
-    assert "ownerReferences" not in cluster.get("Pod", pod["metadata"]["name"])["metadata"]
+    assert "ownerReferences" not in cluster.get("Pod", only["metadata"]["name"])["metadata"]
+
+
+def test_a_pod_of_nobody_is_adopted_if_it_matches() -> None:
+    cluster = started(controller(replicas=0))
+    for name, label in (("mine", "r"), ("other", "s")):
+        cluster.create(pod(name, labels={"app": label}))
+    cluster.patch(KIND, "r", {"spec": {"replicas": 2}})
+    cluster.settle()
+    assert len(cluster.all("Pod", "app=r")) == 2
+    assert [each["kind"] for each in cluster.get("Pod", "mine")["metadata"]["ownerReferences"]] == [KIND]
+    assert "ownerReferences" not in cluster.get("Pod", "other")["metadata"]
+    cluster.patch("Pod", "other", {"metadata": {"labels": {"app": "r"}}})
+    cluster.settle()
+    assert len(cluster.all("Pod", "app=r")) == 2, "there is one too many, so one goes"
 
 
 def test_refused_pods_are_a_condition_until_they_come() -> None:

@@ -222,6 +222,22 @@ def test_pods_go_with_it_or_stay(propagation: str, left: int) -> None:
     assert (len(names(cluster)), cluster.exists(SET, "w")) == (left, False)
 
 
+def test_pods_that_stayed_are_those_of_its_successor() -> None:
+    cluster = started(stateful_set(2))
+    run_all(cluster)
+    before = {each["metadata"]["uid"] for each in cluster.all("Pod")}
+    cluster.ask(Delete(SET, "default", "w", propagation="Orphan"))
+    cluster.settle()
+    cluster.create(stateful_set(2, serviceName="other"))
+    cluster.settle()
+    assert (run_all(cluster), status(cluster, "readyReplicas", "updatedReplicas")) == ([], (2, 2))
+    assert {each["metadata"]["uid"] for each in cluster.all("Pod")} == before
+    uid = cluster.get(SET, "w")["metadata"]["uid"]
+    [revision] = cluster.all("ControllerRevision")
+    owners = [each["metadata"]["ownerReferences"] for each in (revision, *cluster.all("Pod"))]
+    assert [[each["uid"] for each in of] for of in owners] == [[uid]] * 3
+
+
 def test_a_controller_that_starts_anew_changes_nothing() -> None:
     cluster = started(stateful_set(volumeClaimTemplates=claim_templates()))
     run_all(cluster)

@@ -1,0 +1,51 @@
+"""Pods that belong to an owner by their labels: who has no controller is adopted, who does not match is let go.
+
+Source: Kubernetes' `controller_ref_manager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from actors.controllers.pods_of import reference
+from core.kube.selectors import SelectorError, label_selector
+from core.messages.commands import Patch
+from core.objects.metadata import text_map
+from storage.codec import pack
+
+Object = dict[str, Any]
+Belongs = Callable[[Object], bool]
+
+
+def by_selector(selector: Object | None) -> Belongs:
+    """Whether a pod's labels match; nothing matches what is no selector, or an empty one."""
+    try:
+        read = label_selector(selector)
+    except SelectorError:
+        return lambda _: False
+    return lambda pod: bool(selector) and read.matches(text_map(pod["metadata"].get("labels")))
+
+
+def is_controlled(obj: Object) -> bool:
+    """Whether it has a controller, whoever that is."""
+    references: list[Object] = obj["metadata"].get("ownerReferences") or []
+    return any(each.get("controller") for each in references)
+
+
+def adoption(owner: Object, pod: Object, user: str) -> Patch:
+    """From now on it is the owner's."""
+    others: list[Object] = pod["metadata"].get("ownerReferences") or []
+    return _references(pod, [*others, reference(owner)], user)
+
+
+def release(owner: Object, pod: Object, user: str) -> Patch:
+    """From now on it is nobody's."""
+    left = [each for each in pod["metadata"]["ownerReferences"] if each["uid"] != owner["metadata"]["uid"]]
+    return _references(pod, left, user)
+
+
+def _references(pod: Object, references: list[Object], user: str) -> Patch:
+    meta = pod["metadata"]
+    patch = {"metadata": {"uid": meta["uid"], "ownerReferences": references or None}}
+    return Patch("Pod", meta["namespace"], meta["name"], pack(patch), user=user)
