@@ -59,7 +59,10 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         Text | None, Meta(description="A PEM file: the gateway's certificate, which makes it HTTPS.")
     ] = None
     tls_key: Annotated[Text | None, Meta(description="A PEM file: the key of the certificate.")] = None
-    no_scheduler: Annotated[Switch, Meta(description="Leave scheduling to somebody else's scheduler.")] = False
+    no_scheduler: Annotated[Switch, Meta(description="Leave scheduling to somebody else's schedulers.")] = False
+    no_default_scheduler: Annotated[
+        Switch, Meta(description="Leave pods of default-scheduler to somebody else's; Volcano's are scheduled.")
+    ] = False
     no_controllers: Annotated[
         Switch, Meta(description="Leave Volcano's jobs, pod groups and queues to somebody else's controllers.")
     ] = False

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from core.actions import ACTIONS, IDLE
+from core.default_scheduler import cycle as kubernetes
+from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from core.outside import nobody
 from core.plugins import PLUGINS
 from core.session.carry import Carry, CycleClock, SessionOptions
@@ -117,8 +119,11 @@ def run_cycle(
     *,
     report: bool = False,
     ask: Ask = nobody,
+    scheduler: str = "",
 ) -> CycleResult:
-    """Open, the configured actions in order, close."""
+    """Open, the configured actions in order, close. `scheduler`: Kubernetes' own decides instead of Volcano's."""
+    if scheduler == DEFAULT_SCHEDULER:
+        return kubernetes.decide(snapshot, config, clock, carry)
     session = open_session(snapshot, config, clock, carry, options, report=report, ask=ask)
     for name in config.actions:
         run_action(session, name)

@@ -19,6 +19,7 @@ import anyio
 
 from actors.effects.effect_worker import EffectWorker
 from actors.effects.outcomes import RecentOperations
+from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from core.messages.commands import EvictPod, StatusCondition
 from core.messages.events import Evicted, EvictRefused, EvictTimedOut
 from core.messages.orders import EvictOrder
@@ -53,22 +54,19 @@ class EvictWorker(EffectWorker[EvictOrder]):
 
 
 def conditions(reason: str, scheduler: str = "volcano") -> tuple[StatusCondition, ...]:
-    """What an evicted pod says of itself."""
-    return (
-        StatusCondition("Ready", "False", "Evict", f"Pod is evicted, because of {reason}"),
-        StatusCondition(
-            "DisruptionTarget",
-            "True",
-            "PreemptionByScheduler",
-            f"{scheduler}: preempting to accommodate a higher priority pod",
-        ),
-    )
+    """What an evicted pod says of itself; Kubernetes' own scheduler leaves Ready to the kubelet."""
+    why = f"{scheduler}: preempting to accommodate a higher priority pod"
+    target = StatusCondition("DisruptionTarget", "True", "PreemptionByScheduler", why)
+    if scheduler == DEFAULT_SCHEDULER:
+        return (target,)
+    return StatusCondition("Ready", "False", "Evict", f"Pod is evicted, because of {reason}"), target
 
 
 def _pods(order: EvictOrder, until: float) -> Iterator[EvictPod]:
     for sequence, evict in enumerate(order.evicts, order.first_sequence):
         cause = f"{order.cycle}/{evict.uid}"
-        yield EvictPod(evict.namespace, evict.name, evict.uid, conditions(evict.reason), cause, sequence, until)
+        said = conditions(evict.reason, DEFAULT_SCHEDULER if evict.action == DEFAULT_SCHEDULER else "volcano")
+        yield EvictPod(evict.namespace, evict.name, evict.uid, said, cause, sequence, until)
 
 
 def _outcome(pod: EvictPod, reply: ApiReply | None) -> Evicted | EvictRefused | EvictTimedOut:

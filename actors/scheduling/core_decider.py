@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from actors.scheduling.decider import Decider, Moment, no_tables
 from actors.scheduling.plugin_times import PluginTimes
 from core.actions import ACTIONS, DRY_RUNNING
-from core.cycle import cards_later, close_session, is_idle, open_session, run_action, tables_later
+from core.cycle import cards_later, close_session, is_idle, open_session, run_action, run_cycle, tables_later
+from core.default_scheduler.profile import NAME
+from core.default_scheduler.waiting import waiting
 from core.messages.card_table import CardTable
 from core.plugins import PLUGINS, asks_outside
 from core.session.carry import Carry, CycleClock
@@ -43,6 +45,8 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
         queue_tables=queues.tables,
         card_table=queues.cards,
         asks=asks_outside,
+        others_wait=lambda snapshot: bool(waiting(snapshot)),
+        decide_others=_decide_others,
     )
 
 
@@ -78,6 +82,13 @@ def _open(
     clock, carried = CycleClock(moment.cycle, moment.now, moment.seed), Carry.from_dict(carry)
     times.forget()
     return open_session(snapshot, config, clock, carried, report=report, watch=times.watch, ask=ask)
+
+
+def _decide_others(
+    snapshot: Snapshot, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]
+) -> CycleResult:
+    clock, carried = CycleClock(moment.cycle, moment.now, moment.seed), Carry.from_dict(carry)
+    return run_cycle(snapshot, config, clock, carried, scheduler=NAME)
 
 
 def _close(times: PluginTimes, queues: NewestTables, session: Session) -> CycleResult:

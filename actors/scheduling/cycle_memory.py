@@ -51,12 +51,15 @@ class CycleMemory:
 
 @dataclass(frozen=True)
 class RunnerSettings:
-    """`fixed_period_s`: instead of the configuration's. `stopwatch` (seconds) feeds the metrics and nothing else."""
+    """`fixed_period_s`: instead of the configuration's. `serves_others`: the pods of Kubernetes' own scheduler, too.
+    `stopwatch` (seconds) feeds the metrics and nothing else.
+    """
 
     source: ConfigSource
     fixed_period_s: float | None = None
     reload_s: float = 1.0
     seed: int = 0
+    serves_others: bool = True
     stopwatch: Callable[[], float] = time.perf_counter
 
     @property

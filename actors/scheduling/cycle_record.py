@@ -22,9 +22,10 @@ def record_of(
     moment: Moment,
     result: CycleResult,
     carry: dict[str, Any],
-    answers: OutsideAnswers | None,
+    answers: OutsideAnswers | None = None,
+    scheduler: str = "",
 ) -> CycleRecord:
-    """What it saw and what came out; `carry`: what it started with."""
+    """What it saw and what came out; `carry`: what it started with; `scheduler`: whose it is, "" for Volcano's."""
     return CycleRecord(
         cycle=moment.cycle,
         now=moment.now,
@@ -42,4 +43,5 @@ def record_of(
         rules=rules.VERSION,
         digest_version=digest.VERSION,
         answers=answers,
+        scheduler=scheduler,
     )

@@ -76,6 +76,20 @@ def no_questions(config: SchedulerConfig) -> bool:
     return False
 
 
+def nobody_waits(snapshot: Snapshot) -> bool:
+    """There is no other scheduler."""
+    del snapshot
+    return False
+
+
+def nothing_decided(
+    snapshot: Snapshot, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]
+) -> CycleResult:
+    """In its place."""
+    del snapshot, config
+    return CycleResult(cycle=moment.cycle, digest="", carry=dict(carry))
+
+
 @dataclass(frozen=True)
 class Decider:
     """The steps of a cycle. Only the holder of the baton touches a session."""
@@ -100,3 +114,7 @@ class Decider:
     """How much of which card is in use, as the newest closed session knew it, made when somebody asks."""
     asks: Callable[[SchedulerConfig], bool] = no_questions
     """Whether under that configuration processes outside are asked: every step of a session may stop at a question."""
+    others_wait: Callable[[Snapshot], bool] = nobody_waits
+    """Whether pods of Kubernetes' own scheduler wait in a snapshot."""
+    decide_others: Callable[[Snapshot, SchedulerConfig, Moment, Mapping[str, Any]], CycleResult] = nothing_decided
+    """(snapshot, configuration, moment, carry): a whole cycle of that scheduler at once."""

@@ -1,4 +1,4 @@
-"""The session runner: one scheduling cycle at a time.
+"""The session runner: one scheduling cycle at a time, Volcano's and then that of Kubernetes' own scheduler.
 
 Owns: the cycle number, the carry, the configuration in force, and the session whenever no action worker holds it.
 Accepts: `RunCycle` (run one now, changed or not), `OfferConfig`, `AwaitCycle`, `TellQueues`.
@@ -29,6 +29,7 @@ from actors.runtime.mailbox import expected
 from actors.scheduling.cycle_record import record_of
 from actors.scheduling.decider import Moment
 from actors.scheduling.measure import Measure
+from actors.scheduling.other_scheduler import OtherScheduler
 from actors.scheduling.stopping import SessionSteps
 from config.errors import ConfigError
 from core.messages.commands import RunAction, TakeSnapshot
@@ -94,6 +95,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         self._sessions = sessions
         self._memory = memory
         self._settings = settings
+        self._other = OtherScheduler(cache=cache, commit=commit, decider=decider, snapshots=snapshots, clock=self.clock)
         self._lock = anyio.Lock(fast_acquire=True)
         self._awaited: list[tuple[int, Received[RunnerCommand, Done | CyclesRun]]] = []
         self._earliest = 0.0
@@ -181,6 +183,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config))
         taken = expected(await self._cache.ask(asked), SnapshotTaken)
         snapshot = self._snapshots.take(taken.handle)
+        others_wait = self._settings.serves_others and self._decider.others_wait(snapshot)
         measure = Measure(self._settings.stopwatch)
         moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)
         asking = self._decider.asks(loaded.config)
@@ -189,9 +192,11 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         record = record_of(taken, loaded.digest, moment, result, memory.carry, steps.answers())
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
-        self._settle(taken.version, result)
         await self._metrics.tell(measure.finish(result, moment.now))
         memory.done = moment.cycle
+        if others_wait:
+            await self._other.cycle(loaded, memory, self._settings.seed)
+        self._settle(taken.version, result)
         self._tell_who_waits()
 
     async def _decide(

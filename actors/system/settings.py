@@ -37,8 +37,9 @@ class SystemSettings:
     `news_delay_s`: with faults, watchers hear of changes up to so much later.
     `default_duration_s`: how long a pod runs that does not say (0: for ever).
     `gateway` has the api served over HTTP; `budgets` keeps the statuses of PodDisruptionBudgets up.
-    Without `scheduler` nothing is scheduled here, without `controllers` jobs, pod groups and queues are left to others;
-    the node agents stay. Unless `at_once`, the first cycle waits until the view has something in it.
+    Without `scheduler` nothing is scheduled here, without `default_scheduler` no pod of Kubernetes' own scheduler,
+    without `controllers` jobs, pod groups and queues are left to others; the node agents stay. Unless `at_once`, the
+    first cycle waits until the view has something in it.
     `arrivals`: objects may be announced that come later.
     """
 
@@ -72,6 +73,7 @@ class SystemSettings:
     gateway: GatewaySettings | None = None
     budgets: bool = True
     scheduler: bool = True
+    default_scheduler: bool = True
     controllers: bool = True
     at_once: bool = True
     arrivals: bool = False

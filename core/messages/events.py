@@ -161,8 +161,9 @@ class CycleRecord(Message, frozen=True):
     """One cycle, kind "cycle": what it saw (revision, the view's own operations, now, seed, config) and what came out.
 
     `decisions` records of kind "decision" follow it in the same transaction. `statuses` is the WriteStatus it sends.
-    `answers`: what processes outside said. `rules` is the version of the rules it was decided by (`config.rules`),
-    `digest_version` that of what the digest covers (`core.digest`); a record that does not say has version 1.
+    `answers`: what processes outside said. `scheduler`: whose cycle it is, "" for Volcano's. `rules` is the version of
+    the rules it was decided by (`config.rules`), `digest_version` that of what the digest covers (`core.digest`); a
+    record that does not say has version 1.
     """
 
     cycle: int
@@ -181,6 +182,7 @@ class CycleRecord(Message, frozen=True):
     rules: int = 1
     digest_version: int = 1
     answers: OutsideAnswers | None = None
+    scheduler: str = ""
 
 
 class ConfigLoaded(Message, frozen=True):

@@ -31,7 +31,7 @@ POD_WITH_CLAIMS: Final = "Pod:with-claims"
 POD_UNGROUPED: Final = "Pod:ungrouped"
 """Pods of Volcano that need a PodGroup, until they have one."""
 POD_OF_OTHERS: Final = "Pod:of-others"
-"""Pods without a node that wait for another scheduler than Volcano's."""
+"""Pods without a node that wait for another scheduler than Volcano's and Kubernetes' own."""
 JOB_OF_OTHERS: Final = "Job:of-others"
 """Jobs; not what their controller says of them."""
 GROUP_MADE: Final = "PodGroup:made"
@@ -60,6 +60,7 @@ WORKLOADS: Final = frozenset(
     )
 )
 """Controllers of pods, as owner references name them."""
+SCHEDULERS: Final = ("volcano", "default-scheduler")
 _GROUP_NAME: Final = "scheduling.k8s.io/group-name"
 _MADE: Final = "podgroup-"
 
@@ -121,7 +122,7 @@ def _pod(pod: Object) -> Views:
         None if controller else (text_map(meta.get("labels")), "deletionTimestamp" in meta),
         EVERY if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
         _grouping(meta, spec),
-        None if spec.get("schedulerName") == "volcano" or spec.get("nodeName") else True,
+        None if spec.get("schedulerName") in SCHEDULERS or spec.get("nodeName") else True,
     )
 
 

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from core.kube.selectors import SelectorError, label_selector
-from core.objects.metadata import section
+from core.session.budgets import KIND, budgets_of
 from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.kube.selectors import LabelSelector
-    from core.objects.metadata import Object
     from core.objects.pod import Task
+    from core.session.budgets import Budget
     from core.session.session import Session
-
-KIND = "PodDisruptionBudget"
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """`allowed`: disruptions left; `disrupted`: names of pods that are on their way out and counted already."""
-
-    number: int
-    selector: LabelSelector
-    allowed: int
-    disrupted: frozenset[str]
 
 
 class Pdb:
@@ -46,7 +31,7 @@ class Pdb:
         """Read the budgets; register for preempt, reclaim and shuffle."""
         fixes = session.config.pumice.fix
         self._spares_unlabelled = "pdb-unlabelled-pods" not in fixes
-        self._budgets = _budgets(session.objects.get(KIND, {}))
+        self._budgets = budgets_of(session.objects.get(KIND, {}))
         self._count = sum(len(of_namespace) for of_namespace in self._budgets.values())
         self._matching: dict[int, tuple[Budget, ...]] = {}
         session.points.preemptable.add(self.name, self.evictable)
@@ -80,28 +65,6 @@ class Pdb:
         found = self._matching.get(task.row)
         if found is None:
             found = self._matching[task.row] = tuple(
-                budget
-                for budget in self._budgets.get(task.namespace, ())
-                if task.name not in budget.disrupted and budget.selector.matches(task.labels)
+                budget for budget in self._budgets.get(task.namespace, ()) if budget.is_drawn_on(task)
             )
         return found
-
-
-def _budgets(objects: dict[str, Object]) -> dict[str, list[Budget]]:
-    """Budgets by namespace; one whose selector is empty, missing or invalid protects nobody."""
-    found: dict[str, list[Budget]] = {}
-    number = 0
-    for pdb in objects.values():
-        selector: dict[str, Any] = section(pdb, "spec").get("selector") or {}
-        if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-            continue
-        try:
-            parsed = label_selector(selector)
-        except SelectorError:
-            continue
-        status = section(pdb, "status")
-        namespace = section(pdb, "metadata").get("namespace") or "default"
-        allowed, disrupted = int(status.get("disruptionsAllowed") or 0), frozenset(section(status, "disruptedPods"))
-        found.setdefault(namespace, []).append(Budget(number, parsed, allowed, disrupted))
-        number += 1
-    return found

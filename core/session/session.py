@@ -190,7 +190,6 @@ class Session:
     def place(self, task: Task, node: int, status: TaskStatus, *, evicted: bool = False) -> bool:
         """Set status and node, tell the event handlers. False: somebody refused; the caller rolls back."""
         job, jobs, row = self.job_of(task), self.jobs, task.row
-        assert job is not None
         trigger = TaskTrigger.ALLOCATE if status is TaskStatus.ALLOCATED else TaskTrigger.PIPELINE
         jobs.move(job, task, trigger)
         jobs.node[row] = node
@@ -207,7 +206,6 @@ class Session:
     def unplace(self, task: Task) -> None:
         """Back to Pending: the reverse of place, whether it was allocated, pipelined or binding."""
         job = self.job_of(task)
-        assert job is not None
         status, node = self.jobs.status[task.row], self.jobs.node[task.row]
         trigger = TaskTrigger.UNPIPELINE if status == TaskStatus.PIPELINED else TaskTrigger.UNALLOCATE
         self.jobs.move(job, task, trigger)
@@ -245,9 +243,7 @@ class Session:
 
     def emit_bind(self, task: Task) -> None:
         """An allocation is final: Binding."""
-        job = self.job_of(task)
-        assert job is not None
-        self.jobs.move(job, task, TaskTrigger.COMMIT)
+        self.jobs.move(self.job_of(task), task, TaskTrigger.COMMIT)
         node = self.nodes.names[self.jobs.node[task.row]]
         context = self.points.bind_context(task)
         self.binds.append(Bind(task.namespace, task.name, task.uid, node, task.job, context))

@@ -25,7 +25,7 @@ from pumice.explain.advice.advise import advise
 from pumice.explain.asked import SETTLED, accounted, recorded
 from pumice.explain.ended import end_in
 from pumice.explain.scene import Scene, scene_of
-from pumice.history.rewind import newest_cycle, rewind_file
+from pumice.history.rewind import demand_volcano, newest_cycle, rewind_file
 from pumice.replay.plugins import demand_plugins
 
 Plain = dict[str, Any]
@@ -84,7 +84,9 @@ def _loaded(db: Path, inode: int, cycle: int, plugins_dir: str | None) -> Scene:
     del inode
     gc.unfreeze()
     anyio.run(demand_plugins, db, None if plugins_dir is None else Path(plugins_dir), _unsaid)
-    scene = scene_of(anyio.run(rewind_file, db, cycle))
+    past = anyio.run(rewind_file, db, cycle)
+    demand_volcano(past, "cycle")
+    scene = scene_of(past)
     gc.collect()
     gc.freeze()
     return scene

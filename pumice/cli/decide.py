@@ -26,7 +26,7 @@ from pumice.cli.given.inputs import load_config, take_manifests
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.tables.decide import show
 from pumice.cli.terminal import Terminal
-from pumice.history.rewind import rewind_file, warn_of_damage
+from pumice.history.rewind import demand_volcano, rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.asking import as_recorded, over_http
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
@@ -110,6 +110,7 @@ def with_manifests(setup: Setup, paths: Sequence[str], terminal: Terminal) -> tu
 def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal) -> Setup:
     """What a recorded cycle saw: objects, configuration, clock, seed, carry."""
     past = anyio.run(rewind_file, db, cycle)
+    demand_volcano(past)
     warn_of_damage(past, db, terminal.warn)
     record = past.cycle.record
     settings = parse_scheduler_config(

@@ -94,6 +94,7 @@ def run(
     tls_cert: Annotated[str | None, _option("tls_cert")] = None,
     tls_key: Annotated[str | None, _option("tls_key")] = None,
     no_scheduler: Annotated[bool | None, _switch("no_scheduler")] = None,
+    no_default_scheduler: Annotated[bool | None, _switch("no_default_scheduler")] = None,
     no_controllers: Annotated[bool | None, _switch("no_controllers")] = None,
     output: Output = None,
     quiet: Quiet = False,
@@ -104,9 +105,9 @@ def run(
     flags: dict[str, object] = {
         "config": config, "db": db, "backend": backend, "time": time, "start": start, "until": until, "seed": seed,
         "faults": faults, "profiles": profiles, "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
-        "default_duration": default_duration, "speedup": speedup,
-        "log_level": log_level, "lenient": lenient, "http": http, "token": token, "token_file": token_file,
-        "tls_cert": tls_cert, "tls_key": tls_key, "no_scheduler": no_scheduler, "no_controllers": no_controllers,
+        "default_duration": default_duration, "speedup": speedup, "log_level": log_level, "lenient": lenient,
+        "http": http, "token": token, "token_file": token_file, "tls_cert": tls_cert, "tls_key": tls_key,
+        "no_scheduler": no_scheduler, "no_default_scheduler": no_default_scheduler, "no_controllers": no_controllers,
     }  # fmt: skip
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
@@ -178,6 +179,7 @@ def plan_of(
             retention=retention,
             gateway=gateway_settings(settings),
             scheduler=not settings.no_scheduler,
+            default_scheduler=not settings.no_default_scheduler,
             controllers=not settings.no_controllers,
             user_plugins=identities(),
             post=standing_still if virtual else over_http,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from actors.controllers.unserved.kinds import SCHEDULER
+from actors.controllers.unserved.kinds import SCHEDULER, SERVED
 from config.errors import RequestError
 from core.devices.telling import given_cards
 from core.life.task import TaskStatus
 from core.messages.decisions import Bind, Evict
+from core.objects.pod import Task
 from core.session.trail.records import FITS, Election, Ending, Look
 from core.state.view import View
 from core.state.volumes import volume_rules
@@ -17,7 +18,7 @@ from pumice.explain.advice.advise import Advice
 from pumice.explain.ended import ENDS
 from pumice.explain.scene import Scene, jobs_of, near, pods_of
 from pumice.explain.steps import steps_of
-from pumice.explain.watch import Subjects, Watched, watch_cycle
+from pumice.explain.watch import Subjects, Watched, watch_cycle, watch_other
 from pumice.oneshot.supposing import supposed
 from pumice.replay.compare import compare
 
@@ -93,12 +94,13 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot = view.snapshot(volume_rules(scene.config, ignored))
     ask = scene.ask()
-    watched = watch_cycle(snapshot, scene.config, scene.clock, scene.carry, asked, scene.options, ask)
+    cycle_of = snapshot, scene.config, scene.clock, scene.carry, asked
+    watched = watch_other(*cycle_of) if scene.scheduler else watch_cycle(*cycle_of, scene.options, ask)
     tasks = {pod: watched.trail.statuses[pod] for pod in pods}
     told = _worth_telling(pods, tasks, watched)
     account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks, supposed=supposed(ask, scene.config))
     if told:
-        _tell(account, told, watched, view.tasks.by_key[told].scheduler)
+        _tell(account, told, watched, view.tasks.by_key[told])
     _tell_job(account, watched, scene)
     if scene.recorded is None:
         _say_would(account, tasks.get(told, account.state))
@@ -145,7 +147,7 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
         account.reason = account.reason or reason
 
 
-def _tell(account: Account, pod: str, watched: Watched, scheduler: str) -> None:
+def _tell(account: Account, pod: str, watched: Watched, task: Task) -> None:
     look, result = watched.look(pod), watched.result
     if look is not None:
         account.nodes = look.by_reason()
@@ -176,11 +178,16 @@ def _tell(account: Account, pod: str, watched: Watched, scheduler: str) -> None:
         account.message = f"{pod} had room on {result.report.uncommitted[pod]}, but its gang is not whole"
     else:
         account.message = f"{pod} was {account.state.lower()} and this cycle changed nothing about it"
-        if account.state == "Pending" and scheduler not in ("", SCHEDULER):
-            account.reason, account.message = (
-                "NoScheduler",
-                f"{pod} asks for scheduler {scheduler}, which nobody here is",
-            )
+        if account.state == "Pending" and task.scheduler not in ("", SCHEDULER):
+            account.reason, account.message = _of_other(pod, task)
+
+
+def _of_other(pod: str, task: Task) -> tuple[str, str]:
+    """What became of a pod that is not Volcano's is for its own scheduler to say."""
+    if task.scheduler not in SERVED:
+        return "NoScheduler", f"{pod} asks for scheduler {task.scheduler}, which nobody here is"
+    reason, message = task.condition or ("Waiting", "it has not looked at the pod yet")
+    return reason, f"{pod} is {task.scheduler}'s: {message}"
 
 
 def _tell_objection(account: Account, pod: str, watched: Watched) -> None:

@@ -8,9 +8,10 @@ from typing import Final
 
 from config.errors import ConfigError
 from core.messages.decisions import Bind, Evict
+from core.messages.events import CycleRecord
 from pumice.explain.account import Account, NotFoundError, account_of, is_waiting
 from pumice.explain.scene import Scene, scene_of
-from pumice.history.rewind import rewind_file, warn_of_damage
+from pumice.history.rewind import newest_of_volcano, rewind_file, warn_of_damage
 from storage import codec
 from storage.journal import CYCLE, DECISION
 from storage.sqlite import SqliteJournal
@@ -45,13 +46,14 @@ async def recorded(db: Path, kind: str, name: str, cycle: int | None, warn: Call
 async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
     """The last cycle that decided about the pod, or about a pod of the job (0: none), and the newest."""
     async with await SqliteJournal.open(db, read_only=True) as journal:
-        newest = found = after = 0
+        current = newest = found = after = 0
         while batch := await journal.read(after, (CYCLE, DECISION)):
             for stored in batch:
                 if stored.kind == CYCLE:
-                    newest = int(codec.unpack(stored.payload)["cycle"])
+                    record = codec.decode(stored.payload, CycleRecord)
+                    current, newest = record.cycle, newest_of_volcano(record)
                 elif _is_about(codec.decode(stored.payload, Bind | Evict), kind, name):
-                    found = newest
+                    found = current
             after = batch[-1].sequence
     if not newest:
         raise ConfigError("the journal has no cycle", source=str(db))

@@ -27,6 +27,7 @@ HYPHENS = 5
 class Scene:
     """What a cycle is decided from. `recorded`: what was decided then; None: it is what the next cycle would do.
     `objects` gives what the view was made of, and `in_flight` what it holds besides; `ask` whom it asks outside.
+    `scheduler`: whose cycle it is, "" for Volcano's.
     """
 
     view: View
@@ -38,6 +39,7 @@ class Scene:
     objects: Callable[[], list[dict[str, Any]]] = list
     in_flight: tuple[Bind | Evict, ...] = ()
     ask: Callable[[], Ask] = Supposing
+    scheduler: str = ""
 
 
 def scene_of(past: Rewound) -> Scene:
@@ -55,6 +57,7 @@ def scene_of(past: Rewound) -> Scene:
         objects=lambda: past.objects,
         in_flight=past.in_flight,
         ask=lambda: Supposing(record.answers),
+        scheduler=record.scheduler,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.cycle import Trail, close_session, open_session, run_action
+from core.default_scheduler.cycle import closed, opened
 from core.life.task import TaskStatus
 from core.outside import Ask, Supposing
 from core.resources import MIN_RESOURCE
@@ -106,6 +107,17 @@ def watch_cycle(
         minimum = handles[look.name].pod_group.min_resources if look.name in handles else None
         look.short = _short(look, minimum, cluster, gauges, quotas.get(look.name, ""))
     return Watched(result, trail, jobs, room, gauges, cards)
+
+
+def watch_other(
+    snapshot: Snapshot, config: SchedulerConfig, clock: CycleClock, carry: Carry, asked: Subjects
+) -> Watched:
+    """Run a cycle of Kubernetes' own scheduler, which knows no jobs."""
+    trail = Trail(asked.pods, asked.jobs, every_filter=True)
+    turn = opened(snapshot, config, clock, carry, trail)
+    turn.take_all()
+    room = Room.of(turn.session)
+    return Watched(closed(turn), trail, {}, room, {}, {})
 
 
 def _short(

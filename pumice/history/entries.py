@@ -105,7 +105,8 @@ def _mutation(entry: StoryEntry, mutation: Mutation) -> None:
 
 
 def _cycle(entry: StoryEntry, cycle: CycleRecord) -> None:
-    entry.text = f"cycle {cycle.cycle} decided {cycle.decisions} times at revision {cycle.revision}"
+    whose = f" of {cycle.scheduler}" if cycle.scheduler else ""
+    entry.text = f"cycle {cycle.cycle}{whose} decided {cycle.decisions} times at revision {cycle.revision}"
     entry.data = {
         "cycle": cycle.cycle,
         "now": cycle.now,
@@ -119,7 +120,8 @@ def _cycle(entry: StoryEntry, cycle: CycleRecord) -> None:
 def _decision(entry: StoryEntry, decision: Bind | Any) -> None:
     pod = _key(decision.namespace, decision.name)
     if isinstance(decision, Bind):
-        entry.text = f"decided to bind {pod} to {decision.node} (job {decision.job})"
+        job = f" (job {decision.job})" if decision.job else ""
+        entry.text = f"decided to bind {pod} to {decision.node}{job}"
         entry.about = frozenset((pod, decision.job))
     else:
         room = f" to make room for {decision.preemptor}" if decision.preemptor else ""

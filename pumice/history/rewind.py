@@ -77,13 +77,26 @@ async def rewind_file(db: Path, cycle: int, *, path: str = "--at") -> Rewound:
         return await rewind(journal, cycle, str(db), path=path)
 
 
+def demand_volcano(past: Rewound, path: str = "--at") -> None:
+    """A cycle of Kubernetes' own scheduler is not one that Volcano's could have decided. Raises ConfigError."""
+    record = past.cycle.record
+    if record.scheduler:
+        whose = f"cycle {record.cycle} is {record.scheduler}'s; the one of Volcano's before it is {record.cycle - 1}"
+        raise ConfigError(whose, path=path)
+
+
 async def newest_cycle(db: Path) -> int:
-    """The number of the newest cycle. ConfigError when the journal has none."""
+    """The number of the newest cycle of Volcano's. ConfigError when the journal has none."""
     async with await SqliteJournal.open(db, read_only=True) as journal:
         newest = await journal.last(CYCLE)
     if newest is None:
         raise ConfigError("the journal has no cycle", source=str(db))
-    return codec.decode(newest.payload, CycleRecord).cycle
+    return newest_of_volcano(codec.decode(newest.payload, CycleRecord))
+
+
+def newest_of_volcano(record: CycleRecord) -> int:
+    """The number of the cycle, or of the one before: a cycle of another scheduler follows one of Volcano's."""
+    return record.cycle - 1 if record.scheduler else record.cycle
 
 
 def warn_of_damage(past: Rewound, db: Path, warn: Callable[[str], None]) -> None:

@@ -97,7 +97,8 @@ class Replayer:
         clock = CycleClock(record.cycle, record.now, record.seed)
         carry = Carry.from_dict(record.carry_before)
         snapshot = self.past.view.snapshot(volume_rules(config))
-        return run_cycle(snapshot, config, clock, carry, options, report=report, ask=ask or Recorded(record.answers))
+        asked = ask or Recorded(record.answers)
+        return run_cycle(snapshot, config, clock, carry, options, report=report, ask=asked, scheduler=record.scheduler)
 
 
 async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:

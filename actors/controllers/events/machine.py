@@ -1,9 +1,9 @@
 """What a cluster says of its pods and PodGroups in Event objects, for those who look with kubectl, as a pure machine.
 
-It derives them from the objects themselves: what was seen of one before and what is seen now. The scheduler's are
-worded as Volcano's cache and evictor word them (`pkg/scheduler/cache/cache.go`), the node agent's as the kubelet does.
-Events have names made from what they say, so saying it again, after a restart for instance, is refused and changes
-nothing.
+It derives them from the objects themselves: what was seen of one before and what is seen now. The schedulers' are
+worded as Volcano's cache and evictor word them (`pkg/scheduler/cache/cache.go`) and as kube-scheduler does, the node
+agent's as the kubelet does. Events have names made from what they say, so saying it again, after a restart for
+instance, is refused and changes nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from actors.kube.events import event
 from actors.runtime.timers import Timers
+from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from core.messages.commands import ApiRequest, Create, Delete
 from core.messages.replies import ApiReply
 from core.objects.metadata import section, text_map
@@ -125,12 +126,15 @@ class PodEventsMachine:
 
 
 def _of_scheduling(pod: Object) -> Iterator[Said]:
-    meta, node = pod["metadata"], section(pod, "spec").get("nodeName")
-    conditions = _conditions(pod)
+    meta, spec = pod["metadata"], section(pod, "spec")
+    node, conditions = spec.get("nodeName"), _conditions(pod)
+    source = DEFAULT_SCHEDULER if spec.get("schedulerName") == DEFAULT_SCHEDULER else SCHEDULER
     if node:
-        yield Said("Scheduled", f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}", SCHEDULER)
+        yield Said("Scheduled", f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}", source)
     elif (condition := conditions.get("PodScheduled", {})).get("status") == "False" and condition.get("message"):
-        yield Said("FailedScheduling", condition["message"], SCHEDULER, warning=True)
+        yield Said("FailedScheduling", condition["message"], source, warning=True)
+    if str(conditions.get("DisruptionTarget", {}).get("message")).startswith(f"{DEFAULT_SCHEDULER}: "):
+        yield Said("Preempted", f"Preempted by a pod of higher priority on node {node}", DEFAULT_SCHEDULER)
     if (condition := conditions.get("Ready", {})).get("reason") == "Evict":
         yield Said("Evict", condition.get("message", ""), SCHEDULER, warning=True)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
+from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from core.objects.metadata import section
 
 Object = dict[str, Any]
@@ -13,11 +15,13 @@ UNSERVED: Final = ("HorizontalPodAutoscaler",)
 takes its kinds out: a test finds those that are served and stand here.
 """
 SCHEDULER: Final = "volcano"
+SERVED: Final = (SCHEDULER, DEFAULT_SCHEDULER)
+"""The schedulers of a system."""
 NO_CONTROLLER: Final = "no controller for it runs here, so nothing comes of it"
 
 
-def other_scheduler(pod: Object) -> str:
-    """For whom a pod without a node waits; "" when that is Volcano, or for nobody."""
+def other_scheduler(pod: Object, served: Collection[str] = SERVED) -> str:
+    """For whom a pod without a node waits; "" when that is one who is served, or for nobody."""
     spec = section(pod, "spec")
     name: Any = spec.get("schedulerName")
-    return name if isinstance(name, str) and name != SCHEDULER and not spec.get("nodeName") else ""
+    return name if isinstance(name, str) and name not in served and not spec.get("nodeName") else ""

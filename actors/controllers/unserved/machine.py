@@ -31,7 +31,9 @@ LONGEST: Final = 230
 
 
 class UnservedMachine:
-    """See `actors.runtime.reconciler.Machine`. `scheduler`: Volcano's is one of this system, and there is no other."""
+    """See `actors.runtime.reconciler.Machine`. `scheduler`: Volcano's and Kubernetes' own are of this system, and there
+    is no other.
+    """
 
     def __init__(self, *, scheduler: bool = True) -> None:
         self._scheduler = scheduler

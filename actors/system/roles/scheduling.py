@@ -47,7 +47,11 @@ def _session_runner(wiring: Wiring, name: str) -> SessionRunner:
         sessions=wiring.sessions,
         memory=wiring.memory,
         settings=RunnerSettings(
-            wiring.source, settings.schedule_period_s, seed=settings.seed, stopwatch=settings.stopwatch
+            wiring.source,
+            settings.schedule_period_s,
+            seed=settings.seed,
+            serves_others=settings.default_scheduler,
+            stopwatch=settings.stopwatch,
         ),
     )
 

@@ -16,7 +16,7 @@ from pumice.cli.given.inputs import load_config, take_manifests, warn_of_token
 from pumice.cli.terminal import Terminal
 from pumice.explain.scene import Scene, present, scene_of
 from pumice.explain.server import Server, fetch
-from pumice.history.rewind import newest_cycle, rewind_file, warn_of_damage
+from pumice.history.rewind import demand_volcano, newest_cycle, rewind_file, warn_of_damage
 from pumice.replay.plugins import demand_plugins
 
 Db = Annotated[Path | None, typer.Option("--db", help="The journal.", envvar="PUMICE_DB", show_default="pumice.db")]
@@ -68,6 +68,7 @@ def _recorded(db: Path, at: int | None, config: Path | None, plugins_dir: Path |
     anyio.run(demand_plugins, db, plugins_dir, terminal.warn)
     cycle = at if at is not None else anyio.run(newest_cycle, db)
     past = anyio.run(rewind_file, db, cycle)
+    demand_volcano(past)
     warn_of_damage(past, db, terminal.warn)
     return scene_of(past)
 

@@ -89,6 +89,24 @@ def test_containers_that_fail_again_and_again_are_told_of(cluster: Cluster) -> N
     assert ("Warning", "BackOff", f"Back-off restarting failed container main in pod p_default({uid})") in said(cluster)
 
 
+def test_kubernetes_own_scheduler_speaks_for_itself() -> None:
+    cluster = Cluster(PodEventsMachine())
+    cluster.create(node("n1"))
+    cluster.create(pod("p", scheduler="default-scheduler"))
+    waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+    cluster.status("Pod", "p", {"conditions": [waits]})
+    cluster.settle()
+    cluster.bind("p", "n1")
+    cluster.settle()
+    why = "default-scheduler: preempting to accommodate a higher priority pod"
+    target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": why}
+    cluster.status("Pod", "p", {"conditions": [target]})
+    cluster.settle()
+    told = {(event["reason"], event["source"]["component"]) for event in cluster.all("Event")}
+    assert told >= {(each, "default-scheduler") for each in ("FailedScheduling", "Scheduled", "Preempted")}
+    assert not [each for each in told if each[1] == "volcano"]
+
+
 def test_nothing_is_said_twice_not_even_after_a_restart(cluster: Cluster) -> None:
     cluster.bind("p", "n1")
     cluster.settle()

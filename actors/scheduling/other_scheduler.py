@@ -1,0 +1,64 @@
+"""Kubernetes' own scheduler beside Volcano's: its cycle follows one of Volcano's in which its pods were waiting.
+
+Part of the session runner, which holds it. What Volcano's cycle decided is assumed by then, so it looks at nodes as
+they will be, and the next cycle of Volcano's sees what it decided in the same way. A cycle in which nothing is decided
+and nothing new is said leaves no record.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from actors.errors import CycleLostError
+from actors.runtime.mailbox import expected
+from actors.scheduling.cycle_record import record_of
+from actors.scheduling.decider import Moment
+from core.default_scheduler.profile import NAME
+from core.messages.commands import TakeSnapshot
+from core.messages.replies import SnapshotTaken
+from core.state.volumes import volume_rules
+
+if TYPE_CHECKING:
+    from actors.runtime.clock import Clock
+    from actors.runtime.handles import HandleTable
+    from actors.scheduling.commit import Commit
+    from actors.scheduling.config_source import LoadedConfig
+    from actors.scheduling.cycle_memory import CycleMemory
+    from actors.scheduling.decider import Decider
+    from actors.system.ports import CachePort
+    from core.state.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+
+class OtherScheduler:
+    """Takes its turn when the session runner says so."""
+
+    def __init__(
+        self, *, cache: CachePort, commit: Commit, decider: Decider, snapshots: HandleTable[Snapshot], clock: Clock
+    ) -> None:
+        self._cache = cache
+        self._commit = commit
+        self._decider = decider
+        self._snapshots = snapshots
+        self._clock = clock
+
+    async def cycle(self, loaded: LoadedConfig, memory: CycleMemory, seed: int) -> None:
+        """One cycle from snapshot to commit."""
+        asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config))
+        taken = expected(await self._cache.ask(asked), SnapshotTaken)
+        moment = Moment(memory.cycle + 1, self._clock.now(), seed)
+        try:
+            result = self._decider.decide_others(
+                self._snapshots.take(taken.handle), loaded.config, moment, memory.carry
+            )
+        except Exception as error:
+            log.exception("bug in Pumice: a cycle of %s", NAME)
+            raise CycleLostError(f"{NAME}: {error!r}") from error
+        if not (result.binds or result.evicts or result.pod_conditions):
+            return
+        record = record_of(taken, loaded.digest, moment, result, memory.carry, scheduler=NAME)
+        await self._commit.record(record, result, memory)
+        await self._commit.carry_out(memory)
+        memory.done = moment.cycle

@@ -1,0 +1,66 @@
+"""A cycle of Kubernetes' own scheduler: what a cycle of Volcano's is made of goes in, decisions and conditions of pods
+come out. PodGroups, queues and the carry are not its concern.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.default_scheduler.filters import KubeFilters
+from core.default_scheduler.profile import NAME, profile
+from core.default_scheduler.scheduling import OneByOne
+from core.default_scheduler.waiting import waiting
+from core.digest import digest
+from core.messages.decisions import CycleReport, CycleResult
+from core.plugins.nodeorder import NodeOrder
+from core.session.carry import SessionOptions
+from core.session.closing.close import let_go
+from core.session.session import Session
+from core.session.trail.trail import SILENCE
+from core.state.sources import total as total_allocatable
+
+if TYPE_CHECKING:
+    from config.schema import SchedulerConfig
+    from core.session.carry import Carry, CycleClock
+    from core.session.trail.trail import Silence
+    from core.state.snapshot import Snapshot
+
+
+def decide(snapshot: Snapshot, in_force: SchedulerConfig, clock: CycleClock, carry: Carry) -> CycleResult:
+    """Every pod that waits for this scheduler, one after the other, on the snapshot, which is taken over. `in_force`:
+    Volcano's configuration, which says how the view counts volumes.
+    """
+    turn = opened(snapshot, in_force, clock, carry)
+    turn.take_all()
+    return closed(turn)
+
+
+def opened(
+    snapshot: Snapshot, in_force: SchedulerConfig, clock: CycleClock, carry: Carry, trail: Silence = SILENCE
+) -> OneByOne:
+    """A session of this scheduler; `trail` is told of every look at the nodes."""
+    pods, total = waiting(snapshot), total_allocatable(snapshot.derived).clone()
+    session = Session(snapshot, profile(in_force), clock, carry.copy(), SessionOptions(), total, trail)
+    session.action = NAME
+    filters = KubeFilters({})
+    for plugin in (filters, NodeOrder({})):
+        plugin.on_session_open(session)
+    return OneByOne(session, filters, pods)
+
+
+def closed(turn: OneByOne) -> CycleResult:
+    """What is to be done and written. The session is of no use afterwards."""
+    session = turn.session
+    session.trail.end()
+    binds, evicts, conditions = tuple(session.binds), tuple(session.evicts), tuple(turn.conditions)
+    result = CycleResult(
+        cycle=session.clock.cycle,
+        digest=digest(binds, evicts, conditions, (), ()),
+        binds=binds,
+        evicts=evicts,
+        pod_conditions=conditions,
+        carry=session.carry.to_dict(),
+        report=CycleReport(created=tuple([task.created for task in session.bound]), pending=turn.pending),
+    )
+    let_go(session)
+    return result

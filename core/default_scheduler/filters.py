@@ -1,0 +1,54 @@
+"""Kubernetes' filters in the order of its default profile. Source: kube-scheduler `default_plugins.go` (MultiPoint).
+
+Kubernetes asks no further filter about a node that one has refused. Here later ones may add their reasons behind the
+first; `core.default_scheduler.words` reads the first alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from core.default_scheduler.room import RoomFilter
+from core.plugins.predicates.node_affinity import RequiredAffinity
+from core.plugins.predicates.plugin import Predicates
+from core.plugins.predicates.pod_affinity import PodAffinityFilter
+from core.plugins.predicates.ports import NodePorts
+from core.plugins.predicates.static import StaticFilter
+from core.plugins.predicates.taints import UntoleratedTaints
+from core.plugins.predicates.topology_spread import TopologySpreadFilter
+from core.plugins.predicates.unschedulable import Unschedulable
+from core.plugins.predicates.volume_limits import VolumeLimits
+from core.plugins.predicates.volume_zone import VolumeZone
+
+if TYPE_CHECKING:
+    from core.kube.placed import Placed
+    from core.plugins.predicates.dynamic_resources import DynamicResources
+    from core.plugins.predicates.volume_binding import VolumeBinding
+    from core.session.points.nodes import NodeFilter
+
+
+class KubeFilters(Predicates):
+    """The plugin predicates with Kubernetes' order, and with room as a filter among the others."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        super().__init__(arguments)
+        self.room = RoomFilter()
+
+    def filters(self, placed: Placed, reserving: list[VolumeBinding | DynamicResources]) -> list[NodeFilter]:
+        """NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, NodeVolumeLimits,
+        VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, DynamicResources.
+        """
+        binding, resources = reserving
+        return [
+            StaticFilter(Unschedulable()),
+            StaticFilter(UntoleratedTaints()),
+            StaticFilter(RequiredAffinity()),
+            NodePorts(placed),
+            self.room,
+            VolumeLimits(placed),
+            binding,
+            VolumeZone(),
+            TopologySpreadFilter(placed),
+            PodAffinityFilter(placed),
+            resources,
+        ]

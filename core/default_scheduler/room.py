@@ -1,0 +1,77 @@
+"""NodeResourcesFit: what a node can allocate, less what every pod on it asks for, those that are leaving included.
+
+Source: kube-scheduler `noderesources/fit.go`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from core.resources import MIN_RESOURCE
+from core.session.points.by_rows import RowsCheck
+from core.session.points.nodes import TEMPLATE_ONLY
+from core.session.reasons import Code, Reason
+from core.state.dimensions import PODS
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from core.objects.pod import Task
+    from core.session.points.nodes import FloatArray, Rows
+    from core.session.reasons import IntArray
+    from core.session.session import Session
+
+NAME: Final = "NodeResourcesFit"
+
+
+class RoomFilter:
+    """The filter. `after_evictions`: those that are leaving count no longer, as in a trial of preemption."""
+
+    name = NAME
+    reads = TEMPLATE_ONLY
+
+    def __init__(self) -> None:
+        self.after_evictions = False
+
+    def prepare(self, session: Session, task: Task) -> RoomCheck:
+        """One for each template."""
+        return RoomCheck(session, task, self)
+
+
+class RoomCheck(RowsCheck):
+    """Every resource that is short is named, as in Kubernetes."""
+
+    def __init__(self, session: Session, task: Task, room: RoomFilter) -> None:
+        self._session, self._room = session, room
+        names = session.dims.names
+        asked = [(dimension, value) for dimension, value in task.template.items if value > 0 and dimension != PODS]
+        self._dimensions = np.array([dimension for dimension, _ in asked], dtype=np.intp)
+        self._request: FloatArray = np.array([[value] for _, value in asked]).reshape(len(asked), 1)
+        texts = ("Too many pods", *(f"Insufficient {names[dimension]}" for dimension, _ in asked))
+        self._reasons = [Reason(NAME, Code.UNSCHEDULABLE, text) for text in texts]
+
+    def reject(self, rows: Rows, /) -> IntArray:
+        """See `RowsCheck`."""
+        full = self._session.kube.pods[rows] >= self._session.nodes.max_pods[rows]
+        lacking = np.vstack([full, self._request - self._free(rows) >= MIN_RESOURCE])
+        codes = np.zeros(lacking.shape[1], dtype=np.int32)
+        refused = np.flatnonzero(lacking.any(axis=0))
+        if len(refused):
+            kinds, which = np.unique(lacking[:, refused], axis=1, return_inverse=True)
+            numbers = np.array([self._number(kind) for kind in kinds.T], dtype=np.int32)
+            codes[refused] = numbers[which.reshape(-1)]
+        return codes
+
+    def _free(self, rows: Rows) -> FloatArray:
+        """[asked dimension, row]; room that is promised to a pod of no less priority is taken."""
+        nodes, dimensions = self._session.nodes, self._dimensions
+        if self._room.after_evictions:
+            future: FloatArray = nodes.future[dimensions][:, rows]
+            return future
+        free: FloatArray = nodes.idle[dimensions][:, rows] - nodes.pipelined[dimensions][:, rows]
+        return free
+
+    def _number(self, kind: npt.NDArray[np.bool_]) -> int:
+        return self._session.reasons.intern(*(self._reasons[i] for i in np.flatnonzero(kind).tolist()))

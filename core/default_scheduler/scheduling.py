@@ -1,0 +1,104 @@
+"""One pod at a time: a node by filters and scores, else room made by preemption, else the reason.
+
+Source: kube-scheduler `schedule_one.go`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from core.default_scheduler.filters import KubeFilters
+from core.default_scheduler.preemption import Preemption
+from core.default_scheduler.words import NO_NODES, nowhere, refusals, unavailable
+from core.life.task import TaskStatus
+from core.messages.decisions import PendingReason, PodCondition
+from core.session.reasons import FitFailure
+from core.session.search.node_search import ErrorCache
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.objects.pod import Task
+    from core.session.reasons import IntArray
+    from core.session.search.node_search import NodeSearch
+    from core.session.session import Session
+
+UNSCHEDULABLE: Final = "Unschedulable"
+PREEMPTED: Final = "preempted by a pod of higher priority"
+NO_HELP_ANYWHERE: Final = "0/{0} nodes are available: {0} Preemption is not helpful for scheduling."
+
+
+class OneByOne:
+    """Places pods in a session that is open. `conditions`: what is to be written on those that found no node;
+    `pending`: why each of them did not, by "namespace/name", written already or not.
+    """
+
+    def __init__(self, session: Session, filters: KubeFilters, pods: Sequence[Task]) -> None:
+        self.session = session
+        self._pods = pods
+        self._preemption = Preemption(session, filters.room)
+        self.conditions: list[PodCondition] = []
+        self.pending: dict[str, PendingReason] = {}
+
+    def take_all(self) -> None:
+        """One after the other."""
+        for task in self._pods:
+            self._take(task)
+
+    def _take(self, task: Task) -> None:
+        """The next pod."""
+        session, count = self.session, self.session.nodes.count
+        if not count:
+            self._fail(task, NO_NODES)
+            return
+        try:
+            search = session.search_for(task, room=False)
+        except FitFailure as failure:
+            self._fail(task, f"{nowhere(count, failure.reason.text)} preemption: {NO_HELP_ANYWHERE.format(count)}")
+            return
+        search.refresh(ErrorCache(enabled=False))
+        node, codes = search.choose()
+        if node < 0:
+            self._without_node(task, search, codes.copy())
+        elif session.place(task, node, TaskStatus.ALLOCATED):
+            session.emit_bind(task)
+        else:
+            session.unplace(task)
+            self._fail(task, session.objection)
+
+    def _without_node(self, task: Task, search: NodeSearch, codes: IntArray) -> None:
+        """PostFilter."""
+        why = unavailable(len(codes), refusals(self.session.reasons, codes))
+        refused = self._preemption.not_eligible(task)
+        if not refused:
+            room, refused = self._preemption.best(task, search, codes)
+            if room is not None and self._make_room(task, room.node, room.victims):
+                self._fail(task, why, self.session.nodes.names[room.node])
+                return
+        self._fail(task, f"{why} preemption: {refused}")
+        node = self.session.nodes.row.get(task.nominated, -1)
+        if node >= 0 and self._preemption.fits_after_leaving(search, node):
+            self._promise(task, node)
+
+    def _make_room(self, task: Task, node: int, victims: tuple[Task, ...]) -> bool:
+        statement = self.session.statement()
+        for victim in victims:
+            statement.evict(victim, PREEMPTED, task.key)
+        if not statement.pipeline(task, node, evicted=True):
+            statement.discard()
+            return False
+        statement.commit()
+        return True
+
+    def _promise(self, task: Task, node: int) -> None:
+        """Room that is being made for it is nobody's of lower priority: those come after it."""
+        if not self.session.place(task, node, TaskStatus.PIPELINED):
+            self.session.unplace(task)
+
+    def _fail(self, task: Task, message: str, nominated: str = "") -> None:
+        said = (UNSCHEDULABLE, message)
+        self.pending[task.key] = PendingReason(*said)
+        news = said if said != task.condition else ("", "")
+        nomination = nominated if nominated != task.nominated else ""
+        if any((*news, nomination)):
+            self.conditions.append(PodCondition(task.namespace, task.name, task.uid, *news, nomination))

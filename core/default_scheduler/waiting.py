@@ -1,0 +1,33 @@
+"""Which pods wait for Kubernetes' own scheduler, and in what order they are taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.default_scheduler.profile import is_served
+from core.life.task import TaskStatus
+from core.state.tasks import NOWHERE
+
+if TYPE_CHECKING:
+    from core.objects.pod import Task
+    from core.state.snapshot import Snapshot
+
+
+def waiting(snapshot: Snapshot) -> list[Task]:
+    """By priority, of equals those first for whom room is being made, then by age and name (PrioritySort)."""
+    columns = snapshot.tasks
+    alone = (columns.status == TaskStatus.PENDING) & (columns.job == NOWHERE)
+    handles = columns.handles
+    found = [task for row in np.flatnonzero(alone).tolist() if (task := handles[row]) is not None]
+    return sorted([task for task in found if is_served(task) and not task.gated and not task.deleting], key=_turn)
+
+
+def _turn(task: Task) -> tuple[int, bool, float, str]:
+    return -importance(task), not task.nominated, task.created, task.key
+
+
+def importance(task: Task) -> int:
+    """spec.priority alone: annotations of Volcano's say nothing here."""
+    return task.pod_priority or 0

@@ -1,0 +1,41 @@
+"""Cycles of Kubernetes' own scheduler on a few objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from config.load import default_text, parse_scheduler_config
+from core.cycle import Carry, CycleClock, run_cycle
+from core.default_scheduler.profile import NAME
+from core.messages.decisions import CycleResult
+from core.state.view import View
+from tests.kit.pods import pod
+
+Object = dict[str, Any]
+NOW = 1_767_400_000.0
+CONFIG = parse_scheduler_config(default_text(), source="default.conf")
+
+
+def mine(name: str, **options: Any) -> Object:
+    """A pod of that scheduler."""
+    return pod(name, scheduler=NAME, **options)
+
+
+def decided(*objects: Object | Sequence[Object], view: View | None = None) -> CycleResult:
+    """One cycle."""
+    view = view or View()
+    for each in objects:
+        for obj in [each] if isinstance(each, dict) else each:
+            view.apply("ADDED", obj)
+    return run_cycle(view.snapshot(), CONFIG, CycleClock(1, NOW), Carry(), scheduler=NAME)
+
+
+def bound(result: CycleResult) -> dict[str, str]:
+    """Pod -> node."""
+    return {bind.name: bind.node for bind in result.binds}
+
+
+def why(result: CycleResult) -> dict[str, str]:
+    """Pod -> why it waits."""
+    return {one.name: one.message for one in result.pod_conditions}
