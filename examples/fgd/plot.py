@@ -72,8 +72,10 @@ def draw(curves: dict[str, dict[int, float]], output: Path, workload: str) -> No
         for axis, name in (("x", "arrived"), ("y", "allocated"))
     }
     colour = {"field": "policy", "type": "nominal", "sort": order, "title": None}
+    dashed = {"condition": {"test": "indexof(datum.policy, '+gangs') >= 0", "value": [5, 3]}, "value": [1, 0]}
     mark = {"type": "line", "clip": True}
-    spec = plot(points, mark, {**encoding, "color": colour}, f"GPUs allocated, {workload}", height=420)
+    lines = {**encoding, "color": colour, "strokeDash": dashed}
+    spec = plot(points, mark, lines, f"GPUs allocated, {workload}", height=420)
     convert = demand("vl_convert", "report", "Reports")
     spec = {**(spec or {}), "background": "white"}
     if output.suffix == ".png":

@@ -72,9 +72,12 @@ class PlainRoom:
         session, spec, first = self._session, job.pod_group, waiting[0]
         if not first.template.plain or session.points.unforeseeable or len(waiting) < len(job.tasks):
             return
-        if all(task.role == first.role and task.labels == first.labels and not task.nominated for task in waiting):
+        kinds = {session.searches.kind(task, room=True) for task in waiting}  # plugins may read annotations, too
+        if len(kinds) > 1 or None in kinds:
+            return
+        if all(task.labels == first.labels and not task.nominated for task in waiting):
             minimum = (spec.min_member, *sorted(spec.min_task_member.items()))
-            pods = (first.template.number, first.role, *sorted(first.labels.items()), len(waiting))
+            pods = (*kinds, *sorted(first.labels.items()), len(waiting))
             self._like[job.row] = (spec.queue, minimum, pods)
 
     def _of(self, template: PodTemplate) -> int:

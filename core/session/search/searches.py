@@ -145,7 +145,7 @@ class Searches:
     def get(self, task: Task, *, room: bool) -> NodeSearch:
         """The search of the task's template, prepared; raises FitFailure when no node can do."""
         self.current = task
-        kind = self._kind(task, room)
+        kind = self.kind(task, room=room)
         if kind is None:
             return self._search(self._session, task, room=room)
         search = self._kept.get(kind)
@@ -171,7 +171,7 @@ class Searches:
         self._kept.clear()
         self._latest = None
 
-    def _kind(self, task: Task, room: bool) -> Any:
+    def kind(self, task: Task, *, room: bool) -> Any:
         """What two tasks must share to share a search; None: nothing suffices."""
         template, readings = task.template, self.readings
         shared = (readings.always if template.plain else readings.of(template)).of(task)

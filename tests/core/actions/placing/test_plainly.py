@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +14,13 @@ from core.actions import allocate
 from core.cycle import run_cycle
 from core.messages.decisions import CycleResult
 from core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.load.openb import OpenbRow
+from pumice.load.openb_cards import card_node, card_pod
 from pumice.oneshot.cycles import fill
+from tests.core.plugins.world import configuration
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes
+from tests.kit.pod_groups import pod_group
 from tests.kit.queues import queue
 
 CONFIG = parse_scheduler_config(
@@ -26,6 +32,9 @@ tiers:
 """,
     source="test",
 )
+
+NODE = {"cpu_milli": "8000", "memory_mib": "8192", "gpu": "1"}
+SHARE = {"cpu_milli": "1000", "memory_mib": "1024", "num_gpu": "1", "gpu_milli": "300"}
 
 
 def decided(objects: list[dict[str, Any]], *, wordless: bool) -> CycleResult:
@@ -56,6 +65,20 @@ def test_of_gangs_alike_that_come_to_nothing_one_is_tried(monkeypatch: pytest.Mo
     limited = queue("default", capability={"cpu": "3"})
     twins = [each for name in ("a", "b", "c") for each in gang(name, pods=4, cpu="1")]
     assert tried([*nodes(4, cpu="4"), limited, *twins], monkeypatch) == ["a"]
+
+
+def test_gangs_that_a_plugin_tells_apart_are_not_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ask for as much; one, by an annotation, for cards that nobody has."""
+    sharing = {"name": "deviceshare", "arguments": {"deviceshare.VGPUEnable": True}}
+    config = configuration(["gang"], ["predicates", sharing])
+    monkeypatch.setattr(sys.modules[__name__], "CONFIG", config)
+    rows = {name: OpenbRow({**SHARE, "gpu_spec": name}, Path("pods"), 2) for name in ("P100", "T4")}
+    pods = [card_pod(rows[name], name.lower(), 0) for name in rows]
+    for each in pods:
+        each["metadata"]["annotations"]["scheduling.k8s.io/group-name"] = each["metadata"]["name"]
+    card = card_node(OpenbRow({**NODE, "model": "T4"}, Path("nodes"), 2), "n")
+    groups = [pod_group(each["metadata"]["name"], phase="Inqueue") for each in pods]
+    assert [bind.name for bind in decided([card, queue("default"), *groups, *pods], wordless=True).binds] == ["t4"]
 
 
 @pytest.mark.parametrize("seed", range(25))
