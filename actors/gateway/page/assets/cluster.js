@@ -83,7 +83,7 @@ export function cluster(place, given) {
     }
   }
 
-  let looked = 0;
+  let looked = -Infinity;
   const stop = onChange((what) => {
     if (what.has("board") || what.has("cycles")) draw();
     if (given && what.has("board") && performance.now() - looked > 2000) {

@@ -80,7 +80,7 @@ function header(shown) {
   const measured = state.cycles.find((each) => each.cycle === shown.cycle);
   const time = (name) => (measured && measured.actions[name] !== undefined ? seconds(measured.actions[name]) : "–");
   const points = [...new Set(Object.keys(measured ? measured.plugins : {}).map((key) => key.split(" ")[0]))];
-  const plugins = shown.plugins.flatMap((tier, number) => tier.map((name) => [right(String(number + 1)), named(name), ...points.map((point) => right(seconds(measured.plugins[`${point} ${name}`] || 0)))]));
+  const plugins = shown.plugins.flatMap((tier, number) => tier.map((name) => [String(number + 1), named(name), ...points.map((point) => right(seconds(measured.plugins[`${point} ${name}`] || 0)))]));
   return h("section", { class: "box stack" }, h("h2", null, `Cycle ${shown.cycle}`), h("p", { class: "soft" }, `Decided for ${clock(shown.now)} UTC · `, counted(shown.binds.length, "bind"), ` · ${counted(shown.evicts.length, "eviction")}`,
     measured ? ` · took ${seconds(measured.total_s)}` : state.mode.live ? " · times are kept of the newest 240 cycles since the server started" : " · a journal keeps no times"),
   h("div", { class: "row" }, shown.actions.map((name, place) => [place ? "→" : "", h("span", { class: "pill" }, named(name), measured ? ` ${time(name)}` : "")])),
@@ -134,11 +134,10 @@ function look(each) {
 function elections(shown) {
   if (!shown.elections.length) return null;
   return h("div", null, h("h3", null, "Votes about victims"), shown.elections.map((each) => {
-    const ballots = each.votes || each.ballots || each.tiers || [];
-    const rows = Array.isArray(ballots) ? ballots : Object.entries(ballots);
-    return h("div", { class: "stack" }, h("p", null, named(each.preemptor || ""), ` asked for victims`, each.node ? [" on ", named(each.node)] : "", `: ${counted((each.candidates || []).length, "candidate")}, ${counted((each.victims || each.chosen || []).length, "victim")}`),
-      h("ul", { class: "list" }, rows.map((row) => h("li", null, named(typeof row === "string" ? row : Array.isArray(row) ? `${row[0]}: ${told(row[1])}` : told(row))))));
+    const pods = each.candidates;
+    const vote = (opinion, pod) => (opinion.abstained ? "·" : opinion.gave.includes(pod) ? h("span", { class: "yes" }, "yes") : h("span", { class: "no" }, "no"));
+    return h("div", { class: "stack" }, h("p", null, named(each.preemptor), ` asked for victims on `, named(each.node), ` (${each.action}, ${each.point}): ${counted(each.victims.length, "victim")} of ${counted(pods.length, "candidate")}, decided in tier ${each.tier}.`),
+      table(["candidate", ...each.opinions.map((opinion) => named(opinion.plugin)), "victim"], pods.slice(0, MOST).map((pod) => [
+        h("td", { class: "name" }, named(pod)), ...each.opinions.map((opinion) => vote(opinion, pod)), each.victims.includes(pod) ? "★" : ""])));
   }));
 }
-
-const told = (value) => (Array.isArray(value) ? value.map(told).join(", ") || "nobody" : value && typeof value === "object" ? Object.entries(value).map(([name, each]) => `${name} ${told(each)}`).join("; ") : String(value));

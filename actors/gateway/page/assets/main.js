@@ -55,7 +55,7 @@ function themes() {
 }
 
 function keys(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input:not([type=range]), select, textarea")) return;
   const name = Object.keys(VIEWS)[Number(event.key) - 1];
   if (name) location.hash = name;
   else if (event.key === "t") document.getElementById("theme").click();

@@ -24,7 +24,10 @@ export function tell(what) {
     waiting = false;
     const found = changed;
     changed = new Set();
+    const began = performance.now();
     for (const listener of [...listeners]) listener(found);
+    if (spent.first_ms) spent.drawn_ms = Math.max(spent.drawn_ms, performance.now() - began);
+    else if (state.board) spent.first_ms = performance.now();
   };
   if (document.hidden) setTimeout(told, 250);
   else requestAnimationFrame(told);
@@ -90,8 +93,8 @@ function takeCycles(told) {
   }
 }
 
-/** Times of the work that an update takes, in milliseconds: what the browser spends on us. */
-export const spent = { updates: 0, longest_ms: 0, last_ms: 0 };
+/** What the browser spends on us, in milliseconds: reading an update, drawing one, and when the first picture was there. */
+export const spent = { updates: 0, longest_ms: 0, last_ms: 0, drawn_ms: 0, first_ms: 0 };
 
 function timed(work, what) {
   return (event) => {
