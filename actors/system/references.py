@@ -68,7 +68,7 @@ REFERENCES: Final = (
         kind=SharedObjects,
         of=lambda wiring: wiring.context.objects,
         roles=(
-            "api-server", "cache", "config-watcher", "flow-controller", "disruption-controller", "extender-client",
+            "api-server", "cache", "config-watcher", "disruption-controller", "extender-client",
             "gateway", "job-controller", "node-agents", "pod-events", "pod-group-controller", "pre-bind-worker",
             "queue-controller", "status-writer", "volume-controller", "workload-controller",
         ),

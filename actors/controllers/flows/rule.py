@@ -21,7 +21,7 @@ from storage.codec import pack
 Object = dict[str, Any]
 
 REPORTER: Final = "vc-controller-manager"
-USER: Final = "flow-controller"
+USER: Final = "workload-controller"
 TEMPLATE: Final = "JobTemplate"
 JOB: Final = "Job"
 BY_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"

@@ -101,34 +101,29 @@ def workload_machines() -> list[Machine]:
     return [WorkloadMachine(), *map(FamilyMachine, rules)]
 
 
-WORKLOADS: Final = (
-    "CronJob.batch", "DaemonSet", "Deployment", "Job.batch", "ReplicaSet", "ReplicationController", "StatefulSet",
-)  # fmt: skip
-"""The kinds of which they make pods, or Jobs."""
-
-# Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there. A
-# cluster without workloads is none of its business.
-WORKLOAD_CONTROLLER: Final = _controller(
-    "workload-controller",
-    lambda wiring: [*workload_machines(), UnservedMachine(scheduler=wiring.settings.scheduler)],
-    crashes=False,
-    waits_for=(*WORKLOADS, *UNSERVED, POD_OF_OTHERS),
-)
-
-
 def flow_machines() -> list[Machine]:
     """What makes Jobs of Volcano's CronJobs and JobFlows."""
     rules: list[OwnerRule] = [CronRule(VOLCANO), JobFlowRule(), JobTemplateRule()]
     return [FamilyMachine(rule) for rule in rules]
 
 
-# Most clusters have none of them, and every change of every Job would be news to their controllers.
-FLOW_CONTROLLER: Final = _controller(
-    "flow-controller",
-    lambda _: flow_machines(),
-    controlling,
+WORKLOADS: Final = (
+    "CronJob.batch", "DaemonSet", "Deployment", "Job.batch", "ReplicaSet", "ReplicationController", "StatefulSet",
+)  # fmt: skip
+"""The kinds of which they make pods, or Jobs."""
+FLOWS: Final = ("CronJob", "JobFlow", "JobTemplate")
+
+# Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there. A
+# cluster without workloads is none of its business.
+WORKLOAD_CONTROLLER: Final = _controller(
+    "workload-controller",
+    lambda wiring: [
+        *workload_machines(),
+        *(flow_machines() if wiring.settings.controllers else ()),
+        UnservedMachine(scheduler=wiring.settings.scheduler),
+    ],
     crashes=False,
-    waits_for=("CronJob", "JobFlow", "JobTemplate"),
+    waits_for=(*WORKLOADS, *FLOWS, *UNSERVED, POD_OF_OTHERS),
 )
 CONFIG_WATCHER: Final = Role(
     name="config-watcher",

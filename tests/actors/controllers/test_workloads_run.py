@@ -12,6 +12,7 @@ from actors.system.system import System
 from tests.actors.controllers.batch.job_kit import batch_job
 from tests.actors.controllers.crons.cron_kit import KINDS, cron_job
 from tests.actors.controllers.daemons.test_daemon_sets import daemon_set
+from tests.actors.controllers.flows.test_job_flows import flow, template
 from tests.actors.controllers.replication.test_replication import controller
 from tests.actors.controllers.stateful.set_kit import stateful_set
 from tests.actors.rig import QUICK, idle, started
@@ -42,6 +43,9 @@ async def test_they_all_run() -> None:
         await system.submit([node("n0"), node("n1"), *workloads()])
         await idle(system)
         assert await owners_of_pods(system) == EVERYONE
+        await system.submit([template("a"), flow(("a", []))])
+        await idle(system)
+        assert [each["metadata"]["name"] for each in await system.listed("Job")] == ["f-a"]
         assert all(pod["spec"].get("nodeName") for pod in await system.listed("Pod"))
         [job] = await system.listed("Job.batch")
         assert [each["type"] for each in job["status"]["conditions"]] == ["SuccessCriteriaMet", "Complete"]
@@ -54,8 +58,9 @@ async def test_they_all_run() -> None:
 async def test_they_go_on_without_volcanos_controllers() -> None:
     alone = replace(QUICK, controllers=False, scheduler=False)
     async with started(settings=alone) as system:
-        await system.submit([node("n0"), node("n1"), *workloads()])
+        await system.submit([node("n0"), node("n1"), *workloads(), template("a"), flow(("a", []))])
         await idle(system)
+        assert await system.listed("Job") == [], "that would be Volcano's"
         assert await owners_of_pods(system) == [kind for kind in EVERYONE if kind != "StatefulSet"] + ["StatefulSet"]
         assert await system.listed("PodGroup") == []
 

@@ -75,7 +75,7 @@ def test_an_actor_is_handed_the_mailboxes_of_its_row_and_no_others() -> None:
         (
             SystemSettings(scheduler=False, controllers=False, budgets=False, gateway=GATEWAY),
             {
-                "action-worker", "arrivals", "bind-worker", "cache", "config-watcher", "flow-controller",
+                "action-worker", "arrivals", "bind-worker", "cache", "config-watcher",
                 "disruption-controller",
                 "dry-run-worker", "evict-worker", "extender-client", "job-controller", "pod-group-controller",
                 "pre-bind-worker", "queue-controller",
