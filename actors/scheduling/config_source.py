@@ -24,7 +24,7 @@ PARSED = 16
 @dataclass(frozen=True)
 class LoadedConfig:
     """A configuration in force: the text it came from (the journal keeps it), a digest of that text, and which users'
-    plugins it names, with their identities.
+    plugins it names, with their identities; `default_duration_s` goes with it into the journal.
     """
 
     config: SchedulerConfig
@@ -32,10 +32,13 @@ class LoadedConfig:
     digest: str
     source: str
     plugins: dict[str, str] = field(default_factory=dict[str, str])
+    default_duration_s: float | None = None
 
     def told(self) -> ConfigLoaded:
         """The record of it."""
-        return ConfigLoaded(self.digest, self.text, self.source, plugins=self.plugins)
+        return ConfigLoaded(
+            self.digest, self.text, self.source, plugins=self.plugins, default_duration_s=self.default_duration_s
+        )
 
 
 class ConfigSource:
@@ -43,7 +46,8 @@ class ConfigSource:
     Raises ConfigError when the first one is bad.
 
     `built_…`: the actions and plugins that can be used; a known name outside is refused as not supported yet.
-    `user_plugins`: what tells one version of a user's plugin from another, by name.
+    `user_plugins`: what tells one version of a user's plugin from another, by name. `default_duration_s`: how long pods
+    run beside it that do not say.
     """
 
     def __init__(
@@ -56,7 +60,9 @@ class ConfigSource:
         built_actions: Collection[str] | None = None,
         built_plugins: Collection[str] | None = None,
         user_plugins: Mapping[str, str] | None = None,
+        default_duration_s: float | None = None,
     ) -> None:
+        self._default_duration_s = default_duration_s
         self._path = path
         self._user_plugins = user_plugins or {}
         self._parse = partial(_parsed, lenient, _hashable(built_actions), _hashable(built_plugins))
@@ -99,7 +105,8 @@ class ConfigSource:
         config = self._parse(text, self.name)
         named = {option.name for tier in config.tiers for option in tier.plugins}
         plugins = {name: identity for name, identity in sorted(self._user_plugins.items()) if name in named}
-        return LoadedConfig(config, text, hashlib.sha256(text.encode()).hexdigest(), self.name, plugins)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return LoadedConfig(config, text, digest, self.name, plugins, self._default_duration_s)
 
 
 @lru_cache(maxsize=PARSED)

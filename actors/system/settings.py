@@ -123,4 +123,5 @@ def config_source(settings: SystemSettings, decider: Decider) -> ConfigSource:
         built_actions=decider.actions,
         built_plugins=decider.plugins,
         user_plugins=settings.user_plugins,
+        default_duration_s=settings.default_duration_s,
     )

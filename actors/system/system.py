@@ -32,6 +32,7 @@ from actors.system.settings import SystemSettings
 from actors.system.wiring import Wiring
 from core.messages import commands, recording, replies
 from core.messages.cycles import AwaitCycle, CyclesRun, RunCycle, TellQueues
+from core.messages.events import ConfigLoaded
 from core.messages.message import Message
 from storage import codec
 from storage.journal import CONFIG, Journal, Record
@@ -150,7 +151,7 @@ class System(Wiring):
         if self.settings.follows_cluster:
             take_over(self.source, self.store.get)
         told, known = self.source.loaded.told(), self.recovered.config
-        if known is None or (told.digest, told.plugins) != (known.digest, known.plugins):
+        if known is None or _differ(told, known):
             self.recovered.sequence = await self.journal.append([Record(CONFIG, codec.encode(told), 0, now)])
         cycle, seen = self.recovered.cycle, NOTHING_SEEN if self.settings.at_once else self.changed.value
         self.memory = CycleMemory(self.changed, cycle, cycle, self.recovered.carry, seen)
@@ -164,3 +165,9 @@ class System(Wiring):
         entries = tuple([recording.Entry("actor", codec.encode(event)) for event in events])
         with suppress(ActorStoppedError):
             await self.switchboard.mailboxes["recorder"].tell(recording.Append(entries))
+
+
+def _differ(told: ConfigLoaded, known: ConfigLoaded) -> bool:
+    if known.default_duration_s is not None and told.default_duration_s != known.default_duration_s:
+        return True
+    return (told.digest, told.plugins) != (known.digest, known.plugins)

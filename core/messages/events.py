@@ -189,6 +189,7 @@ class ConfigLoaded(Message, frozen=True):
     """The scheduler configuration from here on, kind "config"; `error`: it was refused and the old one kept.
 
     `plugins`: the users' plugins that it names, by name, with what tells one version of them from another.
+    `default_duration_s`: how long pods run in this run that do not say (0: for ever); None: nobody knows.
     """
 
     digest: str
@@ -196,6 +197,7 @@ class ConfigLoaded(Message, frozen=True):
     source: str
     error: str = ""
     plugins: dict[str, str] = field(default_factory=dict[str, str])
+    default_duration_s: float | None = None
 
 
 class CheckpointTaken(Message, frozen=True):

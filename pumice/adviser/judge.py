@@ -32,6 +32,8 @@ QUOTA_PLUGINS: Final = {
     "resourcequota": WaitReason.NAMESPACE_QUOTA,
     "overcommit": WaitReason.OVERCOMMIT,
 }
+BY_AMOUNT: Final = ("proportion", "capacity", "overcommit")
+"""Plugins that admit as much as there is room for."""
 NEVER: Final = (WaitReason.LARGER_THAN_CLUSTER, WaitReason.LARGER_THAN_ANY_NODE, WaitReason.NO_NODE_ALLOWED)
 """What not even an empty cluster would change."""
 SHORT_OF_PODS: Final = ("NotEnoughTasks", "NotEnoughPodsOfTask")
@@ -102,6 +104,9 @@ class Judge:
             )
         plugin = ended[-1].detail
         asked = amounts(job.pod_group.min_resources) if job.pod_group.min_resources is not None else {}
+        larger = "" if self._limits(job, asked) else self._beyond_the_cluster(asked)
+        if larger and plugin in BY_AMOUNT:
+            return WaitFinding(WaitReason.LARGER_THAN_CLUSTER, f"{plugin} does not admit it: {larger}")
         if plugin == "overcommit":
             told = sentence(asked, *self._cluster)
         elif plugin == "resourcequota":
@@ -113,6 +118,24 @@ class Judge:
             QUOTA_PLUGINS.get(plugin, WaitReason.NOT_ADMITTED),
             f"{plugin} does not admit it" + (remark and f": {remark}"),
         )
+
+    def _limits(self, job: Job, asked: Amounts) -> str:
+        """Which queue, its own or one above it, may never have so much, and of what."""
+        whole = amounts(self._session.total)
+        for queue in self._line(job.pod_group.queue):
+            told = _beyond(self._gauges.get(queue, {}), "real_capacity", asked, whole)
+            if told:
+                return f"queue {queue} may have no more: {told}"
+        return ""
+
+    def _beyond_the_cluster(self, asked: Amounts) -> str:
+        whole = amounts(self._session.total)
+        short = [
+            f"asks {amount(name, value)}, all nodes together have {amount(name, whole.get(name, 0.0))}"
+            for name, value in asked.items()
+            if name != "pods" and value - whole.get(name, 0.0) >= MIN_RESOURCE
+        ]
+        return "; ".join(short)
 
     def _gates(self, job: Job) -> str:
         """Which gates keep the job below its minimum, or keep all that is left of it."""
@@ -172,14 +195,12 @@ class Judge:
             for dimension, value in task.template.items:
                 if value > 0:
                     asked[names[dimension]] = asked.get(names[dimension], 0.0) + value
-        whole = amounts(self._session.total)
-        for queue in self._line(job.pod_group.queue):
-            told = _beyond(self._gauges.get(queue, {}), "real_capacity", asked, whole)
-            if told:
-                return WaitFinding(WaitReason.QUEUE_CAPABILITY, f"queue {queue} may have no more: {told}")
+        if limits := self._limits(job, asked):
+            return WaitFinding(WaitReason.QUEUE_CAPABILITY, limits)
         reason, told = self._room.verdict(needed)
         if reason in NEVER:
             return WaitFinding(reason, told)
+        whole = amounts(self._session.total)
         share = _beyond(self._gauges.get(job.pod_group.queue, {}), "deserved", asked, whole)
         if share:
             return WaitFinding(WaitReason.QUEUE_SHARE, f"queue {job.pod_group.queue} has what it deserves: {share}")

@@ -86,7 +86,7 @@ def show(console: Console, found: dict[str, Estimate], asked: frozenset[str] | N
         table.add_row(job, range_of(each), likely, said, basis)
     console.print(table if table.row_count else "No job waits.")
     for job in sorted((asked or frozenset()) - found.keys()):
-        console.print(f"{job}: does not wait, or there is no such job", markup=False)
+        console.print(f"{job}: does not wait", markup=False)
     for sentence in {sentence: None for each in found.values() for sentence in each.supposed}:
         console.print(sentence, markup=False, soft_wrap=True)
 

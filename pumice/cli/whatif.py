@@ -13,6 +13,7 @@ from pumice.cli.futures import options
 from pumice.cli.futures.options import ForkSource, asked_for, seconds_of, words_of
 from pumice.cli.futures.search import SearchOptions, search
 from pumice.cli.futures.tables import show
+from pumice.cli.futures.together import BUDGET_S, WITHIN, refuse_beside_search, to_be_made
 from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, server_of
 from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
@@ -50,9 +51,9 @@ def whatif(
     config: options.OtherConfig = None,
     against: Against = None,
     until_starts: options.UntilStarts = None,
-    within: options.Within = "1m",
+    within: options.Within = WITHIN,
     like: options.Like = None,
-    budget: options.Budget = 60.0,
+    budget: options.Budget = BUDGET_S,
     base_config: options.BaseConfig = None,
     horizon: options.Horizon = "1h",
     default_duration: options.DefaultDuration = None,
@@ -66,8 +67,8 @@ def whatif(
 ) -> int:
     """Exit code 1 when something differs."""
     terminal = Terminal(output, quiet, log_level)
-    if save_as is not None and save_as.exists():
-        raise UsageError("there is a file already; name one that is to be made", path=f"--save {save_as}")
+    to_be_made(save_as)
+    refuse_beside_search(until_starts, (save_as, against), like, within, budget)
     horizon_s = seconds_of(horizon, "--horizon")
     source = ForkSource(db, at, server_of(server, token, certificate), manifests, base_config, plugins_dir, lenient)
     fork = source.fork(default_duration, terminal)

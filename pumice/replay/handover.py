@@ -16,7 +16,7 @@ from actors.agents.pod_runs import DEFAULT_DURATION_S, DURATION, EXIT_CODE, TERM
 from actors.api.store import Store
 from core.messages.commands import BindPod, EvictPod, Patch, StoreRequest
 from core.messages.decisions import Bind, Decision
-from core.messages.events import Mutation
+from core.messages.events import ConfigLoaded, Mutation
 from core.messages.replies import Listing
 from core.objects.metadata import section
 from pumice.replay.remainder import Remainder
@@ -32,13 +32,20 @@ SHORTEST_S: Final = 0.001
 class Beginnings:
     """By uid, as the journal's times have it: when pods began to run, and when they were told to go.
 
-    `default_duration_s`: how long one ran that does not say so itself.
+    `default_duration_s`: how long one runs that does not say so itself: as the journal says (`known`), else as the last
+    one did.
     """
 
     def __init__(self) -> None:
         self.running: dict[str, float] = {}
         self.leaving: dict[str, float] = {}
         self.default_duration_s = DEFAULT_DURATION_S
+        self.known = False
+
+    def told(self, config: ConfigLoaded | None) -> None:
+        """What the journal says of the run."""
+        if config is not None and config.default_duration_s is not None:
+            self.default_duration_s, self.known = config.default_duration_s, True
 
     def restarted(self) -> None:
         """A node agent that starts reckons from whole seconds."""
@@ -54,7 +61,12 @@ class Beginnings:
             if phase == "Running":
                 self.running.setdefault(uid, at)
             by_itself = phase == "Succeeded" and not metadata.get("deletionTimestamp")
-            if by_itself and uid in self.running and DURATION not in section(metadata, "annotations"):
+            if (
+                by_itself
+                and not self.known
+                and uid in self.running
+                and DURATION not in section(metadata, "annotations")
+            ):
                 self.default_duration_s = round(at - self.running.pop(uid), 3)
             if metadata.get("deletionTimestamp"):
                 self.leaving.setdefault(uid, at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.messages.events import ActorEvent, ActorStarted, CycleRecord, Mutation
+from core.messages.events import ActorEvent, ActorStarted, ConfigLoaded, CycleRecord, Mutation
 from pumice.measures.lives import there_at
 from pumice.replay.handover import Beginnings
 from pumice.replay.measure import Measurer
@@ -12,7 +12,7 @@ from pumice.replay.processes import ProcessReader
 from pumice.replay.remainder import Key, Reader, note
 from storage import codec
 from storage.checkpoint import CheckpointState, read_checkpoint
-from storage.journal import ACTOR, API, CYCLE, Checkpoint, Journal, Stored
+from storage.journal import ACTOR, API, CONFIG, CYCLE, Checkpoint, Journal, Stored
 
 BATCH: Final = 5_000
 CONTROLLER: Final = "job-controller"
@@ -31,6 +31,7 @@ class Recording:
         self.state, self._kept, self._lives = state, kept, ProcessReader()
         if state is not None:
             self.cycles = state.recovered.cycle
+            self.beginnings.told(state.recovered.config)
             self.objects |= {(kind, *name): held.blob for kind, name, held in state.truth.rows()}
             begin_with(self.measured, state)
 
@@ -38,7 +39,9 @@ class Recording:
         """The next record."""
         self.records += 1
         self.measured.follow(stored)
-        if stored.kind == CYCLE:
+        if stored.kind == CONFIG:
+            self.beginnings.told(codec.decode(stored.payload, ConfigLoaded))
+        elif stored.kind == CYCLE:
             self.cycles = codec.decode(stored.payload, CycleRecord).cycle
         elif stored.kind == ACTOR:
             event = codec.decode(stored.payload, ActorEvent)

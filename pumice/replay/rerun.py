@@ -58,7 +58,8 @@ class Other:
 
     def told(self) -> ConfigLoaded:
         """As a journal has it."""
-        return structs.replace(config_source(self.settings(), core_decider()).loaded.told(), source=self.source)
+        told = config_source(self.settings(), core_decider()).loaded.told()
+        return structs.replace(told, source=self.source, default_duration_s=None)  # that of the record stays
 
 
 @dataclass

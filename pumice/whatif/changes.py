@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from actors.api.kinds import KINDS
+from actors.api import schema
+from actors.api.kinds import KINDS, kind_of
+from config.errors import nearest_name
 from core.messages.commands import Delete, RequestEviction
 from core.objects.metadata import section
+from pumice.belonging import owner_of
 from pumice.errors import InputError
 from pumice.oneshot.prepare import identity
 from pumice.whatif.field_path import Assignment, assignment_of
-from pumice.whatif.naming import found, identity_named, missing
+from pumice.whatif.naming import found, identity_named
 from pumice.whatif.state import Fork, Object
 
 USER: Final = "whatif"
@@ -22,6 +25,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 CORDONED: Final = "node.kubernetes.io/unschedulable"
 OF_A_NODE: Final = ("CSINode", "Numatopology")
 """Kinds of which each node has one of its own name."""
+TOLD_ONCE: Final = (("spec", "queue"), ("spec", "networkTopology"))
 _NODES: Final = re.compile(r"(\d+):like=(.+)")
 _KEPT: Final = ("name", "labels", "annotations")
 
@@ -104,7 +108,43 @@ def set_field(text: str) -> ForkChange:
     who, separator, assigned = text.partition(":")
     if not separator:
         raise InputError(f"expected KIND/NAME:PATH=VALUE, such as queue/q1:spec.weight=3, was {text!r}", path="--set")
-    return assign(identity_named(who), (assignment_of(assigned),), f"--set {text}")
+    named, assignment = identity_named(who), assignment_of(assigned)
+
+    def on(fork: Fork) -> Fork:
+        before = fork.objects[found(fork.objects, named)]
+        after = assignment.on(before)
+        _known_fields(before, after)
+        _reaches_its_group(fork.objects, before, assignment)
+        return assign(named, (assignment,), "").on(fork)
+
+    return ForkChange(f"--set {text}", on)
+
+
+def _known_fields(before: Object, after: Object) -> None:
+    """A field that the kind does not have would come to nothing."""
+    kind = kind_of(str(after.get("apiVersion")), after["kind"])
+    if kind is None:
+        return
+    shape = schema.shape_of_kind(kind.group, kind.version, kind.kind)
+    known = {path for path, _ in schema.misplaced_fields(before, shape)}
+    for path, holder in schema.misplaced_fields(after, shape):
+        if path not in known:
+            near = nearest_name(path.rpartition(".")[2], holder.names())
+            raise InputError(f"a {kind.kind} has no field {path!r}" + (f", did you mean {near!r}?" if near else ""))
+
+
+def _reaches_its_group(objects: Sequence[Object], obj: Object, assignment: Assignment) -> None:
+    """What a Job told its PodGroup when that was made reaches it no more."""
+    keys = tuple(step.key for step in assignment.steps[:2])
+    if obj["kind"] != "Job" or keys not in TOLD_ONCE:
+        return
+    job = f"{obj['metadata'].get('namespace') or 'default'}/{obj['metadata']['name']}"
+    for group in objects:
+        if group["kind"] == "PodGroup" and owner_of(group) == job:
+            name = f"podgroup/{job.partition('/')[0]}/{group['metadata']['name']}"
+            raise InputError(
+                f"its PodGroup is there already and keeps what it has: set {name}:{assignment.path} instead"
+            )
 
 
 def assign(who: tuple[str, str, str], assignments: Sequence[Assignment], words: str) -> ForkChange:
@@ -191,8 +231,7 @@ def delete(text: str) -> ForkChange:
 
 def _deleted(who: tuple[str, str, str], words: str) -> ForkChange:
     def on(fork: Fork) -> Fork:
-        if not any(identity(obj)[2] == who[2] and identity(obj)[0] == who[0] for obj in fork.objects):
-            raise InputError(missing(fork.objects, who))
+        found(fork.objects, who)
         return replace(fork, asks=(*fork.asks, Delete(*who, user=USER)))
 
     return ForkChange(words, on)

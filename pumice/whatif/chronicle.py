@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from actors.agents.pod_runs import DURATION
 from core.messages.decisions import Evict
 from core.messages.events import Mutation
 from core.objects.metadata import section, text_map
+from pumice.belonging import group_of, owner_of, queue_of
 from pumice.measures.lives import PodLife
-from pumice.replay.measure import Measurer
+from pumice.replay.measure import JobFigures, Measurer
 from pumice.whatif.future import EvictedPod, JobFuture
 from storage import codec
 
 Object = dict[str, Any]
+ENDED: Final = ("Succeeded", "Failed")
+OVER: Final = ("Completed", "Failed", "Terminated", "Aborted")
+DRAIN, REMOVAL = "drain", "remove-node"
+HAPPENED: Final = {DRAIN: "is drained", REMOVAL: "is gone"}
 
 
 class Chronicle:
@@ -27,20 +32,60 @@ class Chronicle:
         self.minima: dict[str, int] = {}
         self.unknown: dict[str, bool] = {}
         self._began = began
+        self._nodes_gone: set[str] = set()
+        self._queues: dict[str, str] = {}
+        self._jobs: set[str] = set()
+        self._gone: dict[str, float] = {}
 
     def note(self, mutation: Mutation, at: float) -> None:
         """A change of an object."""
         self.measured.note(mutation, at)
+        if mutation.type == "DELETED":
+            self._deleted(mutation, at)
         if mutation.type != "ADDED":
             return
         name = f"{mutation.namespace}/{mutation.name}"
         if mutation.kind == "PodGroup":
-            spec = section(codec.unpack(mutation.blob), "spec")
-            self.minima[name] = max(int(spec.get("minMember") or 1), 1)
+            group: Object = codec.unpack(mutation.blob)
+            self.minima[name] = max(int(section(group, "spec").get("minMember") or 1), 1)
+            self._there(owner_of(group), group)
+        elif mutation.kind == "Job":
+            self._jobs.add(name)
+            self._there(name, codec.unpack(mutation.blob))
         elif mutation.kind == "Pod":
             pod: Object = codec.unpack(mutation.blob)
             if DURATION not in text_map(pod["metadata"].get("annotations")):
                 self.unknown[name] = bool(section(pod, "spec").get("nodeName"))
+
+    def _there(self, job: str, obj: Object) -> None:
+        self._queues.setdefault(job, queue_of(obj))
+        self._gone.pop(job, None)
+
+    def _deleted(self, mutation: Mutation, at: float) -> None:
+        if mutation.kind == "Node":
+            self._nodes_gone.add(mutation.name)
+        elif mutation.kind == "Job":
+            state = section(section(codec.unpack(mutation.blob), "status"), "state")
+            if state.get("phase") not in OVER:
+                self._gone[f"{mutation.namespace}/{mutation.name}"] = at
+        elif mutation.kind == "PodGroup":
+            owner = owner_of(codec.unpack(mutation.blob))
+            if owner not in self._jobs:
+                self._gone[owner] = at
+        elif mutation.kind == "Pod" and self._nodes_gone:
+            pod: Object = codec.unpack(mutation.blob)
+            if section(pod, "spec").get("nodeName") in self._nodes_gone:
+                self.had_to_go(pod, at, REMOVAL)
+
+    def had_to_go(self, pod: Object, at: float, action: str) -> None:
+        """Not for another pod, but for what is done to its node: `DRAIN` or `REMOVAL`."""
+        if section(pod, "status").get("phase") in ENDED:
+            return
+        metadata, node = pod["metadata"], str(section(pod, "spec").get("nodeName"))
+        namespace, name = str(metadata.get("namespace") or "default"), str(metadata["name"])
+        job = group_of(namespace, pod) or f"{namespace}/{name}"
+        reason = f"node {node} {HAPPENED[action]}"
+        self.evicted(Evict(namespace, name, str(metadata.get("uid") or ""), node, job, reason, "", action), at)
 
     def evicted(self, evict: Evict, at: float, votes: tuple[str, ...] = ()) -> None:
         """A decision to take a pod off its node; `votes`: what the plugins said."""
@@ -50,22 +95,34 @@ class Chronicle:
     # --- at the end
 
     def jobs(self) -> dict[str, JobFuture]:
-        """By name, as `pumice.replay.measure` names them."""
+        """By name, as `pumice.replay.measure` names them; those that have no pods are among them."""
         figures, by_job = self.measured.jobs(), self.measured.by_job()
         found: dict[str, JobFuture] = {}
-        for name, figure in figures.items():
-            pods = by_job[name]
-            ended = [pod.ended for pod in pods if pod.ended is not None]
+        for name in sorted({*figures, *self._queues}):
+            figure, pods = figures.get(name, JobFigures(self._queues.get(name, ""))), by_job.get(name, [])
+            gone_s = self._gone_s(name, pods)
             found[name] = JobFuture(
                 figure.queue,
                 figure.pods,
                 figure.bound,
                 self._start(pods),
-                self._since(max(ended)) if len(ended) == len(pods) else None,
+                self._end(pods) if gone_s is None else None,
                 figure.evicted,
                 not any(pod.full_name in self.unknown for pod in pods),
+                gone_s,
             )
         return found
+
+    def _gone_s(self, job: str, pods: Sequence[PodLife]) -> float | None:
+        """When it was deleted, unless that was after all its pods had ended by themselves."""
+        at = self._gone.get(job)
+        if at is None or (job not in self._jobs and pods and all(pod.phase in ENDED for pod in pods)):
+            return None
+        return self._since(at)
+
+    def _end(self, pods: Sequence[PodLife]) -> float | None:
+        ended = [pod.ended for pod in pods if pod.ended is not None]
+        return self._since(max(ended)) if pods and len(ended) == len(pods) else None
 
     def _start(self, pods: Sequence[PodLife]) -> float | None:
         """When the minimum of the job's PodGroup (of the largest, where there are more) was on nodes."""

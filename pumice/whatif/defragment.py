@@ -16,7 +16,7 @@ from pumice.whatif.belongings import ENDED, asked_by, belongings, running
 from pumice.whatif.changes import ForkChange
 from pumice.whatif.life import Life
 from pumice.whatif.packing import Move, Stock, fewest_moves, fits
-from pumice.whatif.searches import StartAnswer
+from pumice.whatif.start_answer import StartAnswer
 from pumice.whatif.starting import StartQuestion
 from pumice.whatif.state import Fork, Object
 from storage import codec

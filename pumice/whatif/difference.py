@@ -89,7 +89,11 @@ class FutureDifference:
             "pending": _sides(before.pending, after.pending),
             "moved": self.moved,
             "cycles": {"before": before.cycles, "after": after.cycles},
-            "unknown": {"running": after.unknown_running, "waiting": after.unknown_waiting},
+            "unknown": {
+                "running": after.unknown_running,
+                "waiting": after.unknown_waiting,
+                "supposed_s": after.supposed_s or None,
+            },
             "supposed": self.supposed,
         }
 
@@ -104,21 +108,28 @@ def difference(before: Future, after: Future) -> FutureDifference:
     names = sorted({*before.jobs, *after.jobs})
     found = {name: change for name in names if (change := _change(before.jobs.get(name), after.jobs.get(name)))}
     was, now = loops_of(before.evictions), loops_of(after.evictions)
-    rings = {loop.jobs for loop in now}
+    still = {(loop.jobs, loop.rounds > 0) for loop in now}
+    ended = tuple(loop for loop in was if (loop.jobs, loop.rounds > 0) not in still)
     places = before.placements
     moved = sum(node != places[pod] for pod, node in after.placements.items() if pod in places)
-    return FutureDifference(before, after, found, now, tuple(loop for loop in was if loop.jobs not in rings), moved)
+    return FutureDifference(before, after, found, now, ended, moved)
 
 
 def _change(before: JobFuture | None, after: JobFuture | None) -> JobChange | None:
     if before == after:
         return None
+    if (was := _stays(before)) != _stays(after):
+        return JobChange(ChangeCode.GOES if was else ChangeCode.COMES, None, before, after)
     if before is None or after is None:
-        return JobChange(ChangeCode.COMES if before is None else ChangeCode.GOES, None, before, after)
+        return None  # deleted in the one, never there in the other
     code, by_s = (
         _starts(before, after) or _evictions(before, after) or _ends(before, after) or (ChangeCode.OTHER_PODS, None)
     )
     return JobChange(code, by_s, before, after)
+
+
+def _stays(job: JobFuture | None) -> bool:
+    return job is not None and job.gone_s is None
 
 
 def _starts(before: JobFuture, after: JobFuture) -> tuple[ChangeCode, float | None] | None:

@@ -11,7 +11,8 @@ from pumice.replay.measure import QueueFigures
 @dataclass(frozen=True, slots=True)
 class JobFuture:
     """`start_s`: when as many pods as its minimum were on nodes (0: they are when it begins); `end_s`: when all its
-    pods had ended. None: not within the horizon. `known`: whether every pod of it says how long it runs.
+    pods had ended. None: not within the horizon. `known`: whether every pod of it says how long it runs. `gone_s`:
+    when it was deleted before it had come to its end, None: it was not.
     """
 
     queue: str = ""
@@ -21,6 +22,7 @@ class JobFuture:
     end_s: float | None = None
     evictions: int = 0
     known: bool = True
+    gone_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ class Future:
     """One future of `horizon_s` seconds. `refused`: objects that the api would not have: who, and what it said;
     `denied`: what was asked of it in vain.
 
-    `unknown_running`, `unknown_waiting`: pods that do not say how long they run. `supposed`: what was not asked of
-    processes outside, in sentences.
+    `unknown_running`, `unknown_waiting`: pods that do not say how long they run; `supposed_s`: so long it was
+    supposed that they do, 0: beyond the horizon. `supposed`: what was not asked of processes outside, in sentences.
     """
 
     horizon_s: float
@@ -73,3 +75,4 @@ class Future:
     unknown_running: int = 0
     unknown_waiting: int = 0
     supposed: tuple[str, ...] = ()
+    supposed_s: float = 0.0

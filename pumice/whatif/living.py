@@ -8,7 +8,7 @@ from typing import Final
 
 from core.cycle import Trail
 from core.life.task import TaskStatus
-from core.messages.commands import StoreRequest
+from core.messages.commands import RequestEviction, StoreRequest
 from core.messages.decisions import CycleResult, Evict
 from core.session.carry import CycleClock
 from core.state.volumes import volume_rules
@@ -16,7 +16,7 @@ from pumice.explain.victims import opinions_of
 from pumice.explain.watch import Subjects, gauges_of, watch_cycle
 from pumice.oneshot.between import object_key
 from pumice.oneshot.supposing import unasked
-from pumice.whatif.chronicle import Chronicle
+from pumice.whatif.chronicle import DRAIN, Chronicle
 from pumice.whatif.future import Future, PendingJob
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork, Object
@@ -41,6 +41,7 @@ class Witness:
         self.chronicle = Chronicle(fork.now, fork.now + horizon_s)
         self.life = Life(fork, seed, self.chronicle.note, self._decided)
         self._cycles = 0
+        self._drained()
 
     def live(self, advance: Advance) -> Future:
         """To the horizon."""
@@ -61,7 +62,18 @@ class Witness:
             sum(unknown),
             len(unknown) - sum(unknown),
             tuple(unasked(self._fork.config)),
+            self._fork.default_duration_s,
         )
+
+    def _drained(self) -> None:
+        """Pods that were asked to go before anything happened, and that no budget keeps."""
+        kept = {id(ask) for ask, _ in self.life.denied}
+        asks = [ask for ask in self._fork.asks if isinstance(ask, RequestEviction) and id(ask) not in kept]
+        if asks:
+            pods = [obj for obj in self._fork.objects if obj["kind"] == "Pod"]
+            by_name = {(obj["metadata"].get("namespace") or "default", obj["metadata"]["name"]): obj for obj in pods}
+            for ask in asks:
+                self.chronicle.had_to_go(by_name[ask.namespace, ask.name], self._fork.now, DRAIN)
 
     def _decided(self, result: CycleResult, at: float) -> None:
         self._cycles += 1

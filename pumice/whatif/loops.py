@@ -1,9 +1,11 @@
-"""Eviction loops: jobs that take each other's places again and again."""
+"""Eviction loops: jobs that take each other's places again and again, and jobs that come back only to be evicted again,
+by whomever.
+"""
 
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -13,11 +15,14 @@ from pumice.whatif.future import EvictedPod
 
 TWICE: Final = 2
 """So often the same job must have lost pods to the same others before it is called a loop."""
+THRICE: Final = 3
+"""So often a job of no ring must have been evicted, having come back in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvictionLoop:
-    """`jobs` of which each has lost pods for the next, and the last for the first; one alone is evicted for itself.
+    """`jobs` of which each has lost pods for the next, and the last for the first; one alone is evicted for itself. Or,
+    where `rounds` says so: one that was evicted so often, after it had come back each time, for those in `by`.
 
     `pods` that were evicted in it, `times` how often any was; `period_s` from one time that a job lost pods to its
     next, the median; `votes`: by job, what the plugins said of its pods when it last came round.
@@ -29,10 +34,51 @@ class EvictionLoop:
     period_s: float
     actions: tuple[str, ...]
     votes: dict[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    rounds: int = 0
+    by: tuple[str, ...] = ()
 
 
 def loops_of(evictions: Sequence[EvictedPod]) -> tuple[EvictionLoop, ...]:
-    """Rings of jobs that evict each other, each job having lost pods at two moments at least."""
+    """Rings of jobs that evict each other, each job having lost pods at two moments at least; then jobs of no ring that
+    came round three times at least.
+    """
+    rings = _rings_of(evictions)
+    inside = {job for ring in rings for job in ring.jobs}
+    lost: defaultdict[str, list[EvictedPod]] = defaultdict(list)
+    for each in evictions:
+        lost[each.job].append(each)
+    again = [_again(job, lost[job]) for job in sorted(lost.keys() - inside)]
+    return (*rings, *(loop for loop in again if loop.rounds >= THRICE))
+
+
+def _again(job: str, lost: Sequence[EvictedPod]) -> EvictionLoop:
+    moments = _rounds(lost)
+    gaps = [later - earlier for earlier, later in pairwise(moments)]
+    return EvictionLoop(
+        (job,),
+        tuple(sorted({each.pod for each in lost})),
+        len(lost),
+        round(statistics.median(gaps), 3) if gaps else 0.0,
+        tuple(sorted({each.action for each in lost})),
+        {each.job: each.votes for each in lost if each.votes},
+        len(moments),
+        tuple(name for name, _ in Counter(each.by for each in lost if each.by).most_common()),
+    )
+
+
+def _rounds(lost: Sequence[EvictedPod]) -> list[float]:
+    """When it was evicted first, and again after one of its pods had come back in between."""
+    moments: list[float] = []
+    back: list[float] = []
+    for each in lost:
+        if not moments or any(moments[-1] < at <= each.at_s for at in back):
+            moments.append(each.at_s)
+        if each.returns_s is not None:
+            back.append(each.returns_s)
+    return moments
+
+
+def _rings_of(evictions: Sequence[EvictedPod]) -> tuple[EvictionLoop, ...]:
     lost: defaultdict[str, list[EvictedPod]] = defaultdict(list)
     for each in evictions:
         if each.by:

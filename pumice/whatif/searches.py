@@ -5,43 +5,26 @@ and each found by living through it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import combinations, islice
 from typing import Any, Final
 
 from core.objects.metadata import section
-from pumice.replay.amounts import Amount, allocatable_of
 from pumice.whatif.belongings import Belongings, asked_by, belongings, running
+from pumice.whatif.capability import least_capability
 from pumice.whatif.changes import ForkChange, nodes_like
 from pumice.whatif.least import least
+from pumice.whatif.start_answer import StartAnswer
 from pumice.whatif.starting import StartQuestion
 from pumice.whatif.state import Fork
 
 Object = dict[str, Any]
 MOST_NODES: Final = 64
 MOST_SORTS: Final = 3
-MOST_STEPS: Final = 256
 CHOICES: Final = 300
 """So many choices of running jobs of one size are tried; of more only those that come first."""
 CLASS: Final = "whatif"
-
-
-@dataclass(frozen=True, slots=True)
-class StartAnswer:
-    """`code`: Nodes, Capability, Priority, FewerJobs or Moves. `amount` of it lets the job start after `starts_s`, by
-    `changes`. `least`: everything smaller was tried and does not do; else it is the best that was found. `bound`: with
-    less it cannot be. `of`: nodes like which, which queue, which jobs or pods. `tried`: how many futures.
-    """
-
-    code: str
-    amount: int
-    of: tuple[str, ...]
-    changes: tuple[str, ...]
-    starts_s: float
-    least: bool
-    tried: int
-    bound: int = 1
 
 
 def searched(question: StartQuestion, like: Sequence[str] = ()) -> Iterator[StartAnswer]:
@@ -93,7 +76,7 @@ def sorts(fork: Fork) -> list[str]:
 
 
 def more_capability(question: StartQuestion) -> Iterator[StartAnswer]:
-    """The least capability of its queue, in steps of what one of its pods asks for."""
+    """The least capability of its queue."""
     one = _own(question)
     name, asked = one.queue, asked_by(question.fork, one)
     queue = next(
@@ -102,22 +85,7 @@ def more_capability(question: StartQuestion) -> Iterator[StartAnswer]:
     limits: Object = section(section(queue, "spec"), "capability") if queue else {}
     step = {key: max(each.get(key, 0.0) for each in asked) for key in limits} if asked else {}
     if any(step.values()):
-        yield from _least_of(question, "Capability", (name,), partial(_capability, name, limits, step), MOST_STEPS)
-
-
-def _capability(queue: str, limits: Object, step: Amount, count: int) -> ForkChange:
-    now = allocatable_of({"allocatable": limits})
-    higher = {key: _quantity(key, now.get(key, 0.0) + count * more) for key, more in step.items() if more}
-
-    def changed(obj: Object) -> Object:
-        return {**obj, "spec": {**obj["spec"], "capability": {**limits, **higher}}}
-
-    told = " ".join(f"--set 'queue/{queue}:spec.capability[\"{key}\"]={value}'" for key, value in higher.items())
-    return ForkChange(told, lambda fork: _each(fork, lambda obj: _is(obj, "Queue", queue), changed))
-
-
-def _quantity(resource: str, amount: float) -> str:
-    return f"{round(amount * 1000)}m" if resource == "cpu" else str(round(amount))
+        yield from least_capability(question, name, limits, step)
 
 
 # --- priority

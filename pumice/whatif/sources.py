@@ -95,6 +95,7 @@ class _Folded:
             state = read_checkpoint(checkpoint)
             if cycle is None or state.recovered.cycle < cycle:
                 self.truth, self.recovered, self.now = state.truth, state.recovered, checkpoint.at
+                self.beginnings.told(state.recovered.config)
                 beyond = checkpoint.sequence > head.cut
                 return (await journal.read(checkpoint.sequence - 1, limit=1))[0] if beyond else None
         return None
@@ -108,6 +109,8 @@ class _Folded:
         self.recovered.note(stored, found, self.truth.apply)
         if isinstance(found, Mutation):
             self.beginnings.note(found, stored.at)
+        elif isinstance(found, ConfigLoaded):
+            self.beginnings.told(found)
         self.now = stored.at or self.now
         return False
 

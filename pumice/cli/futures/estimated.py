@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import anyio
 
+from config.errors import nearest_names
+from pumice.cli.exits import UsageError
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
+from pumice.errors import InputError
 from pumice.eta.estimate import Estimate, FutureSampling, estimates_of
 from pumice.eta.runs import RunBook, runs_in
 from pumice.units import time_span
+from pumice.whatif.belongings import belongings
+from pumice.whatif.state import Fork
 
 
 def estimated(
@@ -23,12 +29,23 @@ def estimated(
 ) -> dict[str, Estimate]:
     """By job. `runs`: a journal that knows earlier runs, where the source is none."""
     fork = source.fork(None, terminal)
+    refuse_strangers(fork, asked)
     if source.server is None and not source.manifests:
+        if runs is not None:
+            raise UsageError("a journal knows its own runs: --runs goes with --server and -f", path="--runs")
         book = anyio.run(runs_in, source.db or Path("pumice.db"), fork.now)
     else:
         book = RunBook() if runs is None else anyio.run(runs_in, runs)
     with terminal.progress("futures", sampling.samples) as advance, rarely():
         return estimates_of(fork, book.ended, sampling, asked, advance)
+
+
+def refuse_strangers(fork: Fork, asked: Iterable[str] | None) -> None:
+    """Raises InputError for a job that is not there, with those that are near."""
+    known = belongings(fork.objects)
+    for job in sorted(set(asked or ()) - known.keys()):
+        near = nearest_names(job, known)
+        raise InputError(f"there is no job {job}" + (f"; near: {', '.join(near)}" if near else ""))
 
 
 def range_of(estimate: Estimate | None) -> str:

@@ -18,7 +18,9 @@ from config.errors import nearest_name
 from config.load import default_text, read_text
 from core.messages.events import ConfigLoaded
 from pumice.cli.exits import UsageError
+from pumice.cli.futures.together import refuse_repetition
 from pumice.cli.given.inputs import load_config, load_manifests, warn_of_token
+from pumice.cli.given.sources import one_source
 from pumice.cli.terminal import Terminal
 from pumice.explain.server import Server, fetch
 from pumice.load.manifests import load
@@ -94,6 +96,7 @@ class ForkSource:
 
     def fork(self, default_duration: str | None, terminal: Terminal) -> Fork:
         """The cluster as it is. `default_duration`: how long a pod runs that does not say."""
+        one_source(self.db, self.server, self.manifests)
         lasts_s = None if default_duration is None else seconds_of(default_duration, "--default-duration")
         if self.server is None and not self.manifests:
             if self.config is not None:
@@ -165,6 +168,7 @@ CHANGES: Final[Mapping[str, Callable[[str], ForkChange]]] = {
 
 def asked_for(values: Mapping[str, Sequence[str] | None]) -> list[ForkChange]:
     """The changes behind the options. Raises InputError, ConfigError."""
+    refuse_repetition(values)
     return [make(value) for option, make in CHANGES.items() for value in values.get(option) or ()]
 
 

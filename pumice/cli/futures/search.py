@@ -16,7 +16,9 @@ from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.oneshot.supposing import unasked
 from pumice.whatif.defragment import plans
-from pumice.whatif.searches import StartAnswer, searched
+from pumice.whatif.naming import found
+from pumice.whatif.searches import searched
+from pumice.whatif.start_answer import StartAnswer
 from pumice.whatif.starting import StartQuestion, known_job
 from pumice.whatif.state import Fork
 
@@ -39,6 +41,8 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
     """Exit code 0 when the job starts as it is, else 1."""
     deadline = time.monotonic() + asked.seconds
     job = known_job(fork, asked.job)
+    for name in asked.like:
+        found(fork.objects, ("Node", "", name))
     with terminal.progress("futures tried", GUESS) as advance, rarely():
         question = StartQuestion(
             fork, job, asked.within_s, asked.seed, lambda job, seconds: advance(1), lambda: time.monotonic() > deadline
@@ -46,7 +50,7 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
         starts_s = question.starts()
         answers = [] if starts_s is not None else [*searched(question, asked.like), *plans(question)]
     complete = not question.spent()
-    found = {
+    told = {
         "job": job,
         "within_s": asked.within_s,
         "starts_s": starts_s,
@@ -55,7 +59,7 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
         "complete": complete,
         "supposed": unasked(fork.config),
     }
-    terminal.emit(found, lambda console: show_answers(console, question, starts_s, answers, complete=complete))
+    terminal.emit(told, lambda console: show_answers(console, question, starts_s, answers, complete=complete))
     return Exit.DONE if starts_s is not None else Exit.DIFFERS
 
 

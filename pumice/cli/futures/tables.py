@@ -13,8 +13,8 @@ from pumice.whatif.loops import EvictionLoop
 
 SHOWN: Final = 30
 WORDS: Final = {
-    "Comes": "comes",
-    "Goes": "goes",
+    "Comes": "is new",
+    "Goes": "is deleted",
     "Starts": "starts, and would not have",
     "StartsNoMore": "does not start any more",
     "StartsEarlier": "starts earlier",
@@ -25,7 +25,7 @@ WORDS: Final = {
     "EndsNoMore": "does not end any more",
     "EndsEarlier": "ends earlier",
     "EndsLater": "ends later",
-    "OtherPods": "other pods of it run",
+    "OtherPods": "has other pods",
 }
 
 
@@ -38,7 +38,7 @@ def show(console: Console, found: FutureDifference) -> None:
     for loop in found.loops:
         _show_loop(console, loop)
     for loop in found.ended:
-        console.print(f"An eviction loop ends: {_ring(loop)}", markup=False, soft_wrap=True)
+        console.print(f"No more: {_ring(loop)}", markup=False, soft_wrap=True)
     _show_used(console, found)
     _show_pending(console, found)
     _show_unknown(console, found)
@@ -96,13 +96,16 @@ def _show_evictions(console: Console, found: FutureDifference) -> None:
 
 
 def _show_loop(console: Console, loop: EvictionLoop) -> None:
-    said = f"An eviction loop: {_ring(loop)}, {loop.times} evictions by {', '.join(loop.actions)}"
+    acts = f"{loop.times} evictions by {', '.join(loop.actions)}"
+    said = f"{_ring(loop)}, again and again: {acts}" if loop.rounds else f"An eviction loop: {_ring(loop)}, {acts}"
     console.print(f"{said}, every {span(loop.period_s)}: {_names(loop.pods)}", markup=False, soft_wrap=True)
     for job, votes in loop.votes.items():
         console.print(f"  of {job}: {'; '.join(votes)}", markup=False, soft_wrap=True)
 
 
 def _ring(loop: EvictionLoop) -> str:
+    if loop.rounds:
+        return f"{loop.jobs[0]} is evicted {loop.rounds} times" + (f" for {_names(loop.by)}" if loop.by else "")
     return " is evicted for ".join((*loop.jobs, loop.jobs[0]))
 
 
@@ -150,9 +153,10 @@ def _show_pending(console: Console, found: FutureDifference) -> None:
 def _show_unknown(console: Console, found: FutureDifference) -> None:
     after = found.after
     if after.unknown_running or after.unknown_waiting:
+        supposed = span(after.supposed_s) if after.supposed_s else "beyond the horizon"
         console.print(
             f"{after.unknown_running} running and {after.unknown_waiting} waiting pods do not say how long they run "
-            "(pumice.dev/duration, activeDeadlineSeconds): see --default-duration.",
+            f"(pumice.dev/duration, activeDeadlineSeconds): {supposed} is supposed (--default-duration).",
             soft_wrap=True,
         )
     for who, why in after.denied:

@@ -33,6 +33,13 @@ Certificate = Annotated[
 ]
 
 
+def one_source(db: Path | None, server: Server | None, manifests: Sequence[str] | None) -> None:
+    """A cluster is in one place. Raises UsageError."""
+    given = [name for name, value in (("--db", db), ("--server", server), ("-f", manifests)) if value]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} name different clusters: say one of them", path=given[0])
+
+
 def scene_from(
     db: Path | None,
     at: int | None,
@@ -46,6 +53,7 @@ def scene_from(
     """The cycle that is asked about: a recorded one, or the next one of a server or of manifests. What was loaded is
     kept from the collector: it stays, and there is much of it.
     """
+    one_source(db, server, manifests)
     if server is None and not manifests:
         scene = _recorded(db or Path("pumice.db"), at, config, plugins_dir, terminal)
     else:

@@ -99,7 +99,7 @@ def test_who_is_not_admitted_comes_behind_who_is_and_who_has_no_turn_has_no_posi
     assert [(job.job, job.position, job.place.stage) for job in waiting] == [
         ("default/g", 1, "allocate"), ("default/u", 2, "enqueue"), ("default/lost", None, ""),
     ]  # fmt: skip
-    assert waiting[1].finding.because == "overcommit does not admit it: asks 90 cpu, 9600m left of 9600m"
+    assert waiting[1].finding.because == "overcommit does not admit it: asks 90 cpu, all nodes together have 8 cpu"
 
 
 def test_a_job_whose_pods_are_made_once_it_is_admitted_waits_too() -> None:
@@ -107,7 +107,7 @@ def test_a_job_whose_pods_are_made_once_it_is_admitted_waits_too() -> None:
     objects = [node("n0", cpu="4"), pod_group("g", min_member=2, min_resources={"cpu": "90", "memory": "1Gi"})]
     found = job_of(census_of(scene(*objects)))
     assert found is not None
-    assert (found.finding.reason, found.pods, found.needed) == (WaitReason.OVERCOMMIT, 0, 2)
+    assert (found.finding.reason, found.pods, found.needed) == (WaitReason.LARGER_THAN_CLUSTER, 0, 2)
     assert found.asks == {"cpu": 90.0, "memory": GIB}
     admitted = job_of(census_of(scene(node("n0"), pod_group("g", min_member=2, phase="Inqueue"))))
     assert admitted is not None

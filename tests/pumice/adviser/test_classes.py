@@ -143,7 +143,10 @@ CASES: dict[WaitReason, Case] = {
         [*nodes(2, cpu="4"), *gang("f", pods=2, cpu="3", phase="Inqueue"), *G],
         [*nodes(2, cpu="4"), *G],
     ),
-    WaitReason.OVERCOMMIT: Case([node("n0", cpu="4"), *ASKING], [node("n0", cpu="6"), *ASKING]),
+    WaitReason.OVERCOMMIT: Case(
+        [node("n0", cpu="8"), *runs("r", "n0", 1, cpu="4"), *ASKING],
+        [node("n0", cpu="12"), *runs("r", "n0", 1, cpu="4"), *ASKING],
+    ),
     WaitReason.NOT_LOOKED_AT: Case(
         [node("n0"), *gang("g", pods=1)],
         [node("n0"), *gang("g", pods=1, phase="Inqueue")],
@@ -189,6 +192,24 @@ def test_each_reason_is_found_and_ends_with_what_it_says_is_lacking(reason: Wait
     if reason is WaitReason.NOT_LOOKED_AT:
         config = STOCK
     assert job_of(census_of(scene(*case.starts, config=config))) is None
+
+
+@pytest.mark.parametrize("config", [STOCK, *(each.replace("{name: overcommit}, ", "") for each in (STOCK, CAPACITY))])
+def test_a_job_larger_than_the_cluster_is_no_matter_of_a_queue_without_limits(config: str) -> None:
+    asking = [pod_group("g", min_member=5, min_resources={"cpu": "20"}), *gang("g", pods=5, cpu="4")[1:]]
+    found = job_of(census_of(scene(node("n0", cpu="8"), *asking, config=config)))
+    assert found is not None
+    assert found.finding.reason is WaitReason.LARGER_THAN_CLUSTER
+    assert "asks 20 cpu, all nodes together have 8 cpu" in found.finding.because
+
+
+def test_a_limit_of_the_queue_comes_first_even_beyond_the_cluster() -> None:
+    asking = [pod_group("g", queue="q1", min_resources={"cpu": "20"}), *gang("g", pods=5, cpu="4", queue="q1")[1:]]
+    limited = queue("q1", capability={"cpu": "4"})
+    config = CAPACITY.replace("{name: overcommit}, ", "")
+    found = job_of(census_of(scene(node("n0", cpu="8"), limited, *asking, config=config)))
+    assert found is not None
+    assert found.finding.reason is WaitReason.QUEUE_CAPABILITY
 
 
 def test_every_reason_has_a_class_and_every_class_a_meaning() -> None:

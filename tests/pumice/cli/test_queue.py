@@ -86,7 +86,11 @@ def test_when_they_start_beside_it_or_by_itself(tmp_path: Path) -> None:
     assert found["default/g"]["known"] is False
     assert found["default/g"]["with_known_durations_s"] == pytest.approx(20.0, abs=2.0)
     assert "starts" in pumice("queue", "--db", db, "--eta", "-o", "table").out
-    assert "default/nobody: does not wait" in pumice("eta", "nobody", "--db", db, "-o", "table").out
+    assert "default/a: does not wait" in pumice("eta", "a", "--db", db, "-o", "table").out
+    nobody = pumice("eta", "gg", "--db", db)
+    assert (nobody.code, "there is no job default/gg; near: default/g" in nobody.err) == (2, True)
+    assert "--runs" in pumice("eta", "--db", db, "--runs", db).err
+    assert "--db and -f" in pumice("queue", "--db", db, "-f", path).err
 
 
 def test_how_good_the_estimates_of_a_run_were(tmp_path: Path) -> None:

@@ -67,6 +67,25 @@ def test_a_field_of_any_object_is_set() -> None:
     }
 
 
+def test_what_a_job_told_its_group_is_to_be_set_there() -> None:
+    life = Life(
+        replace(FORK, objects=(node("n2", cpu="1"), queue("q1"), queue("q2"), OBJECTS[-1])),
+        0,
+        lambda *_: None,
+        lambda *_: None,
+    )
+    life.run(2.0)
+    fork = life.fork()
+    (group,) = [obj for obj in fork.objects if obj["kind"] == "PodGroup"]
+    instead = f"podgroup/default/{group['metadata']['name']}:spec.queue"
+    with pytest.raises(InputError, match=f"set {instead} instead"):
+        changed(fork, [changes.set_field("job/job:spec.queue=q2")])
+    after = changed(fork, [changes.set_field(f"{instead}=q2")])
+    assert [obj["spec"]["queue"] for obj in after.objects if obj["kind"] == "PodGroup"] == ["q2"]
+    assert changed(fork, [changes.set_field("job/job:spec.maxRetry=2")])
+    assert changed(FORK, [changes.set_field("job/job:spec.queue=q2")])  # it has none yet
+
+
 def test_a_submitted_job_comes() -> None:
     found = what_if(FORK, [changes.submit([vcjob("new", job_task(cpu="1"))], "--submit x")], 60.0)
     assert found.jobs["default/new"].code == "Comes"
@@ -79,14 +98,57 @@ def test_a_drained_node_loses_its_pods_unless_a_budget_keeps_them() -> None:
     future = lived_with(kept, [changes.drain("n1")], 60.0)
     assert future.jobs["default/runs"].end_s == 20.0
     assert len(future.denied) == 2
+    assert future.evictions == ()
 
 
 def test_a_removed_node_takes_its_pods_along_when_that_is_noticed() -> None:
     assert lived_with(FORK, [changes.remove_node("n1")], 60.0).jobs["default/runs"].end_s == 40.0
 
 
+@pytest.mark.parametrize(
+    ("make", "action", "at_s"), [(changes.drain, "drain", 0.0), (changes.remove_node, "remove-node", 40.0)]
+)
+def test_who_has_to_go_with_a_node_is_told_and_whether_it_comes_back(
+    make: Callable[[str], ForkChange], action: str, at_s: float
+) -> None:
+    train = vcjob("train", job_task(replicas=1, cpu="1", duration="300s"))
+    train["spec"]["policies"] = [{"event": "PodEvicted", "action": "RestartJob"}]
+    life = Life(replace(FORK, objects=(node("n2", cpu="1"), train)), 0, lambda *_: None, lambda *_: None)
+    life.run(5.0)
+    fork = replace(life.fork(), objects=(*life.fork().objects, node("n3", cpu="1")))
+    future = lived_with(fork, [make("n2")], 120.0)
+    (gone,) = future.evictions
+    assert (gone.pod, gone.job, gone.node) == ("default/train-worker-0", "default/train", "n2")
+    assert (gone.by, gone.action, gone.at_s) == ("", action, at_s)
+    assert gone.returns_s is not None
+    assert gone.returns_s > at_s
+    assert future.jobs["default/train"].evictions == 1
+    (other,) = [each for each in lived_with(FORK, [make("n1")], 60.0).evictions if each.pod == "default/runs-0"]
+    assert other.returns_s is None
+
+
+def test_a_job_that_runs_and_is_deleted_does_not_end() -> None:
+    fork = replace(FORK, objects=(node("n2", cpu="4"), queue("q1"), OBJECTS[-1]))
+    life = Life(fork, 0, lambda *_: None, lambda *_: None)
+    life.run(5.0)
+    running = what_if(life.fork(), [changes.delete("job/job")], 60.0)
+    assert (running.jobs["default/job"].code, running.after.jobs["default/job"].end_s) == ("Goes", None)
+
+
+def test_a_job_without_pods_in_one_future_stays_a_job() -> None:
+    """Not admitted, it has no pods there."""
+    large = vcjob("large", job_task(replicas=1, cpu="12", duration="10s"))
+    fork = replace(FORK, objects=(node("n0", cpu="4"), queue("q1"), large))
+    found = what_if(fork, [changes.submit([node("big", cpu="16")], "--submit x")], 60.0)
+    assert found.jobs["default/large"].code == "Starts"
+    assert found.before.jobs["default/large"].pods == 0
+
+
 def test_deleted_and_scaled_jobs() -> None:
-    assert "default/job" not in lived_with(FORK, [changes.delete("job/job")], 60.0).jobs
+    deleted = what_if(FORK, [changes.delete("job/job")], 60.0)
+    assert (deleted.jobs["default/job"].code, deleted.after.jobs["default/job"].gone_s) == ("Goes", 0.0)
+    back = what_if(FORK, [changes.cordon("n0")], 60.0, against=[changes.delete("job/job")])
+    assert back.jobs["default/job"].code == "Comes"
     assert lived_with(FORK, [changes.scale("vcjob/job:worker=4")], 60.0).jobs["default/job"].pods == 4
     assert lived_with(FORK, [changes.cordon("n1")], 60.0).jobs["default/job"].start_s is None
 
@@ -104,6 +166,9 @@ def test_deleted_and_scaled_jobs() -> None:
         (lambda: changes.set_field("job/job:spec.tasks[3].replicas=1"), "no number 3"),
         (lambda: changes.set_field("job/job:spec.tasks[name=x].replicas=1"), "no element has name=x"),
         (lambda: changes.set_field("queue/q1:spec.weight=-4"), "must be between 1 and 65535"),
+        (lambda: changes.set_field("queue/q1:spec.wieght=4"), "has no field 'spec.wieght', did you mean 'weight'?"),
+        (lambda: changes.set_field("job/job:spec.tasks[name=worker].replica=1"), "did you mean 'replicas'?"),
+        (lambda: changes.set_field("node/n1:spec.unschedulabl=true"), "did you mean 'unschedulable'?"),
         (lambda: changes.scale("queue/q1=3"), "has no replicas"),
         (lambda: changes.scale("job/job:x=3"), "no task 'x'"),
         (lambda: changes.scale("job/job=many"), "KIND/NAME[:TASK]=COUNT"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,6 +49,36 @@ def test_three_jobs_in_a_ring_are_one_loop() -> None:
 )
 def test_what_does_not_come_round_is_no_loop(pairs: list[tuple[str, str]]) -> None:
     assert loops_of([eviction(at, *pair) for at, pair in enumerate(pairs)]) == ()
+
+
+def test_five_jobs_in_a_ring_are_one_loop() -> None:
+    ring = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "a")] * 2
+    (loop,) = loops_of([eviction(at, *pair) for at, pair in enumerate(ring)])
+    assert (loop.jobs, loop.period_s, loop.rounds) == (("a", "b", "c", "d", "e"), 5.0, 0)
+
+
+def coming_back(*at_s: float, by: Sequence[str]) -> list[EvictedPod]:
+    """Job a, evicted at these moments, back after a second."""
+    return [replace(eviction(at, "a", who), returns_s=at + 1) for at, who in zip(at_s, by, strict=True)]
+
+
+def test_a_job_that_comes_back_to_be_evicted_again_by_others_is_named() -> None:
+    (loop,) = loops_of(coming_back(0, 10, 20, 35, by=["b", "c", "d", "b"]))
+    assert (loop.jobs, loop.rounds, loop.times, loop.period_s, loop.by) == (("a",), 4, 4, 10.0, ("b", "c", "d"))
+    (loop,) = loops_of(coming_back(0, 10, 20, by=["", "", ""]))
+    assert (loop.rounds, loop.by, loop.actions) == (3, (), ("reclaim",))
+
+
+def test_who_only_shrinks_or_was_evicted_twice_does_not_come_round() -> None:
+    shrinking = [eviction(at, "a", "b", f"a-{at}") for at in range(6)]
+    assert loops_of(shrinking) == loops_of(coming_back(0, 10, by=["b", "c"])) == ()
+    assert loops_of([eviction(at, "a", "b") for at in (0, 0.5, 1)]) == ()
+
+
+def test_who_is_in_a_ring_is_not_named_twice() -> None:
+    ring = [replace(eviction(at, *pair), returns_s=at + 1) for at, pair in enumerate([("a", "b"), ("b", "a")] * 4)]
+    (loop,) = loops_of(ring)
+    assert loop.jobs == ("a", "b")
 
 
 def test_a_reclaiming_loop_is_found_with_its_votes() -> None:

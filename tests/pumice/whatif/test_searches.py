@@ -17,7 +17,8 @@ from pumice.whatif.belongings import belongings
 from pumice.whatif.changes import ForkChange, nodes_like
 from pumice.whatif.defragment import plans, stock_of, works
 from pumice.whatif.packing import Move
-from pumice.whatif.searches import StartAnswer, searched
+from pumice.whatif.searches import searched
+from pumice.whatif.start_answer import StartAnswer
 from pumice.whatif.starting import StartQuestion, known_job, starts_s
 from pumice.whatif.state import Fork
 from tests.kit.jobs import gang, job_task, vcjob
@@ -119,10 +120,26 @@ def test_a_queue_is_given_just_enough() -> None:
     objects = (node("n0", cpu="8"), queue("q1", capability={"cpu": "3"}), *gang("big", pods=3, cpu="2", queue="q1"))
     question = StartQuestion(Fork(objects, BEGAN, parsed(config_text(0))), BIG, WITHIN_S)
     (answer,) = searched(question)
-    assert (answer.code, answer.amount, answer.least) == ("Capability", 2, True)
-    assert answer.changes == ("--set 'queue/q1:spec.capability[\"cpu\"]=7000m'",)
-    told = changes.set_field('queue/q1:spec.capability["cpu"]=7000m')
+    assert (answer.code, answer.amount, answer.least) == ("Capability", 1, True)
+    assert answer.changes == ("--set 'queue/q1:spec.capability[\"cpu\"]=6000m'",)
+    told = changes.set_field('queue/q1:spec.capability["cpu"]=6000m')
     assert question.starts(told) == answer.starts_s
+    assert question.starts(changes.set_field('queue/q1:spec.capability["cpu"]=5999m')) is None
+
+
+def test_each_resource_of_a_queue_is_raised_no_further_than_it_must_be() -> None:
+    limits = {"cpu": "7", "memory": "1Gi", "nvidia.com/gpu": "1"}
+    nodes = (node("n0", cpu="8", memory="16Gi", gpus=8), queue("q1", capability=limits))
+    objects = (*nodes, *gang("big", pods=3, queue="q1", cpu="2", memory="3Gi", gpus=1))
+    question = StartQuestion(Fork(objects, BEGAN, parsed(config_text(0))), BIG, WITHIN_S)
+    (answer,) = searched(question)
+    assert (answer.code, answer.amount, answer.least) == ("Capability", 2, False)
+    memory, gpus = 9 * 2**30, 3
+    paths = [f'queue/q1:spec.capability["{key}"]' for key in ("memory", "nvidia.com/gpu")]
+    assert answer.changes == (f"--set '{paths[0]}={memory}' --set '{paths[1]}={gpus}'",)
+    for less in ((memory - 1, gpus), (memory, gpus - 1)):
+        given = [changes.set_field(f"{path}={value}") for path, value in zip(paths, less, strict=True)]
+        assert question.starts(*given) is None
 
 
 def test_the_lowest_priority_that_takes_the_place() -> None:
