@@ -35,6 +35,10 @@ OBJECTS = (
 FORK = Fork(OBJECTS, BEGAN, parsed(config_text(0)))
 
 
+def unheard(*_: object) -> None:
+    """Nobody looks on."""
+
+
 def the(fork: Fork, kind: str, name: str) -> dict[str, object]:
     return next(obj for obj in fork.objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name))
 
@@ -71,8 +75,8 @@ def test_what_a_job_told_its_group_is_to_be_set_there() -> None:
     life = Life(
         replace(FORK, objects=(node("n2", cpu="1"), queue("q1"), queue("q2"), OBJECTS[-1])),
         0,
-        lambda *_: None,
-        lambda *_: None,
+        unheard,
+        unheard,
     )
     life.run(2.0)
     fork = life.fork()
@@ -113,7 +117,7 @@ def test_who_has_to_go_with_a_node_is_told_and_whether_it_comes_back(
 ) -> None:
     train = vcjob("train", job_task(replicas=1, cpu="1", duration="300s"))
     train["spec"]["policies"] = [{"event": "PodEvicted", "action": "RestartJob"}]
-    life = Life(replace(FORK, objects=(node("n2", cpu="1"), train)), 0, lambda *_: None, lambda *_: None)
+    life = Life(replace(FORK, objects=(node("n2", cpu="1"), train)), 0, unheard, unheard)
     life.run(5.0)
     fork = replace(life.fork(), objects=(*life.fork().objects, node("n3", cpu="1")))
     future = lived_with(fork, [make("n2")], 120.0)
@@ -129,7 +133,7 @@ def test_who_has_to_go_with_a_node_is_told_and_whether_it_comes_back(
 
 def test_a_job_that_runs_and_is_deleted_does_not_end() -> None:
     fork = replace(FORK, objects=(node("n2", cpu="4"), queue("q1"), OBJECTS[-1]))
-    life = Life(fork, 0, lambda *_: None, lambda *_: None)
+    life = Life(fork, 0, unheard, unheard)
     life.run(5.0)
     running = what_if(life.fork(), [changes.delete("job/job")], 60.0)
     assert (running.jobs["default/job"].code, running.after.jobs["default/job"].end_s) == ("Goes", None)
