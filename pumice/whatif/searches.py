@@ -188,11 +188,3 @@ def _ended(jobs: dict[str, Belongings], names: Sequence[str]) -> ForkChange:
 
 def _own(question: StartQuestion) -> Belongings:
     return belongings(question.fork.objects).get(question.job, Belongings())
-
-
-def _is(obj: Object, kind: str, name: str) -> bool:
-    return bool(obj["kind"] == kind and obj["metadata"].get("name") == name)
-
-
-def _each(fork: Fork, which: Callable[[Object], bool], change: Callable[[Object], Object]) -> Fork:
-    return replace(fork, objects=tuple(change(obj) if which(obj) else obj for obj in fork.objects))
