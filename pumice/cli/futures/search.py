@@ -15,11 +15,11 @@ from pumice.cli.futures.tables import span
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.oneshot.supposing import unasked
-from pumice.whatif.defragment import plans
 from pumice.whatif.naming import found
-from pumice.whatif.searches import searched
-from pumice.whatif.start_answer import StartAnswer
-from pumice.whatif.starting import StartQuestion, known_job
+from pumice.whatif.search.defragment import plans
+from pumice.whatif.search.searches import searched
+from pumice.whatif.search.start_answer import StartAnswer
+from pumice.whatif.search.starting import StartQuestion, known_job
 from pumice.whatif.state import Fork
 
 GUESS: Final = 100

@@ -36,7 +36,7 @@ def test_more_nodes_let_the_gang_start_earlier(cluster: Path) -> None:
     job = said.json["jobs"]["default/g"]
     assert (job["code"], job["before"]["start_s"], job["after"]["start_s"]) == ("StartsEarlier", 30.0, 0.0)
     assert job["by_s"] == -30.0
-    assert said.json["unknown"] == {"running": 0, "waiting": 0}
+    assert said.json["unknown"] == {"running": 0, "waiting": 0, "supposed_s": None}
     assert pumice(*question, "-o", "json").out == said.out
     table = pumice(*question, "-o", "table").out
     assert "starts earlier" in table
@@ -65,7 +65,7 @@ def test_a_journal_at_its_end_and_at_a_cycle(cluster: Path, tmp_path: Path) -> N
     assert said.json["jobs"]["default/new"]["code"] == "Comes"
     assert pumice("journal", kept, "--check", "-o", "json").json["whole"]
     assert pumice(*asked, "--save", kept).code == 2
-    first = pumice("whatif", "--db", db, "--at", 1, "--add-nodes", "2:like=n0", "-o", "json").json
+    first = pumice("whatif", "--db", db, "--at", 2, "--add-nodes", "2:like=n0", "-o", "json").json
     assert first["jobs"]["default/g"]["by_s"] < -25.0
 
 
@@ -77,12 +77,36 @@ def test_a_journal_at_its_end_and_at_a_cycle(cluster: Path, tmp_path: Path) -> N
         (("--cordon", "n0", "--horizon", "soon"), "--horizon"),
         (("--cordon", "n0", "--at", 3), "--at"),
         (("--submit", "nowhere.yaml"), "nowhere.yaml"),
+        (("--set", "queue/q1:spec.wieght=1"), "did you mean 'weight'?"),
+        (("--until-starts", "g", "--save", "kept.db"), "--save: a search tries many futures: leave it out"),
+        (("--until-starts", "g", "--against", "--cordon n0"), "--against: a search"),
+        (("--until-starts", "g", "--within", "10s", "--like", "n7"), "there is no Node n7"),
+        (("--cordon", "n0", "--like", "n1"), "--like: this goes with --until-starts alone"),
+        (("--cordon", "n0", "--within", "2m"), "--within: this goes with"),
+        (("--cordon", "n0", "--cordon", "n0"), "--cordon: said twice"),
+        (("--set", "queue/q1:spec.weight=1", "--set", "queue/q1:spec.weight=2"), "--set: said twice"),
+        (("--cordon", "n0", "--against", "--drain n1 --drain n1"), "--drain: said twice"),
+        (("--cordon", "n0", "--db", "run.db"), "--db and -f name different clusters"),
     ],
 )
 def test_bad_questions(arguments: tuple[Any, ...], words: str, cluster: Path) -> None:
     said = pumice("whatif", "-f", cluster, *arguments)
     assert said.code == 2
     assert words in said.err
+
+
+def test_pods_that_do_not_say_run_as_long_as_the_recorded_run_gave_them(tmp_path: Path) -> None:
+    db, path = tmp_path / "j.db", tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all([*nodes(1, cpu="4"), queue("q1"), *gang("a", pods=1, cpu="3", queue="q1")]))
+    run = ("run", "-f", path, "--db", db, "--time", "virtual", "--until", "20s", "--default-duration", "90s")
+    assert pumice(*run, "-o", "json").code == 0
+    asked = ("whatif", "--db", db, "--horizon", "5m", "--add-nodes", "1:like=n0")
+    said = pumice("whatif", "--db", db, "--horizon", "5m", "--drain", "n0", "-o", "json").json
+    assert said["unknown"] == {"running": 1, "waiting": 0, "supposed_s": 90.0}
+    assert 65.0 < said["jobs"]["default/a"]["before"]["end_s"] < 75.0
+    assert "1m30s is supposed (--default-duration)" in pumice(*asked, "-o", "table").out
+    longer = pumice(*asked, "--default-duration", "4m", "-o", "json").json
+    assert longer["unknown"]["supposed_s"] == 240.0
 
 
 def test_a_search_says_what_would_do(cluster: Path) -> None:

@@ -15,11 +15,11 @@ from pumice.whatif import changes
 from pumice.whatif.ask import lived_with
 from pumice.whatif.belongings import belongings
 from pumice.whatif.changes import ForkChange, nodes_like
-from pumice.whatif.defragment import plans, stock_of, works
-from pumice.whatif.packing import Move
-from pumice.whatif.searches import searched
-from pumice.whatif.start_answer import StartAnswer
-from pumice.whatif.starting import StartQuestion, known_job, starts_s
+from pumice.whatif.search.defragment import plans, stock_of, works
+from pumice.whatif.search.packing import Move
+from pumice.whatif.search.searches import searched
+from pumice.whatif.search.start_answer import StartAnswer
+from pumice.whatif.search.starting import StartQuestion, known_job, starts_s
 from pumice.whatif.state import Fork
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node

@@ -15,9 +15,9 @@ from pumice.replay.amounts import Amount, allocatable_of, request_of
 from pumice.whatif.belongings import ENDED, asked_by, belongings, running
 from pumice.whatif.changes import ForkChange
 from pumice.whatif.life import Life
-from pumice.whatif.packing import Move, Stock, fewest_moves, fits
-from pumice.whatif.start_answer import StartAnswer
-from pumice.whatif.starting import StartQuestion
+from pumice.whatif.search.packing import Move, Stock, fewest_moves, fits
+from pumice.whatif.search.start_answer import StartAnswer
+from pumice.whatif.search.starting import StartQuestion
 from pumice.whatif.state import Fork, Object
 from storage import codec
 

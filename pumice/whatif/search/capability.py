@@ -16,11 +16,11 @@ from core.objects.metadata import section
 from pumice.replay.amounts import Amount, allocatable_of, request_of
 from pumice.whatif.belongings import asked_by, belongings
 from pumice.whatif.changes import ForkChange
-from pumice.whatif.least import least
-from pumice.whatif.start_answer import StartAnswer
+from pumice.whatif.search.least import least
+from pumice.whatif.search.start_answer import StartAnswer
 
 if TYPE_CHECKING:
-    from pumice.whatif.starting import StartQuestion
+    from pumice.whatif.search.starting import StartQuestion
     from pumice.whatif.state import Fork
 
 Object = dict[str, Any]

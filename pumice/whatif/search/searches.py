@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from core.objects.metadata import section
 from pumice.whatif.belongings import Belongings, asked_by, belongings, running
-from pumice.whatif.capability import least_capability
 from pumice.whatif.changes import ForkChange, nodes_like
-from pumice.whatif.least import least
-from pumice.whatif.start_answer import StartAnswer
-from pumice.whatif.starting import StartQuestion
+from pumice.whatif.search.capability import least_capability
+from pumice.whatif.search.least import least
+from pumice.whatif.search.start_answer import StartAnswer
+from pumice.whatif.search.starting import StartQuestion
 from pumice.whatif.state import Fork
 
 Object = dict[str, Any]

@@ -1,0 +1,1 @@
+"""What must change for a job to start: the least of something, tried; see `starting`."""
