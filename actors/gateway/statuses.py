@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from core.messages.replies import Refused
 
 Object = dict[str, Any]
+NOT_FOUND: Final = 404
 
 
 def failure(refused: Refused) -> Object:
@@ -18,7 +19,8 @@ def failure(refused: Refused) -> Object:
         "status": "Failure",
         "message": refused.message,
         "reason": refused.reason,
-        **({"details": dict(refused.details)} if refused.details else {}),
+        # kubectl looks into the details of whatever is not found
+        **({"details": dict(refused.details)} if refused.details or refused.code == NOT_FOUND else {}),
         "code": refused.code,
     }
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.amounts import settle_amounts
 from actors.api.admission.job_policies import policy_problems
 from actors.api.admission.pod_groups import default_topology, topology_problems
 from actors.api.admission.pod_spec import pod_spec_problems
 from actors.api.admission.rules import MOST_PODS, Lookup
 from actors.api.admission.run_annotations import run_problems
-from actors.api.fields import annotations_of, containers_of, rows, section
+from actors.api.fields import annotations_of, rows, section
 from actors.api.names import label_problem, qualified_name_problem
 from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
 from actors.kube.go_flags import parsed_flags
@@ -53,11 +52,6 @@ def _default_task(index: int, task: dict[str, Any]) -> None:
     pod = section(section(task, "template"), "spec")
     if pod.get("hostNetwork") and not pod.get("dnsPolicy"):
         pod["dnsPolicy"] = "ClusterFirstWithHostNet"
-    for container in containers_of(pod):
-        resources = section(container, "resources")
-        for part in ("requests", "limits"):
-            if resources.get(part):
-                settle_amounts(resources[part])
 
 
 def validate(job: Object, lookup: Lookup) -> list[Cause]:

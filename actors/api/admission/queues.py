@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.amounts import amount_problems, exceeds, settle_amounts
+from actors.api.admission.amounts import amount_problems, exceeds
 from actors.api.admission.queue_tree import tree_problems
 from actors.api.admission.rules import Lookup
 from actors.api.fields import annotations_of, section
@@ -33,8 +33,6 @@ def default(queue: Object, lookup: Lookup) -> None:
     spec.setdefault("dequeueStrategy", "traverse")
     if meta["name"] != "root" and not spec.get("parent"):
         spec["parent"] = "root"
-    for amounts in _limits(spec):
-        settle_amounts(amounts)
     annotations = annotations_of(queue)
     path, weights = annotations.get(HIERARCHY), annotations.get(WEIGHTS)
     if path and weights and not path.startswith("root"):
