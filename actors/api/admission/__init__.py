@@ -19,6 +19,8 @@ from actors.api.admission import (
     pods,
     priority_classes,
     queues,
+    secrets,
+    services,
     workloads,
 )
 from actors.api.admission.made import batch_jobs, cron_jobs, job_flows, sets
@@ -91,8 +93,10 @@ ADMISSION: Final[dict[str, Admission]] = {
         validate_update=queues.validate_update,
         forbid_delete=queues.forbid_delete,
     ),
+    "Secret": Admission(default=secrets.default, validate=secrets.validate, validate_update=secrets.validate_update),
+    "Service": Admission(default=services.default, validate_update=services.validate_update),
     "Deployment": Admission(
-        default=workloads.default, validate=workloads.validate, validate_update=workloads.validate_update
+        default=workloads.default_deployment, validate=workloads.validate, validate_update=workloads.validate_update
     ),
     "DaemonSet": Admission(
         default=sets.default_daemon_set, validate=sets.validate_daemon_set, validate_update=sets.update_daemon_set

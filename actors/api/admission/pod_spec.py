@@ -14,7 +14,7 @@ from actors.api.admission.amounts import (
     quantity_total_too_large,
     settle_amounts,
 )
-from actors.api.fields import containers_of, rows, section
+from actors.api.fields import Mapping, containers_of, rows, section
 from actors.api.metadata import label_problems
 from actors.api.names import label_problem
 from actors.api.refusals import Cause, duplicate, invalid_value, required, too_many, unsupported
@@ -35,8 +35,16 @@ def default_pod_spec(spec: dict[str, Any]) -> None:
     for container in containers_of(spec):
         if resources := container.get("resources"):
             _default_requests(resources)
+        if container.get("ports"):
+            default_protocols(container)
     if overhead := spec.get("overhead"):
         settle_amounts(overhead)
+
+
+def default_protocols(container: Mapping) -> None:
+    """Ports are of TCP unless they say otherwise."""
+    for port in rows(container, "ports"):
+        port.setdefault("protocol", "TCP")
 
 
 def _default_requests(resources: dict[str, Any]) -> None:

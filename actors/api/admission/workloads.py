@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.api.admission.amounts import settle_amounts
+from actors.api.admission.made.templates import settle_template
 from actors.api.admission.pod_spec import pod_spec_problems
 from actors.api.admission.rules import MOST_PODS, Lookup
 from actors.api.admission.run_annotations import run_problems
-from actors.api.fields import annotations_of, containers_of, labels_of, section
+from actors.api.fields import annotations_of, labels_of, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value, required
 from actors.api.selectors import matches, selector_of
 from core.kube.selectors import SelectorError, label_selector
@@ -23,9 +23,19 @@ def default(workload: Object, lookup: Lookup) -> None:
     labels = labels_of(section(spec, "template"))
     if not spec.get("selector") and labels:
         spec["selector"] = {"matchLabels": dict(labels)}
-    for container in containers_of(section(section(spec, "template"), "spec")):
-        for part in ("requests", "limits"):
-            settle_amounts(section(section(container, "resources"), part))
+    settle_template(section(spec, "template"))
+
+
+def default_deployment(deployment: Object, lookup: Lookup) -> None:
+    """How Kubernetes rolls out what does not say how (source: `SetDefaults_Deployment`)."""
+    default(deployment, lookup)
+    spec = deployment["spec"]
+    spec.setdefault("progressDeadlineSeconds", 600)
+    spec.setdefault("revisionHistoryLimit", 10)
+    strategy = spec["strategy"] = dict(section(spec, "strategy"))
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        strategy["rollingUpdate"] = {"maxSurge": "25%", "maxUnavailable": "25%", **section(strategy, "rollingUpdate")}
 
 
 def validate(workload: Object, lookup: Lookup) -> list[Cause]:

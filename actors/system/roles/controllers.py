@@ -20,6 +20,7 @@ from actors.controllers.family import FamilyMachine
 from actors.controllers.flows.rule import JobFlowRule, JobTemplateRule
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
+from actors.controllers.namespaces.machine import NamespaceMachine
 from actors.controllers.queues.machine import QueueMachine
 from actors.controllers.quotas.machine import QUOTA, QuotaMachine
 from actors.controllers.replication.rule import ReplicationRule
@@ -135,7 +136,7 @@ CONFIG_WATCHER: Final = Role(
 )
 POD_EVENTS: Final = _controller(
     "pod-events",
-    lambda wiring: [PodEventsMachine(scheduler=wiring.settings.scheduler)],
+    lambda wiring: [PodEventsMachine(scheduler=wiring.settings.scheduler), NamespaceMachine()],
     serving,
     crashes=False,
     box="node agents",

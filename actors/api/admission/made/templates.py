@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from actors.api.admission.amounts import settle_amounts
-from actors.api.admission.pod_spec import pod_spec_problems
+from actors.api.admission.pod_spec import default_protocols, pod_spec_problems
 from actors.api.admission.rules import MOST_PODS
 from actors.api.admission.run_annotations import run_problems
 from actors.api.fields import annotations_of, containers_of, labels_of, section
@@ -19,8 +19,9 @@ NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
 
 def settle_template(template: Object) -> None:
-    """Amounts in one form, as a pod has them."""
+    """Amounts in one form and ports with a protocol, as a pod has them."""
     for container in containers_of(section(template, "spec")):
+        default_protocols(container)
         for part in ("requests", "limits"):
             settle_amounts(section(section(container, "resources"), part))
 

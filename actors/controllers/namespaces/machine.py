@@ -1,0 +1,85 @@
+"""What Kubernetes puts into every namespace, as a pure machine: the ServiceAccount that pods have by default, and the
+certificate by which they would know the API server (source: its service account and root CA controllers).
+
+The certificate is empty: nobody in a pod asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from core.messages.commands import ApiRequest, Create
+from core.messages.replies import ApiReply
+from core.objects.metadata import section
+from storage.codec import pack
+
+Object = dict[str, Any]
+Name = tuple[str, str, str]
+
+USER: Final = "namespace-contents"
+CONTENTS: Final[tuple[tuple[str, str, Object], ...]] = (
+    ("ServiceAccount", "default", {}),
+    ("ConfigMap", "kube-root-ca.crt", {"data": {"ca.crt": ""}}),
+)
+"""Kind, name, and what is in it."""
+
+
+class NamespaceMachine:
+    """See `actors.runtime.reconciler.Machine`. What is taken away comes back, as long as its namespace stays."""
+
+    kinds = ("ServiceAccount", "ConfigMap", "Namespace")
+
+    def __init__(self) -> None:
+        self._names = {name for _, name, _ in CONTENTS}
+        self._namespaces: dict[str, bool] = {}  # whether they stay
+        self._there: set[Name] = set()
+        self._stale: dict[str, None] = {}
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        del revision
+        meta = obj["metadata"]
+        if kind == "Namespace":
+            self._namespace(obj, deleted=deleted)
+        elif meta["name"] in self._names:
+            key = (kind, meta["namespace"], meta["name"])
+            (self._there.discard if deleted else self._there.add)(key)
+            self._stale[meta["namespace"]] = None
+
+    def _namespace(self, obj: Object, *, deleted: bool) -> None:
+        name = obj["metadata"]["name"]
+        if deleted:
+            self._namespaces.pop(name, None)
+            return
+        stays = "deletionTimestamp" not in obj["metadata"] and section(obj, "status").get("phase") != "Terminating"
+        if self._namespaces.get(name) is not stays:
+            self._namespaces[name] = stays
+            self._stale[name] = None
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`."""
+        del now
+        stale, self._stale = self._stale, {}
+        return [
+            Create(pack(_made(kind, namespace, name, content)), user=USER)
+            for namespace in stale
+            if self._namespaces.get(namespace)
+            for kind, name, content in CONTENTS
+            if (kind, namespace, name) not in self._there
+        ]
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`. What was refused is there already, or its namespace goes: the watch tells."""
+
+    def next_due(self) -> float | None:
+        """See `Machine`."""
+        return None
+
+    def running_timers(self) -> int:
+        """See `Machine`."""
+        return 0
+
+
+def _made(kind: str, namespace: str, name: str, content: Object) -> Object:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}, **content}
