@@ -151,7 +151,9 @@ def test_the_board_as_a_cycle_opened(db: str) -> None:
     _, newest = asked(db, "boards", "newest")
     cpu = newest["resources"].index("cpu")
     assert (newest["nodes"], newest["allocatable"][cpu], newest["used"][cpu]) == (["n0", "n1"], [4.0, 4.0], [3.0, 3.0])
-    assert asked(db, "boards", "1")[1]["used"][cpu] == [0.0, 0.0]
+    placing = next(number for number, _, decisions in asked(db, "courses")[1]["cycles"] if decisions)
+    assert asked(db, "boards", str(placing))[1]["used"][cpu] == [0.0, 0.0]
+    assert asked(db, "boards", str(placing + 1))[1]["used"][cpu] == [3.0, 3.0]
     (resident,) = asked(db, "boards", "newest", node="n0")[1]["residents"]
     assert (resident["pod"], resident["job"], resident["asks"]["cpu"]) == ("default/a-0", "default/a", 3.0)
     assert asked(db, "boards", "newest", node="n9")[0].code == 404
