@@ -100,7 +100,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     told = _worth_telling(pods, tasks, watched)
     account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks, supposed=supposed(ask, scene.config))
     if told:
-        _tell(account, told, watched, view.tasks.by_key[told])
+        _tell(account, told, watched, view)
     _tell_job(account, watched, scene)
     if scene.recorded is None:
         _say_would(account, tasks.get(told, account.state))
@@ -147,11 +147,9 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
         account.reason = account.reason or reason
 
 
-def _tell(account: Account, pod: str, watched: Watched, task: Task) -> None:
-    look, result = watched.look(pod), watched.result
-    if look is not None:
-        account.nodes = look.by_reason()
-        account.plugins = {who: {"refused": count} for who, count in look.by_filter().items()}
+def _tell(account: Account, pod: str, watched: Watched, view: View) -> None:
+    look, result, task = watched.look(pod), watched.result, view.tasks.by_key[pod]
+    _count_nodes(account, look)
     bind = next((one for one in result.binds if f"{one.namespace}/{one.name}" == pod), None)
     evict = next((one for one in result.evicts if f"{one.namespace}/{one.name}" == pod), None)
     pending = result.report.pending.get(pod)
@@ -171,8 +169,7 @@ def _tell(account: Account, pod: str, watched: Watched, task: Task) -> None:
         account.cards = watched.cards.get(pod, {})
         _tell_objection(account, pod, watched)
     elif pod in result.report.pipelined:
-        account.reason = "Pipelined"
-        account.message = f"{pod} waits for room that is being released on {result.report.pipelined[pod]}"
+        _tell_promised(account, pod, watched, view)
     elif pod in result.report.uncommitted:
         account.reason = "Reserved"
         account.message = f"{pod} had room on {result.report.uncommitted[pod]}, but its gang is not whole"
@@ -188,6 +185,33 @@ def _of_other(pod: str, task: Task) -> tuple[str, str]:
         return "NoScheduler", f"{pod} asks for scheduler {task.scheduler}, which nobody here is"
     reason, message = task.condition or ("Waiting", "it has not looked at the pod yet")
     return reason, f"{pod} is {task.scheduler}'s: {message}"
+
+
+def _count_nodes(account: Account, look: Look | None) -> None:
+    if look is not None:
+        account.nodes = look.by_reason()
+        account.plugins = {who: {"refused": count} for who, count in look.by_filter().items()}
+
+
+def _tell_promised(account: Account, pod: str, watched: Watched, view: View) -> None:
+    """Room to come. Where nobody goes none will: then what counts is why a pod of the job found no node."""
+    node, status = watched.result.report.pipelined[pod], view.tasks.status
+    going = {evict.node for evict in watched.result.evicts}
+    here = (task for task in view.tasks.by_key.values() if view.tasks.resides[task.row] == node)
+    if node in going or any(status[task.row] == TaskStatus.RELEASING for task in here):
+        account.reason, account.message = "Pipelined", f"{pod} waits for room that is being released on {node}"
+        return
+    account.reason, account.message = (
+        "Unschedulable",
+        f"{pod} was promised room on {node}, where nobody goes: none comes",
+    )
+    ends = watched.trail.of_job(view.tasks.by_key[pod].job)
+    stuck = next((each for each in ends if each.ending is Ending.NO_NODE), None)
+    look = watched.look(stuck.who) if stuck is not None else None
+    if stuck is not None and look is not None:
+        _count_nodes(account, look)
+        said = ", ".join(f"{count} {reason}" for reason, count in account.nodes.items())
+        account.message += f"; {stuck.who} found no node: {said}"
 
 
 def _tell_objection(account: Account, pod: str, watched: Watched) -> None:

@@ -63,12 +63,17 @@ def fill(objects: Iterable[Object], in_flight: Sequence[Bind | Evict] = ()) -> V
     view = View()
     for obj in objects:
         view.apply("ADDED", obj)
+    assume(view, in_flight)
+    return view
+
+
+def assume(view: View, in_flight: Sequence[Bind | Evict]) -> None:
+    """The view assumes what is in flight, where it does not yet."""
     for decision in in_flight:
         if isinstance(decision, Bind):
             view.assume(decision.namespace, decision.name, decision.node, decision.pre_bind)
         else:
             view.evicting(decision.namespace, decision.name)
-    return view
 
 
 def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:

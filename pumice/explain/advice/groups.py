@@ -13,6 +13,7 @@ from core.resources import Resource
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
 from pumice.explain.advice.nodes import on_pods, pod_called
 
+PREEMPTS: Final = "PreemptLowerPriority"
 EVICTING: Final = frozenset(("preempt", "reclaim", "gangpreempt", "gangreclaim"))
 
 
@@ -108,14 +109,14 @@ def _scaled(name: str, value: str, share: float) -> str:
 
 def _priorities(group: WaitingGroup) -> Iterator[ChangeFamily]:
     own = group.pod_group["spec"].get("priorityClassName")
-    classes = {who[2]: int(obj.get("value") or 0) for who, obj in group.objects.items() if who[0] == "PriorityClass"}
-    value = classes.get(str(own), 0)
-    for name, worth in sorted(classes.items(), key=lambda item: (item[1], item[0])):
-        if worth > value:
-            yield _class(group, name, worth)
+    classes = {who[2]: obj for who, obj in group.objects.items() if who[0] == "PriorityClass"}
+    value = _worth(classes.get(str(own), {}))
+    for name, obj in sorted(classes.items(), key=lambda item: (_worth(item[1]), item[0])):
+        if _worth(obj) > value:
+            yield _class(group, name, obj)
     never = [pod for pod in group.waiting if _spec(group, pod).get("preemptionPolicy") == "Never"]
     if never and group.preempts:
-        yield on_pods(1, "preemptionPolicy PreemptLowerPriority", never, _preempting)
+        yield on_pods(1, f"preemptionPolicy {PREEMPTS}", never, _preempting)
 
 
 def _gates(group: WaitingGroup) -> Iterator[ChangeFamily]:
@@ -138,9 +139,16 @@ def _preempting(pod: Object) -> None:
     pod["spec"]["preemptionPolicy"] = "PreemptLowerPriority"
 
 
-def _class(group: WaitingGroup, name: str, worth: int) -> ChangeFamily:
+def _worth(priority_class: Object) -> int:
+    return int(priority_class.get("value") or 0)
+
+
+def _class(group: WaitingGroup, name: str, priority_class: Object) -> ChangeFamily:
+    """As at admission: pods get the value and the preemption policy of their class."""
+    policy = str(priority_class.get("preemptionPolicy") or PREEMPTS)
+
     def pod(obj: Object) -> None:
-        obj["spec"].update(priorityClassName=name, priority=worth)
+        obj["spec"].update(priorityClassName=name, priority=_worth(priority_class), preemptionPolicy=policy)
 
     def whole(obj: Object) -> None:
         obj["spec"]["priorityClassName"] = name

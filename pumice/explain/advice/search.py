@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final, Protocol
@@ -34,6 +34,11 @@ class Found:
     alone: tuple[int, ...] = ()
 
     @property
+    def in_pair(self) -> bool:
+        """Whether it is different things together."""
+        return len({each.subject or each.words for each in self.changes}) > 1
+
+    @property
     def size(self) -> tuple[int, float, int]:
         """How many changes, how much is added in all, and of how many objects; pods come of one template."""
         changes = self.changes
@@ -62,10 +67,13 @@ class AdviceSearch:
             if not self.found:
                 failed = self._all([group for group in failed if group[0].most > 1], in_between)
             self._all([group for group in joint if not any(map(self._brings_all, group))], at_most)
-            if not any(self._is_all(one.result) for one in self.found):
-                self._all(self._pairs(ordered), at_most)
+            for pairs in self._pairs(ordered):
+                if not any(self._is_all(one.result) for one in self.found):
+                    self._all(pairs, at_most)
         except TimeOverError:
             pass
+        if any(self._is_all(one.result) for one in self.found):  # then two together for less are no news
+            self.found = [one for one in self.found if not one.in_pair or self._is_all(one.result)]
         self.found.sort(key=lambda one: (-one.result.kept, -one.result.spared, one.size))
 
     def _is_all(self, result: TrialResult) -> bool:
@@ -78,12 +86,14 @@ class AdviceSearch:
         """The best that is known of any of them by itself."""
         return max((self._reached.get(id(family), self.before) for family in group), key=lambda result: result[:3])
 
-    def _pairs(self, ordered: Sequence[ChangeFamily]) -> list[Group]:
-        """Among the nearest: those by which the job came further, though it did not start, or not all of it."""
+    def _pairs(self, ordered: Sequence[ChangeFamily]) -> Iterator[list[Group]]:
+        """Among the nearest: first with those by which the job came further, though it did not start, or not all of it;
+        then the others.
+        """
         closer = [family for family in ordered if self._after((family,))[:3] > self.before[:3]]
         nearest = sorted(ordered, key=lambda family: tuple(-part for part in self._after((family,))[:3]))[:NEAREST]
-        pairs = combinations(nearest, 2)
-        return [pair for pair in pairs if not closer or any(family in closer for family in pair)]
+        for known in (True, False):
+            yield [pair for pair in combinations(nearest, 2) if known == any(family in closer for family in pair)]
 
     def _all(self, groups: Sequence[Group], starts: Callable[[Group], Iterable[Sizes]]) -> list[Group]:
         """Those that did not help."""

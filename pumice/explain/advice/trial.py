@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.cycle import close_session, open_session, run_action
 from core.life.task import ALLOCATED_STATUSES, LABELS, TaskStatus
+from core.messages.decisions import Evict
+from core.session.carry import Carry, CycleClock
 from core.state.volumes import volume_rules
 from pumice.explain.advice.changes import Change, Identity, Object, identity_of
 from pumice.explain.advice.deadline import Spent, TimedTrail, demand_time, while_time
 from pumice.explain.watch import Subjects, Watched, watch_cycle
-from pumice.oneshot.cycles import fill
+from pumice.oneshot.between import next_objects
+from pumice.oneshot.cycles import assume, fill
 from pumice.oneshot.expand import expanded
 from pumice.oneshot.supposing import AskedOnce
 
@@ -26,8 +29,12 @@ if TYPE_CHECKING:
     from pumice.explain.scene import Scene
 
 SEATED: Final = frozenset(LABELS[status] for status in (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED))
-COMING: Final = SEATED | {LABELS[TaskStatus.PIPELINED]}
+PIPELINED: Final = LABELS[TaskStatus.PIPELINED]
+COMING: Final = SEATED | {PIPELINED}
 WAITING: Final = ("", "Pending")
+LATER: Final = 3
+"""So many cycles more are decided, in which promised room may be had."""
+Changed = dict[Identity, Object | None]
 
 
 class TrialResult(NamedTuple):
@@ -41,6 +48,18 @@ class TrialResult(NamedTuple):
     admitted: bool
     spared: int
     pods: int = 0
+
+
+class TrialMoment(NamedTuple):
+    """When a cycle is decided, and from what."""
+
+    objects: Mapping[Identity, Object]
+    clock: CycleClock
+    carry: Carry
+
+    def next_clock(self) -> CycleClock:
+        """Of the next cycle; the time stands still."""
+        return replace(self.clock, cycle=self.clock.cycle + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,61 +94,94 @@ class Bench:
         return watch_cycle(self._snapshot(), scene.config, scene.clock, scene.carry, asked, scene.options, scene.ask())
 
     def attempt(self, *changes: Change) -> TrialResult:
-        """The cycle with these changes."""
+        """The cycle with these changes, and those after it in which what it promises comes true."""
         demand_time(self.spent)
         config = self.scene.config
         for change in changes:
             if change.config is not None:
                 config = change.config(config)
-        with self._changed(changes):
-            return self._decide(config)
+        changed = self._after(changes)
+        with self._put(self.objects, changed):
+            return self._decide(
+                TrialMoment({**self.objects, **changed}, self.scene.clock, self.scene.carry), config, LATER
+            )
 
     def _snapshot(self) -> Snapshot:
         ignored = self.scene.options.ignored_provisioners if self.scene.options else ()
         return self.view.snapshot(volume_rules(self.scene.config, ignored))
 
-    def _decide(self, config: SchedulerConfig) -> TrialResult:
-        scene, trail = self.scene, TimedTrail(self.job, self.spent)
+    def _decide(self, now: TrialMoment, config: SchedulerConfig, later: int) -> TrialResult:
+        """Room that was promised counts when its tasks have it, so many cycles `later` at most: those who hold it gone.
+        Where nobody goes, nothing comes of a promise.
+        """
+        trail = TimedTrail(self.job, self.spent)
+        result = self._cycle(now, config, trail)
+        counts = result.report.task_status.get(self.job, {})
+        seated, pods = _count(counts, SEATED), sum(counts.values())
+        evicted = _evicted_for(result, self.job, self.view)
+        admitted = result.report.phases.get(self.job, "") not in WAITING
+        promised = counts.get(PIPELINED, 0) > 0
+        after = self._carried_out(now, result) if promised and later else {}
+        if not any(obj is None for obj in after.values()):
+            reached = SEATED if promised else COMING
+            found = max([seated, *(_count(ended.tasks, reached) for ended in trail.of_job(self.job))])
+            return TrialResult(seated, found, admitted, -evicted, pods)
+        then = TrialMoment(_with(now.objects, after), now.next_clock(), Carry.from_dict(result.carry))
+        with self._put(now.objects, after):
+            end = self._decide(then, config, later - 1)
+        return TrialResult(end.kept, max(seated, end.found), admitted, end.spared - evicted, pods)
+
+    def _cycle(self, now: TrialMoment, config: SchedulerConfig, trail: TimedTrail) -> CycleResult:
         session = open_session(
             self._snapshot(),
             config,
-            scene.clock,
-            scene.carry,
-            scene.options,
+            now.clock,
+            now.carry,
+            self.scene.options,
             report=True,
             trail=trail,
-            ask=scene.ask(),
+            ask=self.scene.ask(),
         )
         for action in config.actions:
             run_action(session, action)
             demand_time(self.spent)
-        result = close_session(session)
-        counts = result.report.task_status.get(self.job, {})
-        coming, needed = _count(counts, COMING), self.view.jobs.by_key[self.job].pod_group.min_member
-        # preempt and reclaim leave promises to a gang that cannot start with them
-        kept = coming if coming >= needed else _count(counts, SEATED)
-        found = max([coming, *(_count(ended.tasks, COMING) for ended in trail.of_job(self.job))])
-        admitted = result.report.phases.get(self.job, "") not in WAITING
-        return TrialResult(kept, found, admitted, -_evicted_for(result, self.job, self.view), sum(counts.values()))
+        return close_session(session)
 
-    @contextmanager
-    def _changed(self, changes: Sequence[Change]) -> Generator[None]:
+    def _carried_out(self, now: TrialMoment, result: CycleResult) -> Changed:
+        """What other objects are then; None: those who go."""
+        going = {("Pod", one.namespace, one.name) for one in self.scene.in_flight if isinstance(one, Evict)}
+        given = [obj for who, obj in now.objects.items() if who not in going]
+        remaining = {identity_of(obj): obj for obj in next_objects(given, result, now.clock.now)}
+        gone: Changed = dict.fromkeys(who for who in now.objects if who not in remaining)
+        return gone | {who: obj for who, obj in remaining.items() if now.objects.get(who) is not obj}
+
+    def _after(self, changes: Sequence[Change]) -> dict[Identity, Object]:
+        """What the changed objects become."""
         after: dict[Identity, Object] = {}
         for edit in (edit for change in changes for edit in change.edits):
             obj = after.get(edit.who)
             if obj is None:
                 obj = after[edit.who] = copy.deepcopy(self.objects.get(edit.who) or _blank(*edit.who))
             edit.make(obj)
-        if any(change.remade for change in changes):
-            after = self._remade(after)
+        return self._remade(after) if any(change.remade for change in changes) else after
+
+    @contextmanager
+    def _put(self, before: Mapping[Identity, Object], after: Mapping[Identity, Object | None]) -> Generator[None]:
+        """The view with these objects."""
         try:
             for who, obj in after.items():
-                self.view.apply("MODIFIED" if who in self.objects else "ADDED", obj)
+                self._see(before.get(who), obj)
             yield
         finally:
-            for who, obj in reversed(after.items()):
-                before = self.objects.get(who)
-                self.view.apply("DELETED" if before is None else "MODIFIED", before or obj)
+            for who, obj in reversed([*after.items()]):
+                self._see(obj, before.get(who))
+            assume(self.view, self.scene.in_flight)
+
+    def _see(self, before: Object | None, after: Object | None) -> None:
+        if after is not None:
+            self.view.apply("ADDED" if before is None else "MODIFIED", after)
+        elif before is not None:
+            self.view.apply("DELETED", before)
 
     def _remade(self, after: dict[Identity, Object]) -> dict[Identity, Object]:
         """With what controllers make of the objects after the change."""
@@ -146,6 +198,11 @@ def _evicted_for(result: CycleResult, job: str, view: View) -> int:
 
 def _blank(kind: str, namespace: str, name: str) -> Object:
     return {"kind": kind, "metadata": {"name": name, **({"namespace": namespace} if namespace else {})}}
+
+
+def _with(objects: Mapping[Identity, Object], after: Changed) -> dict[Identity, Object]:
+    merged: Changed = {**objects, **after}
+    return {who: obj for who, obj in merged.items() if obj is not None}
 
 
 def _count(counts: dict[str, int], labels: frozenset[str]) -> int:

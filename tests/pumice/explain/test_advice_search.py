@@ -84,6 +84,17 @@ def test_of_two_together_neither_can_be_less(a: int, b: int, tries: int) -> None
         assert search.tried < search.known, "the time was over"
 
 
+def test_other_pairs_are_tried_when_what_came_further_alone_brings_not_all() -> None:
+    """`fewer` starts one of nine by itself; the two that bring all do nothing alone."""
+
+    def reached(words: tuple[str, ...]) -> int:
+        return 9 if {"limit1", "room1"} <= set(words) else int("fewer1" in words)
+
+    search = searched(Table(reached), family("fewer", 1), family("limit", 1), family("room", 1))
+    told = [([change.words for change in one.changes], one.result.kept) for one in search.found]
+    assert told == [(["limit1", "room1"], 9), (["fewer1"], 1)]
+
+
 class Ticks:
     """Time that is over at the n-th question."""
 
