@@ -84,6 +84,7 @@ def test_every_view_of_a_journal(viewed: str, width: int, height: int, dark: boo
         expect(page.get_by_text("0 of 4 nodes fit")).to_be_visible()
         expect(page.locator("td", has_text="resources: Insufficient cpu").first).to_be_visible()
         assert fits(page)
+        assert "null" not in page.locator("main").inner_text()
         page.goto(f"{viewed}/#health")
         expect(page.get_by_text("Bound 4")).to_be_visible()
         assert fits(page)

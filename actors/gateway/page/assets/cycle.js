@@ -12,16 +12,16 @@ export function cycle(place, given) {
   const [asked = "", ...rest] = given.split("/");
   const task = rest.join("/");
   const named_ = /^\d+$/.test(asked) ? asked : state.cycle !== null ? String(state.cycle) : "newest";
-  const strip = h("div");
+  const strip = h("div", { class: "scroll" });
   const body = h("div", { class: "stack" });
   const number = h("input", { type: "number", min: "1", "aria-label": "Cycle", size: 8 });
   const pod = h("input", { value: task, placeholder: "namespace/pod", "aria-label": "Task", size: 30 });
   const step = (by) => () => shown && go(shown.cycle + by);
-  place.append(h("div", { class: "row" },
+  place.append(...[h("div", { class: "row" },
     h("button", { type: "button", onclick: step(-1), title: "left arrow" }, "◀ previous"), h("form", { onsubmit: (event) => { event.preventDefault(); go(number.value); } }, number),
     h("button", { type: "button", onclick: step(1), title: "right arrow" }, "next ▶"), h("a", { href: "#cycle/newest" }, "newest"),
     h("form", { onsubmit: (event) => { event.preventDefault(); go(shown ? shown.cycle : named_, pod.value.trim()); } }, pod, h("button", null, "Nodes × plugins"))),
-  state.mode.live ? h("section", { class: "box stack" }, strip, legend()) : null, body);
+  state.mode.live ? h("section", { class: "box stack" }, strip, legend()) : null, body].filter(Boolean));
   const stopper = new AbortController();
   let shown = null;
 

@@ -120,7 +120,7 @@ function drawn(story) {
   const parts = [
     h("p", null, named(story.job), story.queue ? [" in queue ", named(story.queue)] : "", `, a gang of ${story.min_member} and more. `,
       `Submitted ${moment(story.submitted)} UTC`, story.admitted ? `, admitted after ${seconds(story.admitted - began)}` : ", not admitted", firstBound(story) ? `, first bound after ${seconds(firstBound(story) - began)}.` : ", nothing bound."),
-    s("svg", { viewBox: `0 0 ${WIDTH} ${high}`, role: "img", "aria-label": `What ${story.job} went through` }, axis(began, end, x, high), milestones(story, x), tries(story, x), pods.map((pod, row) => lane(pod, 66 + row * ROW, x, end))),
+    h("div", { class: "scroll" }, s("svg", { viewBox: `0 0 ${WIDTH} ${high}`, role: "img", "aria-label": `What ${story.job} went through` }, axis(began, end, x, high), milestones(story, x), tries(story, x), pods.map((pod, row) => lane(pod, 66 + row * ROW, x, end)))),
     h("div", { class: "legend" }, [["soft", "waits"], ["promised", "bound"], ["used", "runs"], ["none", "ended"], ["releasing", "evicted"]].map(([kind, text]) => h("span", null, swatch(kind), text)), h("span", null, "▼ the scheduler's answer changed")),
     pods.length < story.pods.length + story.pods_left_out ? h("p", { class: "soft" }, `${counted(story.pods.length + story.pods_left_out - pods.length, "pod")} more.`) : null,
     evictions.length ? h("div", null, h("h3", null, "Evictions"), h("ul", { class: "list" }, evictions.slice(0, 50).map((pod) => h("li", null, `${clock(pod.ended)} `, named(`${pod.namespace}/${pod.name}`), " from ", named(pod.node), pod.evicted_for ? [" to make room for ", named(pod.evicted_for)] : "", ` (${pod.evicted_by})`)))) : null,

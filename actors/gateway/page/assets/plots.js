@@ -22,8 +22,8 @@ export function lines(series, { high = 170, told = String, when = String, label 
     return s("path", { d: steps, fill: "none", stroke: each.colour || COLOURS[number % COLOURS.length], "stroke-width": 1.8 }, s("title", null, each.name));
   });
   return h("figure", { class: "stack" },
-    s("svg", { viewBox: `0 0 ${WIDTH} ${high}`, role: "img", "aria-label": label }, grid,
-      s("text", { x: 46, y: high - 3 }, when(first)), s("text", { x: WIDTH - 10, y: high - 3, "text-anchor": "end" }, when(last)), paths),
+    h("div", { class: "scroll" }, s("svg", { viewBox: `0 0 ${WIDTH} ${high}`, role: "img", "aria-label": label }, grid,
+      s("text", { x: 46, y: high - 3 }, when(first)), s("text", { x: WIDTH - 10, y: high - 3, "text-anchor": "end" }, when(last)), paths)),
     h("figcaption", { class: "legend" }, shown.map((each, number) => h("span", null, dot(each.colour || COLOURS[number % COLOURS.length]), named(each.name)))));
 }
 

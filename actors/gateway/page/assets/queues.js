@@ -159,7 +159,7 @@ function lending(listed) {
     });
   });
   const label = (side, x, anchor) => side.map((each) => s("text", { x, y: each.top + each.tall / 2 + 4, "text-anchor": anchor, class: "strong" }, `${each.name}  ${amount(chosen, each.value)}`));
-  return h("div", null, s("svg", { viewBox: `0 0 720 ${high}`, role: "img", "aria-label": "Lenders on the left, borrowers on the right" }, drawn, label(left, 194, "end"), label(rightSide, 526, "start")),
+  return h("div", { class: "scroll" }, s("svg", { viewBox: `0 0 720 ${high}`, role: "img", "aria-label": "Lenders on the left, borrowers on the right" }, drawn, label(left, 194, "end"), label(rightSide, 526, "start")),
     h("p", { class: "soft" }, `Left: ${chosen} that queues deserve and do not use. Right: who has more than deserved. Nothing says whose is whose, so the ribbons are in proportion.`));
 }
 
