@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode, b64encode
+from typing import Any
 
 from actors.api.admission.rules import Lookup
 from actors.api.fields import section
@@ -15,7 +16,7 @@ def default(secret: Object, lookup: Lookup) -> None:
     """Texts are for writing only."""
     del lookup
     secret["type"] = secret.get("type") or "Opaque"
-    texts = secret.pop("stringData", None) or {}
+    texts: dict[str, Any] = secret.pop("stringData", None) or {}
     if texts:
         written = {name: b64encode(str(text).encode()).decode() for name, text in texts.items()}
         secret["data"] = {**section(secret, "data"), **written}

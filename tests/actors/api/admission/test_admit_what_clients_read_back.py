@@ -36,7 +36,10 @@ def test_what_is_applied_twice_changes_nothing(cluster: Cluster) -> None:
     made = cluster.create({**queue, "spec": {"capability": amounts}})
     job = vcjob("j", job_task("a"))
     job["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": 1}}
+    written = [dict(task) for task in job["spec"]["tasks"]]
     job = cluster.create(job)
+    assert isinstance(cluster.patch("Job", "j", {"spec": {"tasks": written}}), Accepted), "without what was filled in"
+    assert cluster.get("Job", "j") == job
     for kind, obj, namespace in (("Queue", made, ""), ("Job", job, "default")):
         reply = cluster.patch(kind, obj["metadata"]["name"], {"spec": obj["spec"]}, namespace)
         assert isinstance(reply, Accepted)
