@@ -61,4 +61,3 @@ class OtherScheduler:
         record = record_of(taken, loaded.digest, moment, result, memory.carry, scheduler=NAME)
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
-        memory.done = moment.cycle

@@ -192,11 +192,11 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         record = record_of(taken, loaded.digest, moment, result, memory.carry, steps.answers())
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
-        await self._metrics.tell(measure.finish(result, moment.now))
-        memory.done = moment.cycle
         if others_wait:
             await self._other.cycle(loaded, memory, self._settings.seed)
         self._settle(taken.version, result)
+        await self._metrics.tell(measure.finish(result, moment.now))
+        memory.done = memory.cycle
         self._tell_who_waits()
 
     async def _decide(

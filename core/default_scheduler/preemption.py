@@ -49,6 +49,8 @@ class Preemption:
     def __init__(self, session: Session, room: RoomFilter) -> None:
         self._session, self._room = session, room
         self._budgets = budgets_of(session.objects.get(KIND, {}))
+        self._in_vain: dict[tuple[NodeSearch, int], str] = {}
+        self._as_of = 0, 0  # binds and evictions
 
     @once
     def _lowest(self) -> int:
@@ -69,20 +71,36 @@ class Preemption:
         return LEAVING if leaving else ""
 
     def best(self, task: Task, search: NodeSearch, codes: IntArray) -> tuple[Sacrifice | None, str]:
-        """The node on which making room is the least loss; without one, why there is none."""
+        """The node on which making room is the least loss; without one, why there is none: the same for all who are
+        alike and as important, until something has been decided.
+        """
+        as_of = len(self._session.binds), len(self._session.evicts)
+        if as_of != self._as_of:
+            self._in_vain.clear()
+            self._as_of = as_of
+        alike = search, importance(task)
+        if alike in self._in_vain:
+            return None, self._in_vain[alike]
+        found = self._candidates(task, search, codes)
+        if found:
+            return min(found, key=self._loss), ""
+        helpless = len(codes) - int(np.count_nonzero(curable(self._session.reasons, codes)))
+        counts = {text: n for text, n in ((NO_VICTIMS, len(codes) - helpless), (NO_HELP, helpless)) if n}
+        self._in_vain[alike] = unavailable(len(codes), counts)
+        return None, self._in_vain[alike]
+
+    def _candidates(self, task: Task, search: NodeSearch, codes: IntArray) -> list[Sacrifice]:
+        """As many as are enough, in the nodes' order."""
         nodes: list[int] = np.flatnonzero(curable(self._session.reasons, codes)).tolist()
         wanted = max(len(codes) * SHARE // 100, FEWEST)
         found: list[Sacrifice] = []
         for node in nodes if importance(task) > self._lowest else ():
-            room = self._on(task, search, node)
+            room = self.on_node(task, search, node)
             if room is not None:
                 found.append(room)
             if len(found) == wanted:
                 break
-        if found:
-            return min(found, key=self._loss), ""
-        counts = {text: n for text, n in ((NO_VICTIMS, len(nodes)), (NO_HELP, len(codes) - len(nodes))) if n}
-        return None, unavailable(len(codes), counts)
+        return found
 
     def fits_after_leaving(self, search: NodeSearch, node: int) -> bool:
         """Whether the node will do when all who are leaving it have left."""
@@ -94,7 +112,7 @@ class Preemption:
 
     # --- one node
 
-    def _on(self, task: Task, search: NodeSearch, node: int) -> Sacrifice | None:
+    def on_node(self, task: Task, search: NodeSearch, node: int) -> Sacrifice | None:
         """SelectVictimsOnNode: all lower ones go; then each comes back who leaves room, the protected ones first."""
         session, status = self._session, self._session.jobs.status
         lower = [

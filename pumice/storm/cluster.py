@@ -114,13 +114,13 @@ def pod_group(name: str, details: Object) -> Object:
 def pods(job: str, details: Object, numbers: range, *, grouped: bool = True) -> list[Object]:
     """Pods job-0 and on of a job, which share all but their names; without a group each is left to get its own.
 
-    cpu, memory (neither: best effort), gpus, port, seconds (0: it never ends), priority.
+    cpu, memory (neither: best effort), gpus, port, seconds (0: it never ends), priority, scheduler.
     """
     labels = {JOB: job}
     annotations = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"} | policy(details)
     if grouped:
         annotations |= {"scheduling.k8s.io/group-name": job, "volcano.sh/task-spec": "worker"}
-    spec = {"schedulerName": "volcano", **_pod_spec(ASKED | details if grouped else details)}
+    spec = {"schedulerName": details.get("scheduler", "volcano"), **_pod_spec(ASKED | details if grouped else details)}
     named = {"namespace": NAMESPACE, "labels": labels, "annotations": annotations}
     return [
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{job}-{number}", **named}, "spec": spec}

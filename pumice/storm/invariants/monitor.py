@@ -240,7 +240,8 @@ class Monitor:
         else:
             cycle.victims.append(decision)
             pod = (decision.namespace, decision.name)
-            if BUDGETS in self.upheld and self.budgets.forbid(pod, decision.uid, cycle.record.revision):
+            bars = BUDGETS in self.upheld and not cycle.record.scheduler  # to Kubernetes' they are a preference
+            if bars and self.budgets.forbid(pod, decision.uid, cycle.record.revision):
                 self.violated("spares-budgets", f"pod {'/'.join(pod)} was a victim, though its budget leaves none")
             self._held.view.evicting(*pod, decision.uid)
         if not cycle.left:
@@ -281,7 +282,7 @@ class Monitor:
     def _judge_gangs(self, cycle: _Cycle) -> None:
         decided, revision = {uid for uid, _ in self._held.view.binds.values()}, cycle.record.revision
         problems = partial_gangs(self.truth, cycle.binds, decided, revision) if GANGS in self.upheld else []
-        if VICTIMS in self.upheld and cycle.victims:
+        if VICTIMS in self.upheld and cycle.victims and not cycle.record.scheduler:  # Kubernetes' knows no gangs
             problems += broken_gangs(
                 self.truth, cycle.victims, decided, set(self._held.view.evictions.values()), revision
             )

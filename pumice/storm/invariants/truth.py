@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from core.messages.events import Mutation
 from core.objects.metadata import section
 from pumice.storm.extender import admits
@@ -156,8 +157,8 @@ class StormTruth:
         return None if mutation.type == "ADDED" else (pod, was)  # it came with its node: nobody decided that
 
     def is_ours(self, pod: PodBook) -> bool:
-        """Whether the pod is for this scheduler to place."""
-        return bool(self.object_of(pod)["spec"].get("schedulerName") == SCHEDULER)
+        """Whether the pod is for a scheduler here to place."""
+        return self.object_of(pod)["spec"].get("schedulerName") in (SCHEDULER, DEFAULT_SCHEDULER)
 
     def object_of(self, pod: PodBook) -> Object:
         """As the api's newest mutation has it."""

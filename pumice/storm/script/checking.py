@@ -96,7 +96,7 @@ JOB: Final = {
     "cores": whole(0, 100),
     "whole": whole(0, 1),
 }
-LOOSE: Final = {key: check for key, check in JOB.items() if key not in ("min", "queue")}
+LOOSE: Final = {key: check for key, check in JOB.items() if key not in ("min", "queue")} | {"scheduler": TEXT}
 JOBS: Final = ("job", "vcjob")
 OWNERS: Final = (*JOBS, "pods")
 """What has pods."""

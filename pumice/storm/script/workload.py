@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.storm.script.claims import LOCAL, MADE, MOST_DEVICES, MOST_SHARING
 from pumice.storm.script.events import Event
 from pumice.storm.script.shares import SHARES
@@ -27,6 +28,7 @@ DISTURBANCES: Final = (
     "rush",
     "crowd",
     "loose",
+    "plain",
     "budget",
     "clock-jump",
     "power-cut",
@@ -117,6 +119,12 @@ def _loose(random: Random) -> dict[str, Any]:
     return details | random.choice(({}, {"cpu": "1", "memory": "1Gi"}))
 
 
+def _plain(random: Random) -> dict[str, Any]:
+    """Pods of Kubernetes' own scheduler; one time in three they may take others' room."""
+    details = _loose(random) | {"scheduler": DEFAULT_SCHEDULER}
+    return details | random.choice(({}, {"cpu": "2", "memory": "1Gi"}, {"cpu": "3", "priority": "high"}))
+
+
 def _disturbances(random: Random, size: Size, wanted: dict[str, float], inputs: list[Event]) -> list[Event]:
     jobs = [event.target for event in inputs if event.what == "job"]
     guarded = [event for event in inputs if event.what in ("job", "vcjob") and int(event.details["pods"]) > 1]
@@ -153,6 +161,8 @@ def _disturbance(random: Random, what: str, at: float, node: str, jobs: list[str
             return [Event(what, at, target=node, amount=5), Event("restore-node", round(at + 6.0, 3), target=node)]
         case "loose":
             return [Event("pods", at, target=f"loose{int(at * 1000)}", details=_loose(random))]
+        case "plain":
+            return [Event("pods", at, target=f"plain{int(at * 1000)}", details=_plain(random))]
         case "crowd":
             return _crowd(random, round(at / 4, 3))
         case "clock-jump":

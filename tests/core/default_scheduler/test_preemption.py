@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from core.default_scheduler.preemption import Preemption, Sacrifice
+from core.default_scheduler.scheduling import AT_ONCE
 from core.messages.decisions import CycleResult
+from core.objects.pod import Task
+from core.session.search.node_search import NodeSearch
 from core.state.view import View
 from tests.core.default_scheduler.clusters import bound, decided, mine, why
 from tests.kit.budgets import budget
@@ -157,3 +161,26 @@ def test_what_was_tried_changes_nothing() -> None:
     )
     assert not result.evicts
     assert bound(result) == {"tiny": "n0"}
+
+
+def test_a_cycle_makes_room_for_so_many_and_leaves_the_others_to_the_next() -> None:
+    there = [node(f"n{number:02}") for number in range(AT_ONCE + 5)]
+    low = [resident(f"r{number:02}", f"n{number:02}", cpu="8") for number in range(AT_ONCE + 5)]
+    waits = [mine(f"p{number:02}", cpu="6", priority=9) for number in range(AT_ONCE + 5)]
+    result = decided(there, low, waits)
+    assert len(result.evicts) == len(result.pod_conditions) == AT_ONCE
+
+
+def test_pods_alike_are_tried_once_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def counted(self: Preemption, task: Task, search: NodeSearch, row: int) -> Sacrifice | None:
+        tried.append(task.name)
+        return real(self, task, search, row)
+
+    real = Preemption.on_node
+    monkeypatch.setattr(Preemption, "on_node", counted)
+    waits = [mine(f"p{number}", cpu="9", priority=9) for number in range(5)]
+    result = decided(node("n0"), resident("r", "n0", cpu="8"), waits, mine("other", cpu="9", priority=8))
+    assert tried == ["p0", "other"]
+    assert len(set(why(result).values())) == 1
