@@ -59,11 +59,12 @@ class Preemption:
         rows = np.flatnonzero(np.isin(tasks.status, PREEMPTABLE_STATUSES)).tolist()
         return min((importance(task) for row in rows if (task := tasks.handles[row]) is not None), default=LIFT)
 
-    def not_eligible(self, task: Task) -> str:
-        """Why the pod may not preempt now, "" if it may (PodEligibleToPreemptOthers)."""
+    def not_eligible(self, task: Task, node: int) -> str:
+        """Why the pod may not preempt now, "" if it may (PodEligibleToPreemptOthers). `node`: where room is being made
+        for it already, -1 for nowhere.
+        """
         if task.template.preemption_policy == "Never":
             return NEVER
-        node = self._session.nodes.row.get(task.nominated, -1)
         leaving = node >= 0 and any(
             self._session.jobs.status[each.row] == TaskStatus.RELEASING and importance(each) < importance(task)
             for each in self._session.nodes.tasks_on(node)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from core.default_scheduler.filters import KubeFilters
+from core.default_scheduler.nominations import KubeNominations
 from core.default_scheduler.preemption import Preemption
+from core.default_scheduler.waiting import importance
 from core.default_scheduler.words import NO_NODES, nowhere, refusals, unavailable
 from core.life.task import TaskStatus
 from core.messages.decisions import PendingReason, PodCondition
@@ -37,11 +39,16 @@ class OneByOne:
 
     def __init__(self, session: Session, filters: KubeFilters, pods: Sequence[Task]) -> None:
         self.session = session
-        self._pods = pods
+        self._nominations = KubeNominations(session.carry, pods)
+        self._pods = sorted(pods, key=self._turn)
         self._preemption = Preemption(session, filters.room)
         self.conditions: list[PodCondition] = []
         self.pending: dict[str, PendingReason] = {}
         self._rooms_made = 0
+
+    def _turn(self, task: Task) -> tuple[int, bool]:
+        """Of equals those first for whom room is being made."""
+        return -importance(task), not self._nominations.of(task)
 
     def take_all(self) -> None:
         """One after the other, until much room has been made: what was decided brings the next cycle about."""
@@ -74,14 +81,14 @@ class OneByOne:
     def _without_node(self, task: Task, search: NodeSearch, codes: IntArray) -> None:
         """PostFilter."""
         why = unavailable(len(codes), refusals(self.session.reasons, codes))
-        refused = self._preemption.not_eligible(task)
+        node = self.session.nodes.row.get(self._nominations.of(task), -1)
+        refused = self._preemption.not_eligible(task, node)
         if not refused:
             room, refused = self._preemption.best(task, search, codes)
             if room is not None and self._make_room(task, room.node, room.victims):
                 self._fail(task, why, self.session.nodes.names[room.node])
                 return
         self._fail(task, f"{why} preemption: {refused}")
-        node = self.session.nodes.row.get(task.nominated, -1)
         if node >= 0 and self._preemption.fits_after_leaving(search, node):
             self._promise(task, node)
 
@@ -106,5 +113,7 @@ class OneByOne:
         self.pending[task.key] = PendingReason(*said)
         news = said if said != task.condition else ("", "")
         nomination = nominated if nominated != task.nominated else ""
+        if nominated:
+            self._nominations.note(task, nominated)
         if any((*news, nomination)):
             self.conditions.append(PodCondition(task.namespace, task.name, task.uid, *news, nomination))

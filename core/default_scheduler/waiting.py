@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def waiting(snapshot: Snapshot) -> list[Task]:
-    """By priority, of equals those first for whom room is being made, then by age and name (PrioritySort)."""
+    """By priority, then by age and name (PrioritySort)."""
     columns = snapshot.tasks
     alone = (columns.status == TaskStatus.PENDING) & (columns.job == NOWHERE)
     handles = columns.handles
@@ -24,8 +24,8 @@ def waiting(snapshot: Snapshot) -> list[Task]:
     return sorted([task for task in found if is_served(task) and not task.gated and not task.deleting], key=_turn)
 
 
-def _turn(task: Task) -> tuple[int, bool, float, str]:
-    return -importance(task), not task.nominated, task.created, task.key
+def _turn(task: Task) -> tuple[int, float, str]:
+    return -importance(task), task.created, task.key
 
 
 def importance(task: Task) -> int:

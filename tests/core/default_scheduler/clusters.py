@@ -22,13 +22,13 @@ def mine(name: str, **options: Any) -> Object:
     return pod(name, scheduler=NAME, **options)
 
 
-def decided(*objects: Object | Sequence[Object], view: View | None = None) -> CycleResult:
+def decided(*objects: Object | Sequence[Object], view: View | None = None, carry: Object | None = None) -> CycleResult:
     """One cycle."""
     view = view or View()
     for each in objects:
         for obj in [each] if isinstance(each, dict) else each:
             view.apply("ADDED", obj)
-    return run_cycle(view.snapshot(), CONFIG, CycleClock(1, NOW), Carry(), scheduler=NAME)
+    return run_cycle(view.snapshot(), CONFIG, CycleClock(1, NOW), Carry.from_dict(carry or {}), scheduler=NAME)
 
 
 def bound(result: CycleResult) -> dict[str, str]:

@@ -184,3 +184,19 @@ def test_pods_alike_are_tried_once_in_vain(monkeypatch: pytest.MonkeyPatch) -> N
     result = decided(node("n0"), resident("r", "n0", cpu="8"), waits, mine("other", cpu="9", priority=8))
     assert tried == ["p0", "other"]
     assert len(set(why(result).values())) == 1
+
+
+def test_room_that_is_being_made_is_known_before_the_api_says_so() -> None:
+    """The victim is leaving, and the pod does not yet show where it is nominated: nobody else must go."""
+    there = [node("n0"), node("n1"), resident("a", "n0", cpu="8"), resident("b", "n1", cpu="8")]
+    first = decided(there, VIP)
+    assert (evicted(first), nominated(first)) == ({"a"}, {"vip": "n0"})
+    view = View()
+    for obj in (*there, VIP):
+        view.apply("ADDED", obj)
+    view.evicting("default", "a")
+    second = decided(view=view, carry=first.carry)
+    assert not second.evicts
+    assert why(second)["vip"].endswith("not eligible due to a terminating pod on the nominated node.")
+    view.apply("MODIFIED", nominee())
+    assert not decided(view=view, carry=second.carry).carry["plugins"]
