@@ -20,7 +20,7 @@ from pumice.storm.invariants.budget_books import BUDGET
 from pumice.storm.invariants.card_books import miscounted_cells, without_cards
 from pumice.storm.invariants.group_status import wrong_statuses
 from pumice.storm.invariants.pod_book import unscheduled
-from pumice.storm.invariants.truth import SCHEDULER
+from pumice.storm.invariants.truth import SCHEDULERS
 from storage import codec
 from storage.journal import API
 
@@ -198,7 +198,7 @@ def without_reason(store: Store, monitor: Monitor) -> list[str]:
 
 def _is_left_alone(obj: Object, job: str) -> bool:
     """Whether a pod of this scheduler's is in no group, so that the scheduler never hears of it."""
-    return obj["spec"].get("schedulerName") == SCHEDULER and job.endswith("/")
+    return obj["spec"].get("schedulerName") == SCHEDULERS[0] and job.endswith("/")
 
 
 def _group_says_why(store: Store, job: str) -> bool:

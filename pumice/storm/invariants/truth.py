@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from core.messages.events import Mutation
 from core.objects.metadata import section
 from pumice.storm.extender import admits
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from actors.api.store import Store
 
 
-SCHEDULER: Final = "volcano"
+SCHEDULERS: Final = ("volcano", "default-scheduler")
 
 
 @dataclass(slots=True)
@@ -158,7 +157,7 @@ class StormTruth:
 
     def is_ours(self, pod: PodBook) -> bool:
         """Whether the pod is for a scheduler here to place."""
-        return self.object_of(pod)["spec"].get("schedulerName") in (SCHEDULER, DEFAULT_SCHEDULER)
+        return self.object_of(pod)["spec"].get("schedulerName") in SCHEDULERS
 
     def object_of(self, pod: PodBook) -> Object:
         """As the api's newest mutation has it."""
