@@ -15,7 +15,7 @@ from core.messages.watch import Pulled
 from storage import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
     from actors.api.watch import ChangeLog
@@ -76,16 +76,13 @@ class Pulls:
             waiting.fail(self._name, error.error)
             return
         revisions = tuple([event.revision for event in found.events])
-        waiting.reply(Pulled(found.revision, revisions, tuple(self._frames(found.events)), found.gone, found.more))
-
-    def _frames(self, events: Iterable[Mutation]) -> Iterable[Raw]:
-        encoded = self._encoded
-        for event in events:
-            frame = encoded.get(event.revision)
-            if frame is None:
-                frame = encoded[event.revision] = Raw(codec.encode(event))
-            yield frame
+        frames = tuple([self._encoded.get(event.revision) or self._encode(event) for event in found.events])
         self._forget_older()
+        waiting.reply(Pulled(found.revision, revisions, frames, found.gone, found.more))
+
+    def _encode(self, event: Mutation) -> Raw:
+        frame = self._encoded[event.revision] = Raw(codec.encode(event))
+        return frame
 
     def _forget_older(self) -> None:
         encoded = self._encoded

@@ -64,6 +64,8 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
         """Apply, make durable, answer, wake."""
         requests = self._without_pulls(batch)
+        if not requests:
+            return
         now = self.clock.now()
         entries: list[recording.Entry] = []
         self._laps.begin()

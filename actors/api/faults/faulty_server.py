@@ -81,6 +81,8 @@ class FaultyApiServer(ApiServer):
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
         """As without faults, one turn at a time with what comes late."""
         requests = self._without_pulls(batch)
+        if not requests:
+            return
         async with self._lock:
             steps = [_Step(item.message, item) for item in requests]
             for step in steps:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any, Final
 
 from actors.api import metadata, refusals
@@ -110,8 +109,12 @@ class Creation:
         if own and self._tables.key_of(own) is None:
             return own
         tables, revision = self._tables, self._tables.revision + 1
-        uids = (uid_of(self._registry.seed, revision, attempt) for attempt in count())
-        return next(uid for uid in uids if tables.key_of(uid) is None and not tables.was_removed(uid))
+        attempt = 0
+        while True:
+            uid = uid_of(self._registry.seed, revision, attempt)
+            if tables.key_of(uid) is None and not tables.was_removed(uid):
+                return uid
+            attempt += 1
 
     def _enter(self, kind: Kind, key: Key, moment: RequestMoment, *, dry_run: bool) -> Refused | None:
         """Whether the namespace takes new objects; one that a manifest at the start only names is made for it."""

@@ -12,6 +12,7 @@ from actors.agents.pod_runs import read_run
 from actors.api.store import Store
 from core.life.task import COMPLETED_STATUSES, TaskStatus
 from core.messages.events import Mutation
+from core.objects.metadata import section
 from core.objects.node import read_node
 from core.objects.pod import Task, read_task
 from core.state.tasks import NOWHERE
@@ -19,7 +20,7 @@ from core.state.volumes import attachable_on
 from pumice.storm.invariants.budget_books import BUDGET
 from pumice.storm.invariants.card_books import miscounted_cells, without_cards
 from pumice.storm.invariants.group_status import wrong_statuses
-from pumice.storm.invariants.pod_book import unscheduled
+from pumice.storm.invariants.pod_book import ENDED, unscheduled
 from pumice.storm.invariants.truth import SCHEDULERS
 from storage import codec
 from storage.journal import API
@@ -175,7 +176,8 @@ def without_outcome(monitor: Monitor) -> list[str]:
 def never_ending(store: Store) -> list[str]:
     """Pods on a node that is there which run though they have an end: at rest no timer is left to end them."""
     nodes = {node["metadata"]["name"] for node in _listed(store, "Node")}
-    runs = (read_run(pod, 0) for pod in _listed(store, "Pod"))
+    pods = _listed(store, "Pod")
+    runs = [read_run(pod, 0) for pod in pods if section(pod, "status").get("phase") not in ENDED]
     problems = [
         f"pod {run.namespace}/{run.name} runs on {run.node}, for {run.duration_s:g} s and longer"
         for run in runs

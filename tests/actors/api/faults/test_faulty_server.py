@@ -1,0 +1,53 @@
+"""The api server with faults before it."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from actors.api.faults.faulty_server import FaultyApiServer
+from actors.api.faults.network import Network
+from actors.api.faults.strikes import ListedFaults
+from actors.api.server import ApiServer
+from actors.runtime.mailbox import Mailbox, expected
+from core.messages import commands, supervision, watch
+from storage import codec
+from tests.actors.bench import Bench, running
+from tests.kit.nodes import node
+
+pytestmark = pytest.mark.anyio
+
+
+class FaultyBench(Bench):
+    """A bench whose api server has a network before it."""
+
+    def server(self) -> ApiServer:
+        self.network = Network(self.context)
+        return FaultyApiServer(
+            "api-server",
+            self.api,
+            self.context,
+            store=self.store,
+            recorder=self.recorder,
+            faults=ListedFaults([]),
+            network=self.network,
+            supervisor=Mailbox("supervisor", supervision.SupervisorCommand),
+        )
+
+
+async def test_pulls_do_not_wait_for_what_comes_late_to_be_on_disk() -> None:
+    async with running(FaultyBench()) as bench:
+        assert isinstance(bench, FaultyBench)
+        await anyio.wait_all_tasks_blocked()
+        bench.may_write = anyio.Event()
+        bench.network.hold(0.0, request=commands.Create(codec.pack(node("n"))))
+        await anyio.sleep(0.01)
+        await anyio.wait_all_tasks_blocked()
+        assert bench.store.revision == 1, "it has the turn, and waits for the journal"
+        try:
+            with anyio.fail_after(2):
+                for _ in range(3):
+                    pulled = await bench.api.ask(watch.Pull("me", 0, held=False))
+                    assert expected(pulled, watch.Pulled).revisions == ()
+        finally:
+            bench.may_write.set()
