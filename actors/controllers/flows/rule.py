@@ -66,14 +66,14 @@ class JobFlowRule:
         phase = _phase(flow)
         if phase in (FlowPhase.TERMINATING, FlowPhase.FAILED):
             return agenda
-        if phase is FlowPhase.SUCCEED and flow["spec"].get("jobRetainPolicy") == "delete":
+        if phase is FlowPhase.SUCCEED and section(flow, "spec").get("jobRetainPolicy") == "delete":
             agenda.requests += [_removal(job) for job in jobs if not is_leaving(job)]
             return agenda
         missing = "" if phase is FlowPhase.SUCCEED else self._deploy(agenda, family)
         if missing:
             self._say_missing(agenda, flow, missing, now)
             return agenda
-        trigger = trigger_of(by_phase(jobs), len(flow["spec"].get("flows") or ()), phase)
+        trigger = trigger_of(by_phase(jobs), len(section(flow, "spec").get("flows") or ()), phase)
         after = phase if trigger is None else move(phase, trigger) or phase
         status = flow_status(flow, jobs, after.value, now)
         if patch := diff_patch(section(flow, "status"), status):
@@ -84,7 +84,7 @@ class JobFlowRule:
     def _deploy(self, agenda: Agenda, family: OwnFamily) -> str:
         """Make the jobs whose turn it is, in the order of the flows. Returns the first template that is not there."""
         flow, jobs = family.owner, {job["metadata"]["name"]: job for job in family.of(JOB)}
-        for each in flow["spec"].get("flows") or ():
+        for each in section(flow, "spec").get("flows") or ():
             if job_name(flow, each["name"]) in jobs:
                 continue
             targets: list[str] = section(each, "dependsOn").get("targets") or []
