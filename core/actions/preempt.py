@@ -12,7 +12,7 @@ import numpy as np
 from core.actions.dry_runs.dry_run import DryRun, drive
 from core.actions.victims.candidates import CandidateNodes
 from core.actions.victims.in_vain import InVain
-from core.actions.victims.on_node import is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
+from core.actions.victims.on_node import NEVER, is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
 from core.actions.victims.screen import movable, worth_trying
 from core.actions.victims.starving import pending_tasks, starving_jobs
 from core.session.action_arguments import caches_errors
@@ -105,7 +105,8 @@ class Preempt:
         """Evict for one task and promise it the room. False: nothing has changed."""
         session = self._session
         if not is_eligible(session, task):
-            session.trail.task_ended(task, Ending.NEVER_PREEMPTS)
+            never = task.template.preemption_policy == NEVER
+            session.trail.task_ended(task, Ending.NEVER_PREEMPTS if never else Ending.ROOM_IS_MADE)
             return False
         try:
             search = session.search_for(task, room=False)

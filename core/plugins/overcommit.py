@@ -11,6 +11,7 @@ from core.session.demand import admitted, anybody_asks, outstanding, over_all, w
 from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
+    from core.resources import Resource
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -21,13 +22,15 @@ class Overcommit:
     """`overcommit-factor` (float, default 1.2; below 1: the default).
 
     A job that is admitted counts with its whole minResources, also with what its pods use already, as in Volcano.
+    `factor`: the one that holds.
     """
 
     name = "overcommit"
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         factor = Arguments(self.name, arguments).get_float(FACTOR_KEY, DEFAULT_FACTOR)
-        self._factor = DEFAULT_FACTOR if factor < 1.0 else factor
+        self.factor = DEFAULT_FACTOR if factor < 1.0 else factor
+        self._wanted: dict[str, Resource] = {}
 
     def on_session_open(self, session: Session) -> None:
         """idle = total x factor - used; charge what is admitted already."""
@@ -36,7 +39,7 @@ class Overcommit:
         self._session = session
         nodes = session.nodes
         used = np.add.accumulate(nodes.used, axis=1)[:, -1].tolist() if nodes.count else [0.0] * len(session.dims)
-        self._idle = session.total.clone().multi(self._factor).sub_without_assert(session.dims.resource(used))
+        self._idle = session.total.clone().multi(self.factor).sub_without_assert(session.dims.resource(used))
         columns, dims = session.snapshot.jobs, session.dims
         inqueue, running = admitted(columns)
         if "overcommit-counts-once" in session.config.pumice.fix:
@@ -59,8 +62,16 @@ class Overcommit:
         fits, short = wanted.less_equal_with_dimension_and_resources_name(self._idle, minimum)
         if fits:
             return Vote.PERMIT
+        self._wanted[job.key] = wanted
         self._session.fit.remark(job, "resource in cluster is overused", "overused", short)
         return Vote.REJECT
+
+    def left_for(self, job: Job) -> Resource | None:
+        """What was left when the job was refused, all before it admitted; None when it was not refused."""
+        wanted, minimum = self._wanted.get(job.key), job.pod_group.min_resources
+        if wanted is None or minimum is None:
+            return None
+        return self._idle.clone().sub_without_assert(wanted.clone().sub_without_assert(minimum))
 
     def job_enqueued(self, job: Job) -> None:
         """Charge an admitted job."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from core.plugins.overcommit import DEFAULT_FACTOR, FACTOR_KEY
+from core.plugins.overcommit import Overcommit
 from core.plugins.resourcequota import ResourceQuotas
-from core.session.demand import admitted, outstanding, over_all, without_gated
 from pumice.units import amount
 
 if TYPE_CHECKING:
@@ -27,17 +24,13 @@ def amounts(resource: Resource) -> Amounts:
     return {"cpu": resource.milli_cpu, "memory": resource.memory, **(resource.scalars or {})}
 
 
-def of_cluster(session: Session) -> tuple[Amounts, Amounts]:
-    """What overcommit had to give when the cycle opened: left, and of how much in all."""
-    arguments = [one.arguments for tier in session.config.tiers for one in tier.plugins if one.name == "overcommit"]
-    factor = float(arguments[0].get(FACTOR_KEY, DEFAULT_FACTOR)) if arguments else DEFAULT_FACTOR
-    total = amounts(session.total.clone().multi(factor if factor >= 1 else DEFAULT_FACTOR))
-    columns, dims = session.snapshot.jobs, session.dims
-    inqueue, running = admitted(columns)
-    charged = without_gated(columns, dims, columns.minimum * inqueue, inqueue) + outstanding(columns, dims, running)
-    taken = amounts(over_all(session, charged))
-    used = amounts(dims.resource(np.add.reduce(session.nodes.used, axis=1).tolist()))
-    return {name: value - taken.get(name, 0.0) - used.get(name, 0.0) for name, value in total.items()}, total
+def of_cluster(session: Session, job: Job) -> str:
+    """What overcommit had too little of when it refused the job, others admitted before it; "" when it did not."""
+    plugin, minimum = session.plugins.get("overcommit"), job.pod_group.min_resources
+    left = plugin.left_for(job) if isinstance(plugin, Overcommit) else None
+    if left is None or minimum is None or not isinstance(plugin, Overcommit):
+        return ""
+    return sentence(amounts(minimum), amounts(left), amounts(session.total.clone().multi(plugin.factor)))
 
 
 def of_queue(gauges: Mapping[str, float], resources: Mapping[str, float]) -> tuple[Amounts, Amounts]:

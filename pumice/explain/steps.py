@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +32,7 @@ BEFORE_VICTIMS: Final = frozenset(
         Ending.ASKS_FOR_TOPOLOGY,
         Ending.QUEUE_OVERUSED,
         Ending.NEVER_PREEMPTS,
+        Ending.ROOM_IS_MADE,
         Ending.MAY_NOT_TAKE,
         Ending.NO_CANDIDATES,
         Ending.GATED,
@@ -41,6 +42,8 @@ BEFORE_VICTIMS: Final = frozenset(
 )
 SUMMED: Final = frozenset((Ending.DISCARDED, Ending.NO_VICTIMS, Ending.AS_BEFORE, Ending.NOT_IN_DOMAIN))
 """Endings that follow from one before."""
+OF_VICTIMS: Final = frozenset((Ending.TOO_LITTLE, Ending.NOBODY_TO_ASK, Ending.NO_VICTIMS))
+"""What is said of a node and of a task when their victims were asked, be it that there were none."""
 
 
 @dataclass
@@ -86,7 +89,7 @@ def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
         queue = job.pod_group.queue
         told.stopped += f" ({standing_of(queue, watched.gauges.get(queue, {}))})"
     if action in EVICTING and stop.ending not in BEFORE_VICTIMS:
-        _tell_victims(told, view, watched, job, stop)
+        _tell_victims(told, view, watched, job, stop, groups)
     return told
 
 
@@ -112,11 +115,15 @@ def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
         told.stopped = "it places only pods that ask for nothing"
 
 
-def _tell_victims(told: ActionSteps, view: View, watched: Watched, job: Job, stop: Ended) -> None:
+def _tell_victims(
+    told: ActionSteps, view: View, watched: Watched, job: Job, stop: Ended, groups: Iterable[tuple[str, Ending]]
+) -> None:
+    """Where there were no victims to consider, nothing is said of what they would have given."""
     held = [each for each in watched.trail.elections.held if each.action == told.action and _is_for(view, each, job)]
     elections = [each for each in held if each.preemptor == stop.who] or held
     if not elections:
         told.stopped = f"there was nobody to consider: {who_could_go(view, job, told.action)}"
+        told.steps = [each for group, each in zip(groups, told.steps, strict=True) if group[1] not in OF_VICTIMS]
         return
     candidates = {pod for each in elections for pod in each.candidates}
     victims = {pod for each in elections for pod in each.victims}

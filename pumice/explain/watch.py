@@ -12,7 +12,7 @@ from core.outside import Ask, Supposing
 from core.resources import MIN_RESOURCE
 from pumice.explain.cards import cards_against
 from pumice.explain.jobs import JobLook, conclude, look_at_jobs
-from pumice.explain.room_left import Amounts, amounts, of_cluster, of_namespace, of_queue, sentence
+from pumice.explain.room_left import amounts, of_cluster, of_namespace, of_queue, sentence
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
@@ -94,18 +94,18 @@ def watch_cycle(
     session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail, ask=ask or Supposing())
     jobs = look_at_jobs(session, sorted(asked.jobs))
     handles = {job.key: job for job in session.jobs.in_order if job.key in jobs}
-    cluster = of_cluster(session) if "overcommit" in session.plugins else None
     for action in config.actions:
         run_action(session, action)
     _look_for_others(session, trail)
     room, cards = Room.of(session), cards_against(session, trail)
     quotas = {key: of_namespace(session, job) for key, job in handles.items()}
+    cluster = {key: of_cluster(session, job) for key, job in handles.items()}
     result = close_session(session)
     conclude(jobs, result, trail)
     gauges = gauges_of(result)
     for look in jobs.values():
         minimum = handles[look.name].pod_group.min_resources if look.name in handles else None
-        look.short = _short(look, minimum, cluster, gauges, quotas.get(look.name, ""))
+        look.short = _short(look, minimum, cluster.get(look.name, ""), gauges, quotas.get(look.name, ""))
     return Watched(result, trail, jobs, room, gauges, cards)
 
 
@@ -123,7 +123,7 @@ def watch_other(
 def _short(
     look: JobLook,
     minimum: Resource | None,
-    cluster: tuple[Amounts, Amounts] | None,
+    cluster: str,
     gauges: dict[str, dict[str, float]],
     quotas: str,
 ) -> str:
@@ -132,8 +132,8 @@ def _short(
     if minimum is None or not against:
         return ""
     asked = amounts(minimum)
-    if against[0] == "overcommit" and cluster is not None:
-        return sentence(asked, *cluster)
+    if against[0] == "overcommit":
+        return cluster
     if against[0] in ("proportion", "capacity"):
         return sentence(asked, *of_queue(gauges.get(look.queue, {}), asked))
     return quotas if against[0] == "resourcequota" else ""

@@ -31,6 +31,7 @@ from storage.codec import pack, unpack
 
 DEFAULT_QUEUES: Final = ("default", "root")
 OVER: Final = (*FINISHED, JobPhase.ABORTED)
+NO_TIME: Final = "nothing is made of it: Jobs come of it as time passes, and here none does (`pumice run` has time)"
 ROUNDS: Final = 100
 """Turns of the machines; a Deployment needs four."""
 
@@ -103,6 +104,8 @@ class _Bench:
                 who = f"{obj['kind']} {object_key(obj)}"
                 self.notes.append(f"{who}: nothing is made of it: {'; '.join(causes)}")
                 return
+        if obj["kind"] == "CronJob":
+            self.notes.append(f"{obj['kind']} {object_key(obj)}: {NO_TIME}")
         self._news.append((kind, self._observed(obj, 1)))
 
     def objects(self) -> list[Object]:

@@ -98,11 +98,19 @@ def _protobuf(body: bytes) -> Object:
 
 
 def packed(value: Any) -> bytes:
-    """For a message to the api. Raises ApiError (400) for what cannot be stored, as a number of more than 64 bits."""
+    """For a message to the api. Raises ApiError for what cannot be stored, as a number of more than 64 bits: 422 with
+    the field, 400 where there is none to name.
+    """
     try:
         return codec.pack(value)
     except CodecError as error:
-        raise bad_request(f"the object provided cannot be stored: {error}") from error
+        problem = unsound(cast("Object", value)) if isinstance(value, dict) else ""
+        field, _, why = problem.partition(": ")
+        if not why:
+            raise bad_request(f"the object provided cannot be stored: {error}") from error
+        causes = [{"reason": "FieldValueInvalid", "message": f"Invalid value: {why}", "field": field}]
+        message = f"the object provided is invalid: {field}: Invalid value: {why}"
+        raise ApiError(Refused(422, "Invalid", message, {"causes": causes})) from error
 
 
 def _sort(value: Any) -> str:

@@ -15,6 +15,7 @@ from pumice.explain.advice.groups import WaitingGroup, about_group, amounts_in
 from pumice.explain.advice.limits import about_limits, joint_limits
 from pumice.explain.advice.missing import about_claims, about_priority_class
 from pumice.explain.advice.nodes import NodeRefusals, about_nodes, against_each
+from pumice.explain.advice.room import more_room
 from pumice.explain.advice.search import AdviceSearch, Found
 from pumice.explain.advice.trial import WAITING, Bench, TrialResult
 from pumice.explain.advice.victims import about_victims
@@ -83,14 +84,14 @@ def candidates(bench: Bench) -> tuple[list[ChangeFamily], list[Group]]:
         alike.setdefault(task.template.number, []).append(task)
     watched = bench.look([tasks[0].key for tasks in alike.values()])
     nodes = {who[2]: obj for who, obj in bench.objects.items() if who[0] == "Node"}
-    found = list[ChangeFamily]()
+    found, group = list[ChangeFamily](), _group(bench, waiting)
     for first, *others in alike.values():
         pods = [first.key, *(task.key for task in others)]
         look = watched.look(first.key)
         if look is not None:
-            found += about_nodes(NodeRefusals(first, pods, against_each(look), watched.room, nodes))
+            refused = NodeRefusals(first, pods, against_each(look), watched.room, nodes, group.grain)
+            found += [*about_nodes(refused), *more_room(refused)]
         found += about_claims(first, bench.objects)
-    group = _group(bench, waiting)
     found += about_priority_class(group.pod_group, bench.objects)
     if bench.view.jobs.by_key[bench.job].pod_group.phase in WAITING:
         found += about_overcommit(bench.scene.config)

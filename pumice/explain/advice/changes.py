@@ -46,13 +46,17 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class ChangeFamily:
     """A change that can be made smaller or greater: `of` `least` … `most`. `rank` orders families: the smaller the
-    sooner. `least` 0: it may turn out not to be needed beside others.
+    sooner. `least` 0: it may turn out not to be needed beside others. `instead`: of a size that helps, other forms that
+    may be less, that one the greatest; None: there are none. `near`: where one less does not help as far, no other is
+    tried.
     """
 
     rank: int
     most: int
     of: Callable[[int], Change]
     least: int = 1
+    instead: Callable[[int], ChangeFamily | None] = lambda _: None
+    near: bool = False
 
 
 Group = tuple[ChangeFamily, ...]

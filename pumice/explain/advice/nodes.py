@@ -1,38 +1,30 @@
-"""Changes about nodes, out of all that filters said against each of them: taints, cordons, labels, and more room."""
+"""Changes about nodes, out of all that filters said against each of them: taints, cordons, labels."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from core.kube.taints import HARD_EFFECTS, UNSCHEDULABLE_TAINT, tolerated
 from core.objects.metadata import section
 from core.objects.pod import Task
-from core.quantity import quantity_of
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
-from pumice.units import amount
 
 if TYPE_CHECKING:
     from core.session.trail.records import Look
     from pumice.explain.watch import Room
 
-TAINTED, CORDONED, ELSEWHERE, SHORT = "TaintToleration", "NodeUnschedulable", "NodeAffinity", "resources"
-PODS: Final = "pods"
-OTHERS: Final = 4
-"""So many times the room is tried that the pods themselves need: others that wait may take it first."""
-KINDS: Final = 3
-"""So many kinds of nodes are tried by themselves, of those that lack different resources."""
+TAINTED, CORDONED, ELSEWHERE = "TaintToleration", "NodeUnschedulable", "NodeAffinity"
 
 
 @dataclass(frozen=True)
 class NodeRefusals:
     """What keeps tasks alike off the nodes. `against`: node -> the names of all filters that refuse it; `waiting`: the
-    pods of that template that wait.
+    pods of that template that wait; `grain`: of what all amounts that pods ask for are multiples, by resource.
     """
 
     task: Task
@@ -40,6 +32,7 @@ class NodeRefusals:
     against: dict[str, frozenset[str]]
     room: Room
     nodes: dict[str, Object]
+    grain: Mapping[str, int]
 
     def by(self, plugin: str) -> list[str]:
         """The nodes that it refuses, those with the fewest other refusals first."""
@@ -60,9 +53,8 @@ def about_nodes(refused: NodeRefusals) -> Iterator[ChangeFamily]:
     """All there are."""
     yield from _taints(refused)
     if cordoned := refused.by(CORDONED):
-        yield _on_nodes(1, cordoned, lambda names: f"uncordon {_named(names)}", _uncordon)
+        yield _on_nodes(1, cordoned, lambda names: f"uncordon {in_brief(names)}", _uncordon)
     yield from _labels(refused)
-    yield from _more_room(refused)
 
 
 def on_pods(rank: int, words: str, pods: Sequence[str], change: Callable[[Object], None]) -> ChangeFamily:
@@ -86,7 +78,8 @@ def _on_nodes(
     return ChangeFamily(rank, len(names), of)
 
 
-def _named(names: Sequence[str]) -> str:
+def in_brief(names: Sequence[str]) -> str:
+    """ "node n0", or how many nodes and the first of them."""
     return (
         f"node {names[0]}"
         if len(names) == 1
@@ -112,7 +105,7 @@ def _taints(refused: NodeRefusals) -> Iterator[ChangeFamily]:
 
 
 def _removing(text: str) -> Callable[[Sequence[str]], str]:
-    return lambda names: f"remove taint {text} from {_named(names)}"
+    return lambda names: f"remove taint {text} from {in_brief(names)}"
 
 
 def _tolerating(toleration: dict[str, str]) -> Callable[[Object], None]:
@@ -161,7 +154,7 @@ def _labelled(names: Sequence[str], labels: dict[str, str]) -> ChangeFamily:
     def label(node: Object) -> None:
         node["metadata"]["labels"] = {**(node["metadata"].get("labels") or {}), **labels}
 
-    return _on_nodes(1, names, lambda chosen: f"label {_named(chosen)} with {text}", label)
+    return _on_nodes(1, names, lambda chosen: f"label {in_brief(chosen)} with {text}", label)
 
 
 def _asked_of_nodes(affinity: dict[str, Any]) -> dict[str, str]:
@@ -183,82 +176,3 @@ def _without_node_affinity(pod: Object) -> None:
     affinity = dict(pod["spec"].get("affinity") or {})
     affinity.pop("nodeAffinity", None)
     pod["spec"]["affinity"] = affinity
-
-
-# --- room
-
-
-def _more_room(refused: NodeRefusals) -> Iterator[ChangeFamily]:
-    """So much more on each of some nodes that one more task fits there; and on one node, so much that all do. Whole
-    tasks at a time: who takes it first is not known.
-    """
-    waiting = len(refused.waiting)
-    lacks = {name: refused.room.lacks(refused.task, name, 1) for name in _with_room_only(refused)}
-    names = sorted((name for name, lack in lacks.items() if lack), key=lambda name: _hardness(lacks[name]))
-    if not names:
-        return
-    most = waiting * OTHERS
-    yield ChangeFamily(3, most, _spread(refused, names))
-    for alike in _by_what_lacks(names, lacks):
-        yield ChangeFamily(3, most, _spread(refused, alike))
-    first = names[0]
-    if len(names) > 1:
-
-        def all_on_one(size: int) -> Change:
-            more = refused.room.lacks(refused.task, first, size)
-            return _more_on(refused, [first], more)
-
-        yield ChangeFamily(4, most, all_on_one)
-
-
-def _by_what_lacks(names: Sequence[str], lacks: dict[str, dict[str, float]]) -> list[list[str]]:
-    """Nodes that lack the same resources; none when all do."""
-    found: dict[frozenset[str], list[str]] = defaultdict(list)
-    for name in names:
-        found[frozenset(lacks[name])].append(name)
-    return list(found.values())[:KINDS] if len(found) > 1 else []
-
-
-def _spread(refused: NodeRefusals, names: Sequence[str]) -> Callable[[int], Change]:
-    """So many of the tasks more, on as many of these nodes."""
-
-    def of(size: int) -> Change:
-        per_node = max(1, ceil(size / len(names)))
-        chosen, more = names[:size], dict[str, float]()
-        for name in chosen:
-            for resource, value in refused.room.lacks(refused.task, name, per_node).items():
-                more[resource] = max(value, more.get(resource, 0.0))
-        return _more_on(refused, chosen, more)
-
-    return of
-
-
-def _more_on(refused: NodeRefusals, names: Sequence[str], more: dict[str, float]) -> Change:
-    asked = {refused.room.resources[place]: value for place, value in refused.task.template.items}
-    part = sum(value / asked[resource] for resource, value in more.items()) * len(names) / len(refused.waiting)
-    each = "" if len(names) == 1 else "each of "
-    return Change(f"{_amounts(more)} more on {each}{_named(names)}", _adding(names, more), amount=part)
-
-
-def _with_room_only(refused: NodeRefusals) -> list[str]:
-    return [name for name, who in refused.against.items() if who <= {SHORT} and name in refused.nodes]
-
-
-def _hardness(lack: dict[str, float]) -> tuple[int, float]:
-    return len(lack), sum(lack.values())
-
-
-def _amounts(more: dict[str, float]) -> str:
-    return " and ".join(amount(resource, value) for resource, value in sorted(more.items()))
-
-
-def _adding(names: Sequence[str], more: dict[str, float]) -> tuple[Edit, ...]:
-    def change(node: Object) -> None:
-        status = node.setdefault("status", {})
-        for part in ("allocatable", "capacity"):
-            listed = status[part] = dict(status.get(part) or {})
-            for resource, value in more.items():
-                text = f"{ceil(value)}" if resource in ("memory", PODS) else f"{ceil(value)}m"
-                listed[resource] = quantity_of(listed.get(resource, "0")).plus(quantity_of(text)).canonical()
-
-    return tuple(Edit(("Node", "", name), change) for name in names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final, Protocol
@@ -114,10 +114,24 @@ class AdviceSearch:
             return False
         self.tried += 1
         sizes, least = descent.smallest(sizes)
+        if least and len(group) == 1 and (other := group[0].instead(sizes[0])) is not None:
+            group, descent, sizes, least = self._otherwise(other, descent.result(sizes))
         chosen = [(family, size) for family, size in zip(group, sizes, strict=True) if size]
         changes = tuple(family.of(size) for family, size in chosen)
         self.found.append(Found(changes, descent.result(sizes), least, self._alone(changes) if least else ()))
         return True
+
+    def _otherwise(self, family: ChangeFamily, known: TrialResult) -> tuple[Group, Descent, Sizes, bool]:
+        """The least of other forms that helps as far as the greatest, of which that is `known`; and so on."""
+        descent = Descent(self.bench, (family,), {(family.most,): known})
+        sizes: Sizes = (family.most,)
+        least = True
+        if not family.near or descent.may_be_less(sizes):
+            sizes, least = descent.smallest(sizes)
+        other = family.instead(sizes[0]) if least else None
+        if other is not None:
+            return self._otherwise(other, descent.result(sizes))
+        return (family,), descent, sizes, least
 
     def _alone(self, changes: Sequence[Change]) -> tuple[int, ...]:
         """How far each of several comes by itself, where there is time to try."""
@@ -143,10 +157,10 @@ def in_between(group: Group) -> Iterable[Sizes]:
 class Descent:
     """One group of families in all the sizes that were tried."""
 
-    def __init__(self, bench: TrialBench, group: Group) -> None:
+    def __init__(self, bench: TrialBench, group: Group, known: Mapping[Sizes, TrialResult] | None = None) -> None:
         self._bench = bench
         self._group = group
-        self._known: dict[Sizes, TrialResult] = {}
+        self._known: dict[Sizes, TrialResult] = {**(known or {})}
 
     def result(self, sizes: Sizes) -> TrialResult:
         """Tried once."""
@@ -174,6 +188,13 @@ class Descent:
         except TimeOverError:
             return best, False
         return best, True
+
+    def may_be_less(self, sizes: Sizes) -> bool:
+        """Whether one less does as well; so too when the time is over first, for then nobody knows."""
+        try:
+            return self._less(sizes, self.result(sizes)) is not None
+        except TimeOverError:
+            return True
 
     def _less(self, sizes: Sizes, goal: TrialResult) -> Sizes | None:
         """One less of one of them, when that does as well."""

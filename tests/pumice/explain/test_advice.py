@@ -204,7 +204,24 @@ def test_room_that_others_would_take_first() -> None:
     """Another job waits for two cores and comes first: four of its own are not enough, nor on a node of its own."""
     first = gang("a", pods=1, cpu="2")
     found = advised(node("n0", cpu="1"), *first, *gang("g", pods=1, cpu="4"))
-    assert found.sentences == ["1 of 1 fit with: 7 cpu more on node n0"]
+    assert found.sentences == ["1 of 1 fit with: 5 cpu more on node n0"]
+
+
+def rooms(*objects: Object) -> list[str]:
+    return [each.split("with: ")[1] for each in advised(*objects).sentences if " more on " in each]
+
+
+def test_room_is_spread_over_as_many_nodes_as_need_least_in_all() -> None:
+    """Of three nodes one has no GPU at all: four pods more on two of them are fewer GPUs than two on each of three."""
+    objects = [node("n0", cpu="32", gpus=4), node("n1", cpu="32", gpus=4), node("n2", cpu="32")]
+    told = rooms(*objects, *gang("g", pods=8, cpu="1", gpus=2))
+    assert told[:2] == ["8 nvidia.com/gpu more on node n0", "4 nvidia.com/gpu more on each of 2 nodes (n0, n1)"]
+
+
+def test_room_that_others_take_is_no_more_than_they_take() -> None:
+    """Five are lacking, and two that another job takes first: not two whole tasks."""
+    told = rooms(node("n0", cpu="32", gpus=1), *gang("a", pods=1, gpus=2), *gang("g", pods=1, gpus=6))
+    assert told == ["7 nvidia.com/gpu more on node n0"]
 
 
 def test_there_may_be_nothing() -> None:

@@ -95,6 +95,21 @@ def test_other_pairs_are_tried_when_what_came_further_alone_brings_not_all() -> 
     assert told == [(["limit1", "room1"], 9), (["fewer1"], 1)]
 
 
+@given(st.integers(1, 9), st.integers(1, 9))
+def test_of_other_forms_the_least_that_helps_as_far_is_said(first: int, second: int) -> None:
+    """A family of 9 that starts at 5 gives way to `b`, which gives way to `c`; of `c` one less is tried first."""
+
+    def reached(words: tuple[str, ...]) -> int:
+        name, size = words[0][0], int(words[0][1:])
+        return int(size >= {"a": 5, "b": first, "c": second}[name])
+
+    c = ChangeFamily(0, 9, lambda size: Change(f"c{size}"), near=True)
+    b = ChangeFamily(0, 9, lambda size: Change(f"b{size}"), instead=lambda size: c if size == first else None)
+    a = ChangeFamily(0, 9, lambda size: Change(f"a{size}"), instead=lambda size: b if size == 5 else None)
+    found = searched(Table(reached), a).found
+    assert [(one.changes[0].words, one.least) for one in found] == [(f"c{second}", True)]
+
+
 class Ticks:
     """Time that is over at the n-th question."""
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from pumice.cli.explain import show
 from pumice.explain.account import account_of
 from tests.kit.jobs import gang
-from tests.kit.nodes import node, nodes
+from tests.kit.nodes import node, nodes, taint
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
@@ -144,3 +144,28 @@ def test_the_table_shows_the_stop_first() -> None:
     lines = out.getvalue().splitlines()
     assert f"preempt: {sentence}" in lines
     assert "  tier 1: priority gave 2 of 2" in lines[lines.index(f"preempt: {sentence}") :]
+
+
+def test_what_was_left_counts_jobs_that_the_same_cycle_admitted_before() -> None:
+    """Eight GPUs are ten with overcommit; the first of two jobs that ask for six takes its six."""
+    first, second = (pod_group(name, min_resources={"nvidia.com/gpu": "6"}) for name in ("a", "g"))
+    account = account_of(scene(node("n0", gpus=8), first, second), "podgroup", "default/g")
+    assert "(asks 6 nvidia.com/gpu, 3600m left of 9600m)" in account.message
+
+
+def test_where_nobody_was_to_consider_nothing_is_said_of_what_they_would_have_given() -> None:
+    others = running("r", 2, 2, queue="other")
+    told = steps(node("n0", cpu="2"), queue("other"), *others, *wanting(priority_class="high"))["preempt"]
+    assert told["stopped"] == "there was nobody to consider: no pods of other jobs of queue default run"
+    assert told["steps"] == ["not enough of it found room: all was undone"]
+
+
+def test_why_a_pod_may_not_preempt_is_told_apart() -> None:
+    """Its policy; or room that is nominated for it on a node that could still take it."""
+    closed = node("n1", cpu="2", taints=[taint("team", "x")])
+    full = [node("n0", cpu="2"), closed, *running("r", 2, 1, priority_class="low")]
+    group, waiting = wanting(priority_class="high")
+    never = {**waiting, "spec": {**waiting["spec"], "preemptionPolicy": "Never"}}
+    assert steps(*full, group, never)["preempt"]["stopped"] == "default/g-0: its preemption policy is Never"
+    nominated = {**waiting, "status": {**waiting["status"], "nominatedNodeName": "n0"}}
+    assert steps(*full, group, nominated)["preempt"]["stopped"] == "default/g-0: room is being made for it already"

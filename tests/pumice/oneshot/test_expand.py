@@ -91,6 +91,19 @@ def test_only_what_is_missing_of_a_dumped_job_is_made(decide: Any) -> None:
     assert set(said.json["cycles"][0]["binds"]) == {"default/j-worker-0", "default/j-worker-2"}
 
 
+def test_a_schedule_says_that_no_time_passes(decide: Any) -> None:
+    template = {"spec": {**VOLCANO["spec"], "restartPolicy": "Never"}}
+    spec = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": template}}}
+    cron: Object = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "c"}, "spec": spec}
+    assert "CronJob default/c: nothing is made of it: Jobs come of it as time passes" in decide([node("n0"), cron]).err
+
+
+def test_a_dumped_flow_without_a_spec_harms_nobody(decide: Any) -> None:
+    metadata = {"name": "f", "namespace": "default", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    flow: Object = {"apiVersion": "flow.volcano.sh/v1alpha1", "kind": "JobFlow", "metadata": metadata}
+    assert decide([node("n0"), flow, pod("lone")]).json["cycles"][0]["binds"] == {"default/lone": "n0"}
+
+
 def test_a_deployment_and_a_plain_pod_get_groups(decide: Any) -> None:
     said = decide([node("n0", cpu="8"), deployment("web", 2), pod("lone")])
     binds = said.json["cycles"][0]["binds"]
