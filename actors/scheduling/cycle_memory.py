@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from actors.runtime.level_signal import LevelSignal
 from actors.scheduling.config_source import ConfigSource
 from core.messages.decisions import CycleReport, CycleResult
-
-NOTHING_SEEN: Final = -1
-"""No version of the view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +30,9 @@ class Unsent:
 class CycleMemory:
     """One writer, the session runner; it outlives its restarts. `changed` is the cache's: the newest view version.
 
+    `seen`: the version of the view that the newest cycle saw; before the first, that of no view yet, so that the first
+    waits until the cache has looked, as Volcano's does.
+
     `cycle`: the newest in the journal; `done`: the newest that has been carried out. What it begins with is what the
     journal held before anybody was started.
     """
@@ -41,7 +41,7 @@ class CycleMemory:
     cycle: int = 0
     done: int = 0
     carry: dict[str, Any] = field(default_factory=dict[str, Any])
-    seen: int = NOTHING_SEEN
+    seen: int = 0
     wake_at: float | None = None
     unsent: Unsent | None = None
     lost: int = 0

@@ -38,8 +38,7 @@ class SystemSettings:
     `default_duration_s`: how long a pod runs that does not say (0: for ever).
     `gateway` has the api served over HTTP; `budgets` keeps the statuses of PodDisruptionBudgets up.
     Without `scheduler` nothing is scheduled here, without `default_scheduler` no pod of Kubernetes' own scheduler,
-    without `controllers` jobs, pod groups and queues are left to others; the node agents stay. Unless `at_once`, the
-    first cycle waits until the view has something in it.
+    without `controllers` jobs, pod groups and queues are left to others; the node agents stay.
     `arrivals`: objects may be announced that come later.
     """
 
@@ -75,7 +74,6 @@ class SystemSettings:
     scheduler: bool = True
     default_scheduler: bool = True
     controllers: bool = True
-    at_once: bool = True
     arrivals: bool = False
 
     @property

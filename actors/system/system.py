@@ -23,7 +23,7 @@ from actors.runtime.activity import SCHEDULER
 from actors.runtime.asking import ask_again
 from actors.runtime.clock import Clock
 from actors.runtime.mailbox import expected
-from actors.scheduling.cycle_memory import NOTHING_SEEN, CycleMemory
+from actors.scheduling.cycle_memory import CycleMemory
 from actors.scheduling.decider import Decider
 from actors.system.ports import ApiPort, ArrivalsPort, MetricsPort, RunnerPort
 from actors.system.restart import recover, resolve
@@ -153,8 +153,8 @@ class System(Wiring):
         told, known = self.source.loaded.told(), self.recovered.config
         if known is None or _differ(told, known):
             self.recovered.sequence = await self.journal.append([Record(CONFIG, codec.encode(told), 0, now)])
-        cycle, seen = self.recovered.cycle, NOTHING_SEEN if self.settings.at_once else self.changed.value
-        self.memory = CycleMemory(self.changed, cycle, cycle, self.recovered.carry, seen)
+        cycle = self.recovered.cycle
+        self.memory = CycleMemory(self.changed, cycle, cycle, self.recovered.carry, self.changed.value)
         if self.settings.gateway is not None:
             self.store.begin_after(int(now * REVISIONS_PER_S))
         self.context.activity.published(self.store.log.published)

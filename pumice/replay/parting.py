@@ -33,14 +33,11 @@ UNSEEN: Final = "Pending"
 
 @dataclass(frozen=True)
 class Parting:
-    """The first cycle that comes to something else, and when (seconds since the epoch). `first`: a process had just
-    started, and that was its first cycle.
-    """
+    """The first cycle that comes to something else, and when (seconds since the epoch)."""
 
     cycle: int
     at: float
     difference: CycleDifference
-    first: bool = False
 
 
 @dataclass
@@ -84,7 +81,6 @@ class _Follower:
         self._carry: Plain | None = None
         self._wake_at: float | None = None
         self._cycle = 0
-        self._first = False
         self._lives = ProcessReader()
         replayer.configurations.note(told.digest, told.text)
 
@@ -96,7 +92,6 @@ class _Follower:
         if restart is not None:
             if self._woke_before(restart.down_at):
                 return True
-            self._first = True
             self._wake_at = None  # the process that would have woken was gone by then
         cycle = self._replayer.follow(stored)
         if cycle is None:
@@ -135,7 +130,7 @@ class _Follower:
 
     def _part(self, kept: int, at: float, difference: CycleDifference) -> None:
         del self.shared.records[kept:]
-        self.shared.parting = Parting(difference.cycle, at, difference, self._first)
+        self.shared.parting = Parting(difference.cycle, at, difference)
 
     def _keep(self, cycle: RecordedCycle, record: CycleRecord, result: CycleResult) -> None:
         """The cycle as the other configuration would have it written."""
@@ -155,7 +150,7 @@ class _Follower:
             said += [(DECISION, codec.encode(decision)) for decision in (*result.binds, *result.evicts)]
             for row, (kind, payload) in enumerate(said, first):
                 shared.records[row] = structs.replace(shared.records[row], kind=kind, payload=payload)
-        self._closed, self._first = len(shared.records), False
+        self._closed = len(shared.records)
         self._carry = result.carry
         self._wake_at = None if result.wake_at == cycle.record.wake_at else result.wake_at
 

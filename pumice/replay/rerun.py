@@ -170,15 +170,13 @@ async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> None:
 
 
 def _settings(start: _Start, other: Other, life: int) -> SystemSettings:
-    record, seed, parting = start.record, start.common.seed, start.common.parting
+    record, seed = start.record, start.common.seed
     return replace(
         other.settings(),
         seed=seed,
         uid_seed=seed + 1 + life,
         controllers=record.controllers,
         default_duration_s=record.beginnings.default_duration_s,
-        # no cycle before the cache knows what there is, but the first of a process
-        at_once=life > 0 or (parting is not None and parting.first),
     )
 
 
