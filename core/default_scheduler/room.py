@@ -34,6 +34,7 @@ class RoomFilter:
 
     def __init__(self) -> None:
         self.after_evictions = False
+        self.evicted: set[int] = set()  # rows of nodes whose victims of this cycle are still there
 
     def prepare(self, session: Session, task: Task) -> RoomCheck:
         """One for each template."""
@@ -49,13 +50,17 @@ class RoomCheck(RowsCheck):
         asked = [(dimension, value) for dimension, value in task.template.items if value > 0 and dimension != PODS]
         self._dimensions = np.array([dimension for dimension, _ in asked], dtype=np.intp)
         self._request: FloatArray = np.array([[value] for _, value in asked]).reshape(len(asked), 1)
-        texts = ("Too many pods", *(f"Insufficient {names[dimension]}" for dimension, _ in asked))
+        short = [f"Insufficient {names[dimension]}" for dimension, _ in asked]
+        texts = ("Too many pods", "node(s) had pods that are being preempted", *short)
         self._reasons = [Reason(NAME, Code.UNSCHEDULABLE, text) for text in texts]
 
     def reject(self, rows: Rows, /) -> IntArray:
         """See `RowsCheck`."""
         full = self._session.kube.pods[rows] >= self._session.nodes.max_pods[rows]
-        lacking = np.vstack([full, self._request - self._free(rows) >= MIN_RESOURCE])
+        evicted = np.zeros(self._session.nodes.count, dtype=np.bool_)
+        if not self._room.after_evictions:
+            evicted[list(self._room.evicted)] = True
+        lacking = np.vstack([full, evicted[rows], self._request - self._free(rows) >= MIN_RESOURCE])
         codes = np.zeros(lacking.shape[1], dtype=np.int32)
         refused = np.flatnonzero(lacking.any(axis=0))
         if len(refused):

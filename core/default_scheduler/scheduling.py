@@ -41,6 +41,7 @@ class OneByOne:
         self.session = session
         self._nominations = KubeNominations(session.carry, pods)
         self._pods = sorted(pods, key=self._turn)
+        self._room = filters.room
         self._preemption = Preemption(session, filters.room)
         self.conditions: list[PodCondition] = []
         self.pending: dict[str, PendingReason] = {}
@@ -100,6 +101,7 @@ class OneByOne:
             statement.discard()
             return False
         statement.commit()
+        self._room.evicted.add(node)
         self._rooms_made += 1
         return True
 

@@ -200,3 +200,11 @@ def test_room_that_is_being_made_is_known_before_the_api_says_so() -> None:
     assert why(second)["vip"].endswith("not eligible due to a terminating pod on the nominated node.")
     view.apply("MODIFIED", nominee())
     assert not decided(view=view, carry=second.carry).carry["plugins"]
+
+
+def test_victims_are_there_until_they_have_left() -> None:
+    """The node may have one pod: while the victim leaves, a pod that asks for nothing is one too many."""
+    objects = [node("n0", pods="2"), resident("a", "n0", cpu="4"), resident("b", "n0", cpu="4")]
+    result = decided(objects, VIP, mine("small", cpu=None, memory=None))
+    assert evicted(result) == {"a", "b"}
+    assert not bound(result)
