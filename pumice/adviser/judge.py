@@ -51,26 +51,14 @@ class WaitFinding(NamedTuple):
         return CLASS_OF[self.reason]
 
 
-class FreeAtOpening(NamedTuple):
-    """What was free when the session opened: `room` float64 [dimension, node], and what overcommit had left of how
-    much.
+class Judge:
+    """Asked between the last action and the close of the session. `room`: what was free on each node when it opened,
+    float64 [dimension, node]; `gauges`: what plugins say of each queue.
     """
 
-    room: FloatArray
-    cluster: tuple[Amounts, Amounts]
-
-    @classmethod
-    def of(cls, session: Session) -> FreeAtOpening:
-        """As it is now."""
-        return cls(session.nodes.future.copy(), of_cluster(session))
-
-
-class Judge:
-    """Asked between the last action and the close of the session. `gauges`: what plugins say of each queue."""
-
-    def __init__(self, session: Session, trail: Trail, opening: FreeAtOpening, gauges: Gauges) -> None:
-        self._session, self._trail, self._cluster, self._gauges = session, trail, opening.cluster, gauges
-        self._room = NodeRoom(session, opening.room)
+    def __init__(self, session: Session, trail: Trail, room: FloatArray, gauges: Gauges) -> None:
+        self._session, self._trail, self._gauges = session, trail, gauges
+        self._room = NodeRoom(session, room)
 
     def find(self, job: Job) -> WaitFinding:
         """What a job of the session waits for."""
@@ -108,7 +96,7 @@ class Judge:
         if larger and plugin in BY_AMOUNT:
             return WaitFinding(WaitReason.LARGER_THAN_CLUSTER, f"{plugin} does not admit it: {larger}")
         if plugin == "overcommit":
-            told = sentence(asked, *self._cluster)
+            told = of_cluster(self._session, job)
         elif plugin == "resourcequota":
             told = of_namespace(self._session, job)
         else:
