@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import anyio
 import typer
 from rich.console import Console
 from rich.table import Column, Table
@@ -13,13 +12,11 @@ from rich.table import Column, Table
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource, seconds_of
+from pumice.cli.futures.scoring import RunScoring
 from pumice.cli.given.sources import At, Certificate, Db, ServerUrl, Token, server_of
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.eta.estimate import Estimate, FutureSampling
-from pumice.eta.moments import moments_of
-from pumice.eta.runs import runs_in
-from pumice.eta.score import calibration_of, score
 from pumice.units import time_span
 
 
@@ -44,8 +41,16 @@ def eta(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of what they are drawn from.")] = 0,
     moments: Annotated[
         int | None,
-        typer.Option("--score", min=1, metavar="N", help="At N moments of the journal: how good were estimates?"),
+        typer.Option("--score", min=1, metavar="N", help="At N moments of a journal or workload: how good were they?"),
     ] = None,
+    first: Annotated[
+        int | None,
+        typer.Option("--first", min=2, metavar="N", help="Of a workload to be scored: so many arrivals. Default: all."),
+    ] = None,
+    denser: Annotated[
+        float,
+        typer.Option("--denser", min=0.001, metavar="TIMES", help="They come so many times as fast, and run as long."),
+    ] = 1.0,
     plugins_dir: PluginsDir = None,
     output: Output = None,
     quiet: Quiet = False,
@@ -56,23 +61,13 @@ def eta(
     terminal = Terminal(output, quiet, log_level)
     sampling = FutureSampling(samples, seconds_of(horizon, "--horizon"), seed)
     source = ForkSource(db, at, server_of(server, token, certificate), manifests, config, plugins_dir, lenient)
-    if moments is not None:
-        if jobs or at is not None or source.server is not None or manifests:
-            raise UsageError("scores are of a whole journal: --db alone goes with it", path="--score")
-        return _score(source, moments, sampling, terminal)
+    if jobs and moments is not None:
+        raise UsageError("scores are of all jobs of a run", path="--score")
+    if RunScoring(moments, first, denser).of(source, sampling, terminal):
+        return Exit.DONE
     asked = frozenset(job if "/" in job else f"default/{job}" for job in jobs) if jobs else None
     found = estimated(source, runs, sampling, terminal, asked)
     terminal.emit({job: each.to_dict() for job, each in found.items()}, lambda console: show(console, found, asked))
-    return Exit.DONE
-
-
-def _score(source: ForkSource, moments: int, sampling: FutureSampling, terminal: Terminal) -> int:
-    file = source.db or Path("pumice.db")
-    book = anyio.run(runs_in, file)
-    with terminal.progress("moments", moments) as advance:
-        scored = score(moments_of(file, moments), book, sampling, advance)
-    calibration = calibration_of(scored)
-    terminal.emit(calibration.to_dict(), lambda console: _show_score(console, calibration.to_dict()))
     return Exit.DONE
 
 
@@ -89,10 +84,3 @@ def show(console: Console, found: dict[str, Estimate], asked: frozenset[str] | N
         console.print(f"{job}: does not wait", markup=False)
     for sentence in {sentence: None for each in found.values() for sentence in each.supposed}:
         console.print(sentence, markup=False, soft_wrap=True)
-
-
-def _show_score(console: Console, told: dict[str, Any]) -> None:
-    table = Table("what", "value")
-    for name, value in told.items():
-        table.add_row(name, "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value))
-    console.print(table)

@@ -40,7 +40,9 @@ class Scored(NamedTuple):
 class Calibration:
     """`coverage`: the part of all starts that lay in the 80 % range; `width_s`: half of the ranges are wider; `error_s`
     and `naive_error_s`: half of the estimates are farther off, of the jobs for which both know something (`compared`).
-    A range without an end holds all that is later, and is left out of the widths.
+    A range without an end holds all that is later, and is left out of the widths. `earlier` and `later`: starts before
+    and after the range. `said_error_s`: the error when every pod runs as long as it says itself, where all do; what is
+    left of it is due to jobs that came after the moment.
     """
 
     asked: int
@@ -50,6 +52,9 @@ class Calibration:
     compared: int
     error_s: float | None
     naive_error_s: float | None
+    earlier: int
+    later: int
+    said_error_s: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -64,14 +69,20 @@ def calibration_of(scored: Iterable[Scored]) -> Calibration:
     both = [
         (_off(each.estimate.median_s, each), _off(each.naive_s, each)) for each in known if each.naive_s is not None
     ]
+    said = [_off(each.estimate.said_s, each) for each in known if each.estimate.said_s is not None]
+    later = sum(each.estimate.high_s is not None and each.came_s > each.estimate.high_s for each in known)
+    inside = sum(map(_inside, known))
     return Calibration(
         asked=len(found),
         known=len(known),
-        coverage=sum(map(_inside, known)) / len(known) if known else None,
+        coverage=inside / len(known) if known else None,
         width_s=statistics.median(widths) if widths else None,
         compared=len(both),
         error_s=statistics.median(ours for ours, _ in both) if both else None,
         naive_error_s=statistics.median(theirs for _, theirs in both) if both else None,
+        earlier=len(known) - inside - later,
+        later=later,
+        said_error_s=statistics.median(said) if said else None,
     )
 
 

@@ -104,3 +104,24 @@ def test_how_good_the_estimates_of_a_run_were(tmp_path: Path) -> None:
     assert told["error_s"] < 10.0
     refused = pumice("eta", "--db", db, "--score", 2, "j01")
     assert (refused.code, "--score" in refused.err) == (2, True)
+
+
+def test_how_good_estimates_would_be_of_a_workload(tmp_path: Path) -> None:
+    trace, machines = tmp_path / "trace.csv", tmp_path / "nodes.yaml"
+    trace.write_text("arrival,duration,cpu\n" + "".join(f"{80 * n},{55 + n % 7},3\n" for n in range(24)))
+    machines.write_text(yaml.safe_dump_all([*nodes(1, cpu="4"), queue("root"), queue("default")]))
+    given = ("eta", "-f", machines, "-f", f"csv:{trace}", "--denser", 2.0)
+    scored = (*given, "--first", 20, "--score", 3, "--samples", 4, "-o")
+    told = pumice(*scored, "json")
+    assert told.code == 0
+    assert told.json["known"] > 0
+    assert told.json["earlier"] + told.json["later"] == round(told.json["known"] * (1 - told.json["coverage"]))
+    assert pumice(*scored, "json").out == told.out
+    assert "coverage" in pumice(*scored, "table").out
+    for words, said in (
+        ((*given, "-o", "json"), "goes with --score"),
+        (("eta", "--db", tmp_path / "j.db", "--score", 2, "--first", 3), "go with -f"),
+        ((*given, "--score", 90), "90 moments want 91 arrivals"),
+    ):
+        refused = pumice(*words)
+        assert (refused.code, said in refused.err) == (2, True)

@@ -1,0 +1,75 @@
+"""How good estimates were, over a run that a command line names: a journal, or a workload that is lived through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from rich.console import Console
+from rich.table import Table
+
+from pumice.cli.exits import UsageError
+from pumice.cli.futures.options import ForkSource, told_of
+from pumice.cli.given.inputs import load_config, load_manifests
+from pumice.cli.terminal import Terminal
+from pumice.collecting import rarely
+from pumice.eta.estimate import FutureSampling
+from pumice.eta.moments import moments_of
+from pumice.eta.rehearsal import rehearsed, to_rehearse
+from pumice.eta.runs import runs_in
+from pumice.eta.score import Scored, calibration_of, score
+
+
+@dataclass(frozen=True, slots=True)
+class RunScoring:
+    """`moments` at which estimates are made. Of a workload: the `first` jobs (None: all), which come `denser`
+    times as fast.
+    """
+
+    moments: int | None = None
+    first: int | None = None
+    denser: float = 1.0
+
+    def of(self, source: ForkSource, sampling: FutureSampling, terminal: Terminal) -> bool:
+        """Whether scores were asked for; they are shown then. Raises UsageError, InputError, ConfigError."""
+        if self.moments is None:
+            if self.first is not None or self.denser != 1.0:
+                raise UsageError("how much of a workload, and how fast, goes with --score", path="--first, --denser")
+            return False
+        if source.at is not None or source.server is not None:
+            raise UsageError("scores are of a whole run: --db or -f goes with it", path="--score")
+        told = calibration_of(self._scored(source, self.moments, sampling, terminal)).to_dict()
+        terminal.emit(told, lambda console: _show(console, told))
+        return True
+
+    def _scored(self, source: ForkSource, moments: int, sampling: FutureSampling, terminal: Terminal) -> list[Scored]:
+        if source.manifests:
+            return self._rehearsed(source, source.manifests, moments, sampling, terminal)
+        if self.first is not None or self.denser != 1.0:
+            raise UsageError("a journal's jobs came when they came: these go with -f", path="--first, --denser")
+        file = source.db or Path("pumice.db")
+        book = anyio.run(runs_in, file)
+        with terminal.progress("moments", moments) as advance:
+            return score(moments_of(file, moments), book, sampling, advance)
+
+    def _rehearsed(
+        self, source: ForkSource, manifests: Sequence[str], moments: int, sampling: FutureSampling, terminal: Terminal
+    ) -> list[Scored]:
+        load_config(source.config, source.lenient, terminal, plugins=source.plugins_dir)
+        objects = load_manifests(manifests, terminal).objects
+        fork = to_rehearse(objects, told_of(source.config), self.first, self.denser)
+        with rarely():
+            with terminal.progress("living through", moments) as advance:
+                found = rehearsed(fork, moments, advance)
+            with terminal.progress("moments", moments) as advance:
+                return score(found.moments, found.book, sampling, advance)
+
+
+def _show(console: Console, told: dict[str, Any]) -> None:
+    table = Table("what", "value")
+    for name, value in told.items():
+        table.add_row(name, "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value))
+    console.print(table)
