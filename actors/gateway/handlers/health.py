@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from actors.gateway.problems import no_such_path
+from actors.gateway.queue_counts import exposed_counts
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.site import Site, guarded
 from actors.runtime.asking import ask_again
@@ -10,6 +11,7 @@ from actors.runtime.mailbox import expected
 from core.messages import commands
 from core.messages.cycles import TellQueues
 from core.messages.replies import Exposition
+from storage import codec
 
 CHECKS = {"livez": ("ping",), "healthz": ("ping", "api"), "readyz": ("ping", "api", "watches")}
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -43,4 +45,6 @@ async def metrics(site: Site, exchange: Exchange) -> None:
     if site.runner is not None:
         await guarded(ask_again(site.runner, TellQueues()))
     answer = expected(await guarded(site.metrics.ask(commands.Expose())), Exposition)
-    await exchange.answer(200, answer.text + site.waiting.text(), METRICS_TYPE)
+    _, blobs = await site.listing("Queue", None)
+    counts = exposed_counts(codec.unpack(blob) for blob in blobs)
+    await exchange.answer(200, answer.text + counts + site.waiting.text(), METRICS_TYPE)

@@ -97,6 +97,8 @@ def test_jobs_that_got_nodes() -> None:
     duration, labels = "volcano_e2e_job_scheduling_duration", {"queue": "q", "job_namespace": "ns"}
     assert value(families, duration, job_name="g", **labels) == 10_000.0
     assert value(families, duration, job_name="h", **labels) == 500.0
+    moments = [f"volcano_e2e_job_scheduling_{name}" for name in ("start_time", "last_time")]
+    assert [value(families, name, job_name="g", **labels) for name in moments] == [990.0, 1000.0]
     assert value(families, "volcano_e2e_job_scheduling_latency_milliseconds_sum") == 10_500.0
     assert value(families, "volcano_task_scheduling_latency_milliseconds_sum", stage="Assumed") == 10_000.0
     many = {f"ns/{number}": BindingJob("q", 0.0) for number in range(MOST)}
