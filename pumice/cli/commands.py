@@ -80,6 +80,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Show a journal that nobody runs on a page, with a slider through its time.",
         "[bold]pumice view pumice.db[/bold]",
     ),
+    "top": CommandRow(
+        "Watch queues, waiting jobs, nodes and cycles on the terminal, of a server or of a journal.",
+        "[bold]pumice top --server http://127.0.0.1:8080[/bold]",
+    ),
     "kubeconfig": CommandRow(
         "Print (or write) a kubeconfig for a running `pumice run --http`.",
         "[bold]pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig[/bold]",

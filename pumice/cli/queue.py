@@ -8,20 +8,17 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from core.messages.queue_gauges import WHOLE, reckoned
 from pumice.adviser.census import Census, WaitingJob, census_of
-from pumice.adviser.queues import QueueStanding, in_tree_order
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.given.sources import At, Certificate, Db, ServerUrl, Token, scene_from, server_of
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.tables.standings import tree
 from pumice.cli.terminal import Terminal
 from pumice.eta.estimate import Estimate, FutureSampling
 from pumice.explain.scene import job_of
-from pumice.units import amount
 
-AMOUNTS: Final = ("guarantee", "deserved", "capability", "allocated", "borrowed", "pending")
 SHOWN: Final = 50
 """Waiting jobs in a table; JSON has all."""
 
@@ -70,7 +67,7 @@ def estimate_of(starts: dict[str, Estimate], group: str) -> Estimate | None:
 
 def show(console: Console, census: Census, starts: dict[str, Estimate]) -> None:
     """The tree, then who waits."""
-    console.print(_tree(census))
+    console.print(tree(f"queues as cycle {census.cycle} opened", census.queues))
     said = [census.supposed, *(each.supposed for each in starts.values())]
     for sentence in {sentence: None for each in said for sentence in each}:
         console.print(sentence, markup=False, soft_wrap=True)
@@ -84,26 +81,6 @@ def show(console: Console, census: Census, starts: dict[str, Estimate]) -> None:
     counts = {kind: sum(jobs.values()) for kind, jobs in census.classes().items()}
     told = ", ".join(f"{count} {kind.value}" for kind, count in counts.items() if count)
     console.print(f"{len(census.waiting)} wait: {told}")
-
-
-def _tree(census: Census) -> Table:
-    lines = in_tree_order(census.queues)
-    columns = [what for what in AMOUNTS if any(getattr(one, what) for one in census.queues.values())]
-    table = Table("queue", "share", *columns, "jobs", title=f"queues as cycle {census.cycle} opened")
-    for depth, name in lines:
-        standing = census.queues[name]
-        share = "" if standing.share is None else f"{standing.share:.3g}"
-        shown = [_amounts(standing, what) for what in columns]
-        closed = "" if standing.state in ("", "Open") else f" ({standing.state})"
-        waiting = f"{standing.jobs_waiting} waiting" if standing.jobs_waiting else ""
-        table.add_row(f"{'  ' * depth}{name}{closed}", share, *shown, waiting)
-    return table
-
-
-def _amounts(standing: QueueStanding, what: str) -> str:
-    amounts: dict[str, float] = getattr(standing, what)
-    told = [amount(name, reckoned(name, value)) for name, value in amounts.items() if name != WHOLE]
-    return ", ".join(told)
 
 
 def _waiting(census: Census, starts: dict[str, Estimate]) -> Table:

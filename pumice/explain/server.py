@@ -25,6 +25,8 @@ NOT_SERVED: Final = 404
 REFUSALS: Final = {401: "it does not know who asks (name a --token)", 403: "it does not allow this to be read"}
 ASKED: Final = (*WATCHED, "Job")
 """What cycles look at, and the Jobs, which say why they have come to an end."""
+ADVICE: Final = "apis/pumice.dev/v1"
+LATENCY: Final = "volcano_e2e_scheduling_latency_milliseconds"
 NEEDED: Final = ("Node", "Pod")
 """What every server has; the other kinds may be unknown to it."""
 
@@ -47,6 +49,29 @@ def fetch(server: Server) -> list[Object]:
     """Everything of the kinds that matter, references first. Raises ServerError, and ConfigError for a bad URL."""
     with _client(server) as client, _told(server.url):
         return [obj for kind in ASKED for obj in _listed(client, server.url, KINDS[kind])]
+
+
+def ask(server: Server, path: str) -> Object:
+    """The answer to a question about its run, such as "standings" (docs/waiting.md). Raises ServerError and
+    ConfigError.
+    """
+    with _client(server) as client, _told(server.url):
+        answer = client.get(f"{ADVICE}/{path}")
+        found = _json(answer)
+        if answer.status_code != OK or not found:
+            why = REFUSALS.get(answer.status_code) or found.get("message") or answer.text[:EXCERPT]
+            place = f"{server.url}: GET /{ADVICE}/{path}"
+            raise ServerError(f"{place}: {answer.status_code} {answer.reason_phrase}: {why}")
+        return found
+
+
+def mean_cycle_ms(server: Server) -> float | None:
+    """How long its cycles took so far, by its metrics; None before the first. Raises ServerError, ConfigError."""
+    with _client(server) as client, _told(server.url):
+        lines = (line.rpartition(" ") for line in client.get("metrics").text.splitlines())
+        told = {name: value for name, _, value in lines}
+    count = float(told.get(f"{LATENCY}_count", 0))
+    return float(told[f"{LATENCY}_sum"]) / count if count else None
 
 
 @contextmanager

@@ -157,6 +157,16 @@ def test_why_it_is_pending_on_a_server(url: str) -> None:
     )
 
 
+def test_a_frame_of_a_server(url: str) -> None:
+    said = pumice("top", "--server", url, env={"PUMICE_TOKEN": "secret"})
+    assert said.code == 0
+    assert said.json["board"]["nodes"]
+    assert said.json["standings"]["waiting"]
+    assert said.json["cycle_ms"] > 0
+    refused = pumice("top", "--server", url)
+    assert (refused.code, "it does not know who asks" in refused.err) == (3, True)
+
+
 def test_what_a_server_cannot_be_asked(url: str, tmp_path: Path) -> None:
     assert pumice("explain", "--server", url, "--token", "secret", "pod", "nobody").code == 2
     assert pumice("explain", "--server", url, "--cycle", 1, "pod", "g-0").code == 2

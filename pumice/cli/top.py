@@ -1,0 +1,100 @@
+"""`pumice top`: a run on the terminal, as it goes on or as a journal has it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import anyio
+import msgspec
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from actors.gateway.advice import AdviserQuestion
+from config.errors import ConfigError, WorldError
+from pumice.adviser.answers import answer
+from pumice.cli.exits import Exit, guarded
+from pumice.cli.given.inputs import warn_of_token
+from pumice.cli.given.keys import quitting
+from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, one_source, server_of
+from pumice.cli.options import Level, LogLevel, Output, PluginsDir, Quiet
+from pumice.cli.tables.frame import Frame
+from pumice.cli.terminal import Terminal
+from pumice.explain.server import Server, ask, mean_cycle_ms
+from pumice.history.rewind import newest_cycle
+
+Asking = Callable[[str], dict[str, Any]]
+"""Of a resource, or a resource/name, the adviser's answer."""
+OK: Final = 200
+
+
+@guarded
+def top(
+    db: Db = None,
+    server: ServerUrl = None,
+    token: Token = None,
+    certificate: Certificate = None,
+    every: Annotated[float, typer.Option("--every", metavar="SECONDS", min=0.2, help="Between two frames.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Show one frame and end, as without a terminal.")] = False,
+    plugins_dir: PluginsDir = None,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Level = LogLevel.WARNING,
+) -> int:
+    """Look again every few seconds until q or Ctrl-C, both of which end with 0."""
+    terminal = Terminal(output, quiet, log_level)
+    asked = server_of(server, token, certificate)
+    one_source(db, asked, None)
+    look = _of_server(asked, terminal) if asked is not None else _of_journal(db or Path("pumice.db"), plugins_dir)
+    frame = look()
+    if once or not (terminal.tables and terminal.out.is_terminal):
+        terminal.emit(frame.to_dict(), lambda console: console.print(frame))
+        return Exit.DONE
+    try:
+        _follow(frame, look, every, terminal)
+    except KeyboardInterrupt:
+        terminal.say("")
+    return Exit.DONE
+
+
+def _follow(frame: Frame, look: Callable[[], Frame], every: float, terminal: Terminal) -> None:
+    """Until q. Who cannot be asked for a while is asked again; the last frame stays, with the reason below it."""
+    with quitting() as quits, Live(frame, console=terminal.out, screen=True, auto_refresh=False) as live:
+        live.refresh()
+        rest = every
+        while not quits(rest):
+            began = time.monotonic()
+            try:
+                frame, why = look(), ""
+            except WorldError as error:
+                why = str(error)
+            live.update(Group(frame, Text(why)) if why else frame, refresh=True)
+            rest = max(every, time.monotonic() - began)
+
+
+def _of_server(server: Server, terminal: Terminal) -> Callable[[], Frame]:
+    warn_of_token(server.token, terminal)
+    return lambda: _frame(lambda what: ask(server, what), mean_cycle_ms(server))
+
+
+def _of_journal(db: Path, plugins_dir: Path | None) -> Callable[[], Frame]:
+    """Raises ConfigError at once where there is no journal, or no cycle in it."""
+    anyio.run(newest_cycle, db)
+
+    def asking(what: str) -> dict[str, Any]:
+        resource, _, name = what.partition("/")
+        found = answer(str(db), None if plugins_dir is None else str(plugins_dir), AdviserQuestion(resource, name=name))
+        if found.code != OK:
+            raise ConfigError(found.message, source=str(db))
+        told: dict[str, Any] = msgspec.json.decode(found.body)
+        return told
+
+    return lambda: _frame(asking, None)
+
+
+def _frame(asking: Asking, cycle_ms: float | None) -> Frame:
+    return Frame(asking("standings"), asking("boards/newest"), asking("courses"), cycle_ms)
