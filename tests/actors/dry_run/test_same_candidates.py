@@ -126,6 +126,8 @@ async def live_through(settings: SystemSettings, systems: list[System]) -> Outco
         systems[:] = [system]
         await system.until_cycles(1)  # of its own accord; the next would be in an hour
         await settle(system)
+        await system.run_cycle()  # it sees all first objects, of which that one may have seen some
+        await settle(system)
         await system.submit(full_house())
         await settle(system)
         await system.submit(newcomers())
@@ -136,7 +138,7 @@ async def live_through(settings: SystemSettings, systems: list[System]) -> Outco
         where = placed(system)
     decisions = await journaled(journal, "decision", Decision)
     evicted = tuple(each for each in decisions if isinstance(each, Evict))
-    return Outcome(tuple(each.digest for each in await cycles(journal))[1:], evicted, where)
+    return Outcome(tuple(each.digest for each in await cycles(journal))[2:], evicted, where)
 
 
 def outcome(monkeypatch: pytest.MonkeyPatch, backend: str, workers: int, trouble: Trouble) -> Outcome:
