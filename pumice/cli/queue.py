@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -14,6 +15,7 @@ from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.given.sources import At, Certificate, Db, ServerUrl, Token, scene_from, server_of
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.tables.lately import held_lately
 from pumice.cli.tables.standings import tree
 from pumice.cli.terminal import Terminal
 from pumice.eta.estimate import Estimate, FutureSampling
@@ -56,7 +58,9 @@ def queue(
     for job in result["waiting"] if eta else ():
         found = estimate_of(starts, job["job"])
         job["eta"] = None if found is None else found.to_dict()
-    terminal.emit(result, lambda console: show(console, census, starts))
+    past = db if manifests or asked else db or Path("pumice.db")
+    lately = held_lately(past, asked, census.now) if terminal.tables else {}
+    terminal.emit(result, lambda console: show(console, census, starts, lately))
     return Exit.DONE
 
 
@@ -65,9 +69,9 @@ def estimate_of(starts: dict[str, Estimate], group: str) -> Estimate | None:
     return starts.get(group) or starts.get(job_of(group))
 
 
-def show(console: Console, census: Census, starts: dict[str, Estimate]) -> None:
+def show(console: Console, census: Census, starts: dict[str, Estimate], lately: dict[str, str]) -> None:
     """The tree, then who waits."""
-    console.print(tree(f"queues as cycle {census.cycle} opened", census.queues))
+    console.print(tree(f"queues as cycle {census.cycle} opened", census.queues, lately=lately))
     said = [census.supposed, *(each.supposed for each in starts.values())]
     for sentence in {sentence: None for each in said for sentence in each}:
         console.print(sentence, markup=False, soft_wrap=True)

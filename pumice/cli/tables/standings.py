@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from core.messages.queue_gauges import WHOLE, reckoned
 from pumice.adviser.queues import QueueStanding, in_tree_order
@@ -16,17 +16,26 @@ if TYPE_CHECKING:
 AMOUNTS: Final = ("guarantee", "deserved", "capability", "allocated", "borrowed", "pending")
 
 
-def tree(title: str, queues: Mapping[str, QueueStanding], amounts: Sequence[str] = AMOUNTS) -> Table:
-    """A row a queue, those below another one set in; amounts that no queue has are left out."""
+def tree(
+    title: str,
+    queues: Mapping[str, QueueStanding],
+    amounts: Sequence[str] = AMOUNTS,
+    lately: Mapping[str, str] | None = None,
+) -> Table:
+    """A row a queue, those below another one set in; amounts that no queue has are left out. `lately`: a line of what
+    it held, by queue.
+    """
     columns = [what for what in amounts if any(getattr(one, what) for one in queues.values())]
-    table = Table("queue", "share", *columns, "jobs", title=title)
+    more = (Column("lately", min_width=12),) if lately else ()
+    table = Table("queue", "share", *columns, *more, "jobs", title=title)
     for depth, name in in_tree_order(queues):
         standing = queues[name]
         share = "" if standing.share is None else f"{standing.share:.3g}"
         shown = [_amounts(standing, what) for what in columns]
         closed = "" if standing.state in ("", "Open") else f" ({standing.state})"
         waiting = f"{standing.jobs_waiting} waiting" if standing.jobs_waiting else ""
-        table.add_row(f"{'  ' * depth}{name}{closed}", share, *shown, waiting)
+        held = [lately.get(name, "")] if lately else []
+        table.add_row(f"{'  ' * depth}{name}{closed}", share, *shown, *held, waiting)
     return table
 
 

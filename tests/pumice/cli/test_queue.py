@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pumice.cli.tables.lately import drawn
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes
 from tests.kit.queues import queue
@@ -50,6 +51,31 @@ def test_a_journal_and_a_cycle_of_it(cluster: Path, tmp_path: Path) -> None:
     assert first.json["cycle"] == 1
     assert first.json["waiting"] == []
     assert pumice("queue", "--db", db, "-o", "json").out == now.out
+
+
+def test_what_queues_held_lately(cluster: Path, tmp_path: Path) -> None:
+    db, wide = tmp_path / "j.db", {"COLUMNS": "200"}
+    assert pumice("run", "-f", cluster, "--db", db, "--time", "virtual", "--until", "20s", "-o", "json").code == 0
+    table = pumice("queue", "--db", db, "-o", "table", env=wide).out
+    (line,) = (line for line in table.splitlines() if line.strip("│ ").startswith("q1 "))
+    assert "█ cpu" in line
+    assert "lately" not in pumice("queue", "-f", cluster, "-o", "table", env=wide).out, "manifests have no past"
+
+
+def test_the_resource_of_which_a_queue_held_the_largest_part_is_drawn() -> None:
+    rows = [
+        ("capacity", "", "cpu", [10, 10, 10]),
+        ("capacity", "", "gpu", [4, 4, 4]),
+        ("held", "", "cpu", [5, 5, 5]),
+        ("held", "q", "cpu", [1, 2, 9]),
+        ("held", "q", "gpu", [0, 2, 4]),
+        ("waiting", "p", "cpu", [9, 9, 9]),
+    ]
+    series = [dict(zip(("what", "queue", "resource", "values"), row, strict=True)) for row in rows]
+    measures = {"began": 100.0, "starts_s": [0.0, 5.0, 10.0], "series": series}
+    assert drawn(measures, 110.0) == {"q": "▁▅█ gpu"}
+    assert drawn(measures, 105.0) == {"q": "▁█ gpu"}
+    assert drawn(measures, 99.0) == {}
 
 
 @pytest.mark.parametrize(
