@@ -26,7 +26,7 @@ def lock_is_held(said: str | None, now: float) -> bool:
 class NodeLocks:
     """The locks of a session. `annotations`: of a node's row, as the session found it; `now`: seconds since the epoch.
 
-    `earliest`: when the first lock that was in somebody's way counts no longer, None where none was.
+    `earliest`: when the first lock that the session found in somebody's way counts no longer, None where none was.
     """
 
     def __init__(self, names: Sequence[str], annotations: Callable[[int], Mapping[str, str]], now: float) -> None:
@@ -36,7 +36,9 @@ class NodeLocks:
 
     def take(self, row: int, name: str, uid: str) -> None:
         """A pod locks a node. Raises DeviceError when it is locked."""
-        said = self._annotations(row).get(name) if (row, name) not in self._set else self._set[row, name][0]
+        if (row, name) in self._set:  # no wake: kept, it is found by the next session; given up, nothing changes
+            raise DeviceError(self._words(row))
+        said = self._annotations(row).get(name)
         try:
             held = lock_is_held(said, self._now)
         except ValueError as error:
@@ -44,8 +46,11 @@ class NodeLocks:
         if held:
             ends = parse_time(said) + EXPIRES_S
             self.earliest = ends if self.earliest is None else min(self.earliest, ends)
-            raise DeviceError(f"node {self._names[row]} has been locked within 5 minutes")
+            raise DeviceError(self._words(row))
         self._set[row, name] = format_time(self._now), uid
+
+    def _words(self, row: int) -> str:
+        return f"node {self._names[row]} has been locked within 5 minutes"
 
     def drop(self, row: int, name: str) -> None:
         """Take it away again."""

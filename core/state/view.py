@@ -46,7 +46,7 @@ class View(ViewTables):
         self._pods = PodReader(self.templates)
         self._derived = Keeper()
         self._chip_models: tuple[ChipModel, ...] = ()
-        self._uncounted: frozenset[str] = frozenset()
+        self.uncounted: frozenset[str] = frozenset()
 
     # --- events ------------------------------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ class View(ViewTables):
         self.touched.everything = True
         name = section(node, "metadata").get("name") or ""
         csi_node = self.others.by_kind.get("CSINode", {}).get(name) if self._volumes.rules.counted else None
-        spec = read_node(node, attachable_on(csi_node), self._uncounted)
+        spec = read_node(node, attachable_on(csi_node), self.uncounted)
         if self._chip_models:
             spec = self._with_chips(spec, csi_node)
         self.dimensions.items(spec.allocatable)
@@ -167,13 +167,13 @@ class View(ViewTables):
 
     def _with_chips(self, spec: NodeSpec, csi_node: Object | None) -> NodeSpec:
         self._uncount(memories(spec, self._chip_models))
-        return read_node(spec.node, attachable_on(csi_node), self._uncounted)
+        return read_node(spec.node, attachable_on(csi_node), self.uncounted)
 
     def _uncount(self, names: frozenset[str]) -> None:
         """Resources of these names count nothing from now on, wherever they are named."""
-        if names <= self._uncounted:
+        if names <= self.uncounted:
             return
-        self._uncounted |= names
+        self.uncounted |= names
         self.templates.uncount(names)
         self.groups.uncount(names)
         for known in list(self.tasks.by_key.values()):

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pumice.storm.script.claims import claimed, classes, offers, own_claims
 from pumice.storm.script.events import Event
-from pumice.storm.script.shares import limits, policy, reported
+from pumice.storm.script.shares import annotations, asking, geometries, labels, limits, policy, quantities, reports
 
 Object = dict[str, Any]
 NAMESPACE: Final = "default"
@@ -21,9 +21,11 @@ def objects_of(event: Event) -> list[Object]:
     details = event.details
     match event.what:
         case "node":
-            return [node(event.target, details), *offers(event.target, details)]
+            return [node(event.target, details), *offers(event.target, details), *reports(event.target, details)]
         case "claims":
             return list(classes(NAMESPACE))
+        case "geometries":
+            return [geometries()]
         case "queue":
             return [queue(event.target, details)]
         case "priority":
@@ -44,21 +46,22 @@ def objects_of(event: Event) -> list[Object]:
 
 def node(name: str, details: Object) -> Object:
     """cpu, memory, pods, gpus."""
-    quantities = {"cpu": str(details["cpu"]), "memory": str(details["memory"]), "pods": str(details.get("pods", 110))}
+    there = {"cpu": str(details["cpu"]), "memory": str(details["memory"]), "pods": str(details.get("pods", 110))}
+    there |= quantities(details)
     if details.get("gpus"):
-        quantities[GPU] = str(details["gpus"])
+        there[GPU] = str(details["gpus"])
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
             "name": name,
-            "labels": {"kubernetes.io/hostname": name},
-            **({"annotations": annotations} if (annotations := reported(details)) else {}),
+            "labels": {"kubernetes.io/hostname": name} | labels(details),
+            **({"annotations": said} if (said := annotations(name, details)) else {}),
         },
         "spec": {},
         "status": {
-            "allocatable": quantities,
-            "capacity": quantities,
+            "allocatable": there,
+            "capacity": there,
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }
@@ -116,12 +119,12 @@ def pods(job: str, details: Object, numbers: range, *, grouped: bool = True) -> 
 
     cpu, memory (neither: best effort), gpus, port, seconds (0: it never ends), priority, scheduler.
     """
-    labels = {JOB: job}
-    annotations = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"} | policy(details)
+    marks = {JOB: job} | asking(details)
+    notes = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"} | policy(details)
     if grouped:
-        annotations |= {"scheduling.k8s.io/group-name": job, "volcano.sh/task-spec": "worker"}
+        notes |= {"scheduling.k8s.io/group-name": job, "volcano.sh/task-spec": "worker"}
     spec = {"schedulerName": details.get("scheduler", "volcano"), **_pod_spec(ASKED | details if grouped else details)}
-    named = {"namespace": NAMESPACE, "labels": labels, "annotations": annotations}
+    named = {"namespace": NAMESPACE, "labels": marks, "annotations": notes}
     return [
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{job}-{number}", **named}, "spec": spec}
         for number in numbers
@@ -134,9 +137,9 @@ def _pod_spec(details: Object) -> Object:
     if details.get("gpus"):
         requests[GPU] = str(details["gpus"])
         resources["limits"] = {GPU: str(details["gpus"])}
-    if details.get("share"):
-        resources["limits"] = resources.get("limits", {}) | limits(details)
-        requests |= limits(details)
+    if shares := limits(details):
+        resources["limits"] = resources.get("limits", {}) | shares
+        requests |= shares
     if details.get("whole"):
         resources["limits"] = resources.get("limits", {}) | requests
     container: Object = {"name": "c", "image": "busybox", "resources": resources}
@@ -153,8 +156,8 @@ def _pod_spec(details: Object) -> Object:
 
 def vcjob(name: str, details: Object) -> Object:
     """A Volcano Job of one task; its controller makes the PodGroup and the pods."""
-    annotations = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"} | policy(details)
-    metadata = {"labels": {JOB: name}, "annotations": annotations}
+    notes = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"} | policy(details)
+    metadata = {"labels": {JOB: name} | asking(details), "annotations": notes}
     template = {"metadata": metadata, "spec": {**_pod_spec(ASKED | details), "restartPolicy": "OnFailure"}}
     replicas = int(details["pods"])
     return {

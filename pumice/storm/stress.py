@@ -13,7 +13,8 @@ from actors.api.faults.chance import chance
 from pumice.storm.script.events import Script
 from pumice.storm.script.profile_file import Profile
 from pumice.storm.script.profiles import profile
-from pumice.storm.script.workload import DISTURBANCES, Size, inputs, with_claims, with_shares
+from pumice.storm.script.sharing import with_shares
+from pumice.storm.script.workload import DISTURBANCES, Size, inputs, with_claims
 from pumice.storm.simulation import GC_THRESHOLDS, StormOutcome, simulate
 from pumice.storm.workers import in_processes
 
@@ -67,7 +68,7 @@ def script_of(seed: int, plan: StressPlan) -> Script:
     if chosen.claims:
         events = list(with_claims(seed, events, chosen.claims))
     if chosen.shares:
-        events = list(with_shares(seed, events, chosen.shares))
+        events = list(with_shares(seed, events, chosen.shares, chosen.config))
     share = chance(seed, "share") if chosen.varied else 1.0
     rates = {what: rate * share for what, rate in chosen.rates.items()}
     return Script(seed, tuple(events), rates, profile=plan.profile, config=chosen.config)

@@ -36,6 +36,7 @@ from core.state.snapshot import Snapshot
 from core.state.view import View
 from pumice.storm.script.workload import Size
 from tests.simulation import defects
+from tests.simulation.planted_cards import CARD_BUGS
 from tests.simulation.planting import Plant, always, asks_nothing, nothing, replace, wrap
 
 SMALL = Size(5, 40)
@@ -163,4 +164,5 @@ BUGS: dict[str, Bug] = {
     "a second try takes its room twice": Bug(
         wrap(View, "assume", defects.counts_retries_twice), invariants=VIEW_BROKEN
     ),
+    **{name: Bug(*each) for name, each in CARD_BUGS.items()},
 }

@@ -114,7 +114,7 @@ def _named(known: tuple[Any, ...]) -> dict[str, Any]:
 def _wrong_nodes(view: View, store: Store) -> Iterator[str]:
     drivers = {each["metadata"]["name"]: attachable_on(each) for each in _listed(store, "CSINode")}
     nodes = [(node, drivers.get(node["metadata"]["name"])) for node in _listed(store, "Node")]
-    listed = {spec.name: spec for spec in (read_node(*each) for each in nodes)}
+    listed = {spec.name: spec for spec in (read_node(*each, view.uncounted) for each in nodes)}
     yield from _strangers("node", view.nodes.row.keys(), listed.keys())
     for name, row in view.nodes.row.items():
         theirs = listed.get(name)

@@ -10,6 +10,7 @@ from core.devices.numa.topology import CPU, cpus_of
 from core.devices.vgpu import codec
 from core.objects.metadata import section, text_map
 from core.quantity import quantity_of
+from pumice.storm.invariants.shared_card_books import npus_too_full, shared_too_much
 from pumice.storm.script.shares import POLICY
 
 Object = dict[str, Any]
@@ -23,8 +24,19 @@ def over_assigned(node: Object | None, pods: Iterable[Object], *, slices: bool =
     """Cards of a node that have more users, memory or cores than there are, and `slices` of them that have several
     containers; `pods`: all that are on it.
     """
+    if node is None:
+        return
+    there = [*pods]
+    found = [*virtual_too_full(node, there, slices=slices), *shared_too_much(node, there), *npus_too_full(node, there)]
+    for words in found:
+        yield "within-cards", words
+
+
+def virtual_too_full(node: Object, pods: Iterable[Object], *, slices: bool) -> Iterator[str]:
+    """Virtual GPUs, and slices of them: a card is cut in one way at a time."""
     given = Counter[str]()
-    cards = {} if node is None else {card.uuid: card for card in codec.registered(_said(node, codec.REGISTER))}
+    ways = dict[str, set[str]]()
+    cards = {card.uuid: card for card in codec.registered(_said(node, codec.REGISTER))}
     used = {uuid: [0, 0, 0] for uuid in cards}
     for pod in pods:
         for each in (each for devices in codec.assigned(_said(pod, codec.IDS)) for each in devices):
@@ -33,16 +45,21 @@ def over_assigned(node: Object | None, pods: Iterable[Object], *, slices: bool =
                 sums[:] = sums[0] + 1, sums[1] + each.memory, sums[2] + each.cores
             elif "[" in each.uuid:
                 given[each.uuid] += 1
+                uuid, _, place = each.uuid.partition("[")
+                ways.setdefault(uuid, set()).add(place.partition("-")[0])
     for name, users in given.items() if slices else ():
         if users > 1:
-            yield "within-cards", f"slice {name} has {users} containers"
+            yield f"slice {name} has {users} containers"
+    for uuid, groups in ways.items() if slices else ():
+        if len(groups) > 1:
+            yield f"card {uuid} is cut in {len(groups)} ways at once: {', '.join(sorted(groups))}"
     for uuid, (users, memory, cores) in used.items():
         card = cards[uuid]
         if users > card.split or memory > card.memory or cores > ALL_CORES:
             words = (
                 f"{users} of {card.split} pods, {memory} of {card.memory} MiB, {cores} of {ALL_CORES} % of its cores"
             )
-            yield "within-cards", f"card {uuid} has {words}"
+            yield f"card {uuid} has {words}"
 
 
 def without_cards(pods: Iterable[Object]) -> Iterator[str]:

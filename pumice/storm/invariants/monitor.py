@@ -32,6 +32,7 @@ from core.messages.operations import AssumedCycle, ViewOperation
 from pumice.storm.invariants.budget_books import BUDGET, BudgetBooks
 from pumice.storm.invariants.failures import Failures
 from pumice.storm.invariants.gangs import broken_gangs, partial_gangs
+from pumice.storm.invariants.shared_card_books import LockBook
 from pumice.storm.invariants.truth import StormTruth
 from pumice.storm.invariants.upheld import BUDGETS, EVERY, GANGS, VICTIMS, upheld_by
 from pumice.storm.invariants.violation import Violation, ViolationFoundError
@@ -105,6 +106,7 @@ class Monitor:
         self._most_records = most_records
         self.truth = StormTruth(objects)
         self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time, self.truth.read)
+        self.locks = LockBook(self.truth.read)
         self.failures = Failures()
         self.upheld = EVERY
         self.began = 0.0
@@ -191,6 +193,9 @@ class Monitor:
         if mutation.revision != self.truth.revision + 1:
             self.violated("nothing-lost", f"revision {mutation.revision} follows {self.truth.revision} in the journal")
         bound = self.truth.apply(mutation)
+        if mutation.kind == "Node":
+            for words in self.locks.see(mutation):
+                self.violated("locks-heeded", words)
         if mutation.kind == BUDGET or self.budgets.by_name:
             for words in self.budgets.see(mutation):
                 self.violated("within-budget", words)

@@ -95,6 +95,10 @@ JOB: Final = {
     "share": whole(0),
     "cores": whole(0, 100),
     "whole": whole(0, 1),
+    "gpu-memory": whole(0),
+    "gpu-number": whole(0, MOST_CARDS),
+    "npu": whole(0),
+    "npu-cores": whole(0),
 }
 LOOSE: Final = {key: check for key, check in JOB.items() if key not in ("min", "queue")} | {"scheduler": TEXT}
 JOBS: Final = ("job", "vcjob")
@@ -116,7 +120,8 @@ class Happening:
 HAPPENINGS: Final = {
     "node": Happening(
         details=NODE
-        | {"devices": whole(0, MANY), "volumes": whole(0, MANY), "cards": whole(0, MOST_CARDS), "cells": whole(0, 64)},
+        | {"devices": whole(0, MANY), "volumes": whole(0, MANY), "cards": whole(0, MOST_CARDS), "cells": whole(0, 64)}
+        | {"mig": whole(0, 1), **dict.fromkeys(("gpus-shared", "npus", "chips"), whole(0, MOST_CARDS))},
         needs=("cpu", "memory"),
     ),
     "queue": Happening(details={"weight": whole(1), "capability": Check("quantities by resource", _quantities)}),
@@ -124,7 +129,7 @@ HAPPENINGS: Final = {
     "job": Happening(details=JOB, needs=("pods",)),
     "vcjob": Happening(details=JOB, needs=("pods",)),
     "pods": Happening(details=LOOSE, needs=("pods",)),
-    "claims": Happening(named=False),
+    **dict.fromkeys(("claims", "geometries"), Happening(named=False)),
     "budget": Happening(JOBS, amount=whole(1)),
     **dict.fromkeys(("cordon", "remove-node", "shrink-node", "restore-node"), Happening(("node",))),
     "drain": Happening(("node",), amount=whole(0)),

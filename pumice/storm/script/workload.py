@@ -12,7 +12,6 @@ import msgspec
 from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.storm.script.claims import LOCAL, MADE, MOST_DEVICES, MOST_SHARING
 from pumice.storm.script.events import Event
-from pumice.storm.script.shares import SHARES
 
 SHAPES: Final = (("500m", "512Mi"), ("1", "1Gi"), ("2", "2Gi"), ("1", "4Gi"), ("3", "1Gi"))
 GANGS: Final = (1, 2, 3, 4, 6, 8, 12)
@@ -183,21 +182,6 @@ def with_claims(seed: int, events: Iterable[Event], share: float) -> Iterator[Ev
             more = {"devices": 4, "volumes": 3}
         elif event.what in ("job", "vcjob") and random.random() < share:
             more = _wish(random, event)
-        yield msgspec.structs.replace(event, details=event.details | more) if more else event
-
-
-def with_shares(seed: int, events: Iterable[Event], share: float) -> Iterator[Event]:
-    """The same events, where most nodes have cards or cells and a share of the jobs asks for parts of them."""
-    random = Random(f"shares {seed}")
-    for event in events:
-        more: dict[str, Any] = {}
-        if event.what == "node" and random.random() < 0.8:
-            more = random.choice(({"cards": random.choice((1, 2, 4))}, {"cells": 2}, {"cards": 2, "cells": 2}))
-        elif event.what in ("job", "vcjob") and random.random() < share:
-            memory, cores = random.choice(SHARES)
-            more = random.choice(
-                ({"share": memory, "cores": cores}, {"cpu": str(random.choice((1, 2, 3))), "whole": 1})
-            )
         yield msgspec.structs.replace(event, details=event.details | more) if more else event
 
 

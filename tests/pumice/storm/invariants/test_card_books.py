@@ -66,3 +66,8 @@ def test_what_is_judged_follows_from_the_configuration() -> None:
     assert EXTENDER in upheld_by(outside)
     assert EXTENDER not in upheld_by(outside.replace("extender.httpTimeout: 100ms", "extender.ignorable: true"))
     assert not {CARDS, EXTENDER} & upheld_by(profile("evictions").config)
+
+
+def test_a_card_is_cut_in_one_way() -> None:
+    twice = pod("a", node="n0", phase="Running", annotations={codec.IDS: "GPU-0[g-0],NVIDIA,10,0:;GPU-0[h-0],N,10,0:"})
+    assert list(over_assigned(NODE, [twice])) == [("within-cards", "card GPU-0 is cut in 2 ways at once: g, h")]
