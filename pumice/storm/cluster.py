@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pumice.storm.script.claims import claimed, classes, offers, own_claims
 from pumice.storm.script.events import Event
-from pumice.storm.script.shares import annotations, asking, geometries, labels, limits, policy, quantities, reports
+from pumice.storm.script.shares import asking, geometries, labels, limits, notes, policy, quantities, reports
 
 Object = dict[str, Any]
 NAMESPACE: Final = "default"
@@ -56,7 +56,7 @@ def node(name: str, details: Object) -> Object:
         "metadata": {
             "name": name,
             "labels": {"kubernetes.io/hostname": name} | labels(details),
-            **({"annotations": said} if (said := annotations(name, details)) else {}),
+            **({"annotations": said} if (said := notes(name, details)) else {}),
         },
         "spec": {},
         "status": {

@@ -32,7 +32,7 @@ _SLICES: Final = (
 """How a card can be cut: (group, (name, MiB, how many) of each kind of slice)."""
 
 
-def annotations(node: str, details: Object) -> dict[str, str]:
+def notes(node: str, details: Object) -> dict[str, str]:
     """Of a node: the node agents report its `cards` (how many; `mig`: cut into slices), its `gpus-shared` and the
     `cells` of its CPUs; `npus` and `chips` are reported already, the one to HAMi, the other to MindCluster.
     """
