@@ -26,9 +26,12 @@ def all_there(self: GpuShare, rows: Any, memory: int = 0) -> Any:
 
 
 def held_when(answer: Callable[[str | None], bool]) -> Plant:
+    def is_held(said: str | None, _: float) -> bool:
+        return answer(said)
+
     def plant(patch: pytest.MonkeyPatch) -> None:
         for module in (locks, pre_bind):
-            patch.setattr(module, "lock_is_held", lambda said, _: answer(said))
+            patch.setattr(module, "lock_is_held", is_held)
 
     return plant
 
