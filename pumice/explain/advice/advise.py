@@ -13,7 +13,7 @@ from pumice.explain.advice.changes import ChangeFamily, Group, in_words
 from pumice.explain.advice.deadline import Spent, TimeOverError, budget
 from pumice.explain.advice.groups import WaitingGroup, about_group, amounts_in
 from pumice.explain.advice.limits import about_limits, joint_limits
-from pumice.explain.advice.missing import about_claims, about_priority_class
+from pumice.explain.advice.missing import about_claims, about_priority_classes
 from pumice.explain.advice.nodes import NodeRefusals, about_nodes, against_each
 from pumice.explain.advice.room import more_room
 from pumice.explain.advice.search import AdviceSearch, Found
@@ -92,7 +92,7 @@ def candidates(bench: Bench) -> tuple[list[ChangeFamily], list[Group]]:
             refused = NodeRefusals(first, pods, against_each(look), watched.room, nodes, group.grain)
             found += [*about_nodes(refused), *more_room(refused)]
         found += about_claims(first, bench.objects)
-    found += about_priority_class(group.pod_group, bench.objects)
+    found += about_priority_classes(group.pod_group, bench.objects)
     if bench.view.jobs.by_key[bench.job].pod_group.phase in WAITING:
         found += about_overcommit(bench.scene.config)
     return [*found, *about_group(group), *about_limits(group), *about_victims(group)], [*joint_limits(group)]

@@ -1,8 +1,8 @@
-"""Objects that are named and not there: the claims of a pod, and the priority class of a job."""
+"""Objects that are named and not there: the claims of a pod, and the priority classes of a job."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from core.objects.metadata import section
@@ -46,25 +46,36 @@ def _volume(namespace: str, claim: str) -> Callable[[Object], None]:
     return change
 
 
-def about_priority_class(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
-    """The PriorityClass that a PodGroup names: worth nothing, or just more than others are. With it there, its pods can
-    be made as well.
+def about_priority_classes(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
+    """The PriorityClasses that a PodGroup and the pod templates of its Job name: worth nothing, or just more than
+    others are. With them there, its pods can be made as well.
     """
-    name = str(section(pod_group, "spec").get("priorityClassName") or "")
-    who = ("PriorityClass", "", name)
-    if not name or who in objects:
-        return
-    values = sorted({0} | {value + 1 for value in _values(objects) if 0 <= value + 1 <= HIGHEST})
+    for name in dict.fromkeys(_classes_of(pod_group, objects)):
+        if name and ("PriorityClass", "", name) not in objects:
+            yield _class(name, sorted({0} | {value + 1 for value in _values(objects) if 0 <= value + 1 <= HIGHEST}))
 
+
+def _classes_of(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
+    yield str(section(pod_group, "spec").get("priorityClassName") or "")
+    metadata = section(pod_group, "metadata")
+    for owner in metadata.get("ownerReferences") or ():
+        job = objects.get((str(owner.get("kind")), str(metadata.get("namespace") or ""), str(owner.get("name"))), {})
+        for task in section(job, "spec").get("tasks") or ():
+            yield str(section(section(task, "template"), "spec").get("priorityClassName") or "")
+
+
+def _class(name: str, values: Sequence[int]) -> ChangeFamily:
     def of(size: int) -> Change:
         value = values[size - 1]
 
         def change(made: Object) -> None:
             made |= {"apiVersion": "scheduling.k8s.io/v1", "value": value}
 
-        return Change(f"create PriorityClass {name} (value {value})", (Edit(who, change),), remade=True)
+        return Change(
+            f"create PriorityClass {name} (value {value})", (Edit(("PriorityClass", "", name), change),), remade=True
+        )
 
-    yield ChangeFamily(0, len(values), of)
+    return ChangeFamily(0, len(values), of)
 
 
 def _values(objects: Mapping[Identity, Object]) -> Iterator[int]:

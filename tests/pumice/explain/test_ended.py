@@ -98,6 +98,13 @@ def test_pods_that_cannot_be_made_are_the_reason_in_manifests(tmp_path: Path) ->
     assert steps["allocate"] == "not valid: Not enough valid pods of each task for gang-scheduling"
 
 
+def test_a_missing_priority_class_of_a_pod_template_is_advised(tmp_path: Path) -> None:
+    job = vcjob("j", job_task(replicas=2))
+    job["spec"]["tasks"][0]["template"]["spec"]["priorityClassName"] = "lost"
+    said = pumice(*given(tmp_path, node("n0"), job), "j")
+    assert "2 of 2 fit with: create PriorityClass lost (value 0)" in said.json["unblock"]
+
+
 @pytest.mark.parametrize("phase", ["Completed", "Aborted", "Terminated", "Failed"])
 def test_a_job_that_has_ended_is_called_so_in_a_dump(phase: str, tmp_path: Path) -> None:
     """Of its PodGroup and its pods nothing may be left."""
