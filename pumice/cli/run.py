@@ -240,6 +240,10 @@ class ProgressWatch(Watching):
             self._terminal.say(f"added {what}")
         if outcome.known:
             self._terminal.say(f"{outcome.known} objects were already there and were left as they are")
+        for name in outcome.differing[:MOST_WAITING]:
+            self._terminal.warn(f"{name} was already there with another spec, which stays")
+        if len(outcome.differing) > MOST_WAITING:
+            self._terminal.warn(f"and {len(outcome.differing) - MOST_WAITING} more with another spec")
 
     async def follow(self, system: System) -> None:
         if not self._live:

@@ -28,6 +28,7 @@ from pumice.runtime.determinism import deterministic
 from pumice.runtime.journals import file_journal, read_into_memory, write_back
 from pumice.runtime.kubeconfig import kubeconfig_of, write
 from pumice.runtime.order import in_order
+from pumice.runtime.standing import apart, differs, is_fresh, lay_over, named
 from pumice.runtime.timing import mean_cycle_s
 from pumice.runtime.until import Until, reached
 from pumice.runtime.waiting import LeftWaiting, left_waiting
@@ -64,11 +65,14 @@ class RunPlan:
 
 @dataclass(slots=True)
 class RunOutcome:
-    """How it went. `refused`: objects that the API would not have, with its answer; `known`: objects it had already."""
+    """How it went. `refused`: objects that the API would not have, with its answer; `known`: objects it had already,
+    `differing`: those among them ("Queue q") of which it has another spec.
+    """
 
     summary: Object = field(default_factory=dict[str, Any])
     refused: list[tuple[Object, Refused]] = field(default_factory=list[tuple[Object, Refused]])
     known: int = 0
+    differing: list[str] = field(default_factory=list[str])
     added: list[str] = field(default_factory=list[str])
     interrupted: bool = False
     waiting: LeftWaiting = field(default_factory=LeftWaiting)
@@ -176,7 +180,13 @@ async def _until_signal(scope: anyio.CancelScope, outcome: RunOutcome) -> None:
 
 
 async def _hand_in(plan: RunPlan, arriving: Arriving, system: System, outcome: RunOutcome, watching: Watching) -> None:
-    await _submit(in_order(arriving.now), system, outcome, watching)
+    own, others = apart(arriving.now) if is_fresh(system) else ([], arriving.now)
+    for obj in own:  # first of all: the scheduler is at work as soon as there are pods
+        said = await lay_over(system, obj)
+        if isinstance(said, Refused):
+            outcome.refused.append((obj, said))
+            watching.refused(obj, said)
+    await _submit(in_order(others), system, outcome, watching)
     for first in range(0, len(arriving.later), BATCH):
         await system.announce(arriving.later[first : first + BATCH])
     if not await system.listed("Node"):
@@ -198,6 +208,8 @@ async def _submit(objects: Sequence[Object], system: System, outcome: RunOutcome
                 continue
             if answer.code == CONFLICT and answer.reason == "AlreadyExists":
                 outcome.known += 1
+                if await differs(system, obj):
+                    outcome.differing.append(named(obj))
                 continue
             outcome.refused.append((obj, answer))
             watching.refused(obj, answer)

@@ -244,3 +244,28 @@ def test_after_kill_9_nothing_is_lost_and_nothing_bound_twice(db: Path) -> None:
     story = pumice("journal", db, "--about", "default/example-gang", "-o", "json").json["story"]
     bound = [entry["outcome"]["name"] for entry in story if entry.get("outcome", {}).get("type") == "Bound"]
     assert len(bound) == len(set(bound))
+
+
+def queue_default(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "default"},
+        "spec": spec,
+    }
+
+
+def test_what_is_said_of_a_system_queue_holds(db: Path, manifests: Any, tmp_path: Path) -> None:
+    config = tmp_path / "conf.yaml"
+    config.write_text('actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: capacity}]\n')
+    file = manifests(queue_default(capability={"cpu": "2"}), node("n", cpu="8"), JOB)
+    said = pumice("run", "-f", file, "--db", db, "--config", config, *VIRTUAL)
+    assert said.json["pods"]["bound"] == 0  # of three that start together
+    assert "already there" not in said.err
+    file = manifests(queue_default(capability={"cpu": "4"}))
+    said = pumice("run", "-f", file, "--db", db, "--config", config, *VIRTUAL)
+    assert "Queue default was already there with another spec, which stays" in said.err
+    file = manifests(queue_default(capability={"cpu": "2"}))
+    said = pumice("run", "-f", file, "--db", db, "--config", config, *VIRTUAL)
+    assert "1 objects were already there" in said.err
+    assert "another spec" not in said.err

@@ -1,0 +1,75 @@
+"""Objects handed in that are there already: Volcano's own queues of a new journal take what was said, others stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from actors.api.bootstrap import system_queues
+from actors.api.kinds import kind_of
+from actors.api.verbs.creation import SUBMIT
+from actors.runtime.asking import ask_again
+from actors.system.system import System
+from core.messages import commands
+from core.messages.replies import Accepted, ApiReply
+from core.objects.metadata import section
+from pumice.shapes import is_list, is_mapping
+from storage import codec
+
+Object = dict[str, Any]
+
+_OWN: Final = frozenset(queue["metadata"]["name"] for queue in system_queues())
+_SAID: Final = ("labels", "annotations")
+
+
+def is_fresh(system: System) -> bool:
+    """Whether its journal began with this run: then the first objects are as nobody but Pumice wanted them."""
+    return system.recovered.config is None
+
+
+def apart(objects: Sequence[Object]) -> tuple[list[Object], list[Object]]:
+    """The system queues among them; the others."""
+    own, others = list[Object](), list[Object]()
+    for obj in objects:
+        is_own = _stored_as(obj) == "Queue" and obj["metadata"]["name"] in _OWN
+        (own if is_own else others).append(obj)
+    return own, others
+
+
+async def lay_over(system: System, queue: Object) -> ApiReply:
+    """Give the system queue that is there what was said of it, as `kubectl apply` would."""
+    metadata = queue["metadata"]
+    said = {part: metadata[part] for part in _SAID if metadata.get(part)}
+    patch = {"spec": section(queue, "spec"), "metadata": said}
+    return await ask_again(system.api, commands.Patch("Queue", "", metadata["name"], codec.pack(patch), user=SUBMIT))
+
+
+def named(obj: Object) -> str:
+    """For a person: "Queue q", "Job ns/name"."""
+    metadata = obj["metadata"]
+    return f"{obj['kind']} {'/'.join(metadata[part] for part in ('namespace', 'name') if metadata.get(part))}"
+
+
+async def differs(system: System, given: Object) -> bool:
+    """Whether the one that is there says otherwise in what the given spec says."""
+    metadata = given["metadata"]
+    found = await ask_again(
+        system.api, commands.Get(_stored_as(given), metadata.get("namespace") or "", metadata["name"])
+    )
+    if not isinstance(found, Accepted):
+        return False
+    return not _within(section(given, "spec"), section(codec.unpack(found.blob), "spec"))
+
+
+def _within(said: Any, there: Any) -> bool:
+    """Whether all that is said is so: what was left out may have any value."""
+    if is_mapping(said):
+        return is_mapping(there) and all(value is None or _within(value, there.get(key)) for key, value in said.items())
+    if is_list(said):
+        return is_list(there) and len(said) == len(there) and all(map(_within, said, there))
+    return bool(said == there)
+
+
+def _stored_as(obj: Object) -> str:
+    kind = kind_of(obj.get("apiVersion"), obj["kind"])
+    return kind.key if kind is not None else str(obj["kind"])
