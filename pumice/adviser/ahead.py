@@ -72,7 +72,7 @@ def _change(number: int, said: Plain) -> ForkChange:
     if key == "config" and isinstance(value, str):
         told = ConfigLoaded("", value, where, plugins=identities())
         try:
-            config = parsed(told)
+            config = parsed(told, lenient=False)
         except ConfigError as error:
             raise InputError(str(error)) from error
         return ForkChange(where, lambda fork: replace(fork, config=config, told=told))

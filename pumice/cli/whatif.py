@@ -74,7 +74,7 @@ def whatif(
     fork = source.fork(default_duration, terminal)
     given = {"--add-nodes": add_nodes, "--submit": submit, "--set": set_, "--scale": scale, "--cordon": cordon}
     given |= {"--drain": drain, "--remove-node": remove_node, "--delete": delete, "--config": config}
-    changes, instead = asked_for(given), asked_for(words_of(against))
+    changes, instead = (asked_for(each, lenient, terminal.warn) for each in (given, words_of(against)))
     if until_starts is not None:
         wanted = SearchOptions(until_starts, seconds_of(within, "--within"), budget, like or (), seed)
         return search(changed(fork, changes), wanted, terminal)

@@ -25,6 +25,8 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 CORDONED: Final = "node.kubernetes.io/unschedulable"
 OF_A_NODE: Final = ("CSINode", "Numatopology")
 """Kinds of which each node has one of its own name."""
+IDENTITY: Final = (("kind",), ("apiVersion",), *(("metadata", key) for key in ("name", "namespace", "uid")))
+"""Paths of what an object is known by."""
 TOLD_ONCE: Final = (("spec", "queue"), ("spec", "networkTopology"))
 _NODES: Final = re.compile(r"(\d+):like=(.+)")
 _KEPT: Final = ("name", "labels", "annotations")
@@ -113,11 +115,21 @@ def set_field(text: str) -> ForkChange:
     def on(fork: Fork) -> Fork:
         before = fork.objects[found(fork.objects, named)]
         after = assignment.on(before)
+        _is_still_itself(before, after)
         _known_fields(before, after)
         _reaches_its_group(fork.objects, before, assignment)
         return assign(named, (assignment,), "").on(fork)
 
     return ForkChange(f"--set {text}", on)
+
+
+def _is_still_itself(before: Object, after: Object) -> None:
+    """An api gives no object that is there another name, namespace, uid or kind."""
+    for *parents, name in IDENTITY:
+        was, now = (section(obj, parents[0]).get(name) if parents else obj.get(name) for obj in (before, after))
+        if was != now:
+            path = ".".join((*parents, name))
+            raise InputError(f"{path} says which object it is and stays: --delete it and --submit another")
 
 
 def _known_fields(before: Object, after: Object) -> None:

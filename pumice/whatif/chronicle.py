@@ -159,7 +159,7 @@ class Chronicle:
 
     def _jobs_by_pod_and_group(self) -> dict[str, str]:
         by_job = self.measured.by_job()
-        groups = {pod.group: job for job, pods in by_job.items() for pod in pods}
+        groups = {pod.group: job for job, pods in by_job.items() for pod in pods if pod.group}
         return {**groups, **{pod.full_name: job for job, pods in by_job.items() for pod in pods}}
 
     def placements(self) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
+from uuid import NAMESPACE_URL, uuid5
 
 from actors.agents.container_plans import read_life
 from actors.agents.pod_runs import DURATION
@@ -47,15 +48,29 @@ async def journaled(file: Path, cycle: int | None = None, default_duration_s: fl
 
 def handed_in(objects: Sequence[Object], now: float, told: ConfigLoaded, default_duration_s: float = 0.0) -> Fork:
     """What was loaded. Pods that do not say how long they run (0.0) do so beyond every horizon."""
-    told_by_spec = tuple(with_deadline(obj) for obj in objects if obj["kind"] not in UNTOLD)
+    told_by_spec = tuple(with_deadline(as_running(obj)) for obj in objects if obj["kind"] not in UNTOLD)
     return Fork(told_by_spec, now, parsed(told), told, default_duration_s=default_duration_s)
 
 
-def parsed(told: ConfigLoaded) -> SchedulerConfig:
-    """A configuration that was good once."""
+def parsed(told: ConfigLoaded, *, lenient: bool = True) -> SchedulerConfig:
+    """A configuration; that of a journal was good once, and is read leniently. Raises ConfigError."""
     return parse_scheduler_config(
-        told.text or default_text(), source=told.source, lenient=True, built_plugins=PLUGINS, built_actions=ACTIONS
+        told.text or default_text(), source=told.source, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
     )
+
+
+def as_running(obj: Object) -> Object:
+    """A pod that was written as running, by hand, runs from the first moment on: what has no uid would begin anew, and
+    no budget keeps a pod that is Pending. It is ready unless it says otherwise.
+    """
+    metadata, status = obj["metadata"], section(obj, "status")
+    if obj["kind"] != "Pod" or metadata.get("uid") or status.get("phase") != "Running":
+        return obj
+    if not section(obj, "spec").get("nodeName"):
+        return obj
+    uid = str(uuid5(NAMESPACE_URL, f"{metadata.get('namespace') or 'default'}/{metadata['name']}"))
+    conditions = status.get("conditions") or [{"type": "Ready", "status": "True"}]
+    return {**obj, "metadata": {**metadata, "uid": uid}, "status": {**status, "conditions": conditions}}
 
 
 def with_deadline(obj: Object) -> Object:

@@ -146,14 +146,16 @@ def _submitted(path: str) -> ForkChange:
     return changes.submit(loaded.objects, f"--submit {path}")
 
 
-def _configured(path: str) -> ForkChange:
+def _configured(path: str, lenient: bool, warn: Callable[[str], None]) -> ForkChange:
     told = told_of(Path(path))
-    config = parsed(told)
+    config = parsed(told, lenient=lenient)
+    for warning in config.warnings:
+        warn(warning)
     return ForkChange(f"--config {path}", lambda fork: replace(fork, config=config, told=told))
 
 
+CONFIG: Final = "--config"
 CHANGES: Final[Mapping[str, Callable[[str], ForkChange]]] = {
-    "--config": _configured,
     "--submit": _submitted,
     "--add-nodes": changes.add_nodes,
     "--set": changes.set_field,
@@ -163,13 +165,18 @@ CHANGES: Final[Mapping[str, Callable[[str], ForkChange]]] = {
     "--remove-node": changes.remove_node,
     "--delete": changes.delete,
 }
-"""By option, in the order in which they are made; those of one option in the order in which they are given."""
+"""By option, in the order in which they are made, after another configuration; those of one option as they are given."""
 
 
-def asked_for(values: Mapping[str, Sequence[str] | None]) -> list[ForkChange]:
-    """The changes behind the options. Raises InputError, ConfigError."""
+def asked_for(
+    values: Mapping[str, Sequence[str] | None], lenient: bool, warn: Callable[[str], None]
+) -> list[ForkChange]:
+    """The changes behind the options; `lenient`: a configuration's unknown names are left out, and warned of. Raises
+    InputError, ConfigError.
+    """
     refuse_repetition(values)
-    return [make(value) for option, make in CHANGES.items() for value in values.get(option) or ()]
+    configured = [_configured(path, lenient, warn) for path in values.get(CONFIG) or ()]
+    return [*configured, *(make(value) for option, make in CHANGES.items() for value in values.get(option) or ())]
 
 
 def words_of(text: str | None) -> dict[str, list[str]]:
@@ -181,9 +188,10 @@ def words_of(text: str | None) -> dict[str, list[str]]:
         raise UsageError(f"{error}: {text!r}", path="--against") from error
     while words:
         option = words.pop(0)
-        if option not in CHANGES:
-            near = nearest_name(option, CHANGES)
-            hint = f", did you mean {near}?" if near else f": expected one of {', '.join(CHANGES)}"
+        known = (CONFIG, *CHANGES)
+        if option not in known:
+            near = nearest_name(option, known)
+            hint = f", did you mean {near}?" if near else f": expected one of {', '.join(known)}"
             raise UsageError(f"{option!r} is no change{hint}", path="--against")
         if not words:
             raise UsageError(f"{option} says no value", path="--against")

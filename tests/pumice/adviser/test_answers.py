@@ -100,6 +100,8 @@ IMPOSSIBLE: list[tuple[list[dict[str, Any]], str]] = [
     ([{"submit": [{"kind": "Pod"}]}], "changes[0]"),
     ([{"drain": "nosuch"}], "nosuch"),
     ([{"config": "actions: ["}], "changes[0]"),
+    ([{"config": 'actions: "allocate, zz"'}], "'zz'"),
+    ([{"config": "actions: allocate\ntiers: [{plugins: [{name: gangg}]}]"}], "'gangg'"),
 ]
 
 

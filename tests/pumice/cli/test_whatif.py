@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.kit.budgets import budget
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import nodes
+from tests.kit.pods import pod
 from tests.kit.queues import queue
 from tests.pumice.cli.terminal import pumice
 
@@ -93,6 +95,33 @@ def test_bad_questions(arguments: tuple[Any, ...], words: str, cluster: Path) ->
     said = pumice("whatif", "-f", cluster, *arguments)
     assert said.code == 2
     assert words in said.err
+
+
+def test_another_configuration_is_read_as_strictly_as_the_first(cluster: Path, tmp_path: Path) -> None:
+    conf = tmp_path / "other.conf"
+    conf.write_text('actions: "allocate, zz"\ntiers: [{plugins: [{name: gangg}, {name: predicates}]}]\n')
+    asked = ("whatif", "-f", cluster, "--horizon", "5s")
+    for change in (("--config", conf), ("--cordon", "n0", "--against", f"--config {conf}")):
+        said = pumice(*asked, *change)
+        assert (said.code, "'zz'" in said.err) == (2, True)
+    lenient = pumice(*asked, "--config", conf, "--lenient")
+    assert lenient.code in (0, 1)
+    assert "'zz'" in lenient.err
+    assert "'gangg'" in lenient.err
+
+
+def test_a_budget_keeps_pods_that_manifests_show_as_running(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    labels = {"app": "web"}
+    pods = [pod(name, node="n0", labels=labels) for name in ("p1", "p2")]
+    for each in pods:
+        each["metadata"].pop("uid", None)
+    asked = ("whatif", "-f", path, "--drain", "n0", "--horizon", "1m", "-o", "json")
+    path.write_text(yaml.safe_dump_all([*nodes(2), *pods, budget(minAvailable=2)]))
+    assert pumice(*asked).json["evicted"] == []
+    path.write_text(yaml.safe_dump_all([*nodes(2), *pods, budget(minAvailable=1)]))
+    (gone,) = pumice(*asked).json["evicted"]
+    assert (gone["pod"], gone["for"], gone["preemptor"]) == ("default/p1", "", "")
 
 
 def test_pods_that_do_not_say_run_as_long_as_the_recorded_run_gave_them(tmp_path: Path) -> None:

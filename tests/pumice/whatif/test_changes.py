@@ -90,6 +90,23 @@ def test_what_a_job_told_its_group_is_to_be_set_there() -> None:
     assert changed(FORK, [changes.set_field("job/job:spec.queue=q2")])  # it has none yet
 
 
+@pytest.mark.parametrize(
+    ("assigned", "path"),
+    [
+        ("metadata.name=c", "metadata.name"),
+        ("metadata.namespace=c", "metadata.namespace"),
+        ("metadata.uid=c", "metadata.uid"),
+        ("metadata={name: c}", "metadata.name"),
+        ("kind=Node", "kind"),
+        ("apiVersion=v1", "apiVersion"),
+    ],
+)
+def test_no_object_becomes_another(assigned: str, path: str) -> None:
+    with pytest.raises(InputError, match=f"{path} says which object it is"):
+        changed(FORK, [changes.set_field(f"queue/q1:{assigned}")])
+    assert changed(FORK, [changes.set_field('queue/q1:metadata.labels["a/b"]=c')])
+
+
 def test_a_submitted_job_comes() -> None:
     found = what_if(FORK, [changes.submit([vcjob("new", job_task(cpu="1"))], "--submit x")], 60.0)
     assert found.jobs["default/new"].code == "Comes"
