@@ -8,10 +8,10 @@ import numpy as np
 
 from config.arguments import Arguments
 from core.session.demand import admitted, anybody_asks, outstanding, over_all, without_gated
+from core.session.fit import TooLittle
 from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
-    from core.resources import Resource
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -30,7 +30,6 @@ class Overcommit:
     def __init__(self, arguments: dict[str, Any]) -> None:
         factor = Arguments(self.name, arguments).get_float(FACTOR_KEY, DEFAULT_FACTOR)
         self.factor = DEFAULT_FACTOR if factor < 1.0 else factor
-        self._wanted: dict[str, Resource] = {}
 
     def on_session_open(self, session: Session) -> None:
         """idle = total x factor - used; charge what is admitted already."""
@@ -62,16 +61,9 @@ class Overcommit:
         fits, short = wanted.less_equal_with_dimension_and_resources_name(self._idle, minimum)
         if fits:
             return Vote.PERMIT
-        self._wanted[job.key] = wanted
+        self._session.fit.too_little[job.row] = TooLittle(wanted, self._idle)
         self._session.fit.remark(job, "resource in cluster is overused", "overused", short)
         return Vote.REJECT
-
-    def left_for(self, job: Job) -> Resource | None:
-        """What was left when the job was refused, all before it admitted; None when it was not refused."""
-        wanted, minimum = self._wanted.get(job.key), job.pod_group.min_resources
-        if wanted is None or minimum is None:
-            return None
-        return self._idle.clone().sub_without_assert(wanted.clone().sub_without_assert(minimum))
 
     def job_enqueued(self, job: Job) -> None:
         """Charge an admitted job."""

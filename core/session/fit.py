@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from core.objects.pod import Task
+    from core.resources import Resource
     from core.session.reasons import Reason
     from core.session.session import Session
     from core.session.subjobs import SubJob
@@ -32,6 +33,17 @@ REASONS = tuple(WAITING.get(status, LABELS[status]) for status in TaskStatus)
 
 PENDING: Final = TaskStatus.PENDING
 NOTHING: Final[dict[str, FitErrors]] = {}
+
+
+class TooLittle(NamedTuple):
+    """What a job made too much when it asked to be admitted: with it `wanted` in all, of which there may be `most`;
+    `queue`: whose limit that is, "" for the cluster's.
+    """
+
+    wanted: Resource
+    most: Resource
+    queue: str = ""
+
 
 TaskReason = tuple[str, str, str]
 """Reason and message of a task's condition, and the node that evictions make room on, or ""."""
@@ -61,6 +73,7 @@ class JobFit:
         self._sentence: dict[int, tuple[int, str]] = {}
         self.not_admitted: dict[int, str] = {}  # job row -> the plugin that rejected it
         self.remarks: dict[int, str] = {}  # job row -> what the plugin that rejected it has to say
+        self.too_little: dict[int, TooLittle] = {}  # job row -> what that was, where it goes by amounts
         self.overused: set[str] = set()  # queues that got no further turn
         self.held_back: set[int] = set()  # rows of tasks their queue had no room for
 

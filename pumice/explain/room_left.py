@@ -25,12 +25,19 @@ def amounts(resource: Resource) -> Amounts:
 
 
 def of_cluster(session: Session, job: Job) -> str:
-    """What overcommit had too little of when it refused the job, others admitted before it; "" when it did not."""
-    plugin, minimum = session.plugins.get("overcommit"), job.pod_group.min_resources
-    left = plugin.left_for(job) if isinstance(plugin, Overcommit) else None
-    if left is None or minimum is None or not isinstance(plugin, Overcommit):
+    """What the cluster, or a queue, had too little of when overcommit, proportion or capacity refused the job, others
+    admitted before it; "" when none of them did.
+    """
+    refused, minimum = session.fit.too_little.get(job.row), job.pod_group.min_resources
+    if refused is None or minimum is None:
         return ""
-    return sentence(amounts(minimum), amounts(left), amounts(session.total.clone().multi(plugin.factor)))
+    left = refused.most.clone().sub_without_assert(refused.wanted.clone().sub_without_assert(minimum))
+    if refused.queue:
+        told = sentence(amounts(minimum), amounts(left), amounts(refused.most))
+        return told and told + ("" if refused.queue == job.pod_group.queue else f" in queue {refused.queue}")
+    plugin = session.plugins.get("overcommit")
+    factor = plugin.factor if isinstance(plugin, Overcommit) else 1.0
+    return sentence(amounts(minimum), amounts(left), amounts(session.total.clone().multi(factor)))
 
 
 def of_queue(gauges: Mapping[str, float], resources: Mapping[str, float]) -> tuple[Amounts, Amounts]:

@@ -12,13 +12,12 @@ from core.outside import Ask, Supposing
 from core.resources import MIN_RESOURCE
 from pumice.explain.cards import cards_against
 from pumice.explain.jobs import JobLook, conclude, look_at_jobs
-from pumice.explain.room_left import amounts, of_cluster, of_namespace, of_queue, sentence
+from pumice.explain.room_left import of_cluster, of_namespace
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
     from core.objects.pod import Task
-    from core.resources import Resource
     from core.session.carry import Carry, CycleClock, SessionOptions
     from core.session.points.nodes import FloatArray
     from core.session.session import Session
@@ -99,14 +98,12 @@ def watch_cycle(
     _look_for_others(session, trail)
     room, cards = Room.of(session), cards_against(session, trail)
     quotas = {key: of_namespace(session, job) for key, job in handles.items()}
-    cluster = {key: of_cluster(session, job) for key, job in handles.items()}
+    left = {key: of_cluster(session, job) for key, job in handles.items()}
     result = close_session(session)
     conclude(jobs, result, trail)
-    gauges = gauges_of(result)
     for look in jobs.values():
-        minimum = handles[look.name].pod_group.min_resources if look.name in handles else None
-        look.short = _short(look, minimum, cluster.get(look.name, ""), gauges, quotas.get(look.name, ""))
-    return Watched(result, trail, jobs, room, gauges, cards)
+        look.short = _short(look, left.get(look.name, ""), quotas.get(look.name, ""))
+    return Watched(result, trail, jobs, room, gauges_of(result), cards)
 
 
 def watch_other(
@@ -120,23 +117,12 @@ def watch_other(
     return Watched(closed(turn), trail, {}, room, {}, {})
 
 
-def _short(
-    look: JobLook,
-    minimum: Resource | None,
-    cluster: str,
-    gauges: dict[str, dict[str, float]],
-    quotas: str,
-) -> str:
+def _short(look: JobLook, left: str, quotas: str) -> str:
     """What the job asked of whoever did not admit it, and what was left there."""
     against = [plugin for plugin, vote in look.admission.items() if vote == "rejects"]
-    if minimum is None or not against:
+    if not against:
         return ""
-    asked = amounts(minimum)
-    if against[0] == "overcommit":
-        return cluster
-    if against[0] in ("proportion", "capacity"):
-        return sentence(asked, *of_queue(gauges.get(look.queue, {}), asked))
-    return quotas if against[0] == "resourcequota" else ""
+    return quotas if against[0] == "resourcequota" else left
 
 
 def gauges_of(result: CycleResult) -> dict[str, dict[str, float]]:

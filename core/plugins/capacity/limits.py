@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.plugins.capacity.tree import ROOT
 from core.resources import Resource
+from core.session.fit import TooLittle
 from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class CapacityLimits:
         future.sub_without_assert(attributes.elastic)
         fits, short = future.less_equal_with_dimension_and_resources_name(attributes.limits.real_capability, minimum)
         if not fits:
+            most = attributes.limits
+            self._session.fit.too_little[job.row] = TooLittle(future, most.real_capability, most.name)
             self._session.fit.remark(job, "queue resource quota insufficient", "insufficient", short)
         return fits and self._claims.admit(attributes, job)
 

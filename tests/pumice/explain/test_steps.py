@@ -17,6 +17,7 @@ from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
 from tests.pumice.explain.test_advice import scene
+from tests.pumice.explain.test_advice_limits import scene as limited
 
 Object = dict[str, Any]
 CLASSES = [priority_class("low", 1), priority_class("middle", 5), priority_class("high", 9)]
@@ -151,6 +152,26 @@ def test_what_was_left_counts_jobs_that_the_same_cycle_admitted_before() -> None
     first, second = (pod_group(name, min_resources={"nvidia.com/gpu": "6"}) for name in ("a", "g"))
     account = account_of(scene(node("n0", gpus=8), first, second), "podgroup", "default/g")
     assert "(asks 6 nvidia.com/gpu, 3600m left of 9600m)" in account.message
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+def test_what_was_left_of_a_queue_counts_them_too(plugin: str) -> None:
+    """16 of 20 cores went to the first job in the same cycle."""
+    first, second = pod_group("a", min_resources={"cpu": "16"}), pod_group("g", min_resources={"cpu": "8"})
+    with_plugin = f"{{name: {plugin}}}"
+    account = account_of(limited(node("n0", cpu="20"), first, second, plugins=with_plugin), "podgroup", "default/g")
+    assert account.message.endswith("insufficient cpu (asks 8 cpu, 4 left of 20)")
+
+
+def test_what_was_left_of_a_queue_above_is_said_with_its_name() -> None:
+    above = queue("above", capability={"cpu": "10"})
+    queues = [queue("root"), above, queue("one", parent="above"), queue("two", parent="above")]
+    first = pod_group("a", queue="one", min_resources={"cpu": "8"})
+    second = pod_group("g", queue="two", min_resources={"cpu": "8"})
+    tree = "{name: capacity, enableHierarchy: true}"
+    here = limited(node("n0", cpu="20"), *queues, first, second, plugins=tree)
+    account = account_of(here, "podgroup", "default/g")
+    assert account.message.endswith("(asks 8 cpu, 2 left of 10 in queue above)")
 
 
 def test_where_nobody_was_to_consider_nothing_is_said_of_what_they_would_have_given() -> None:
